@@ -1,0 +1,183 @@
+//! Services and health checks of the catalog: <https://developer.hashicorp.com/consul/api-docs/catalog> and `/health`,
+//! changed through transactions: <https://developer.hashicorp.com/consul/api-docs/txn>.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{
+    CatalogWrite,
+    error::ConsulError,
+    http::{Http, Request},
+    within,
+};
+use crate::mesh::{
+    arn::{ClusterArn, TaskId},
+    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    tenancy::Tenancy,
+};
+
+/// The key of the mark that says whose instance it is.
+const TASK_ID_META: &str = "task-id";
+/// What a check that the controller turned critical says.
+const DRAINING: &str = "ECS told the task to stop";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct NodeServices {
+    services: Option<Vec<ServiceAnswer>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct ServiceAnswer {
+    #[serde(rename = "ID")]
+    id: String,
+    service: String,
+    meta: Option<BTreeMap<String, String>>,
+    modify_index: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct CheckAnswer {
+    node: String,
+    #[serde(rename = "CheckID")]
+    check_id: String,
+    name: String,
+    #[serde(rename = "Type", default)]
+    kind: String,
+    #[serde(default)]
+    notes: String,
+    #[serde(rename = "ServiceID")]
+    service_id: String,
+    service_name: String,
+    status: String,
+    #[serde(default)]
+    definition: Value,
+}
+
+pub(super) async fn instances(
+    http: &Http,
+    cluster: &ClusterArn,
+    tenancy: &Tenancy,
+    tasks: &[TaskId],
+) -> Result<Vec<ServiceInstance>, ConsulError> {
+    if tasks.is_empty() {
+        return Ok(Vec::new());
+    }
+    // Task IDs are hexadecimal: nothing in them can change the expression.
+    let terms: Vec<String> = tasks.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#)).collect();
+    let node = cluster.as_str();
+    let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node])
+        .query("filter", terms.join(" or "));
+    // A node that nobody has registered yet answers null.
+    let answer: Option<NodeServices> = http.json(&within(request, tenancy)).await?;
+    let services = answer.and_then(|answer| answer.services).unwrap_or_default();
+    Ok(services.into_iter().filter_map(|service| instance(service, node, tenancy)).collect())
+}
+
+/// An instance with a task's mark, or `None`: without a mark it is not ours.
+fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) -> Option<ServiceInstance> {
+    let task = service.meta?.get(TASK_ID_META)?.parse().ok()?;
+    Some(ServiceInstance {
+        node: node.to_owned(),
+        id: service.id,
+        name: service.service,
+        task,
+        modify_index: service.modify_index,
+        tenancy: tenancy.clone(),
+    })
+}
+
+pub(super) async fn checks(http: &Http, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
+    let Some(first) = instances.first() else {
+        return Ok(Vec::new());
+    };
+    let terms: Vec<String> = instances
+        .iter()
+        .filter(|instance| is_safe_in_a_filter(&instance.id))
+        .map(|instance| format!(r#"ServiceID == "{}""#, instance.id))
+        .collect();
+    if terms.is_empty() {
+        return Ok(Vec::new());
+    }
+    let request = Request::get(format!("checks of node {}", first.node), &["health", "node", &first.node])
+        .query("filter", terms.join(" or "));
+    let answers: Vec<CheckAnswer> = http.json(&within(request, &first.tenancy)).await?;
+    Ok(answers.into_iter().map(|answer| check(answer, &first.tenancy)).collect())
+}
+
+/// consul-ecs makes instance IDs of a service name and a task ID. Whatever else somebody registered must not be able
+/// to change the expression.
+fn is_safe_in_a_filter(id: &str) -> bool {
+    id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+fn check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
+    HealthCheck {
+        node: answer.node,
+        id: answer.check_id,
+        name: answer.name,
+        kind: answer.kind,
+        notes: answer.notes,
+        service_id: answer.service_id,
+        service_name: answer.service_name,
+        status: match answer.status.as_str() {
+            "passing" => CheckStatus::Passing,
+            "warning" => CheckStatus::Warning,
+            _ => CheckStatus::Critical,
+        },
+        definition: answer.definition,
+        tenancy: tenancy.clone(),
+    }
+}
+
+pub(super) async fn write(http: &Http, tenancy: &Tenancy, writes: &[CatalogWrite]) -> Result<(), ConsulError> {
+    let operations: Vec<Value> = writes.iter().map(operation).collect();
+    let subject = format!("catalog transaction of {} operations", operations.len());
+    let request = Request::put(subject, &["txn"], Value::Array(operations)).only_once();
+    // The namespace stands in each operation.
+    let request = match tenancy.partition() {
+        Some(partition) => request.query("partition", partition.as_str()),
+        None => request,
+    };
+    http.send(&request).await.map(drop)
+}
+
+fn operation(write: &CatalogWrite) -> Value {
+    match write {
+        CatalogWrite::Deregister(instance) => {
+            let service = json!({ "ID": instance.id, "Service": instance.name, "ModifyIndex": instance.modify_index });
+            let service = with_tenancy(service, &instance.tenancy);
+            json!({ "Service": { "Verb": "delete-cas", "Node": instance.node, "Service": service } })
+        }
+        CatalogWrite::MarkCritical(check) => {
+            let check = with_tenancy(
+                json!({
+                    "Node": check.node,
+                    "CheckID": check.id,
+                    "Name": check.name,
+                    "Type": check.kind,
+                    "Notes": check.notes,
+                    "Status": "critical",
+                    "Output": DRAINING,
+                    "ServiceID": check.service_id,
+                    "ServiceName": check.service_name,
+                    "Definition": check.definition,
+                }),
+                &check.tenancy,
+            );
+            json!({ "Check": { "Verb": "set", "Check": check } })
+        }
+    }
+}
+
+fn with_tenancy(mut body: Value, tenancy: &Tenancy) -> Value {
+    if let (Tenancy::Enterprise { partition, namespace }, Some(fields)) = (tenancy, body.as_object_mut()) {
+        fields.insert("Partition".to_owned(), json!(partition.as_str()));
+        fields.insert("Namespace".to_owned(), json!(namespace.as_str()));
+    }
+    body
+}

@@ -1,0 +1,272 @@
+//! Requests to Consul's HTTP API: addresses with failover, time-outs, retries, the credential and its renewal.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use backon::{ExponentialBuilder, Retryable};
+use reqwest::{Client, Method, StatusCode, Url, header};
+use secrecy::ExposeSecret;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{
+    address::ConsulAddresses,
+    credential::{Credential, CredentialSource, Reading},
+    error::{ConsulError, Refusal, sort},
+    tls::{TlsSettings, client_for, url_for},
+};
+
+/// The longest wait that Consul may ask for with `Retry-After`; beyond it, the queue is the better waiting room.
+const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// How patient the client is.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// Time to establish a connection.
+    pub connect: Duration,
+    /// Time for one request, from start to the last byte of the answer.
+    pub request: Duration,
+    /// The first retry comes after at most this long; each further one after at most twice as long.
+    pub first_retry: Duration,
+    /// How many retries.
+    pub retries: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(2),
+            request: Duration::from_secs(5),
+            first_retry: Duration::from_millis(200),
+            retries: 4,
+        }
+    }
+}
+
+/// One request.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    /// What is asked for, for errors.
+    pub(super) subject: String,
+    pub(super) method: Method,
+    /// Path segments below `/v1`; each is percent-encoded.
+    pub(super) path: Vec<String>,
+    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) body: Option<Value>,
+    /// Whether sending it twice does the same as sending it once.
+    pub(super) idempotent: bool,
+}
+
+impl Request {
+    pub(super) fn get(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self::new(Method::GET, subject, path)
+    }
+
+    pub(super) fn put(subject: impl Into<String>, path: &[&str], body: Value) -> Self {
+        Self { body: Some(body), ..Self::new(Method::PUT, subject, path) }
+    }
+
+    pub(super) fn delete(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self::new(Method::DELETE, subject, path)
+    }
+
+    fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
+        let path = path.iter().map(|&segment| segment.to_owned()).collect();
+        Self { subject: subject.into(), method, path, query: Vec::new(), body: None, idempotent: true }
+    }
+
+    pub(super) fn query(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((key, value.into()));
+        self
+    }
+
+    /// For writes that compare before they set: after a lost answer, the caller has to look first.
+    pub(super) fn only_once(mut self) -> Self {
+        self.idempotent = false;
+        self
+    }
+}
+
+struct Endpoint {
+    url: Url,
+    client: Client,
+}
+
+/// Consul's HTTP API, at one or several addresses.
+pub(super) struct Http {
+    endpoints: Vec<Endpoint>,
+    preferred: AtomicUsize,
+    credential: Credential,
+    patience: Patience,
+}
+
+impl Http {
+    pub(super) fn new(
+        addresses: &ConsulAddresses,
+        tls: &TlsSettings,
+        source: Arc<dyn CredentialSource>,
+        patience: Patience,
+    ) -> Result<Self, String> {
+        let endpoint = |url: &Url| Ok(Endpoint { url: url_for(url, tls)?, client: client_for(url, tls, patience)? });
+        let endpoints = addresses.urls().iter().map(endpoint).collect::<Result<_, String>>()?;
+        Ok(Self { endpoints, preferred: AtomicUsize::new(0), credential: Credential::new(source), patience })
+    }
+
+    /// Sends a request and reads the answer's JSON.
+    pub(super) async fn json<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ConsulError> {
+        let body = self.send(request).await?;
+        // serde's own message may quote the answer, which may hold secrets: only the position is told.
+        serde_json::from_slice(&body).map_err(|e| ConsulError::Malformed {
+            subject: request.subject.clone(),
+            reason: format!("{:?} error at line {} column {}", e.classify(), e.line(), e.column()),
+        })
+    }
+
+    /// Sends a request. After a 403 the credential is read again, and the request repeated if it had changed.
+    pub(super) async fn send(&self, request: &Request) -> Result<Vec<u8>, ConsulError> {
+        let reading = self.credential.current().await?;
+        match self.patiently(request, &reading).await {
+            Ok(body) => Ok(body),
+            Err(Refusal::AclNotFound) if self.is_known(&reading).await? => {
+                Err(ConsulError::NotFound { subject: request.subject.clone() })
+            }
+            Err(Refusal::AclNotFound) => {
+                let rejected = ConsulError::CredentialRejected { subject: request.subject.clone() };
+                self.renew_and_send(request, &reading, rejected).await
+            }
+            Err(Refusal::Known(denied @ ConsulError::PermissionDenied { .. })) => {
+                self.renew_and_send(request, &reading, denied).await
+            }
+            Err(Refusal::Known(error)) => Err(error),
+        }
+    }
+
+    async fn renew_and_send(
+        &self,
+        request: &Request,
+        refused: &Reading,
+        otherwise: ConsulError,
+    ) -> Result<Vec<u8>, ConsulError> {
+        let Some(renewed) = self.credential.renewed(refused).await? else {
+            return Err(otherwise);
+        };
+        match self.patiently(request, &renewed).await {
+            Ok(body) => Ok(body),
+            Err(Refusal::AclNotFound) if self.is_known(&renewed).await? => {
+                Err(ConsulError::NotFound { subject: request.subject.clone() })
+            }
+            Err(Refusal::AclNotFound) => Err(ConsulError::CredentialRejected { subject: request.subject.clone() }),
+            Err(Refusal::Known(error)) => Err(error),
+        }
+    }
+
+    /// Whether Consul knows our own token: what tells the two meanings of `ACL not found` apart.
+    async fn is_known(&self, reading: &Reading) -> Result<bool, ConsulError> {
+        let own_token = Request::get("the controller's own token", &["acl", "token", "self"]);
+        match self.patiently(&own_token, reading).await {
+            Ok(_) => Ok(true),
+            Err(Refusal::AclNotFound | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),
+            Err(Refusal::Known(error)) => Err(error),
+        }
+    }
+
+    async fn patiently(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+        let backoff = ExponentialBuilder::default()
+            .with_min_delay(self.patience.first_retry)
+            .with_factor(2.0)
+            .with_max_times(self.patience.retries);
+        (|| self.at_any_endpoint(request, reading))
+            .retry(backoff)
+            .when(|refusal| is_worth_a_retry(request, refusal))
+            .adjust(|refusal, ceiling| Some(full_jitter(refusal, ceiling?)))
+            .await
+    }
+
+    /// One attempt: the preferred address first, and the others as long as none takes a connection.
+    async fn at_any_endpoint(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+        let first = self.preferred.load(Ordering::Relaxed);
+        let order = (0..self.endpoints.len()).map(|n| (first + n) % self.endpoints.len());
+        let mut unreachable = unavailable(request, "no address is configured".to_owned(), true);
+        for index in order {
+            let Some(endpoint) = self.endpoints.get(index) else {
+                continue;
+            };
+            match self.once(endpoint, request, reading).await {
+                Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
+                    unreachable = Refusal::Known(error);
+                }
+                answer => {
+                    self.preferred.store(index, Ordering::Relaxed);
+                    return answer;
+                }
+            }
+        }
+        Err(unreachable)
+    }
+
+    async fn once(&self, endpoint: &Endpoint, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+        let mut url = endpoint.url.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.clear().push("v1").extend(&request.path);
+        }
+        let mut built = endpoint
+            .client
+            .request(request.method.clone(), url)
+            .header("X-Consul-Token", reading.token.expose_secret())
+            .query(&request.query);
+        if let Some(body) = &request.body {
+            built = built.json(body);
+        }
+        let answer = built.send().await.map_err(|e| unavailable(request, describe(&e), e.is_connect()))?;
+        let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
+        let body = answer.bytes().await.map_err(|e| unavailable(request, describe(&e), false))?;
+        if status == StatusCode::OK {
+            return Ok(body.to_vec());
+        }
+        Err(sort(&request.subject, status.as_u16(), retry_after, &String::from_utf8_lossy(&body)))
+    }
+}
+
+fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusal {
+    Refusal::Known(ConsulError::Unavailable { subject: request.subject.clone(), reason, had_no_effect })
+}
+
+/// The error and its causes, without the URL: a filter in it is long, and the subject says the same.
+fn describe(error: &reqwest::Error) -> String {
+    let mut text = if error.is_timeout() { "timed out".to_owned() } else { "request failed".to_owned() };
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        text = format!("{text}: {inner}");
+        cause = inner.source();
+    }
+    text
+}
+
+fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {
+    let seconds = headers.get(header::RETRY_AFTER)?.to_str().ok()?.parse().ok()?;
+    Some(Duration::from_secs(seconds))
+}
+
+fn is_worth_a_retry(request: &Request, refusal: &Refusal) -> bool {
+    match refusal {
+        Refusal::Known(ConsulError::Unavailable { had_no_effect, .. }) => *had_no_effect || request.idempotent,
+        Refusal::Known(ConsulError::Throttled { retry_after, .. }) => {
+            retry_after.is_none_or(|wait| wait <= LONGEST_RETRY_AFTER)
+        }
+        _ => false,
+    }
+}
+
+/// Full jitter: anything from nothing to the backoff's ceiling, on top of what Consul asked for.
+fn full_jitter(refusal: &Refusal, ceiling: Duration) -> Duration {
+    let asked = match refusal {
+        Refusal::Known(ConsulError::Throttled { retry_after, .. }) => retry_after.unwrap_or_default(),
+        _ => Duration::ZERO,
+    };
+    asked + ceiling.mul_f64(fastrand::f64())
+}

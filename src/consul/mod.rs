@@ -1,0 +1,154 @@
+//! Consul's HTTP API, as far as the controller needs it.
+//!
+//! Every call but transactions is idempotent by design (tokens are created under a given accessor ID, policies under
+//! a name), so all of them may be retried.
+
+mod acl;
+mod address;
+mod catalog;
+mod credential;
+mod error;
+mod http;
+mod tls;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use self::http::{Http, Request};
+pub use self::{
+    address::ConsulAddresses,
+    credential::CredentialSource,
+    error::ConsulError,
+    http::Patience,
+    tls::{TlsSettings, choose_tls_backend},
+};
+use crate::mesh::{
+    arn::{ClusterArn, TaskId},
+    catalog::{HealthCheck, ServiceInstance},
+    tenancy::Tenancy,
+    token::{AccessorId, ListedToken, NewToken, Token},
+};
+
+/// The most operations that one transaction takes, on every version of Consul.
+pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
+
+/// A change to the catalog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CatalogWrite {
+    /// Remove the instance and its checks, if it is still what was seen.
+    Deregister(ServiceInstance),
+    /// Set the check's status to critical.
+    MarkCritical(HealthCheck),
+}
+
+/// What the controller needs of Consul.
+#[async_trait]
+pub trait Consul: Send + Sync {
+    /// The token with this accessor ID. `None` only where its absence is proven: the answer `ACL not found` is
+    /// believed only after the controller's own token was seen to be good.
+    async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError>;
+
+    /// Creates a token.
+    ///
+    /// # Errors
+    /// [`ConsulError::Conflict`] where one with this accessor ID exists: exactly one of several concurrent creations
+    /// succeeds.
+    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError>;
+
+    /// Deletes a token; one that is not there is deleted already.
+    async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
+
+    /// All tokens of the tenancy's partition, without their secret halves.
+    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError>;
+
+    /// Creates the policy that client agents' tokens carry, if there is none of that name.
+    async fn ensure_client_policy(&self, tenancy: &Tenancy, name: &str) -> Result<(), ConsulError>;
+
+    /// The service instances on the cluster's synthetic node whose meta names one of `tasks`.
+    async fn instances(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError>;
+
+    /// The health checks of `instances`, which are all of one node and tenancy.
+    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError>;
+
+    /// Makes up to [`MAX_TRANSACTION_OPERATIONS`] changes in one transaction, all or nothing.
+    ///
+    /// # Errors
+    /// [`ConsulError::Conflict`] where an instance has changed since it was seen: look again.
+    async fn write_catalog(&self, tenancy: &Tenancy, writes: &[CatalogWrite]) -> Result<(), ConsulError>;
+}
+
+/// A real Consul datacenter.
+pub struct HttpConsul {
+    http: Http,
+}
+
+impl HttpConsul {
+    /// A client that reads its token from `credential` at the first call.
+    ///
+    /// # Errors
+    /// The CA certificate or the server name is not usable.
+    pub fn new(
+        addresses: &ConsulAddresses,
+        tls: &TlsSettings,
+        credential: Arc<dyn CredentialSource>,
+        patience: Patience,
+    ) -> Result<Self, String> {
+        Ok(Self { http: Http::new(addresses, tls, credential, patience)? })
+    }
+}
+
+/// Names the partition and the namespace, only where they are configured: Community Edition refuses them.
+fn within(request: Request, tenancy: &Tenancy) -> Request {
+    match tenancy {
+        Tenancy::Community => request,
+        Tenancy::Enterprise { partition, namespace } => {
+            request.query("partition", partition.as_str()).query("ns", namespace.as_str())
+        }
+    }
+}
+
+#[async_trait]
+impl Consul for HttpConsul {
+    async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
+        acl::token(&self.http, tenancy, accessor).await
+    }
+
+    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
+        acl::create_token(&self.http, new).await
+    }
+
+    async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
+        acl::delete_token(&self.http, tenancy, accessor).await
+    }
+
+    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
+        acl::tokens(&self.http, tenancy).await
+    }
+
+    async fn ensure_client_policy(&self, tenancy: &Tenancy, name: &str) -> Result<(), ConsulError> {
+        acl::ensure_client_policy(&self.http, tenancy, name).await
+    }
+
+    async fn instances(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+        catalog::instances(&self.http, cluster, tenancy, tasks).await
+    }
+
+    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
+        catalog::checks(&self.http, instances).await
+    }
+
+    async fn write_catalog(&self, tenancy: &Tenancy, writes: &[CatalogWrite]) -> Result<(), ConsulError> {
+        catalog::write(&self.http, tenancy, writes).await
+    }
+}

@@ -1,0 +1,178 @@
+//! A batch of messages: each task is looked at once, reads are shared, and every message gets its own verdict.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tracing::{error, info, warn};
+
+use super::{
+    Controller, ControllerError, Deadline,
+    apply::{Changes, is_conflict},
+    message::Message,
+    observe::Failures,
+};
+use crate::mesh::{arn::TaskArn, identity::MeshService, plan::plan, task::TaskChange};
+
+/// How often a task is looked at again at once, because somebody else changed what was seen.
+const LOOKS: usize = 3;
+/// The wait before a failed message's first return; it doubles with every further one.
+const FIRST_RETURN: Duration = Duration::from_secs(5);
+/// The longest wait: with it, the ten tries that the template allows span three quarters of an hour.
+const LAST_RETURN: Duration = Duration::from_secs(900);
+
+/// A message as it was received.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The message's ID.
+    pub id: String,
+    /// What SQS wants to hear when the message should come back; `None` for an event that came without a queue.
+    pub receipt: Option<String>,
+    /// How often it was received, this time included.
+    pub receives: u32,
+    /// The message: an `EventBridge` envelope in JSON.
+    pub body: String,
+}
+
+/// A message whose work is not done.
+#[derive(Debug)]
+pub struct Failure {
+    /// The message's ID.
+    pub id: String,
+    /// Why.
+    pub error: Arc<ControllerError>,
+}
+
+/// What became of a batch.
+#[derive(Debug, Default)]
+pub struct BatchReport {
+    /// The messages that have to come back. All others are done.
+    pub failures: Vec<Failure>,
+}
+
+/// The batch, sorted.
+#[derive(Default)]
+struct Sorted {
+    /// The newest change of each task.
+    changes: Changes,
+    /// The message that brought it.
+    messages: BTreeMap<TaskArn, usize>,
+    /// The services to look at, and the messages that ask for it.
+    looks: BTreeMap<MeshService, Vec<usize>>,
+    /// Messages that cannot be read.
+    unreadable: Vec<(usize, Arc<ControllerError>)>,
+}
+
+impl Controller {
+    /// Works on a batch until all is done or time runs out.
+    pub async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
+        let sorted = self.sort(deliveries);
+        let services = sorted.looks.keys().cloned().collect();
+        let (task_failures, look_failures) =
+            futures::join!(self.work_on_tasks(&sorted.changes, deadline), self.check_idleness(services, deadline));
+
+        let of_tasks =
+            task_failures.into_iter().filter_map(|(task, error)| Some((*sorted.messages.get(&task)?, error)));
+        let of_looks = look_failures.into_iter().flat_map(|(service, error)| {
+            let messages = sorted.looks.get(&service).cloned().unwrap_or_default();
+            messages.into_iter().map(move |index| (index, Arc::clone(&error)))
+        });
+        let failed: Vec<_> = sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).collect();
+        let failed = failed.into_iter().filter_map(|(index, error)| Some((deliveries.get(index)?, error))).collect();
+        self.hand_back(failed).await
+    }
+
+    fn sort(&self, deliveries: &[Delivery]) -> Sorted {
+        let mut sorted = Sorted::default();
+        for (index, delivery) in deliveries.iter().enumerate() {
+            match Message::parse(&delivery.body) {
+                Ok(Message::TaskChange(change)) if !self.scope.clusters.contains(&change.cluster) => {
+                    warn!(cluster_arn = %change.cluster, task_id = %change.arn.id(), outcome = "refused",
+                        "the cluster is not in ECS_CLUSTER_ARNS");
+                }
+                Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),
+                Ok(Message::IdleCheck(service)) => sorted.looks.entry(service).or_default().push(index),
+                Ok(Message::Other(what)) => {
+                    info!(event = what, outcome = "ignored", "none of our business");
+                }
+                Err(error) => sorted.unreadable.push((index, Arc::new(error.into()))),
+            }
+        }
+        sorted
+    }
+
+    async fn work_on_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
+        let list: Vec<TaskChange> = changes.values().cloned().collect();
+        let (mut tasks, mut failures) = self.mesh_tasks(&list, deadline).await;
+        for look in 1..=LOOKS {
+            let (observed, unobserved) = self.observe(tasks.clone(), deadline).await;
+            let undone = self.apply(plan(&observed, self.rules()), changes, deadline).await;
+            let (conflicts, failed): (Failures, Failures) =
+                undone.into_iter().partition(|(_, error)| is_conflict(error));
+            failures.extend(unobserved);
+            failures.extend(failed);
+            tasks.retain(|task| conflicts.contains_key(&task.arn));
+            if tasks.is_empty() {
+                break;
+            }
+            if look == LOOKS {
+                failures.extend(conflicts);
+            }
+        }
+        failures
+    }
+
+    /// Reports the failures, and lets the queue bring them back sooner than after its visibility time-out: what can
+    /// never succeed at once (it ends in the dead-letter queue), the rest after a growing pause.
+    async fn hand_back(&self, failed: Vec<(&Delivery, Arc<ControllerError>)>) -> BatchReport {
+        let mut returns = Vec::new();
+        for (delivery, reason) in &failed {
+            let pause = if reason.is_permanent() { Duration::ZERO } else { pause(delivery.receives) };
+            error!(
+                message_id = delivery.id,
+                error = reason.label(),
+                reason = %reason,
+                receives = delivery.receives,
+                returns_in_seconds = pause.as_secs(),
+                outcome = "failed"
+            );
+            returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));
+        }
+        if let Err(error) = self.edges.queue.return_after(&returns).await {
+            warn!(reason = %error, "failed messages return only after the queue's visibility time-out");
+        }
+        let failures = failed.into_iter().map(|(delivery, error)| Failure { id: delivery.id.clone(), error });
+        BatchReport { failures: failures.collect() }
+    }
+}
+
+impl Sorted {
+    /// A newer version of a task's state replaces an older one, whose work the newer one's includes.
+    fn keep_newest(&mut self, index: usize, change: TaskChange) {
+        let is_newer = self.changes.get(&change.arn).is_none_or(|known| known.version < change.version);
+        if is_newer {
+            self.messages.insert(change.arn.clone(), index);
+            self.changes.insert(change.arn.clone(), change);
+        }
+    }
+}
+
+/// The pause before a message that was received `receives` times comes back: exponential, half of it jitter, so that
+/// the messages of one outage do not all come back together.
+fn pause(receives: u32) -> Duration {
+    let doublings = receives.saturating_sub(1).min(10);
+    let ceiling = (FIRST_RETURN * 2_u32.pow(doublings)).min(LAST_RETURN);
+    ceiling.mul_f64(0.5 + 0.5 * fastrand::f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pause_grows_and_stays_within_what_sqs_allows() {
+        for receives in 0..50 {
+            assert!(pause(receives) <= LAST_RETURN);
+        }
+        assert!(pause(1) <= FIRST_RETURN);
+        assert!(pause(9) > Duration::from_secs(300));
+    }
+}

@@ -1,0 +1,66 @@
+//! Why something could not be done.
+
+use crate::{
+    consul::ConsulError,
+    ecs::EcsError,
+    mesh::{arn::TaskArn, field::InvalidField},
+    queue::QueueError,
+    secrets::SecretsError,
+};
+
+/// Why a message's work is not done. The message goes back to the queue, and after too many tries to the
+/// dead-letter queue.
+#[derive(Debug, thiserror::Error)]
+pub enum ControllerError {
+    /// Something in the message or in a task's tags cannot be understood: trying again will not help.
+    #[error(transparent)]
+    Invalid(#[from] InvalidField),
+    /// Consul.
+    #[error(transparent)]
+    Consul(#[from] ConsulError),
+    /// ECS.
+    #[error(transparent)]
+    Ecs(#[from] EcsError),
+    /// Secrets Manager.
+    #[error(transparent)]
+    Secrets(#[from] SecretsError),
+    /// SQS.
+    #[error(transparent)]
+    Queue(#[from] QueueError),
+    /// ECS told of the task, but does not describe it yet: its answers lag behind its events.
+    #[error("task {0}: ECS does not describe it yet, although its event is new; trying again")]
+    NotDescribedYet(TaskArn),
+    /// The invocation ended before the work did.
+    #[error("time ran out before the work was done; trying again")]
+    OutOfTime,
+}
+
+impl ControllerError {
+    /// Whether trying again could help.
+    #[must_use]
+    pub fn is_permanent(&self) -> bool {
+        matches!(self, Self::Invalid(_))
+    }
+
+    /// A short label for metrics and log queries.
+    #[must_use]
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => "invalid",
+            Self::Consul(ConsulError::NotFound { .. }) => "consul_not_found",
+            Self::Consul(ConsulError::CredentialRejected { .. }) => "consul_credential_rejected",
+            Self::Consul(ConsulError::CredentialUnreadable { .. }) => "consul_credential_unreadable",
+            Self::Consul(ConsulError::PermissionDenied { .. }) => "consul_permission_denied",
+            Self::Consul(ConsulError::Conflict { .. }) => "consul_conflict",
+            Self::Consul(ConsulError::Throttled { .. }) => "consul_throttled",
+            Self::Consul(ConsulError::Unavailable { .. }) => "consul_unavailable",
+            Self::Consul(ConsulError::Refused { .. }) => "consul_refused",
+            Self::Consul(ConsulError::Malformed { .. }) => "consul_malformed",
+            Self::Ecs(_) => "ecs",
+            Self::Secrets(_) => "secrets",
+            Self::Queue(_) => "queue",
+            Self::NotDescribedYet(_) => "not_described_yet",
+            Self::OutOfTime => "out_of_time",
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! The controller: observes what ECS and Consul hold, plans, and applies the plan.
+//!
+//! ```text
+//! events ─▶ message ─▶ observe ─▶ mesh::plan ─▶ apply ─▶ provision · drain · clear
+//!                                                  └──▶ idle check, later ─▶ revoke
+//! ```
+
+mod apply;
+mod batch;
+mod clock;
+mod deadline;
+mod error;
+mod message;
+mod observe;
+mod provision;
+mod revoke;
+pub mod settings;
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use jiff::{SignedDuration, Timestamp};
+use lru::LruCache;
+
+pub use self::{
+    batch::{BatchReport, Delivery, Failure},
+    clock::{Clock, SystemClock},
+    deadline::Deadline,
+    error::ControllerError,
+};
+use crate::{
+    consul::Consul,
+    ecs::Ecs,
+    mesh::{
+        arn::ClusterArn,
+        idleness::GracePeriod,
+        plan::{Rules, TokenMode},
+        secret_name::SecretNames,
+        tenancy::Tenancy,
+        token::TokenHolder,
+    },
+    queue::Queue,
+    secrets::SecretStore,
+};
+
+/// How many tokens an environment trusts without asking.
+const TRUSTED_TOKENS: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
+/// How many calls to one service are under way at once.
+const CONCURRENCY: usize = 8;
+
+/// What the controller is responsible for, and how.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// The clusters whose tasks it looks after: never empty.
+    pub clusters: Vec<ClusterArn>,
+    /// Who makes tokens.
+    pub mode: TokenMode,
+    /// How secrets are named.
+    pub names: SecretNames,
+    /// How long an idle service keeps its token.
+    pub grace: GracePeriod,
+    /// Where in Consul tasks without Enterprise tags live.
+    pub default_tenancy: Tenancy,
+}
+
+/// Everything outside the process.
+#[derive(Clone)]
+pub struct Edges {
+    /// Consul.
+    pub consul: Arc<dyn Consul>,
+    /// ECS.
+    pub ecs: Arc<dyn Ecs>,
+    /// Secrets Manager.
+    pub secrets: Arc<dyn SecretStore>,
+    /// The function's own queue.
+    pub queue: Arc<dyn Queue>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// The controller of one deployment, in one environment.
+pub struct Controller {
+    scope: Scope,
+    edges: Edges,
+    /// Tokens known to be good, each until the given time: see [`GracePeriod::trusted`].
+    trusted: Mutex<LruCache<TokenHolder, Timestamp>>,
+}
+
+impl Controller {
+    /// A controller that trusts nothing yet.
+    #[must_use]
+    pub fn new(scope: Scope, edges: Edges) -> Self {
+        Self { scope, edges, trusted: Mutex::new(LruCache::new(TRUSTED_TOKENS)) }
+    }
+
+    fn rules(&self) -> Rules<'_> {
+        Rules { mode: self.scope.mode, names: &self.scope.names }
+    }
+
+    fn trusts(&self, holder: &TokenHolder) -> bool {
+        let mut trusted = self.trusted.lock().unwrap_or_else(PoisonError::into_inner);
+        trusted.get(holder).is_some_and(|until| self.edges.clock.now() < *until)
+    }
+
+    /// Remembers that the holder's token was good after a task of it was seen active at `seen`.
+    fn trust(&self, holder: &TokenHolder, seen: Timestamp) {
+        let trusted_for = SignedDuration::try_from(self.scope.grace.trusted()).unwrap_or(SignedDuration::ZERO);
+        // An event from the future would extend the trust beyond what the proof in `GracePeriod` allows.
+        let seen = seen.min(self.edges.clock.now());
+        if let Ok(until) = seen.checked_add(trusted_for) {
+            self.trusted.lock().unwrap_or_else(PoisonError::into_inner).put(holder.clone(), until);
+        }
+    }
+
+    fn distrust(&self, holder: &TokenHolder) {
+        self.trusted.lock().unwrap_or_else(PoisonError::into_inner).pop(holder);
+    }
+}

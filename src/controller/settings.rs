@@ -1,0 +1,169 @@
+//! The settings of a deployment: environment variables, parsed once at start.
+
+use std::str::FromStr;
+
+use secrecy::SecretString;
+
+use super::Scope;
+use crate::{
+    consul::ConsulAddresses,
+    mesh::{
+        arn::ClusterArn,
+        field::InvalidField,
+        idleness::GracePeriod,
+        plan::TokenMode,
+        secret_name::{SecretNamePrefix, SecretNames},
+        tenancy::{Tenancy, TenancyName},
+    },
+};
+
+/// Where the controller's own Consul token is.
+#[derive(Debug, Clone)]
+pub enum CredentialSetting {
+    /// In this secret of Secrets Manager: the bare token, or JSON with a key `token`.
+    Secret(String),
+    /// In the environment.
+    Token(SecretString),
+}
+
+/// The settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `CONSUL_HTTP_ADDR`.
+    pub consul_addresses: ConsulAddresses,
+    /// `CONSUL_HTTP_TOKEN_SECRET_ARN` or `CONSUL_HTTP_TOKEN`.
+    pub consul_credential: CredentialSetting,
+    /// `CONSUL_CACERT_SECRET_ARN`: the secret with the CA certificate in PEM.
+    pub ca_certificate_secret: Option<String>,
+    /// `CONSUL_TLS_SERVER_NAME`.
+    pub tls_server_name: Option<String>,
+    /// `SECRET_KMS_KEY_ID`: the key that encrypts new secrets.
+    pub kms_key_id: Option<String>,
+    /// `QUEUE_URL`: the function's own queue.
+    pub queue_url: String,
+    /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
+    /// `REVOCATION_GRACE_SECONDS` and `CONSUL_PARTITION`.
+    pub scope: Scope,
+}
+
+impl Settings {
+    /// Reads the settings from `variable`, which gives an environment variable's value.
+    ///
+    /// # Errors
+    /// The first variable that is missing or wrong, by name, with what it should hold.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidField> {
+        // CloudFormation hands over parameters that are not set as empty strings.
+        let variables = Variables(|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
+        let clusters = read_clusters(&variables)?;
+        Ok(Self {
+            consul_addresses: variables
+                .required("CONSUL_HTTP_ADDR", "http(s)://host:port, several separated by commas")?,
+            consul_credential: read_credential(&variables)?,
+            ca_certificate_secret: variables.text("CONSUL_CACERT_SECRET_ARN"),
+            tls_server_name: variables.text("CONSUL_TLS_SERVER_NAME"),
+            kms_key_id: variables.text("SECRET_KMS_KEY_ID"),
+            queue_url: variables.required_text("QUEUE_URL", "the URL of the function's own SQS queue")?,
+            scope: read_scope(&variables, clusters)?,
+        })
+    }
+}
+
+struct Variables<F>(F);
+
+impl<F: Fn(&str) -> Option<String>> Variables<F> {
+    fn text(&self, name: &str) -> Option<String> {
+        (self.0)(name)
+    }
+
+    fn required_text(&self, name: &'static str, expected: &'static str) -> Result<String, InvalidField> {
+        self.text(name).ok_or_else(|| InvalidField::new(name, "", expected))
+    }
+
+    fn optional<T: FromStr<Err = InvalidField>>(&self, name: &'static str) -> Result<Option<T>, InvalidField> {
+        self.text(name).map(|text| text.parse::<T>().map_err(|e| e.in_field(name))).transpose()
+    }
+
+    fn required<T: FromStr<Err = InvalidField>>(
+        &self,
+        name: &'static str,
+        expected: &'static str,
+    ) -> Result<T, InvalidField> {
+        self.required_text(name, expected)?.parse::<T>().map_err(|e| e.in_field(name))
+    }
+}
+
+fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<Vec<ClusterArn>, InvalidField> {
+    const NAME: &str = "ECS_CLUSTER_ARNS";
+    let text = variables.required_text(NAME, "the ARNs of the clusters to look after, separated by commas")?;
+    let clusters = text.split(',').map(|arn| arn.trim().parse::<ClusterArn>().map_err(|e| e.in_field(NAME)));
+    let clusters: Vec<ClusterArn> = clusters.collect::<Result<_, _>>()?;
+    let is_alone = |cluster: &&ClusterArn| {
+        clusters.first().is_some_and(|first| first.region() != cluster.region() || first.account() != cluster.account())
+    };
+    match clusters.iter().find(is_alone) {
+        // The function's clients and secrets are of one region and account.
+        Some(other) => Err(InvalidField::new(
+            NAME,
+            other.as_str(),
+            "clusters of one region and account; deploy one controller for each",
+        )),
+        None => Ok(clusters),
+    }
+}
+
+fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<CredentialSetting, InvalidField> {
+    let in_secret = variables.text("CONSUL_HTTP_TOKEN_SECRET_ARN").map(CredentialSetting::Secret);
+    let in_environment =
+        variables.text("CONSUL_HTTP_TOKEN").map(|token| CredentialSetting::Token(SecretString::from(token)));
+    match (in_secret, in_environment) {
+        (Some(setting), None) | (None, Some(setting)) => Ok(setting),
+        (None, None) => Err(InvalidField::new(
+            "CONSUL_HTTP_TOKEN_SECRET_ARN",
+            "",
+            "the ARN of the secret with the controller's Consul token (or set CONSUL_HTTP_TOKEN)",
+        )),
+        (Some(_), Some(_)) => Err(InvalidField::new(
+            "CONSUL_HTTP_TOKEN",
+            "(not shown)",
+            "nothing, because CONSUL_HTTP_TOKEN_SECRET_ARN is set too",
+        )),
+    }
+}
+
+fn read_scope<F: Fn(&str) -> Option<String>>(
+    variables: &Variables<F>,
+    clusters: Vec<ClusterArn>,
+) -> Result<Scope, InvalidField> {
+    let home = clusters.first().ok_or_else(|| InvalidField::new("ECS_CLUSTER_ARNS", "", "at least one cluster"))?;
+    let prefix =
+        variables.optional("SECRET_NAME_PREFIX")?.map_or_else(|| "consul-ecs".parse::<SecretNamePrefix>(), Ok)?;
+    let names = SecretNames::new(prefix, variables.text("CLIENT_TOKEN_SECRET_NAME"), home);
+    let partition: Option<TenancyName> = variables.optional("CONSUL_PARTITION")?;
+    Ok(Scope {
+        names,
+        mode: read_mode(variables.text("TOKEN_MODE").as_deref())?,
+        grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
+        default_tenancy: partition.map_or(Tenancy::Community, Tenancy::default_namespace_of),
+        clusters,
+    })
+}
+
+fn read_mode(text: Option<&str>) -> Result<TokenMode, InvalidField> {
+    match text {
+        None | Some("secrets-manager") => Ok(TokenMode::SecretsManager),
+        Some("auth-method") => Ok(TokenMode::AuthMethod),
+        Some(other) => Err(InvalidField::new("TOKEN_MODE", other, "secrets-manager or auth-method")),
+    }
+}
+
+fn read_grace(text: Option<&str>) -> Result<GracePeriod, InvalidField> {
+    let text = text.unwrap_or("300");
+    let seconds = text.trim().parse::<u16>().ok().filter(|seconds| *seconds <= 900);
+    seconds
+        .map(GracePeriod::from_secs)
+        .ok_or_else(|| InvalidField::new("REVOCATION_GRACE_SECONDS", text, "whole seconds from 0 to 900"))
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+use std::{collections::BTreeMap, time::Duration};
+
+use super::*;
+
+const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+fn environment(changes: &[(&str, &str)]) -> Result<Settings, InvalidField> {
+    let mut variables = BTreeMap::from([
+        ("CONSUL_HTTP_ADDR", "https://consul.example:8501"),
+        ("CONSUL_HTTP_TOKEN_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-token"),
+        ("ECS_CLUSTER_ARNS", CLUSTER),
+        ("QUEUE_URL", "https://sqs.example/queue"),
+    ]);
+    variables.extend(changes.iter().copied());
+    Settings::read(|name| variables.get(name).map(|value| (*value).to_owned()))
+}
+
+#[test]
+fn the_minimum_gets_sensible_defaults() {
+    let settings = environment(&[]).unwrap();
+    assert_eq!(settings.scope.mode, TokenMode::SecretsManager);
+    assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
+    assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
+    assert!(matches!(settings.consul_credential, CredentialSetting::Secret(_)));
+}
+
+#[test]
+fn an_empty_value_is_an_unset_one() {
+    let settings = environment(&[("CONSUL_PARTITION", ""), ("TOKEN_MODE", " "), ("CONSUL_HTTP_TOKEN", "")]).unwrap();
+    assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
+}
+
+#[test]
+fn every_wrong_value_names_its_variable() {
+    for (name, value) in [
+        ("CONSUL_HTTP_ADDR", "consul:8500"),
+        ("CONSUL_HTTP_ADDR", ""),
+        ("CONSUL_HTTP_TOKEN_SECRET_ARN", ""),
+        ("ECS_CLUSTER_ARNS", "prod"),
+        ("ECS_CLUSTER_ARNS", ""),
+        (
+            "ECS_CLUSTER_ARNS",
+            "arn:aws:ecs:us-east-1:123456789012:cluster/a,arn:aws:ecs:eu-west-1:123456789012:cluster/b",
+        ),
+        ("QUEUE_URL", ""),
+        ("TOKEN_MODE", "magic"),
+        ("REVOCATION_GRACE_SECONDS", "901"),
+        ("REVOCATION_GRACE_SECONDS", "-1"),
+        ("REVOCATION_GRACE_SECONDS", "soon"),
+        ("SECRET_NAME_PREFIX", "a b"),
+        ("CONSUL_PARTITION", "a/b"),
+    ] {
+        let error = environment(&[(name, value)]).unwrap_err();
+        assert_eq!(error.field(), name, "{name}={value}: {error}");
+    }
+}
+
+#[test]
+fn a_token_in_the_environment_is_never_shown() {
+    let both = environment(&[("CONSUL_HTTP_TOKEN", "canary-77")]).unwrap_err();
+    assert!(!both.to_string().contains("canary-77"), "{both}");
+    let alone = environment(&[("CONSUL_HTTP_TOKEN", "canary-77"), ("CONSUL_HTTP_TOKEN_SECRET_ARN", "")]).unwrap();
+    assert!(!format!("{alone:?}").contains("canary-77"));
+}

@@ -1,0 +1,141 @@
+//! ECS through the AWS SDK.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_ecs::{
+    Client,
+    error::SdkError,
+    types::{DesiredStatus, Tag, Task, TaskDefinitionField, TaskField},
+};
+use jiff::Timestamp;
+use lru::LruCache;
+
+use super::{Ecs, EcsError};
+use crate::{
+    aws::describe,
+    mesh::{
+        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+        ecs_config::CONFIG_VARIABLE,
+        field::InvalidField,
+        identity::TaskDefinition,
+        phase::TaskPhase,
+        tags::Tags,
+        task::DescribedTask,
+    },
+};
+
+/// How many revisions an environment remembers.
+const REMEMBERED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
+/// The most tasks that one `DescribeTasks` takes.
+const DESCRIBE_LIMIT: usize = 100;
+
+/// The account's ECS.
+pub struct AwsEcs {
+    client: Client,
+    definitions: Mutex<LruCache<TaskDefinitionArn, Arc<TaskDefinition>>>,
+}
+
+impl AwsEcs {
+    /// ECS in the configuration's region.
+    #[must_use]
+    pub fn new(config: &SdkConfig) -> Self {
+        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(REMEMBERED_DEFINITIONS)) }
+    }
+
+    async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<TaskDefinition, EcsError> {
+        let call = self.client.describe_task_definition().task_definition(arn.as_str());
+        let answer = call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
+            // ECS answers ClientException for a revision that was deleted.
+            SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::UnknownTaskDefinition(arn.clone()),
+            other => failed(format!("task definition {arn}"), &other),
+        })?;
+        let containers =
+            answer.task_definition().map(aws_sdk_ecs::types::TaskDefinition::container_definitions).unwrap_or_default();
+        let mut variables = containers.iter().flat_map(aws_sdk_ecs::types::ContainerDefinition::environment);
+        let config = variables.find(|variable| variable.name() == Some(CONFIG_VARIABLE));
+        Ok(TaskDefinition {
+            arn: arn.clone(),
+            tags: tags(answer.tags()),
+            config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
+        })
+    }
+
+    async fn list(&self, cluster: &ClusterArn, status: DesiredStatus) -> Result<Vec<TaskArn>, EcsError> {
+        let subject = || format!("tasks of cluster {cluster}");
+        let mut pages =
+            self.client.list_tasks().cluster(cluster.as_str()).desired_status(status).into_paginator().send();
+        let mut tasks = Vec::new();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|e| failed(subject(), &e))?;
+            for arn in page.task_arns() {
+                tasks.push(arn.parse().map_err(|source| EcsError::Malformed { subject: subject(), source })?);
+            }
+        }
+        Ok(tasks)
+    }
+}
+
+#[async_trait]
+impl Ecs for AwsEcs {
+    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
+        let remembered = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(arn).cloned();
+        if let Some(definition) = remembered {
+            return Ok(definition);
+        }
+        let definition = Arc::new(self.fetch_definition(arn).await?);
+        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        definitions.put(arn.clone(), Arc::clone(&definition));
+        Ok(definition)
+    }
+
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+        // A task that was told to stop is listed under the status that it is meant to have, long before it stops.
+        let (running, stopping) =
+            futures::try_join!(self.list(cluster, DesiredStatus::Running), self.list(cluster, DesiredStatus::Stopped))?;
+        Ok([running, stopping].concat())
+    }
+
+    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
+        let subject = || format!("{} tasks of cluster {cluster}", tasks.len());
+        let mut described = Vec::new();
+        for chunk in tasks.chunks(DESCRIBE_LIMIT) {
+            let call = self.client.describe_tasks().cluster(cluster.as_str()).include(TaskField::Tags);
+            let ids = chunk.iter().map(|task| task.as_str().to_owned()).collect();
+            let answer = call.set_tasks(Some(ids)).send().await.map_err(|e| failed(subject(), &e))?;
+            if let Some(failure) = answer.failures().iter().find(|failure| failure.reason() != Some("MISSING")) {
+                let reason = failure.reason().unwrap_or("no reason given").to_owned();
+                return Err(EcsError::Failed { subject: subject(), reason });
+            }
+            for task in answer.tasks() {
+                described.push(read_task(task).map_err(|source| EcsError::Malformed { subject: subject(), source })?);
+            }
+        }
+        Ok(described)
+    }
+}
+
+fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
+    Ok(DescribedTask {
+        arn: task.task_arn().unwrap_or_default().parse()?,
+        definition: task.task_definition_arn().unwrap_or_default().parse()?,
+        phase: TaskPhase::from_statuses(
+            task.last_status().unwrap_or_default(),
+            task.desired_status().unwrap_or_default(),
+        )?,
+        tags: tags(task.tags()),
+        stopped_at: task.stopped_at().and_then(|at| Timestamp::from_second(at.secs()).ok()),
+    })
+}
+
+fn tags(tags: &[Tag]) -> Tags {
+    tags.iter().filter_map(|tag| Some((tag.key()?, tag.value().unwrap_or_default()))).collect()
+}
+
+fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> EcsError {
+    EcsError::Failed { subject, reason: describe(error) }
+}

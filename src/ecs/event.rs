@@ -1,0 +1,134 @@
+//! `ECS Task State Change` events of `EventBridge`.
+//!
+//! Fields: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html>. Unknown fields are
+//! never an error, because AWS adds some without notice.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    field::InvalidField,
+    phase::TaskPhase,
+    task::TaskChange,
+};
+
+/// The `source` of ECS's events.
+pub const SOURCE: &str = "aws.ecs";
+/// The `detail-type` of the events that tell of tasks.
+pub const DETAIL_TYPE: &str = "ECS Task State Change";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Detail {
+    task_arn: Option<String>,
+    task_definition_arn: Option<String>,
+    cluster_arn: Option<String>,
+    last_status: Option<String>,
+    desired_status: Option<String>,
+    version: Option<u64>,
+}
+
+/// Reads the event's `time` and `detail`.
+///
+/// # Errors
+/// A field is missing or does not parse; the error names it.
+pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChange, InvalidField> {
+    let detail = Detail::deserialize(detail)
+        .map_err(|_| InvalidField::new("detail", &detail.to_string(), "an object as ECS describes a task"))?;
+    let arn: TaskArn = parsed("detail.taskArn", detail.task_arn.as_deref())?;
+    let cluster: ClusterArn = parsed("detail.clusterArn", detail.cluster_arn.as_deref())?;
+    if !arn.is_in(&cluster) {
+        return Err(InvalidField::new("detail.taskArn", arn.as_str(), "a task of the cluster in detail.clusterArn"));
+    }
+    let last_status = required("detail.lastStatus", detail.last_status.as_deref())?;
+    let desired_status = required("detail.desiredStatus", detail.desired_status.as_deref())?;
+    let phase = TaskPhase::from_statuses(last_status, desired_status).map_err(|e| {
+        let field = format!("detail.{}", e.field());
+        e.in_field(field)
+    })?;
+    let version = detail.version.ok_or_else(|| InvalidField::new("detail.version", "", "the task's version number"))?;
+    let definition: TaskDefinitionArn = parsed("detail.taskDefinitionArn", detail.task_definition_arn.as_deref())?;
+    let time = required("time", time)?;
+    let time: Timestamp = time.parse().map_err(|_| InvalidField::new("time", time, "an ISO 8601 time"))?;
+    Ok(TaskChange { arn, cluster, definition, phase, version, time })
+}
+
+fn required<'a>(field: &'static str, value: Option<&'a str>) -> Result<&'a str, InvalidField> {
+    value.ok_or_else(|| InvalidField::new(field, "", "the field to be there"))
+}
+
+fn parsed<T: std::str::FromStr<Err = InvalidField>>(
+    field: &'static str,
+    value: Option<&str>,
+) -> Result<T, InvalidField> {
+    required(field, value)?.parse::<T>().map_err(|e| e.in_field(field))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    fn detail() -> Value {
+        json!({
+            "taskArn": "arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef",
+            "taskDefinitionArn": "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7",
+            "clusterArn": "arn:aws:ecs:us-east-1:123456789012:cluster/prod",
+            "lastStatus": "RUNNING",
+            "desiredStatus": "STOPPED",
+            "version": 5,
+            "aFieldOfNextYear": { "x": [] },
+        })
+    }
+
+    const TIME: Option<&str> = Some("2026-11-20T10:00:00Z");
+
+    #[test]
+    fn an_event_becomes_a_task_change() {
+        let change = parse_task_change(TIME, &detail()).unwrap();
+        assert_eq!((change.phase, change.version), (TaskPhase::Stopping, 5));
+        assert_eq!(change.cluster.name(), "prod");
+        assert_eq!(change.definition.family(), "web");
+    }
+
+    #[test]
+    fn each_missing_field_is_named() {
+        for field in ["taskArn", "taskDefinitionArn", "clusterArn", "lastStatus", "desiredStatus", "version"] {
+            let mut detail = detail();
+            detail.as_object_mut().unwrap().remove(field);
+            assert_eq!(parse_task_change(TIME, &detail).unwrap_err().field(), format!("detail.{field}"));
+        }
+        assert_eq!(parse_task_change(None, &detail()).unwrap_err().field(), "time");
+    }
+
+    #[test]
+    fn a_bad_value_names_its_field() {
+        for (field, value) in [
+            ("taskArn", "nonsense"),
+            ("taskArn", "arn:aws:ecs:us-east-1:123456789012:task/other/0123456789abcdef0123456789abcdef"),
+            ("lastStatus", "DANCING"),
+            ("desiredStatus", "MAYBE"),
+        ] {
+            let mut detail = detail();
+            detail[field] = json!(value);
+            let error = parse_task_change(TIME, &detail).unwrap_err();
+            assert_eq!(error.field(), format!("detail.{field}"));
+            assert!(error.to_string().contains(value), "{error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_status_panics(last in "\\PC*", desired in "\\PC*", version in any::<u64>()) {
+            let mut detail = detail();
+            detail["lastStatus"] = json!(last);
+            detail["desiredStatus"] = json!(desired);
+            detail["version"] = json!(version);
+            let _ = parse_task_change(TIME, &detail);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Amazon ECS: its events, and what it says when asked.
+
+mod client;
+mod event;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+pub use self::{
+    client::AwsEcs,
+    event::{DETAIL_TYPE, SOURCE, parse_task_change},
+};
+use crate::mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    field::InvalidField,
+    identity::TaskDefinition,
+    task::DescribedTask,
+};
+
+/// An error of ECS.
+#[derive(Debug, thiserror::Error)]
+pub enum EcsError {
+    /// ECS knows no such revision: it was deleted.
+    #[error("task definition {0}: ECS does not know it")]
+    UnknownTaskDefinition(TaskDefinitionArn),
+    /// The call failed, after retries.
+    #[error("{subject}: ECS call failed: {reason}")]
+    Failed {
+        /// What was asked for.
+        subject: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The answer holds something undocumented.
+    #[error("{subject}: ECS's answer could not be read: {source}")]
+    Malformed {
+        /// What was asked for.
+        subject: String,
+        /// Which field.
+        source: InvalidField,
+    },
+}
+
+/// What the controller needs of ECS.
+#[async_trait]
+pub trait Ecs: Send + Sync {
+    /// A revision and its tags, remembered for the life of the environment: a revision never changes.
+    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
+
+    /// Every task of a cluster that ECS still knows, stopped ones (for about an hour) included.
+    ///
+    /// # Errors
+    /// A page is missing: then nothing is known, rather than less.
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError>;
+
+    /// Tasks of one cluster with their tags. Those that ECS no longer knows are not in the answer.
+    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError>;
+}

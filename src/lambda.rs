@@ -1,0 +1,56 @@
+//! What Lambda hands to the `task-events` function, and what it wants back.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
+use lambda_runtime::{Context, Error, LambdaEvent};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::controller::{Controller, Deadline, Delivery};
+
+/// The attribute in which SQS counts how often it delivered a message.
+const RECEIVE_COUNT: &str = "ApproximateReceiveCount";
+
+/// Handles an SQS batch, with partial failures, or one bare `EventBridge` event.
+///
+/// # Errors
+/// A bare event's work is not done, or the payload is neither of the two.
+pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Error> {
+    let deadline = Deadline::after(remaining(&event.context));
+    if event.payload.get("Records").is_some() {
+        let batch = SqsEvent::deserialize(event.payload).map_err(|e| format!("payload: not an SQS batch: {e}"))?;
+        let deliveries: Vec<Delivery> = batch.records.into_iter().map(delivery).collect();
+        let report = controller.handle(&deliveries, deadline).await;
+        let mut response = SqsBatchResponse::default();
+        response.batch_item_failures = report.failures.into_iter().map(|failure| failed_item(failure.id)).collect();
+        return Ok(serde_json::to_value(response)?);
+    }
+    let delivery =
+        Delivery { id: event.context.request_id, receipt: None, receives: 1, body: event.payload.to_string() };
+    match controller.handle(&[delivery], deadline).await.failures.into_iter().next() {
+        Some(failure) => Err(failure.error.to_string().into()),
+        None => Ok(json!({ "outcome": "done" })),
+    }
+}
+
+fn delivery(message: SqsMessage) -> Delivery {
+    let receives = message.attributes.get(RECEIVE_COUNT).and_then(|count| count.parse().ok());
+    Delivery {
+        id: message.message_id.unwrap_or_default(),
+        receipt: message.receipt_handle,
+        receives: receives.unwrap_or(1),
+        body: message.body.unwrap_or_default(),
+    }
+}
+
+fn failed_item(id: String) -> BatchItemFailure {
+    let mut item = BatchItemFailure::default();
+    item.item_identifier = id;
+    item
+}
+
+fn remaining(context: &Context) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_millis(context.deadline).saturating_sub(now)
+}

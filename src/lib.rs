@@ -1,0 +1,26 @@
+//! A serverless controller for Consul's service mesh on Amazon ECS.
+//!
+//! ```text
+//!  ECS ─▶ EventBridge ─▶ SQS ─▶ task-events ─▶ Consul (ACL tokens, catalog)
+//!                         ▲          └───────▶ Secrets Manager (the tokens that tasks read)
+//!                         └── idle checks ──┘
+//! ```
+//!
+//! Everything is level-triggered: an event never says what to do, only where to look. The floors, top to bottom, of
+//! which each knows only those below it:
+//!
+//! - `bin/`, [`lambda`], [`wiring`], [`logging`]: what runs in AWS Lambda.
+//! - [`controller`]: observes, plans, applies.
+//! - [`consul`], [`ecs`], [`secrets`], [`queue`] (and [`aws`], which configures the SDK): the edges.
+//! - [`mesh`]: the domain, without I/O.
+
+pub mod aws;
+pub mod consul;
+pub mod controller;
+pub mod ecs;
+pub mod lambda;
+pub mod logging;
+pub mod mesh;
+pub mod queue;
+pub mod secrets;
+pub mod wiring;

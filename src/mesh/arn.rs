@@ -1,0 +1,327 @@
+//! Amazon resource names of ECS, in every AWS partition (`aws`, `aws-cn`, `aws-us-gov`, …).
+//!
+//! Shapes: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonelasticcontainerservice.html>
+
+use std::{fmt, str::FromStr};
+
+use super::field::InvalidField;
+
+/// The parts that all ECS ARNs share.
+struct Parts<'a> {
+    region: &'a str,
+    account: &'a str,
+    resource: &'a str,
+}
+
+fn split<'a>(arn: &'a str, kind: &str) -> Option<Parts<'a>> {
+    let mut fields = arn.splitn(6, ':');
+    let (prefix, partition, service) = (fields.next()?, fields.next()?, fields.next()?);
+    let (region, account, resource) = (fields.next()?, fields.next()?, fields.next()?);
+    let known = prefix == "arn" && service == "ecs" && (partition == "aws" || partition.starts_with("aws-"));
+    let account_is_number = account.len() == 12 && account.bytes().all(|b| b.is_ascii_digit());
+    if !known || !is_label(partition) || !is_label(region) || !account_is_number {
+        return None;
+    }
+    let resource = resource.strip_prefix(kind)?.strip_prefix('/')?;
+    Some(Parts { region, account, resource })
+}
+
+fn is_label(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// Names of clusters and families: up to 255 letters, digits, hyphens and underscores.
+fn is_name(text: &str) -> bool {
+    (1..=255).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+/// The ARN of an ECS cluster: also the name of its synthetic node in Consul's catalog.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ClusterArn {
+    arn: String,
+    region: String,
+    account: String,
+    name: String,
+}
+
+impl ClusterArn {
+    const EXPECTED: &'static str = "a cluster ARN such as arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+    /// The whole ARN.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.arn
+    }
+
+    /// The cluster's short name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The AWS region.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// The AWS account: 12 digits.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// Whether `mark` means this cluster. ECS task metadata prints a cluster as a name or as an ARN, and the
+    /// old controller copied what it found into its tokens' descriptions.
+    #[must_use]
+    pub fn is_meant_by(&self, mark: &str) -> bool {
+        mark == self.arn || mark == self.name
+    }
+}
+
+impl FromStr for ClusterArn {
+    type Err = InvalidField;
+
+    fn from_str(arn: &str) -> Result<Self, InvalidField> {
+        let invalid = || InvalidField::new("cluster ARN", arn, Self::EXPECTED);
+        let parts = split(arn, "cluster").ok_or_else(invalid)?;
+        if !is_name(parts.resource) {
+            return Err(invalid());
+        }
+        Ok(Self {
+            arn: arn.to_owned(),
+            region: parts.region.to_owned(),
+            account: parts.account.to_owned(),
+            name: parts.resource.to_owned(),
+        })
+    }
+}
+
+impl fmt::Display for ClusterArn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.arn)
+    }
+}
+
+/// The ID of an ECS task: 32 hexadecimal digits, or the older form with hyphens.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskId(String);
+
+impl TaskId {
+    /// The ID as ECS prints it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = InvalidField;
+
+    fn from_str(id: &str) -> Result<Self, InvalidField> {
+        let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
+        let hyphens = id.bytes().filter(|b| *b == b'-').count();
+        if digits == 32 && digits + hyphens == id.len() && (hyphens == 0 || hyphens == 4) {
+            Ok(Self(id.to_owned()))
+        } else {
+            Err(InvalidField::new("task ID", id, "32 hexadecimal digits"))
+        }
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The ARN of an ECS task, in its present shape (`task/<cluster>/<id>`) or its old one (`task/<id>`).
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskArn {
+    arn: String,
+    id: TaskId,
+}
+
+impl TaskArn {
+    const EXPECTED: &'static str =
+        "a task ARN such as arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef";
+
+    /// The whole ARN.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.arn
+    }
+
+    /// The task's ID.
+    #[must_use]
+    pub fn id(&self) -> &TaskId {
+        &self.id
+    }
+
+    /// Whether the ARN agrees with `cluster`: same region and account, and the same name where it holds one.
+    #[must_use]
+    pub fn is_in(&self, cluster: &ClusterArn) -> bool {
+        split(&self.arn, "task").is_some_and(|parts| {
+            let name = parts.resource.split_once('/').map(|(name, _)| name);
+            parts.region == cluster.region
+                && parts.account == cluster.account
+                && name.is_none_or(|name| name == cluster.name)
+        })
+    }
+}
+
+impl FromStr for TaskArn {
+    type Err = InvalidField;
+
+    fn from_str(arn: &str) -> Result<Self, InvalidField> {
+        let invalid = || InvalidField::new("task ARN", arn, Self::EXPECTED);
+        let parts = split(arn, "task").ok_or_else(invalid)?;
+        let id = match parts.resource.split_once('/') {
+            Some((cluster, id)) if is_name(cluster) => id,
+            Some(_) => return Err(invalid()),
+            None => parts.resource,
+        };
+        Ok(Self { arn: arn.to_owned(), id: id.parse().map_err(|_| invalid())? })
+    }
+}
+
+impl fmt::Display for TaskArn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.arn)
+    }
+}
+
+/// The ARN of one revision of a task definition, which never changes once registered.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TaskDefinitionArn {
+    arn: String,
+    family: String,
+}
+
+impl TaskDefinitionArn {
+    const EXPECTED: &'static str =
+        "a task definition ARN such as arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
+
+    /// The whole ARN.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.arn
+    }
+
+    /// The family that the revision belongs to.
+    #[must_use]
+    pub fn family(&self) -> &str {
+        &self.family
+    }
+}
+
+impl FromStr for TaskDefinitionArn {
+    type Err = InvalidField;
+
+    fn from_str(arn: &str) -> Result<Self, InvalidField> {
+        let invalid = || InvalidField::new("task definition ARN", arn, Self::EXPECTED);
+        let parts = split(arn, "task-definition").ok_or_else(invalid)?;
+        let (family, revision) = parts.resource.rsplit_once(':').ok_or_else(invalid)?;
+        if !is_name(family) || revision.parse::<u32>().is_err() {
+            return Err(invalid());
+        }
+        Ok(Self { arn: arn.to_owned(), family: family.to_owned() })
+    }
+}
+
+impl fmt::Display for TaskDefinitionArn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.arn)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const ID: &str = "0123456789abcdef0123456789abcdef";
+
+    #[test]
+    fn every_partition_parses() {
+        for partition in ["aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b", "aws-eusc"] {
+            let cluster: ClusterArn =
+                format!("arn:{partition}:ecs:xx-east-1:123456789012:cluster/prod").parse().unwrap();
+            assert_eq!(cluster.name(), "prod");
+            assert_eq!(cluster.account(), "123456789012");
+            assert_eq!(cluster.region(), "xx-east-1");
+        }
+    }
+
+    #[test]
+    fn both_task_arn_shapes_parse_and_agree_with_their_cluster() {
+        let prod: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+        let test: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/test".parse().unwrap();
+        let new: TaskArn = format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{ID}").parse().unwrap();
+        let old: TaskArn =
+            "arn:aws:ecs:us-east-1:123456789012:task/c5cba4eb-5dad-405e-96db-71ef8eefe6a8".parse().unwrap();
+        assert_eq!(new.id().as_str(), ID);
+        assert!(new.is_in(&prod) && !new.is_in(&test));
+        assert!(old.is_in(&prod) && old.is_in(&test));
+    }
+
+    #[test]
+    fn a_cluster_mark_may_be_a_name_or_an_arn() {
+        let arn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+        let prod: ClusterArn = arn.parse().unwrap();
+        assert!(prod.is_meant_by("prod") && prod.is_meant_by(arn));
+        assert!(!prod.is_meant_by("prod2") && !prod.is_meant_by("arn:aws:ecs:eu-west-1:123456789012:cluster/prod"));
+    }
+
+    #[test]
+    fn a_task_definition_arn_knows_its_family() {
+        let arn: TaskDefinitionArn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web_1:7".parse().unwrap();
+        assert_eq!(arn.family(), "web_1");
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_value() {
+        let error = "arn:aws:s3:::bucket".parse::<TaskArn>().unwrap_err().to_string();
+        assert!(error.starts_with("task ARN: got \"arn:aws:s3:::bucket\", expected a task ARN"), "{error}");
+    }
+
+    #[test]
+    fn near_misses_are_refused() {
+        for arn in [
+            "",
+            "arn:aws:ecs:us-east-1:123456789012:cluster/",
+            "arn:aws:ecs:us-east-1:12345:cluster/prod",
+            "arn:aws:ecs::123456789012:cluster/prod",
+            "arn:azure:ecs:us-east-1:123456789012:cluster/prod",
+            "arn:aws:ecs:us-east-1:123456789012:cluster/a/b",
+            "arn:aws:ecs:us-east-1:123456789012:cluster/a\" or \"\" == \"",
+        ] {
+            assert!(arn.parse::<ClusterArn>().is_err(), "{arn}");
+        }
+        for arn in [
+            "arn:aws:ecs:us-east-1:123456789012:task/prod/".to_owned(),
+            format!("arn:aws:ecs:us-east-1:123456789012:task/prod/x/{ID}"),
+            format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{ID}0"),
+            format!("arn:aws:ecs:us-east-1:123456789012:cluster/prod/{ID}"),
+        ] {
+            assert!(arn.parse::<TaskArn>().is_err(), "{arn}");
+        }
+        assert!("arn:aws:ecs:us-east-1:123456789012:task-definition/web".parse::<TaskDefinitionArn>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in "\\PC*") {
+            let _ = text.parse::<ClusterArn>();
+            let _ = text.parse::<TaskArn>();
+            let _ = text.parse::<TaskDefinitionArn>();
+        }
+
+        #[test]
+        fn what_parses_prints_as_it_was(name in "[A-Za-z0-9_-]{1,40}", id in "[0-9a-f]{32}") {
+            let arn = format!("arn:aws-cn:ecs:cn-north-1:123456789012:task/{name}/{id}");
+            prop_assert_eq!(arn.parse::<TaskArn>().unwrap().to_string(), arn);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! `CONSUL_ECS_CONFIG_JSON`: the configuration that Consul's containers in a task read, as far as it says who the task is.
+//!
+//! Source: <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference>
+
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+use super::field::InvalidField;
+
+/// The environment variable that holds the configuration, on `consul-ecs-mesh-init` or `consul-ecs-control-plane`.
+pub const CONFIG_VARIABLE: &str = "CONSUL_ECS_CONFIG_JSON";
+
+/// The kinds of gateway that Consul on ECS runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GatewayKind {
+    /// Traffic into the mesh.
+    ApiGateway,
+    /// Traffic between datacenters, partitions and peers.
+    MeshGateway,
+    /// Traffic out of the mesh.
+    TerminatingGateway,
+}
+
+/// The part of the configuration that names the task's service or gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct EcsConfig {
+    service: Option<Named>,
+    gateway: Option<Gateway>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Named {
+    name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+struct Gateway {
+    kind: GatewayKind,
+    name: Option<String>,
+}
+
+impl EcsConfig {
+    /// The name of the service or gateway, where the configuration gives one. An empty name is none.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());
+        let service = self.service.as_ref().and_then(|service| service.name.as_deref());
+        gateway.or(service).filter(|name| !name.is_empty())
+    }
+
+    /// The kind of gateway, if the task is one.
+    #[must_use]
+    pub fn gateway_kind(&self) -> Option<GatewayKind> {
+        self.gateway.as_ref().map(|gateway| gateway.kind)
+    }
+}
+
+impl FromStr for EcsConfig {
+    type Err = InvalidField;
+
+    fn from_str(json: &str) -> Result<Self, InvalidField> {
+        serde_json::from_str(json)
+            .map_err(|_| InvalidField::new(CONFIG_VARIABLE, json, "the JSON configuration of consul-ecs"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_and_a_gateway_are_told_apart() {
+        let service: EcsConfig = r#"{"service":{"name":"web","port":80},"proxy":{}}"#.parse().unwrap();
+        assert_eq!((service.name(), service.gateway_kind()), (Some("web"), None));
+        let gateway: EcsConfig = r#"{"gateway":{"kind":"mesh-gateway","name":"mgw"}}"#.parse().unwrap();
+        assert_eq!((gateway.name(), gateway.gateway_kind()), (Some("mgw"), Some(GatewayKind::MeshGateway)));
+    }
+
+    #[test]
+    fn a_broken_configuration_names_the_variable() {
+        assert_eq!("{".parse::<EcsConfig>().unwrap_err().field(), CONFIG_VARIABLE);
+        assert!(r#"{"gateway":{"kind":"garden-gate"}}"#.parse::<EcsConfig>().is_err());
+    }
+}

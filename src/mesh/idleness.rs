@@ -1,0 +1,137 @@
+//! Whether a service has been without tasks for long enough that its token may go.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{arn::TaskArn, identity::MeshService, phase::TaskPhase};
+
+/// A task, and every service that it could be an instance of: one by its own tags, one by its definition's. The two
+/// differ only where a user overrides tags, and then neither may lose its token.
+#[derive(Debug, Clone)]
+pub struct ServiceTask {
+    /// The task.
+    pub arn: TaskArn,
+    /// Where it stands.
+    pub phase: TaskPhase,
+    /// When it stopped for good, if it did.
+    pub stopped_at: Option<Timestamp>,
+    /// The services that it may be an instance of.
+    pub services: Vec<MeshService>,
+}
+
+/// How a service stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Idleness {
+    /// This task of it is not stopped.
+    Living(TaskArn),
+    /// No task of it lives, but this one stopped within the grace period; the look that its own stop asked for is
+    /// still to come.
+    RecentlyStopped(TaskArn),
+    /// It has had no task for the whole grace period.
+    Idle,
+}
+
+/// How the grace period is divided, so that a token is never revoked while an environment still trusts it.
+///
+/// A token is revoked only after its service had no living task for `quiet()`. An environment that saw a task
+/// active at time *t* trusts the token until *t* + `trusted()`. A revocation within that time would need *t* to lie
+/// in the quiet time before it, when the service had no living task: a contradiction. The gap between the two
+/// absorbs the difference between clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GracePeriod(Duration);
+
+impl GracePeriod {
+    /// A grace period of whole seconds (`RevocationGraceSeconds`).
+    #[must_use]
+    pub fn from_secs(seconds: u16) -> Self {
+        Self(Duration::from_secs(seconds.into()))
+    }
+
+    /// How long after the last stop the service is looked at again.
+    #[must_use]
+    pub fn delay(self) -> Duration {
+        self.0
+    }
+
+    /// How long a service must have been without tasks before its token goes. Shorter than the delay, or a look
+    /// that comes a moment early would wait for a look that nobody asked for.
+    #[must_use]
+    pub fn quiet(self) -> Duration {
+        self.0.mul_f64(0.9)
+    }
+
+    /// How long a token may be trusted after its service was seen active.
+    #[must_use]
+    pub fn trusted(self) -> Duration {
+        self.0.mul_f64(0.5)
+    }
+}
+
+/// How `service` stands at `now`, judged by every task of every cluster that it may run in.
+#[must_use]
+pub fn judge(service: &MeshService, tasks: &[ServiceTask], now: Timestamp, grace: GracePeriod) -> Idleness {
+    let mut own = tasks.iter().filter(|task| task.services.contains(service));
+    if let Some(living) = own.clone().find(|task| task.phase.is_living()) {
+        return Idleness::Living(living.arn.clone());
+    }
+    let quiet = SignedDuration::try_from(grace.quiet()).unwrap_or(SignedDuration::MAX);
+    let recent = own.find(|task| task.stopped_at.is_some_and(|at| now.duration_since(at) < quiet));
+    recent.map_or(Idleness::Idle, |task| Idleness::RecentlyStopped(task.arn.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::mesh::tenancy::Tenancy;
+
+    fn service(name: &str) -> MeshService {
+        MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
+    }
+
+    fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> ServiceTask {
+        ServiceTask {
+            arn: "arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef".parse().unwrap(),
+            phase,
+            stopped_at: stopped_at.map(|second| Timestamp::from_second(second).unwrap()),
+            services: services.iter().map(|name| service(name)).collect(),
+        }
+    }
+
+    fn judged(tasks: &[ServiceTask]) -> Idleness {
+        judge(&service("web"), tasks, Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(300))
+    }
+
+    #[test]
+    fn a_stopping_task_keeps_its_service_alive() {
+        assert!(matches!(judged(&[task(TaskPhase::Stopping, None, &["web"])]), Idleness::Living(_)));
+    }
+
+    #[test]
+    fn a_task_that_may_be_of_two_services_keeps_both() {
+        assert!(matches!(judged(&[task(TaskPhase::Active, None, &["blue", "web"])]), Idleness::Living(_)));
+    }
+
+    #[test]
+    fn a_service_that_crashed_a_moment_ago_is_not_idle() {
+        let stopped = |at| judged(&[task(TaskPhase::Stopped, Some(at), &["web"])]);
+        assert!(matches!(stopped(900), Idleness::RecentlyStopped(_)));
+        assert_eq!(stopped(700), Idleness::Idle);
+    }
+
+    #[test]
+    fn other_services_do_not_count() {
+        assert_eq!(judged(&[task(TaskPhase::Active, None, &["api"])]), Idleness::Idle);
+        assert_eq!(judged(&[]), Idleness::Idle);
+    }
+
+    proptest! {
+        #[test]
+        fn nobody_trusts_a_token_that_may_be_revoked(seconds in 0u16..=900) {
+            let grace = GracePeriod::from_secs(seconds);
+            prop_assert!(grace.trusted() <= grace.quiet() && grace.quiet() <= grace.delay());
+        }
+    }
+}

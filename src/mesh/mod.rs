@@ -1,0 +1,19 @@
+//! The domain: who a task is in the mesh, what Consul and Secrets Manager should hold for it, and the plan that
+//! brings that about. Nothing here does I/O, knows a client's types, or has a clock of its own.
+
+pub mod arn;
+pub mod catalog;
+pub mod ecs_config;
+pub mod field;
+pub mod identity;
+pub mod idleness;
+pub mod phase;
+pub mod plan;
+pub mod secret;
+pub mod secret_name;
+pub mod service_name;
+pub mod tags;
+pub mod task;
+pub mod tenancy;
+pub mod token;
+pub mod token_plan;

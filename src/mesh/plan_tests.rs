@@ -1,0 +1,261 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::mesh::{
+    arn::{ClusterArn, TaskId},
+    ecs_config::GatewayKind,
+    identity::MeshIdentity,
+};
+
+fn cluster(name: &str) -> ClusterArn {
+    format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap()
+}
+
+fn task_id(number: u8) -> TaskId {
+    format!("{number:032x}").parse().unwrap()
+}
+
+fn service(name: &str) -> MeshService {
+    MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
+}
+
+fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) -> MeshTask {
+    MeshTask {
+        arn: format!("arn:aws:ecs:us-east-1:123456789012:task/{cluster_name}/{}", task_id(number)).parse().unwrap(),
+        cluster: cluster(cluster_name),
+        phase,
+        tenancy: Tenancy::Community,
+        identity: Some(MeshIdentity { service: service(service_name), gateway: None }),
+    }
+}
+
+fn login_token(cluster_name: &str, number: u8) -> ListedToken {
+    let meta = format!(
+        r#"{{"consul.hashicorp.com/task-id":"{}","consul.hashicorp.com/cluster":"{}"}}"#,
+        task_id(number),
+        cluster(cluster_name)
+    );
+    token(u128::from(number) + 1_000, &format!("token created via login: {meta}"))
+}
+
+fn token(accessor: u128, description: &str) -> ListedToken {
+    ListedToken {
+        accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
+        description: description.to_owned(),
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
+    ServiceInstance {
+        node: cluster(cluster_name).to_string(),
+        id: format!("web-{}", task_id(number)),
+        name: "web".to_owned(),
+        task: task_id(number),
+        modify_index: 7,
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
+    HealthCheck {
+        node: cluster(cluster_name).to_string(),
+        id: format!("web-{}-app", task_id(number)),
+        name: "Consul ECS health check synced".to_owned(),
+        kind: "consul-ecs-health-check".to_owned(),
+        notes: String::new(),
+        service_id: format!("web-{}", task_id(number)),
+        service_name: "web".to_owned(),
+        status,
+        definition: serde_json::Value::Null,
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn names() -> SecretNames {
+    SecretNames::new("consul-ecs".parse().unwrap(), None, &cluster("prod"))
+}
+
+fn actions(observed: &Observed, mode: TokenMode) -> Vec<Action> {
+    plan(observed, Rules { mode, names: &names() }).into_iter().map(|planned| planned.action).collect()
+}
+
+#[test]
+fn a_starting_task_needs_the_client_s_and_its_service_s_token() {
+    let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Active, "web")], ..Observed::default() };
+    assert_eq!(
+        actions(&observed, TokenMode::SecretsManager),
+        [
+            Action::Provision(TokenHolder::Service(service("web"))),
+            Action::Provision(TokenHolder::Client { tenancy: Tenancy::Community }),
+        ]
+    );
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+}
+
+#[test]
+fn tasks_of_one_service_share_one_action() {
+    let tasks = (1..=20).map(|number| task("prod", number, TaskPhase::Active, "web")).collect();
+    let observed = Observed { tasks, ..Observed::default() };
+    let planned = plan(&observed, Rules { mode: TokenMode::SecretsManager, names: &names() });
+    assert_eq!(planned.len(), 2);
+    assert!(planned.iter().all(|planned| planned.tasks.len() == 20));
+}
+
+#[test]
+fn a_gateway_logs_in_and_gets_no_token() {
+    let mut gateway = task("prod", 1, TaskPhase::Active, "edge");
+    gateway.identity.as_mut().unwrap().gateway = Some(GatewayKind::ApiGateway);
+    let observed = Observed { tasks: vec![gateway], ..Observed::default() };
+    assert_eq!(actions(&observed, TokenMode::SecretsManager), []);
+}
+
+#[test]
+fn a_task_told_to_stop_is_drained_and_loses_nothing() {
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
+        tokens: vec![login_token("prod", 1)],
+        instances: vec![instance("prod", 1), instance("prod", 2)],
+        checks: vec![check("prod", 1, CheckStatus::Passing), check("prod", 2, CheckStatus::Passing)],
+    };
+    assert_eq!(
+        actions(&observed, TokenMode::AuthMethod),
+        [Action::MarkCritical(check("prod", 1, CheckStatus::Passing))]
+    );
+}
+
+#[test]
+fn a_check_that_is_critical_already_is_not_written_again() {
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
+        instances: vec![instance("prod", 1)],
+        checks: vec![check("prod", 1, CheckStatus::Critical)],
+        ..Observed::default()
+    };
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+}
+
+#[test]
+fn of_a_stopped_task_nothing_stays_and_of_others_everything() {
+    let foreign = token(1, "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\"}");
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+        tokens: vec![login_token("prod", 1), login_token("prod", 2), login_token("test", 1), foreign],
+        instances: vec![instance("prod", 1), instance("prod", 2), instance("test", 1)],
+        checks: Vec::new(),
+    };
+    assert_eq!(
+        actions(&observed, TokenMode::AuthMethod),
+        [Action::DeleteLoginToken(login_token("prod", 1)), Action::Deregister(instance("prod", 1))]
+    );
+}
+
+#[test]
+fn a_service_token_asks_for_a_look_in_both_modes() {
+    let derived = AccessorId::derived(&TokenHolder::Service(service("web")), &names());
+    let ours = ListedToken { accessor: derived, ..token(0, "renamed by somebody") };
+    let old = token(5, "Token for web service\nconsul.hashicorp.com/cluster: prod");
+    for service_token in [ours, old] {
+        let observed = Observed {
+            tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+            tokens: vec![service_token],
+            ..Observed::default()
+        };
+        for mode in [TokenMode::SecretsManager, TokenMode::AuthMethod] {
+            assert_eq!(actions(&observed, mode), [Action::CheckIdleness(service("web"))]);
+        }
+    }
+}
+
+#[test]
+fn other_services_tokens_ask_for_no_look() {
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+        tokens: vec![
+            token(1, "Token for api service\nconsul.hashicorp.com/cluster: prod"),
+            token(2, "Token for web service\nconsul.hashicorp.com/cluster: other"),
+            token(3, "Token for web service"),
+        ],
+        ..Observed::default()
+    };
+    assert_eq!(actions(&observed, TokenMode::SecretsManager), []);
+}
+
+#[test]
+fn a_stopped_task_without_a_definition_is_cleared_by_its_id() {
+    let mut unknown = task("prod", 1, TaskPhase::Stopped, "web");
+    unknown.identity = None;
+    let observed = Observed { tasks: vec![unknown], instances: vec![instance("prod", 1)], ..Observed::default() };
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), [Action::Deregister(instance("prod", 1))]);
+}
+
+prop_compose! {
+    fn any_observed()(
+        tasks in prop::collection::vec((0u8..2, 0u8..6, 0u8..3), 0..8),
+        tokens in prop::collection::vec((0u8..2, 0u8..6, any::<bool>()), 0..8),
+        instances in prop::collection::vec((0u8..2, 0u8..6), 0..8),
+        checks in prop::collection::vec((0u8..2, 0u8..6, any::<bool>()), 0..8),
+    ) -> Observed {
+        let cluster_name = |number: u8| if number == 0 { "prod" } else { "test" };
+        let phases = [TaskPhase::Active, TaskPhase::Stopping, TaskPhase::Stopped];
+        let mut seen = std::collections::BTreeSet::new();
+        Observed {
+            tasks: tasks
+                .into_iter()
+                .filter(|(c, n, _)| seen.insert((*c, *n)))
+                .map(|(c, n, phase)| task(cluster_name(c), n, phases[usize::from(phase)], "web"))
+                .collect(),
+            tokens: tokens
+                .into_iter()
+                .map(|(c, n, ours)| if ours { login_token(cluster_name(c), n) } else { token(u128::from(n), "by hand") })
+                .collect(),
+            instances: instances.into_iter().map(|(c, n)| instance(cluster_name(c), n)).collect(),
+            checks: checks
+                .into_iter()
+                .map(|(c, n, passing)| {
+                    check(cluster_name(c), n, if passing { CheckStatus::Passing } else { CheckStatus::Critical })
+                })
+                .collect(),
+        }
+    }
+}
+
+proptest! {
+    /// Promises 1 and 2: only ours, and never the living.
+    #[test]
+    fn whatever_was_seen_only_what_stopped_tasks_left_is_deleted(observed in any_observed()) {
+        let stopped = |node: &str, id: &TaskId| {
+            observed.tasks.iter().any(|t| {
+                t.phase == TaskPhase::Stopped && t.cluster.as_str() == node && t.arn.id() == id
+            })
+        };
+        for action in actions(&observed, TokenMode::SecretsManager) {
+            match action {
+                Action::DeleteLoginToken(token) => {
+                    let mark = LoginMark::parse(&token.description).expect("a login token");
+                    prop_assert!(stopped(&mark.cluster, &mark.task));
+                }
+                Action::Deregister(instance) => prop_assert!(stopped(&instance.node, &instance.task)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Promise 4: what was done leaves nothing to do.
+    #[test]
+    fn a_plan_that_was_carried_out_leaves_only_what_is_idempotent(mut observed in any_observed()) {
+        for action in actions(&observed, TokenMode::AuthMethod) {
+            match action {
+                Action::DeleteLoginToken(token) => observed.tokens.retain(|t| t.accessor != token.accessor),
+                Action::Deregister(gone) => observed.instances.retain(|i| *i != gone),
+                Action::MarkCritical(done) => {
+                    for check in observed.checks.iter_mut().filter(|check| check.id == done.id && check.node == done.node) {
+                        check.status = CheckStatus::Critical;
+                    }
+                }
+                Action::Provision(_) | Action::CheckIdleness(_) => {}
+            }
+        }
+        prop_assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+    }
+}

@@ -1,0 +1,108 @@
+//! What a secret in Secrets Manager holds: `{"accessor_id": "<uuid>", "token": "<uuid>"}`, or `{}` before there is a token.
+//!
+//! Tasks read the key `token` (`valueFrom: "<secret arn>:token::"`).
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::{Deserialize, Serialize};
+
+use super::{field::InvalidField, token::TokenPair};
+
+/// What a secret holds now.
+#[derive(Debug, Clone)]
+pub enum SecretState {
+    /// There is no such secret, or it has no value yet.
+    Missing,
+    /// It holds `{}`: not yet provisioned, or revoked.
+    Blank,
+    /// It holds a token.
+    Holds(TokenPair),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Payload<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    accessor_id: Option<&'a str>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+}
+
+impl SecretState {
+    /// What the value of the secret called `name` means.
+    ///
+    /// # Errors
+    /// The value is something else: it is somebody's, and not overwritten. The error never repeats it.
+    pub fn parse(name: &str, value: &SecretString) -> Result<Self, InvalidField> {
+        let invalid = || {
+            InvalidField::new(
+                format!("secret {name}"),
+                "(not shown)",
+                "{\"accessor_id\": \"<uuid>\", \"token\": \"<uuid>\"}, or {} for the controller to fill in",
+            )
+        };
+        let payload: Payload<'_> = serde_json::from_str(value.expose_secret()).map_err(|_| invalid())?;
+        match (payload.accessor_id.unwrap_or_default(), payload.token.unwrap_or_default()) {
+            ("", "") => Ok(Self::Blank),
+            (accessor, token) if !token.is_empty() => Ok(Self::Holds(TokenPair {
+                accessor: accessor.parse().map_err(|_| invalid())?,
+                secret: SecretString::from(token),
+            })),
+            _ => Err(invalid()),
+        }
+    }
+
+    /// The value that a secret with `pair` has; without one, the blank value.
+    #[must_use]
+    pub fn render(pair: Option<&TokenPair>) -> SecretString {
+        let accessor = pair.map(|pair| pair.accessor.to_string());
+        let payload = Payload { accessor_id: accessor.as_deref(), token: pair.map(|pair| pair.secret.expose_secret()) };
+        // Two optional strings always serialise.
+        SecretString::from(serde_json::to_string(&payload).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CANARY: &str = "canary-5d2f1c";
+
+    fn parse(value: &str) -> Result<SecretState, InvalidField> {
+        SecretState::parse("consul-ecs-web", &SecretString::from(value))
+    }
+
+    #[test]
+    fn the_three_states() {
+        assert!(matches!(parse("{}"), Ok(SecretState::Blank)));
+        assert!(matches!(parse(r#"{"accessor_id":"","token":""}"#), Ok(SecretState::Blank)));
+        let held = parse(r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t"}"#);
+        assert!(matches!(held, Ok(SecretState::Holds(_))));
+    }
+
+    #[test]
+    fn somebody_else_s_value_is_refused_without_repeating_it() {
+        for value in [CANARY, r#"{"token":"canary-5d2f1c"}"#, r#"{"accessor_id":"canary-5d2f1c"}"#, "[]"] {
+            let error = parse(value).unwrap_err();
+            assert!(error.to_string().starts_with("secret consul-ecs-web: "), "{error}");
+            assert!(!error.to_string().contains(CANARY), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_pair_survives_the_round_trip_and_debug_shows_no_secret() {
+        let accessor = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69".parse().unwrap();
+        let pair = TokenPair { accessor, secret: SecretString::from(CANARY) };
+        let state = SecretState::parse("s", &SecretState::render(Some(&pair))).unwrap();
+        assert!(!format!("{state:?}").contains(CANARY));
+        assert!(matches!(state, SecretState::Holds(held) if held.is_same_as(&pair)));
+        assert_eq!(SecretState::render(None).expose_secret(), "{}");
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(value in "\\PC*") {
+            let _ = parse(&value);
+        }
+    }
+}

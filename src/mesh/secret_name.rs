@@ -1,0 +1,83 @@
+//! The names of the secrets in AWS Secrets Manager, as Consul on ECS names them.
+
+use std::str::FromStr;
+
+use super::{arn::ClusterArn, field::InvalidField, tenancy::Tenancy, token::TokenHolder};
+
+/// What the names of all our secrets begin with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretNamePrefix(String);
+
+impl FromStr for SecretNamePrefix {
+    type Err = InvalidField;
+
+    fn from_str(prefix: &str) -> Result<Self, InvalidField> {
+        let legal = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_+=.@-".contains(&b));
+        if legal && (1..=128).contains(&prefix.len()) {
+            Ok(Self(prefix.to_owned()))
+        } else {
+            Err(InvalidField::new("secret name prefix", prefix, "1 to 128 letters, digits and /_+=.@-"))
+        }
+    }
+}
+
+/// How secrets are named in one deployment, and where they are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SecretNames {
+    prefix: SecretNamePrefix,
+    client_token: Option<String>,
+    account: String,
+    region: String,
+}
+
+impl SecretNames {
+    /// Secrets under `prefix`, in the account and region of `cluster`. The client token's secret has a name (or
+    /// ARN) of its own; `None`: `<prefix>-consul-client-token`.
+    #[must_use]
+    pub fn new(prefix: SecretNamePrefix, client_token: Option<String>, cluster: &ClusterArn) -> Self {
+        Self { prefix, client_token, account: cluster.account().to_owned(), region: cluster.region().to_owned() }
+    }
+
+    /// The AWS account that holds the secrets.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        &self.account
+    }
+
+    /// The AWS region that holds the secrets.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// The name of a holder's secret: `<prefix>-<service>`, in Enterprise `<prefix>-<service>-<namespace>-<partition>`.
+    #[must_use]
+    pub fn of(&self, holder: &TokenHolder) -> String {
+        let prefix = &self.prefix.0;
+        match holder {
+            TokenHolder::Service(service) => match &service.tenancy {
+                Tenancy::Community => format!("{prefix}-{}", service.name),
+                Tenancy::Enterprise { partition, namespace } => {
+                    format!("{prefix}-{}-{namespace}-{partition}", service.name)
+                }
+            },
+            TokenHolder::Client { .. } => {
+                self.client_token.clone().unwrap_or_else(|| format!("{prefix}-consul-client-token"))
+            }
+        }
+    }
+
+    /// The name of the policy that client agents' tokens carry.
+    #[must_use]
+    pub fn client_policy(&self) -> String {
+        // Policy names hold letters, digits, hyphens and underscores only, and at most 128 of them.
+        let stem: String = self
+            .prefix
+            .0
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' })
+            .take(100)
+            .collect();
+        format!("{stem}-consul-client-policy")
+    }
+}

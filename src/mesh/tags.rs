@@ -1,0 +1,40 @@
+//! The ECS tags by which Consul on ECS marks tasks and task definitions.
+//!
+//! Source: <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference>
+
+use std::collections::BTreeMap;
+
+/// `true`: the task is in the mesh. Anything else, or no such tag: it is none of our business.
+pub const MESH_TAG: &str = "consul.hashicorp.com/mesh";
+/// The Consul service that the task is an instance of.
+pub const SERVICE_NAME_TAG: &str = "consul.hashicorp.com/service-name";
+/// The admin partition (Consul Enterprise).
+pub const PARTITION_TAG: &str = "consul.hashicorp.com/partition";
+/// The namespace (Consul Enterprise).
+pub const NAMESPACE_TAG: &str = "consul.hashicorp.com/namespace";
+
+/// The tags of a task or of a task definition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tags(BTreeMap<String, String>);
+
+impl Tags {
+    /// The value of one tag.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// These tags, and for keys that are absent here those of `fallback`.
+    #[must_use]
+    pub fn or(&self, fallback: &Self) -> Self {
+        let mut merged = fallback.0.clone();
+        merged.extend(self.0.clone());
+        Self(merged)
+    }
+}
+
+impl<K: Into<String>, V: Into<String>> FromIterator<(K, V)> for Tags {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(tags: I) -> Self {
+        Self(tags.into_iter().map(|(key, value)| (key.into(), value.into())).collect())
+    }
+}

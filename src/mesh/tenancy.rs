@@ -1,0 +1,140 @@
+//! Consul's admin partitions and namespaces (Consul Enterprise).
+
+use std::{fmt, str::FromStr};
+
+use super::{
+    field::InvalidField,
+    tags::{NAMESPACE_TAG, PARTITION_TAG, Tags},
+};
+
+/// The name of an admin partition or a namespace: a DNS label.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TenancyName(String);
+
+impl TenancyName {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for TenancyName {
+    type Err = InvalidField;
+
+    fn from_str(name: &str) -> Result<Self, InvalidField> {
+        let label = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_');
+        let edged = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.ends_with(|c: char| c.is_ascii_alphanumeric());
+        if label && edged && name.len() <= 64 {
+            Ok(Self(name.to_owned()))
+        } else {
+            Err(InvalidField::new("partition or namespace", name, "at most 64 letters, digits, '-' and '_'"))
+        }
+    }
+}
+
+impl fmt::Display for TenancyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Where in Consul something lives. Community Edition refuses requests that name a partition or a namespace,
+/// so the two are sent only when somebody configured them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub enum Tenancy {
+    /// No partition, no namespace: Community Edition, or Enterprise used without them.
+    #[default]
+    Community,
+    /// Consul Enterprise.
+    Enterprise {
+        /// The admin partition.
+        partition: TenancyName,
+        /// The namespace in that partition.
+        namespace: TenancyName,
+    },
+}
+
+impl Tenancy {
+    /// What a task without Enterprise tags gets where the deployment names a partition: that partition's
+    /// default namespace.
+    #[must_use]
+    pub fn default_namespace_of(partition: TenancyName) -> Self {
+        Self::Enterprise { partition, namespace: TenancyName("default".to_owned()) }
+    }
+
+    /// Both names or neither.
+    ///
+    /// # Errors
+    /// Only one is there, or one is not a legal name. `fields` names the two for the error: partition, namespace.
+    pub fn from_names(
+        partition: Option<&str>,
+        namespace: Option<&str>,
+        fields: (&str, &str),
+    ) -> Result<Option<Self>, InvalidField> {
+        match (partition, namespace) {
+            (None, None) => Ok(None),
+            (Some(partition), Some(namespace)) => Ok(Some(Self::Enterprise {
+                partition: partition.parse::<TenancyName>().map_err(|e| e.in_field(fields.0))?,
+                namespace: namespace.parse::<TenancyName>().map_err(|e| e.in_field(fields.1))?,
+            })),
+            (Some(_), None) => Err(InvalidField::new(fields.1, "", "a namespace, because a partition is set")),
+            (None, Some(_)) => Err(InvalidField::new(fields.0, "", "a partition, because a namespace is set")),
+        }
+    }
+
+    /// The tenancy that tags ask for, if they ask for one.
+    ///
+    /// # Errors
+    /// One of the two tags is missing, or a value is not a legal name.
+    pub fn from_tags(tags: &Tags) -> Result<Option<Self>, InvalidField> {
+        Self::from_names(tags.get(PARTITION_TAG), tags.get(NAMESPACE_TAG), (PARTITION_TAG, NAMESPACE_TAG))
+    }
+
+    /// The admin partition, if one is configured.
+    #[must_use]
+    pub fn partition(&self) -> Option<&TenancyName> {
+        match self {
+            Self::Community => None,
+            Self::Enterprise { partition, .. } => Some(partition),
+        }
+    }
+
+    /// The namespace, if one is configured.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&TenancyName> {
+        match self {
+            Self::Community => None,
+            Self::Enterprise { namespace, .. } => Some(namespace),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_or_neither_of_the_enterprise_tags() {
+        let both = Tags::from_iter([(PARTITION_TAG, "p1"), (NAMESPACE_TAG, "n1")]);
+        let tenancy = Tenancy::from_tags(&both).unwrap().unwrap();
+        assert_eq!((tenancy.partition().unwrap().as_str(), tenancy.namespace().unwrap().as_str()), ("p1", "n1"));
+        assert_eq!(Tenancy::from_tags(&Tags::default()), Ok(None));
+    }
+
+    #[test]
+    fn one_enterprise_tag_alone_names_the_missing_one() {
+        let lonely_partition = Tags::from_iter([(PARTITION_TAG, "p1")]);
+        let lonely_namespace = Tags::from_iter([(NAMESPACE_TAG, "n1")]);
+        assert_eq!(Tenancy::from_tags(&lonely_partition).unwrap_err().field(), NAMESPACE_TAG);
+        assert_eq!(Tenancy::from_tags(&lonely_namespace).unwrap_err().field(), PARTITION_TAG);
+    }
+
+    #[test]
+    fn names_that_would_change_a_query_are_refused() {
+        for name in ["", "*", "a b", "p&ns=x", "-p"] {
+            assert!(name.parse::<TenancyName>().is_err(), "{name}");
+        }
+    }
+}

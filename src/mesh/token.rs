@@ -1,0 +1,217 @@
+//! ACL tokens: who owns one, and the marks by which we know.
+
+use std::{fmt, str::FromStr};
+
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::{
+    arn::{ClusterArn, TaskId},
+    field::InvalidField,
+    identity::MeshService,
+    secret_name::SecretNames,
+    service_name::ServiceName,
+    tenancy::{Tenancy, TenancyName},
+};
+
+/// The namespace of our version-5 UUIDs: a random UUID, fixed for ever.
+const ACCESSOR_NAMESPACE: Uuid = Uuid::from_u128(0x9a31_5f0c_6b1d_4e6b_8f6e_0c53_d4a0_72e9);
+
+/// What Consul puts before a login's meta in the description of the token it makes.
+const LOGIN_PREFIX: &str = "token created via login: ";
+
+/// The public half of an ACL token: its accessor ID.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AccessorId(Uuid);
+
+impl AccessorId {
+    /// The accessor ID of a holder's token: derived, so that Consul, whose writes are linearizable, admits at most
+    /// one such token however many environments create it at once.
+    ///
+    /// It is a version-5 UUID of the secret that holds the token (account, region and name) and of the tenancy,
+    /// so that two deployments that share one Consul never revoke each other's tokens.
+    #[must_use]
+    pub fn derived(holder: &TokenHolder, names: &SecretNames) -> Self {
+        let tenancy = holder.tenancy();
+        let partition = tenancy.partition().map_or("default", TenancyName::as_str);
+        let namespace = tenancy.namespace().map_or("default", TenancyName::as_str);
+        let kind = match holder {
+            TokenHolder::Service(_) => "service",
+            TokenHolder::Client { .. } => "client",
+        };
+        let name = [kind, partition, namespace, names.account(), names.region(), &names.of(holder)].join("\n");
+        Self(Uuid::new_v5(&ACCESSOR_NAMESPACE, name.as_bytes()))
+    }
+}
+
+impl FromStr for AccessorId {
+    type Err = InvalidField;
+
+    fn from_str(id: &str) -> Result<Self, InvalidField> {
+        Uuid::parse_str(id).map(Self).map_err(|_| InvalidField::new("accessor ID", id, "a UUID"))
+    }
+}
+
+impl fmt::Display for AccessorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// Who a token in Secrets Manager is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum TokenHolder {
+    /// All instances of a service share one token.
+    Service(MeshService),
+    /// All Consul client agents (`consul-client` containers) of a partition share one token.
+    Client {
+        /// Where the client agents live: the partition's default namespace.
+        tenancy: Tenancy,
+    },
+}
+
+impl TokenHolder {
+    /// Where in Consul the token lives.
+    #[must_use]
+    pub fn tenancy(&self) -> &Tenancy {
+        match self {
+            Self::Service(service) => &service.tenancy,
+            Self::Client { tenancy } => tenancy,
+        }
+    }
+
+    /// The description of the holder's token, which marks it as made for `cluster`, in the old controller's words:
+    /// it goes on working should a user go back.
+    #[must_use]
+    pub fn token_description(&self, cluster: &ClusterArn) -> String {
+        let holder = match self {
+            Self::Service(service) => format!("Token for {} service", service.name),
+            Self::Client { .. } => "Token for consul-client".to_owned(),
+        };
+        let mut description = format!("{holder}\nconsul.hashicorp.com/cluster: {cluster}");
+        if let Tenancy::Enterprise { partition, namespace } = self.tenancy() {
+            use std::fmt::Write as _;
+            // Writing to a String cannot fail.
+            let _ = write!(
+                description,
+                "\nconsul.hashicorp.com/partition: {partition}\nconsul.hashicorp.com/namespace: {namespace}"
+            );
+        }
+        description
+    }
+}
+
+impl fmt::Display for TokenHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Service(service) => write!(f, "service {}", service.name),
+            Self::Client { .. } => f.write_str("consul-client"),
+        }
+    }
+}
+
+/// Whether `description` marks a service token of `service` that a controller of one of `clusters` made.
+#[must_use]
+pub fn is_service_token_of(description: &str, service: &MeshService, clusters: &[ClusterArn]) -> bool {
+    let mut lines = description.lines();
+    let named = lines.next() == Some(format!("Token for {} service", service.name).as_str());
+    let marks: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
+    let mark = |key: &str| marks.iter().find(|(k, _)| *k == key).map(|(_, value)| *value);
+    let ours = mark("consul.hashicorp.com/cluster").is_some_and(|m| clusters.iter().any(|c| c.is_meant_by(m)));
+    let partition = service.tenancy.partition().map(TenancyName::as_str);
+    let namespace = service.tenancy.namespace().map(TenancyName::as_str);
+    let same = |key: &str, wanted: Option<&str>| mark(key).unwrap_or("default") == wanted.unwrap_or("default");
+    named
+        && ours
+        && same("consul.hashicorp.com/partition", partition)
+        && same("consul.hashicorp.com/namespace", namespace)
+}
+
+/// The two halves of a token.
+#[derive(Debug, Clone)]
+pub struct TokenPair {
+    /// The public half.
+    pub accessor: AccessorId,
+    /// The secret half: redacted in every output, zeroed on drop.
+    pub secret: SecretString,
+}
+
+impl TokenPair {
+    /// Whether both halves are the same.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.accessor == other.accessor && self.secret.expose_secret() == other.secret.expose_secret()
+    }
+}
+
+/// A token as Consul shows it to a credential with `acl:write`.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// Its two halves.
+    pub pair: TokenPair,
+    /// Its description: what marks it as ours.
+    pub description: String,
+}
+
+/// A token as it stands in Consul's list: without its secret half.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedToken {
+    /// Its accessor ID.
+    pub accessor: AccessorId,
+    /// Its description.
+    pub description: String,
+    /// Where it lives.
+    pub tenancy: Tenancy,
+}
+
+/// The task that logged in for a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginMark {
+    /// The cluster as the task named it.
+    pub cluster: String,
+    /// The task.
+    pub task: TaskId,
+}
+
+#[derive(Deserialize)]
+struct LoginMeta {
+    #[serde(rename = "consul.hashicorp.com/task-id")]
+    task_id: String,
+    #[serde(rename = "consul.hashicorp.com/cluster")]
+    cluster: String,
+}
+
+impl LoginMark {
+    /// The mark in a token's description, or `None`: then the token is not a task's login token, and not ours.
+    #[must_use]
+    pub fn parse(description: &str) -> Option<Self> {
+        let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
+        Some(Self { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
+    }
+}
+
+/// What a new token may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Grant {
+    /// Consul's service identity: write on the service and its sidecar proxy, read on all services and nodes.
+    /// Never a name formatted into HCL.
+    ServiceIdentity(ServiceName),
+    /// A policy, by name.
+    Policy(String),
+}
+
+/// A token to be created under a given accessor ID.
+#[derive(Debug, Clone)]
+pub struct NewToken {
+    /// The derived accessor ID.
+    pub accessor: AccessorId,
+    /// A secret half to put back, or `None` for a new random one.
+    pub secret: Option<SecretString>,
+    /// The marks.
+    pub description: String,
+    /// What it may do.
+    pub grant: Grant,
+    /// Where it lives.
+    pub tenancy: Tenancy,
+}

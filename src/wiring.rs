@@ -1,0 +1,91 @@
+//! Connects the controller to the real Consul and the real AWS.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+
+use crate::{
+    consul::{CredentialSource, HttpConsul, Patience, TlsSettings},
+    controller::{
+        Controller, Edges, SystemClock,
+        settings::{CredentialSetting, Settings},
+    },
+    ecs::AwsEcs,
+    queue::SqsQueue,
+    secrets::AwsSecrets,
+};
+
+/// The tag that marks secrets as ours.
+const MANAGED_BY: (&str, &str) = ("managed-by", "ecs-mesh-controller");
+
+/// A controller with real edges.
+///
+/// # Errors
+/// The CA certificate's secret cannot be read, or what is in it is not a certificate.
+pub async fn connect(settings: Settings, aws: &SdkConfig) -> Result<Controller, String> {
+    let tags = BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())]);
+    let secrets = Arc::new(AwsSecrets::new(aws, settings.kms_key_id, tags));
+    let ca_certificates = match &settings.ca_certificate_secret {
+        Some(arn) => {
+            let pem = secrets.read_value(arn).await.map_err(|e| format!("CONSUL_CACERT_SECRET_ARN: {e}"))?;
+            Some(pem.expose_secret().to_owned())
+        }
+        None => None,
+    };
+    let tls = TlsSettings { ca_certificates, server_name: settings.tls_server_name };
+    let credential: Arc<dyn CredentialSource> = match settings.consul_credential {
+        CredentialSetting::Secret(arn) => Arc::new(SecretCredential { secrets: Arc::clone(&secrets), arn }),
+        CredentialSetting::Token(token) => Arc::new(FixedCredential(token)),
+    };
+    let consul = HttpConsul::new(&settings.consul_addresses, &tls, credential, Patience::default())?;
+    let edges = Edges {
+        consul: Arc::new(consul),
+        ecs: Arc::new(AwsEcs::new(aws)),
+        secrets,
+        queue: Arc::new(SqsQueue::new(aws, settings.queue_url)),
+        clock: Arc::new(SystemClock),
+    };
+    Ok(Controller::new(settings.scope, edges))
+}
+
+/// A token from the environment: it cannot change while the process lives.
+struct FixedCredential(SecretString);
+
+#[async_trait]
+impl CredentialSource for FixedCredential {
+    async fn read(&self) -> Result<SecretString, String> {
+        Ok(self.0.clone())
+    }
+}
+
+/// A token in Secrets Manager, which may be rotated.
+struct SecretCredential {
+    secrets: Arc<AwsSecrets>,
+    arn: String,
+}
+
+#[derive(Deserialize)]
+struct TokenKey {
+    token: SecretString,
+}
+
+#[async_trait]
+impl CredentialSource for SecretCredential {
+    async fn read(&self) -> Result<SecretString, String> {
+        let value = self.secrets.read_value(&self.arn).await.map_err(|e| e.to_string())?;
+        let token = match serde_json::from_str::<TokenKey>(value.expose_secret()) {
+            Ok(json) => json.token,
+            Err(_) => SecretString::from(value.expose_secret().trim()),
+        };
+        // Header values are visible ASCII; anything else would fail at every request, less clearly.
+        let is_token = !token.expose_secret().is_empty() && token.expose_secret().bytes().all(|b| b.is_ascii_graphic());
+        if is_token {
+            Ok(token)
+        } else {
+            Err(format!("secret {} holds no token; expected the bare token, or JSON with a key \"token\"", self.arn))
+        }
+    }
+}
