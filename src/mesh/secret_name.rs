@@ -13,10 +13,10 @@ impl FromStr for SecretNamePrefix {
 
     fn from_str(prefix: &str) -> Result<Self, InvalidField> {
         let legal = prefix.bytes().all(|b| b.is_ascii_alphanumeric() || b"/_+=.@-".contains(&b));
-        if legal && (1..=128).contains(&prefix.len()) {
+        if legal && (1..=200).contains(&prefix.len()) {
             Ok(Self(prefix.to_owned()))
         } else {
-            Err(InvalidField::new("secret name prefix", prefix, "1 to 128 letters, digits and /_+=.@-"))
+            Err(InvalidField::new("secret name prefix", prefix, "1 to 200 letters, digits and /_+=.@-"))
         }
     }
 }

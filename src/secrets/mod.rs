@@ -69,6 +69,8 @@ impl AwsSecrets {
 
     async fn value(&self, name: &str) -> Result<Option<SecretString>, SecretsError> {
         match self.client.get_secret_value().secret_id(name).send().await {
+            // A secret that was created without a value reads as one that is not there.
+            Ok(answer) if answer.secret_string.is_none() && answer.secret_binary.is_none() => Ok(None),
             Ok(answer) => Ok(Some(SecretString::from(answer.secret_string.unwrap_or_default()))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_not_found_exception() => Ok(None),
             Err(e) => Err(failed(name, &e)),

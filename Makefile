@@ -1,0 +1,54 @@
+# Everything that is downloaded or built goes into target/; `make help` lists what there is to do.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+# Each step stands on the one before.
+.NOTPARALLEL:
+
+tools := $(CURDIR)/target/tools
+architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
+
+export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
+export SAM_CLI_TELEMETRY := 0
+# Where the SAM CLI keeps notes of its own, instead of the home directory.
+export __SAM_CLI_APP_DIR := $(tools)/sam
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: ## Get the tools: Consul, MiniStack, the SAM CLI, cargo-lambda (into target/)
+	@scripts/setup.sh
+
+.PHONY: build
+build: setup validate ## Build the function and the template, ready to deploy (into target/sam)
+	@# The same build that `sam build` makes, which would show no progress; it then finds everything done.
+	cargo lambda build --release --locked --bin task-events $(if $(filter arm64,$(architecture)),--arm64)
+	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
+
+.PHONY: validate
+validate: setup ## Check the template
+	sam validate --lint --region us-east-1
+
+.PHONY: fmt
+fmt: ## Format the code
+	cargo fmt
+
+.PHONY: lint
+lint: ## Check format and lints
+	cargo fmt --check
+	cargo clippy --locked --all-targets -- -D warnings
+
+.PHONY: test
+test: setup lint build ## Run everything: format, lints, template, and all tests against the real stack
+	cargo test --locked --all-targets
+	cargo test --locked --doc
+
+.PHONY: demo
+demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it running)
+	cargo run --locked --example demo -- $(if $(KEEP),--keep)
+
+.PHONY: clean
+clean: ## Remove everything that was downloaded or built
+	rm -rf target .aws-sam

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Puts everything that building and testing need into target/tools: a Python environment with MiniStack, the SAM CLI and
+# cargo-lambda, and a Consul server. Needs no root, may be run again at any time, and then only does what is missing.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+tools=$PWD/target/tools
+requirements=scripts/requirements.txt
+
+say() { printf 'setup: %s\n' "$*"; }
+fail() {
+    printf 'setup: error: %s\n' "$@" >&2
+    exit 1
+}
+
+# A wheel in requirements.txt exists for these; older Pythons lack wheels that are pinned there.
+python_is_fit() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; }
+
+find_python() {
+    local candidate
+    for candidate in ${PYTHON:+"$PYTHON"} python3 python3.13 python3.12 python3.11 python3.14; do
+        if command -v "$candidate" >/dev/null && python_is_fit "$candidate"; then
+            echo "$candidate"
+            return
+        fi
+    done
+    fail "no Python 3.11 to 3.14 found (python3 is $(python3 --version 2>&1 || echo absent))." \
+        "Install one, for example: apt-get install python3 python3-venv" \
+        "Or name one: PYTHON=/path/to/python3.12 make setup"
+}
+
+check_commands() {
+    command -v cargo >/dev/null || fail "cargo not found. Install Rust: https://rustup.rs"
+    command -v cc >/dev/null || fail "cc not found: Rust links with it." \
+        "Install a C compiler, for example: apt-get install build-essential"
+}
+
+# The copy of requirements.txt inside the environment says which version of it is installed there; it is written last.
+make_python_environment() {
+    local venv=$tools/venv python
+    cmp --silent "$requirements" "$venv/requirements.txt" && return
+
+    python=$(find_python)
+    if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
+        local package
+        package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
+        fail "$python cannot make virtual environments. Install what it lacks, for example: apt-get install $package"
+    fi
+
+    say "installing MiniStack, the SAM CLI and cargo-lambda ($("$python" --version), about 250 MB, a few minutes)"
+    rm -rf "$venv"
+    "$python" -m venv "$venv"
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+        --no-deps --only-binary :all: --require-hashes --requirement "$requirements" ||
+        fail "pip could not install $requirements; see above. Run this again once that is repaired: it starts afresh."
+    # The SAM CLI would otherwise ask the network each week whether there is a newer one.
+    mkdir -p "$tools/sam"
+    echo '{"lastVersionCheck": 9999999999}' >"$tools/sam/metadata.json"
+    cp "$requirements" "$venv/requirements.txt"
+}
+
+check_commands
+mkdir -p "$tools/bin"
+make_python_environment
+PYTHON=$tools/venv/bin/python scripts/setup-consul.sh "$tools"

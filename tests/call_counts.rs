@@ -1,0 +1,234 @@
+//! The cost model: how many calls each kind of event costs, counted by recording proxies before a real Consul and
+//! MiniStack. The numbers are those of the README's table.
+
+mod recorder;
+mod stack;
+mod world;
+
+use std::time::Duration;
+
+use ecs_mesh_controller::{
+    controller::{Controller, Deadline, Delivery, settings::Settings},
+    wiring,
+};
+use recorder::{Answer, Recorder};
+use serde_json::{Value, json};
+use stack::{Stack, deploy::Deployed, jwt::JwtAuthMethod};
+use world::World;
+
+/// One environment of the function, and all that it calls.
+struct Environment {
+    controller: Controller,
+    consul: Recorder,
+    aws: Recorder,
+}
+
+impl Environment {
+    async fn start(world: &World<'_>, mode: &str) -> Self {
+        let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+        let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
+        let settings = Settings::read(|name| {
+            Some(match name {
+                "CONSUL_HTTP_ADDR" => consul.url.clone(),
+                "CONSUL_HTTP_TOKEN" => world.consul.management_token.clone(),
+                "ECS_CLUSTER_ARNS" => world.cluster(),
+                "SECRET_NAME_PREFIX" => world.prefix.to_owned(),
+                "TOKEN_MODE" => mode.to_owned(),
+                "QUEUE_URL" => world.deployed.queue_url.clone(),
+                _ => return None,
+            })
+        });
+        let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
+        let controller = wiring::connect(settings.expect("settings"), &config).await.expect("a controller");
+        Self { controller, consul, aws }
+    }
+
+    /// Handles events as one batch, and says what was called: AWS operations and Consul requests, both sorted.
+    async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
+        self.aws.forget();
+        self.consul.forget();
+        let deliveries: Vec<Delivery> = events
+            .iter()
+            .enumerate()
+            .map(|(index, event)| Delivery {
+                id: index.to_string(),
+                receipt: None,
+                receives: 1,
+                body: event.to_string(),
+            })
+            .collect();
+        let report = self.controller.handle(&deliveries, Deadline::after(Duration::from_secs(60))).await;
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let mut consul: Vec<String> = self
+            .consul
+            .seen()
+            .iter()
+            .map(|seen| {
+                let path = seen.uri.split('?').next().unwrap_or_default();
+                let mut parts: Vec<&str> = path.split('/').skip(2).take(2).collect();
+                parts.retain(|part| !part.is_empty());
+                format!("{} {}", seen.method, parts.join("/"))
+            })
+            .collect();
+        consul.sort();
+        (self.aws.operations(), consul)
+    }
+}
+
+/// A cluster with a queue of its own, and no deployment: the controller runs in this process.
+async fn world(name: &'static str) -> World<'static> {
+    let stack = Stack::shared().await;
+    let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
+    let deployed = Deployed {
+        queue_url: queue.queue_url.expect("a URL"),
+        queue_arn: String::new(),
+        failed_queue_url: String::new(),
+        undelivered_queue_url: String::new(),
+        function_name: String::new(),
+        rule_name: String::new(),
+        log_group: String::new(),
+    };
+    let world = World::new(stack, &deployed, name, name);
+    world.create_cluster().await;
+    world
+}
+
+fn none() -> Vec<String> {
+    Vec::new()
+}
+
+#[tokio::test]
+async fn a_task_outside_the_mesh_costs_one_call_once_and_then_nothing() {
+    let world = world("cost-plain").await;
+    let definition = world.definition("cost-plain-app", &json!([]), None).await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    assert_eq!(environment.calls_for(&[event.clone()]).await, (vec!["DescribeTaskDefinition".to_owned()], none()));
+    assert_eq!(environment.calls_for(&[event]).await, (none(), none()));
+}
+
+#[tokio::test]
+async fn an_event_of_another_cluster_costs_nothing() {
+    let world = world("cost-foreign").await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    let foreign = include_str!("../events/task-in-another-account.json");
+    assert_eq!(environment.calls_for(&[serde_json::from_str(foreign).unwrap()]).await, (none(), none()));
+}
+
+#[tokio::test]
+async fn starting_tasks_cost_less_the_more_is_known() {
+    let world = world("cost-start").await;
+    let definition = world.mesh_definition("cost-start-web").await;
+    let second = world.mesh_definition("cost-start-api").await;
+    let (task, other) = (world.run(&definition).await, world.run(&second).await);
+    let (event, other_event) = (world.event(&task).await, world.event(&other).await);
+    let environment = Environment::start(&world, "secrets-manager").await;
+
+    // Nothing exists, not even the client agents' token: both tokens are made
+    let (aws, consul) = environment.calls_for(&[event.clone()]).await;
+    assert_eq!(
+        aws,
+        [
+            "CreateSecret",
+            "CreateSecret",
+            "DescribeTaskDefinition",
+            "DescribeTasks",
+            "DescribeTasks",
+            "GetSecretValue",
+            "GetSecretValue"
+        ]
+    );
+    assert_eq!(consul, ["PUT acl/policy", "PUT acl/token", "PUT acl/token"]);
+
+    // Nothing exists of the service: three AWS calls (and one for the new definition), one of Consul's
+    let (aws, consul) = environment.calls_for(&[other_event]).await;
+    assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "DescribeTasks", "GetSecretValue"]);
+    assert_eq!(consul, ["PUT acl/token"]);
+
+    // The token is known good to this environment: nothing
+    let next = world.run(&definition).await;
+    assert_eq!(environment.calls_for(&[world.event(&next).await]).await, (none(), none()));
+
+    // A cold environment: one AWS and one Consul call for each of the two tokens, and one for the definition
+    let cold = Environment::start(&world, "secrets-manager").await;
+    let (aws, consul) = cold.calls_for(&[event]).await;
+    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
+    assert_eq!(consul, ["GET acl/token", "GET acl/token"]);
+}
+
+#[tokio::test]
+async fn a_batch_of_stopped_tasks_shares_its_reads() {
+    let world = world("cost-stop").await;
+    let definition = world.mesh_definition("cost-stop-web").await;
+    let environment = Environment::start(&world, "auth-method").await;
+    let method = JwtAuthMethod::create(world.consul, "cost-stop").await;
+    let mut events = Vec::new();
+    for _ in 0..40 {
+        let task = world.run(&definition).await;
+        world.register_instance("cost-stop-web", &task).await;
+        if events.len() < 3 {
+            method.log_in_task("cost-stop-web", &world.cluster(), world::task_id(&task)).await;
+        }
+        world.stop(&task).await;
+        events.push(world.event(&task).await);
+    }
+    // Given that the definition was seen before
+    let first = world.run(&definition).await;
+    environment.calls_for(&[world.event(&first).await]).await;
+    // When 40 tasks with 80 instances and 3 login tokens stop: no AWS call, one list, one read, ⌈80/64⌉ transactions
+    let (aws, consul) = environment.calls_for(&events).await;
+    assert_eq!(aws, none());
+    assert_eq!(
+        consul,
+        [
+            "DELETE acl/token",
+            "DELETE acl/token",
+            "DELETE acl/token",
+            "GET acl/tokens",
+            "GET catalog/node-services",
+            "PUT txn",
+            "PUT txn",
+        ]
+    );
+    // And a replay finds nothing to do
+    let (aws, consul) = environment.calls_for(&events).await;
+    assert_eq!((aws, consul), (none(), vec!["GET acl/tokens".to_owned(), "GET catalog/node-services".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_task_told_to_stop_costs_two_reads_and_one_transaction() {
+    let world = world("cost-drain").await;
+    let definition = world.mesh_definition("cost-drain-web").await;
+    let task = world.run(&definition).await;
+    world.register_instance("cost-drain-web", &task).await;
+    let environment = Environment::start(&world, "auth-method").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    let event = world.event_as(&task, "RUNNING", "STOPPED", 9).await;
+    let (aws, consul) = environment.calls_for(&[event]).await;
+    assert_eq!(aws, none());
+    assert_eq!(consul, ["GET catalog/node-services", "GET health/node", "PUT txn"]);
+}
+
+#[tokio::test]
+async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing_before_and_after() {
+    let world = world("cost-revoke").await;
+    let definition = world.mesh_definition("cost-revoke-web").await;
+    let task = world.run(&definition).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    world.stop(&task).await;
+    let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
+    assert_eq!(aws, ["SendMessageBatch"]);
+    assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services"]);
+
+    let look = json!({
+        "source": "ecs-mesh-controller",
+        "detail-type": "Service Idle Check",
+        "detail": { "service": "cost-revoke-web" },
+    });
+    // Before the grace period is over, the look only lists
+    let listing = ["DescribeTasks", "ListTasks", "ListTasks"];
+    let (aws, consul) = environment.calls_for(&[look]).await;
+    assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
+}

@@ -1,0 +1,219 @@
+//! A real Consul server: ACLs on, default deny, alone in its datacenter, on 127.0.0.1 only.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder, Url};
+use serde_json::{Value, json};
+
+use super::http::{self, Answer};
+use super::process::{Process, free_port};
+use super::tls::Authority;
+use super::wait::eventually;
+use super::{scratch, tool};
+
+/// A server that may be stopped and started again with all that it knows.
+pub(crate) struct Consul {
+    /// Where its HTTP API answers; what `CONSUL_HTTP_ADDR` wants.
+    pub(crate) address: String,
+    /// The bootstrap token, which may do anything.
+    pub(crate) management_token: String,
+    /// The certificate that a client must trust, if it speaks TLS.
+    pub(crate) ca_certificate: Option<String>,
+    name: String,
+    client: Client,
+    /// The address by the name that its certificate bears.
+    named_address: String,
+    directory: PathBuf,
+    process: Mutex<Option<Process>>,
+}
+
+/// An ACL token.
+#[derive(Debug, Clone)]
+pub(crate) struct Token {
+    pub(crate) accessor_id: String,
+    pub(crate) secret_id: String,
+}
+
+impl From<&Value> for Token {
+    fn from(token: &Value) -> Self {
+        let field = |name: &str| token[name].as_str().unwrap_or_else(|| panic!("no {name} in {token}")).to_owned();
+        Self { accessor_id: field("AccessorID"), secret_id: field("SecretID") }
+    }
+}
+
+impl Consul {
+    /// Starts a server without TLS.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// Starts a server that only speaks TLS, with a certificate for `server_name` and not for its address.
+    pub(crate) async fn start_with_tls(server_name: &str) -> Self {
+        Self::start_with(Some(server_name)).await
+    }
+
+    async fn start_with(server_name: Option<&str>) -> Self {
+        let port = free_port();
+        let name = format!("consul-{port}");
+        let directory = scratch::directory().join(&name);
+        std::fs::create_dir_all(&directory).unwrap();
+
+        let authority = server_name.map(Authority::new);
+        let mut client = http::builder();
+        if let (Some(authority), Some(server_name)) = (&authority, server_name) {
+            let certificate = reqwest::Certificate::from_pem(authority.certificate.as_bytes()).unwrap();
+            client = client.tls_certs_only([certificate]).resolve(server_name, ([127, 0, 0, 1], port).into());
+        }
+        write_configuration(&directory, port, authority.as_ref());
+
+        let scheme = if authority.is_some() { "https" } else { "http" };
+        let mut consul = Self {
+            address: format!("{scheme}://127.0.0.1:{port}"),
+            named_address: format!("{scheme}://{}:{port}", server_name.unwrap_or("127.0.0.1")),
+            management_token: String::new(),
+            ca_certificate: authority.map(|authority| authority.certificate),
+            name,
+            client: client.build().unwrap(),
+            directory,
+            process: Mutex::default(),
+        };
+        consul.spawn();
+        let token = consul.once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
+        consul.management_token = Token::from(&token).secret_id;
+        consul
+    }
+
+    /// Stops the server; what it knows stays on disk.
+    pub(crate) fn stop(&self) {
+        self.process.lock().unwrap().take().expect("Consul runs").stop();
+    }
+
+    /// Starts a stopped server again, on the same port, and waits until it can write.
+    pub(crate) async fn start_again(&self) {
+        self.spawn();
+        self.once_ready("Consul's own token", Method::GET, "/v1/acl/token/self").await;
+        // Reading needs no leader that can commit; writing does.
+        self.once_ready("Consul's key-value store", Method::PUT, "/v1/kv/started-again").await;
+    }
+
+    /// Lets the server live on after us. The answer is what stops it.
+    pub(crate) fn keep(&self) -> String {
+        let process = self.process.lock().unwrap().take().expect("Consul runs");
+        let stop = format!("kill -TERM -- -{}", process.group());
+        process.keep();
+        stop
+    }
+
+    /// A request with a token, or with none if that is empty.
+    pub(crate) fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
+        let url = Url::parse(&self.named_address).and_then(|url| url.join(path)).unwrap();
+        let request = self.client.request(method, url).timeout(Duration::from_secs(10));
+        if token.is_empty() { request } else { request.header("X-Consul-Token", token) }
+    }
+
+    /// Calls the API with any token, and returns any answer.
+    pub(crate) async fn call(&self, method: Method, path: &str, token: &str, body: Option<&Value>) -> Answer {
+        let mut request = self.request(method.clone(), path, token);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        Answer::to(request).await.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// Reads, as management.
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.manage(Method::GET, path, None).await
+    }
+
+    /// Writes, as management.
+    pub(crate) async fn put(&self, path: &str, body: &Value) -> Value {
+        self.manage(Method::PUT, path, Some(body)).await
+    }
+
+    /// Deletes, as management.
+    pub(crate) async fn delete(&self, path: &str) {
+        self.manage(Method::DELETE, path, None).await;
+    }
+
+    /// Makes a token that may do what these rules (HCL) say.
+    pub(crate) async fn token_with_rules(&self, policy: &str, rules: &str) -> Token {
+        let policy = self.put("/v1/acl/policy", &json!({ "Name": policy, "Rules": rules })).await;
+        let token = json!({ "Description": policy["Name"], "Policies": [{ "ID": policy["ID"] }] });
+        Token::from(&self.put("/v1/acl/token", &token).await)
+    }
+
+    async fn manage(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.call(method.clone(), path, &self.management_token, body).await;
+        answer.good().unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    fn spawn(&self) {
+        let configuration = self.directory.join("consul.json");
+        let args = ["agent", "-config-file", configuration.to_str().unwrap()];
+        *self.process.lock().unwrap() = Some(Process::start(&self.name, &program(), &args, &[]));
+    }
+
+    /// Repeats a call until it succeeds: a server needs a second or two to elect itself.
+    async fn once_ready(&self, what: &str, method: Method, path: &str) -> Value {
+        eventually(what, Duration::from_mins(1), || async {
+            self.process.lock().unwrap().as_mut().expect("Consul runs").must_run();
+            let request = self.request(method.clone(), path, &self.management_token);
+            Answer::to(request).await.and_then(Answer::good)
+        })
+        .await
+    }
+}
+
+/// `CONSUL_BIN`, or what `make setup` found.
+fn program() -> PathBuf {
+    std::env::var_os("CONSUL_BIN").map_or_else(|| tool("bin/consul"), PathBuf::from)
+}
+
+/// "major.minor" as a pair.
+fn version() -> (u32, u32) {
+    let output = Command::new(program()).arg("version").output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let version = output.split_whitespace().nth(1).unwrap().trim_start_matches('v').to_owned();
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap(), parts.next().unwrap())
+}
+
+fn write_configuration(directory: &Path, port: u16, authority: Option<&Authority>) {
+    let mut configuration = json!({
+        "server": true,
+        "bootstrap_expect": 1,
+        "node_name": "server",
+        "data_dir": directory.join("data"),
+        "bind_addr": "127.0.0.1",
+        "client_addr": "127.0.0.1",
+        "ports": {
+            "http": port, "https": -1, "dns": -1, "grpc": -1,
+            "serf_lan": free_port(), "serf_wan": -1, "server": free_port(),
+        },
+        "acl": { "enabled": true, "default_policy": "deny" },
+        "connect": { "enabled": true },
+        // Alone, it need not wait for others before it elects itself.
+        "performance": { "raft_multiplier": 1 },
+        "disable_update_check": true,
+    });
+    // From 1.14 on a server opens this one by default; older ones do not know the word.
+    if version() >= (1, 14) {
+        configuration["ports"]["grpc_tls"] = json!(-1);
+    }
+    if let Some(authority) = authority {
+        let write = |name: &str, text: &str| {
+            let path = directory.join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        configuration["ports"]["http"] = json!(-1);
+        configuration["ports"]["https"] = json!(port);
+        configuration["ca_file"] = json!(write("ca.pem", &authority.certificate));
+        configuration["cert_file"] = json!(write("server.pem", &authority.server_certificate));
+        configuration["key_file"] = json!(write("server-key.pem", &authority.server_key));
+    }
+    std::fs::write(directory.join("consul.json"), configuration.to_string()).unwrap();
+}

@@ -1,0 +1,138 @@
+//! Our own template, deployed by the SAM CLI itself. Several deployments of one build live side by side.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::SystemTime;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::aws::{Aws, REGION};
+use super::http::Answer;
+use super::{in_repository, scratch, tool};
+
+const BUCKET: &str = "artifacts";
+
+/// What the template's outputs name.
+#[derive(Debug, Clone)]
+pub(crate) struct Deployed {
+    pub(crate) queue_url: String,
+    pub(crate) queue_arn: String,
+    /// Where messages end that the function could not work off.
+    pub(crate) failed_queue_url: String,
+    /// Where events end that `EventBridge` could not deliver.
+    pub(crate) undelivered_queue_url: String,
+    pub(crate) function_name: String,
+    pub(crate) rule_name: String,
+    pub(crate) log_group: String,
+}
+
+/// Creates or updates a stack. On an update, a parameter that is not given keeps its value.
+pub(crate) async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Deployed {
+    Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
+    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
+    let architecture = [("Architecture", architecture)];
+    let parameters = architecture.iter().chain(parameters).map(|(key, value)| format!("{key}={value}"));
+
+    let output = Command::new(tool("venv/bin/sam"))
+        .args(["deploy", "--stack-name", stack, "--s3-bucket", BUCKET, "--region", REGION])
+        .args(["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"])
+        .args(["--no-progressbar", "--template-file"])
+        .arg(fresh_template())
+        .arg("--parameter-overrides")
+        .args(parameters)
+        // Nothing of the user's: neither their account nor a samconfig.toml in the repository.
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", scratch::directory())
+        .env("__SAM_CLI_APP_DIR", in_repository("target/tools/sam"))
+        .env("SAM_CLI_TELEMETRY", "0")
+        .env("SAM_CLI_POLL_DELAY", "0.5")
+        .env("AWS_ENDPOINT_URL", &aws.endpoint)
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .current_dir(scratch::directory())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "sam deploy of {stack}: {}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+
+    let outputs = Outputs::of(aws, stack).await;
+    let deployed = Deployed {
+        queue_url: outputs.get("TaskEventsQueueUrl"),
+        queue_arn: outputs.get("TaskEventsQueueArn"),
+        failed_queue_url: outputs.get("FailedEventsQueueUrl"),
+        undelivered_queue_url: outputs.get("UndeliveredEventsQueueUrl"),
+        function_name: outputs.get("TaskEventsFunctionName"),
+        rule_name: outputs.get("TaskStateChangeRuleName"),
+        log_group: outputs.get("TaskEventsLogGroupName"),
+    };
+    repair_concurrency(aws, &deployed.function_name).await;
+    deployed
+}
+
+/// The built template, if it is newer than what it was built from: a test of yesterday's function proves nothing.
+fn fresh_template() -> PathBuf {
+    let built = in_repository("target/sam/template.yaml");
+    let built_at = modified(&built).unwrap_or_else(|| panic!("{} is missing: run `make build`", built.display()));
+    for source in ["template.yaml", "Cargo.toml", "Cargo.lock", "src"] {
+        let changed = newest(&in_repository(source));
+        assert!(changed <= built_at, "{source} has changed since the last build: run `make build`");
+    }
+    built
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|metadata| metadata.modified()).ok()
+}
+
+fn newest(path: &Path) -> SystemTime {
+    let own = modified(path).unwrap();
+    let inner = path.read_dir().into_iter().flatten().flatten().map(|entry| newest(&entry.path()));
+    inner.chain([own]).max().unwrap()
+}
+
+/// `DescribeStacks` answers in XML only, and this much of it can be read without a parser.
+struct Outputs(String);
+
+impl Outputs {
+    async fn of(aws: &Aws, stack: &str) -> Self {
+        let query = [("Action", "DescribeStacks"), ("Version", "2010-05-15"), ("StackName", stack)];
+        let request = aws.request(Method::GET, "/", "cloudformation").query(&query);
+        match Answer::to(request).await.and_then(Answer::good) {
+            Ok(Value::String(xml)) => Self(xml),
+            other => panic!("DescribeStacks of {stack}: {other:?}"),
+        }
+    }
+
+    fn get(&self, key: &str) -> String {
+        let output = self.0.split_once(&format!("<OutputKey>{key}</OutputKey>"));
+        let value = output.and_then(|(_, rest)| rest.split_once("<OutputValue>"));
+        let value = value.and_then(|(_, rest)| rest.split_once("</OutputValue>"));
+        value.unwrap_or_else(|| panic!("no output {key} in {}", self.0)).0.to_owned()
+    }
+}
+
+/// `MiniStack` takes the template's `MaximumConcurrency` for a string (AWS, for a number), and then polls no queue at
+/// all.
+async fn repair_concurrency(aws: &Aws, function: &str) {
+    let mappings = "/2015-03-31/event-source-mappings/";
+    let list = aws.request(Method::GET, mappings, "lambda").query(&[("FunctionName", function)]);
+    let list = Answer::to(list).await.and_then(Answer::good).unwrap();
+    let mapping = &list["EventSourceMappings"][0];
+    let maximum = &mapping["ScalingConfig"]["MaximumConcurrency"];
+    let maximum: u32 = maximum.as_str().map_or_else(|| maximum.to_string(), str::to_owned).parse().unwrap();
+
+    let path = format!("{mappings}{}", mapping["UUID"].as_str().unwrap());
+    let body = json!({ "ScalingConfig": { "MaximumConcurrency": maximum } });
+    let update = aws.request(Method::PUT, &path, "lambda").json(&body);
+    Answer::to(update).await.and_then(Answer::good).unwrap();
+}
