@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use aws_lambda_events::sqs::{BatchItemFailure, SqsBatchResponse, SqsEvent, SqsMessage};
-use lambda_runtime::{Context, Error, LambdaEvent};
+use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use lambda_runtime::{Context, Diagnostic, LambdaEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -16,20 +16,21 @@ const RECEIVE_COUNT: &str = "ApproximateReceiveCount";
 ///
 /// # Errors
 /// A bare event's work is not done, or the payload is neither of the two.
-pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Error> {
+pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
     let deadline = Deadline::after(remaining(&event.context));
     if event.payload.get("Records").is_some() {
-        let batch = SqsEvent::deserialize(event.payload).map_err(|e| format!("payload: not an SQS batch: {e}"))?;
+        let batch = SqsEvent::deserialize(event.payload)
+            .map_err(|e| diagnostic("invalid", format!("payload: not an SQS batch: {e}")))?;
         let deliveries: Vec<Delivery> = batch.records.into_iter().map(delivery).collect();
         let report = controller.handle(&deliveries, deadline).await;
-        let mut response = SqsBatchResponse::default();
-        response.batch_item_failures = report.failures.into_iter().map(|failure| failed_item(failure.id)).collect();
-        return Ok(serde_json::to_value(response)?);
+        let failed: Vec<Value> =
+            report.failures.iter().map(|failure| json!({ "itemIdentifier": failure.id })).collect();
+        return Ok(json!({ "batchItemFailures": failed }));
     }
     let delivery =
         Delivery { id: event.context.request_id, receipt: None, receives: 1, body: event.payload.to_string() };
     match controller.handle(&[delivery], deadline).await.failures.into_iter().next() {
-        Some(failure) => Err(failure.error.to_string().into()),
+        Some(failure) => Err(diagnostic(failure.error.label(), failure.error.to_string())),
         None => Ok(json!({ "outcome": "done" })),
     }
 }
@@ -44,10 +45,8 @@ fn delivery(message: SqsMessage) -> Delivery {
     }
 }
 
-fn failed_item(id: String) -> BatchItemFailure {
-    let mut item = BatchItemFailure::default();
-    item.item_identifier = id;
-    item
+fn diagnostic(label: &str, message: String) -> Diagnostic {
+    Diagnostic { error_type: label.to_owned(), error_message: message }
 }
 
 fn remaining(context: &Context) -> Duration {

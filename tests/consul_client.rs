@@ -1,5 +1,7 @@
 //! The Consul client against recorded exchanges: exact requests, failover, retries, and the traps of the API.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 mod recorder;
 
 use std::{
@@ -12,7 +14,7 @@ use std::{
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    consul::{CatalogWrite, Consul, ConsulError, CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{Consul, ConsulError, CredentialSource, HttpConsul, Patience, TlsSettings},
     mesh::{
         arn::ClusterArn,
         catalog::{CheckStatus, HealthCheck, ServiceInstance},
@@ -122,7 +124,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
     consul.ensure_client_policy(&tenancy, "p").await.unwrap();
     consul.instances(&cluster, &tenancy, &[TASK.parse().unwrap()]).await.unwrap();
     consul.checks(&[instance(tenancy.clone())]).await.unwrap();
-    consul.write_catalog(&tenancy, &[CatalogWrite::Deregister(instance(tenancy.clone()))]).await.unwrap();
+    consul.deregister(&[instance(tenancy.clone())]).await.unwrap();
 
     let node = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
     let meta_filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{TASK}%22");
@@ -164,7 +166,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
 
 #[tokio::test]
 async fn a_check_is_written_back_whole_with_only_its_status_changed() {
-    let server = Recorder::start(|_, _| Answer::ok(r#"{"Results":[],"Errors":null}"#)).await;
+    let server = Recorder::start(|_, _| Answer::ok("true")).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let check = HealthCheck {
         node: CLUSTER.to_owned(),
@@ -178,10 +180,11 @@ async fn a_check_is_written_back_whole_with_only_its_status_changed() {
         definition: json!({ "Interval": "0s" }),
         tenancy: Tenancy::Community,
     };
-    consul.write_catalog(&Tenancy::Community, &[CatalogWrite::MarkCritical(check)]).await.unwrap();
+    consul.mark_critical(&[check]).await.unwrap();
+    assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
         server.seen()[0].json(),
-        json!([{ "Check": { "Verb": "set", "Check": {
+        json!({ "Node": CLUSTER, "SkipNodeUpdate": true, "Checks": [{
             "Node": CLUSTER,
             "CheckID": format!("web-{TASK}-app"),
             "Name": "Consul ECS health check synced",
@@ -192,7 +195,7 @@ async fn a_check_is_written_back_whole_with_only_its_status_changed() {
             "ServiceID": format!("web-{TASK}"),
             "ServiceName": "web",
             "Definition": { "Interval": "0s" },
-        }}}])
+        }]})
     );
 }
 
@@ -241,7 +244,9 @@ async fn a_rotated_credential_is_read_again_once_and_used() {
 #[tokio::test]
 async fn a_missing_permission_names_itself_and_newer_servers_404_is_an_absence() {
     let server = Recorder::start(|seen, _| match seen.uri.as_str() {
-        "/v1/acl/tokens" => Answer::status(403, "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'"),
+        "/v1/acl/tokens" => {
+            Answer::status(403, "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'")
+        }
         _ => Answer::status(404, "Cannot find token to delete"),
     })
     .await;
@@ -281,7 +286,8 @@ async fn retry_after_is_honoured() {
 
 #[tokio::test]
 async fn a_long_retry_after_is_the_queue_s_business() {
-    let server = Recorder::start(|_, _| Answer::Reply(429, vec![("retry-after", "60".to_owned())], String::new())).await;
+    let server =
+        Recorder::start(|_, _| Answer::Reply(429, vec![("retry-after", "60".to_owned())], String::new())).await;
     let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap_err();
     assert!(matches!(error, ConsulError::Throttled { retry_after: Some(wait), .. } if wait.as_secs() == 60), "{error}");
     assert_eq!(server.seen().len(), 1);
@@ -295,8 +301,7 @@ async fn a_transaction_is_repeated_only_if_it_certainly_did_nothing() {
     })
     .await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    let writes = [CatalogWrite::Deregister(instance(Tenancy::Community))];
-    let error = consul.write_catalog(&Tenancy::Community, &writes).await.unwrap_err();
+    let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }), "{error}");
     assert_eq!(server.seen().len(), 2, "once more after the election, not after the lost answer");
 }
@@ -306,8 +311,7 @@ async fn a_stale_transaction_is_a_conflict() {
     let body = r#"{"Results":null,"Errors":[{"OpIndex":0,"What":"failed to delete service, index is stale"}]}"#;
     let server = Recorder::start(move |_, _| Answer::status(409, body)).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    let writes = [CatalogWrite::Deregister(instance(Tenancy::Community))];
-    let error = consul.write_catalog(&Tenancy::Community, &writes).await.unwrap_err();
+    let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
     assert!(matches!(error, ConsulError::Conflict { .. }), "{error}");
 }
 
@@ -350,8 +354,7 @@ async fn a_black_hole_is_given_up_on() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
     let patience = Patience { request: Duration::from_millis(50), retries: 2, ..patience() };
-    let consul =
-        HttpConsul::new(&server.url.parse().unwrap(), &TlsSettings::default(), credential, patience).unwrap();
+    let consul = HttpConsul::new(&server.url.parse().unwrap(), &TlsSettings::default(), credential, patience).unwrap();
     let error = consul.tokens(&Tenancy::Community).await.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");
     assert_eq!(server.seen().len(), 3);
@@ -359,7 +362,9 @@ async fn a_black_hole_is_given_up_on() {
 
 #[tokio::test]
 async fn a_broken_answer_is_an_error_that_repeats_nothing_of_it() {
-    for body in [r#"{"AccessorID":"x","SecretID":"canary-9""#, r#"{"AccessorID":7,"SecretID":"canary-9"}"#, "canary-9", ""] {
+    for body in
+        [r#"{"AccessorID":"x","SecretID":"canary-9""#, r#"{"AccessorID":7,"SecretID":"canary-9"}"#, "canary-9", ""]
+    {
         let server = Recorder::start(move |_, _| Answer::ok(body)).await;
         let consul = client(&server.url, &Rotating::new(&["own"]));
         let error = consul.token(&Tenancy::Community, accessor()).await.unwrap_err();

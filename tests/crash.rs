@@ -1,5 +1,7 @@
 //! The function's own binary, killed between two of its calls: what it leaves behind heals at the next event.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 mod recorder;
 mod stack;
 mod world;
@@ -11,7 +13,11 @@ use std::{
 
 use recorder::{Answer, Recorder};
 use serde_json::Value;
-use stack::{Stack, deploy::Deployed, wait::{SOON, eventually}};
+use stack::{
+    Stack,
+    deploy::Deployed,
+    wait::{SOON, eventually},
+};
 use world::World;
 
 /// A process of the function, fed by a stand-in for Lambda's runtime interface.
@@ -30,7 +36,10 @@ impl Function {
                 let headers = vec![
                     ("lambda-runtime-aws-request-id", "00000000-0000-4000-8000-000000000001".to_owned()),
                     ("lambda-runtime-deadline-ms", deadline.clone()),
-                    ("lambda-runtime-invoked-function-arn", "arn:aws:lambda:us-east-1:000000000000:function:f".to_owned()),
+                    (
+                        "lambda-runtime-invoked-function-arn",
+                        "arn:aws:lambda:us-east-1:000000000000:function:f".to_owned(),
+                    ),
                 ];
                 Answer::Reply(200, headers, event.clone())
             }
@@ -98,14 +107,16 @@ async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
 
     // Given a function that is killed when it has created the token, and is about to write the secret
     let aws = Recorder::before(&stack.aws.endpoint, |seen, _| {
-        let writes_secret = seen.operation().as_deref() == Some("CreateSecret") && seen.body.contains("crash-crash-web");
+        let writes_secret =
+            seen.operation().as_deref() == Some("CreateSecret") && seen.body.contains("crash-crash-web");
         if writes_secret { Answer::Hang } else { Answer::Forward }
     })
     .await;
     let function = Function::invoke(&world, &aws.url, &event).await;
     eventually("the write of the secret to begin", SOON, || async {
         let seen = aws.seen();
-        let begun = seen.iter().any(|s| s.operation().as_deref() == Some("CreateSecret") && s.body.contains("crash-crash-web"));
+        let begun =
+            seen.iter().any(|s| s.operation().as_deref() == Some("CreateSecret") && s.body.contains("crash-crash-web"));
         if begun { Ok(()) } else { Err(format!("{:?}", aws.operations())) }
     })
     .await;

@@ -3,6 +3,8 @@
 //! Assertions are about what Consul and Secrets Manager hold. The tests run side by side in one stack, each in a
 //! cluster of its own.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 mod fixture;
 mod stack;
 mod world;
@@ -189,9 +191,8 @@ async fn of_login_tokens_only_the_stopped_task_s_go() {
     let definition = world.mesh_definition(&service).await;
     let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
     let method = JwtAuthMethod::create(world.consul, "login-tokens").await;
-    let log_in = async |cluster: &str, task: &str| {
-        method.log_in_task(&service, cluster, world::task_id(task)).await.secret_id
-    };
+    let log_in =
+        async |cluster: &str, task: &str| method.log_in_task(&service, cluster, world::task_id(task)).await.secret_id;
     let gone = [log_in(&world.cluster(), &stopping).await, log_in(&world.cluster(), &stopping).await];
     // The same task ID in another cluster, another task, and a login whose meta is not a task's
     let kept = [
@@ -342,7 +343,9 @@ async fn foreign_and_hand_made_tokens_and_services_survive_everything() {
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand" } })).await;
     world.register_raw(&json!({ "Service": { "ID": format!("by-hand-{id}"), "Service": "by-hand" } })).await;
     world
-        .register_raw(&json!({ "Service": { "ID": "other", "Service": "by-hand", "Meta": { "task-id": format!("{id}0") } } }))
+        .register_raw(
+            &json!({ "Service": { "ID": "other", "Service": "by-hand", "Meta": { "task-id": format!("{id}0") } } }),
+        )
         .await;
     let strangers = async || {
         let mut tokens = world.tokens_about(world.name).await;
@@ -539,8 +542,14 @@ async fn every_file_in_events_can_be_invoked() {
             .replace("cluster/prod", "cluster/examples")
             .replace("task/prod/", "task/examples/")
             .replace(":task-definition/web:7", web.0.split_at(web.0.find(":task-definition/").unwrap()).1)
-            .replace(":task-definition/nightly-report:12", plain.0.split_at(plain.0.find(":task-definition/").unwrap()).1)
-            .replace(":task-definition/mesh-gateway:3", gateway.0.split_at(gateway.0.find(":task-definition/").unwrap()).1);
+            .replace(
+                ":task-definition/nightly-report:12",
+                plain.0.split_at(plain.0.find(":task-definition/").unwrap()).1,
+            )
+            .replace(
+                ":task-definition/mesh-gateway:3",
+                gateway.0.split_at(gateway.0.find(":task-definition/").unwrap()).1,
+            );
         let event: Value = serde_json::from_str(&text).unwrap();
         let answer = world.aws.invoke(&world.deployed.function_name, &event).await;
         match name.as_str() {
@@ -550,8 +559,12 @@ async fn every_file_in_events_can_be_invoked() {
             }
             "sqs-batch.json" => {
                 let answer = answer.expect(&name);
-                let failed: Vec<&str> = answer["batchItemFailures"].as_array().unwrap().iter()
-                    .map(|item| item["itemIdentifier"].as_str().unwrap()).collect();
+                let failed: Vec<&str> = answer["batchItemFailures"]
+                    .as_array()
+                    .unwrap()
+                    .iter()
+                    .map(|item| item["itemIdentifier"].as_str().unwrap())
+                    .collect();
                 assert_eq!(failed, ["00000007-5c1e-4b7e-9d4c-2f6a7b8c9d0e", "00000008-5c1e-4b7e-9d4c-2f6a7b8c9d0e"]);
             }
             _ => assert_eq!(answer.expect(&name), json!({ "outcome": "done" }), "{name}"),

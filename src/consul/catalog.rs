@@ -1,5 +1,5 @@
-//! Services and health checks of the catalog: <https://developer.hashicorp.com/consul/api-docs/catalog> and `/health`,
-//! changed through transactions: <https://developer.hashicorp.com/consul/api-docs/txn>.
+//! Services and health checks of the catalog: <https://developer.hashicorp.com/consul/api-docs/catalog>, `/health`, and
+//! `/txn` to remove services.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    CatalogWrite,
     error::ConsulError,
     http::{Http, Request},
     within,
@@ -134,44 +133,51 @@ fn check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
     }
 }
 
-pub(super) async fn write(http: &Http, tenancy: &Tenancy, writes: &[CatalogWrite]) -> Result<(), ConsulError> {
-    let operations: Vec<Value> = writes.iter().map(operation).collect();
+pub(super) async fn deregister(http: &Http, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
+    let Some(first) = instances.first() else { return Ok(()) };
+    let operations: Vec<Value> = instances.iter().map(deletion).collect();
     let subject = format!("catalog transaction of {} operations", operations.len());
     let request = Request::put(subject, &["txn"], Value::Array(operations)).only_once();
     // The namespace stands in each operation.
-    let request = match tenancy.partition() {
+    let request = match first.tenancy.partition() {
         Some(partition) => request.query("partition", partition.as_str()),
         None => request,
     };
     http.send(&request).await.map(drop)
 }
 
-fn operation(write: &CatalogWrite) -> Value {
-    match write {
-        CatalogWrite::Deregister(instance) => {
-            let service = json!({ "ID": instance.id, "Service": instance.name, "ModifyIndex": instance.modify_index });
-            let service = with_tenancy(service, &instance.tenancy);
-            json!({ "Service": { "Verb": "delete-cas", "Node": instance.node, "Service": service } })
-        }
-        CatalogWrite::MarkCritical(check) => {
-            let check = with_tenancy(
-                json!({
-                    "Node": check.node,
-                    "CheckID": check.id,
-                    "Name": check.name,
-                    "Type": check.kind,
-                    "Notes": check.notes,
-                    "Status": "critical",
-                    "Output": DRAINING,
-                    "ServiceID": check.service_id,
-                    "ServiceName": check.service_name,
-                    "Definition": check.definition,
-                }),
-                &check.tenancy,
-            );
-            json!({ "Check": { "Verb": "set", "Check": check } })
-        }
-    }
+fn deletion(instance: &ServiceInstance) -> Value {
+    let service = json!({ "ID": instance.id, "Service": instance.name, "ModifyIndex": instance.modify_index });
+    let service = with_tenancy(service, &instance.tenancy);
+    json!({ "Service": { "Verb": "delete-cas", "Node": instance.node, "Service": service } })
+}
+
+/// Writes through a registration, not a transaction: a transaction loses a check's type (seen on Consul 1.8).
+pub(super) async fn mark_critical(http: &Http, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+    let Some(first) = checks.first() else { return Ok(()) };
+    let body = json!({
+        "Node": first.node,
+        "SkipNodeUpdate": true,
+        "Checks": checks.iter().map(critical).collect::<Vec<Value>>(),
+    });
+    let request = Request::put(format!("checks of node {}", first.node), &["catalog", "register"], body);
+    http.send(&within(request, &first.tenancy)).await.map(drop)
+}
+
+fn critical(check: &HealthCheck) -> Value {
+    let check_body = json!({
+        "Node": check.node,
+        "CheckID": check.id,
+        "Name": check.name,
+        "Type": check.kind,
+        "Notes": check.notes,
+        "Status": "critical",
+        "Output": DRAINING,
+        "ServiceID": check.service_id,
+        "ServiceName": check.service_name,
+        "Definition": check.definition,
+    });
+    with_tenancy(check_body, &check.tenancy)
 }
 
 fn with_tenancy(mut body: Value, tenancy: &Tenancy) -> Value {

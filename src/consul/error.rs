@@ -96,7 +96,8 @@ pub(super) enum Refusal {
 pub(super) fn sort(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();
-    let is_conflict = ["is already in use", "already exists", "index is stale"].iter().any(|text| body.contains(text));
+    let conflicts = ["is already in use", "already exists", "index is stale", "Missing service registration"];
+    let is_conflict = conflicts.iter().any(|text| body.contains(text));
     let has_no_leader = body.contains("No cluster leader") || body.contains("No known Consul servers");
     Refusal::Known(match status {
         403 if body.contains("ACL not found") => return Refusal::AclNotFound,
@@ -138,6 +139,7 @@ mod tests {
         assert_eq!(sorted(404, ""), "NotFound");
         assert_eq!(sorted(500, "Invalid Token: AccessorID is already in use"), "Conflict");
         assert_eq!(sorted(500, "Invalid Policy: A Policy with Name \"p\" already exists"), "Conflict");
+        assert_eq!(sorted(500, "Missing service registration"), "Conflict");
         assert_eq!(sorted(500, "No cluster leader"), "Unavailable");
         assert_eq!(sorted(503, "upstream connect error"), "Unavailable");
         assert_eq!(sorted(429, "Too many requests"), "Throttled");

@@ -1,6 +1,6 @@
 //! Consul's HTTP API, as far as the controller needs it.
 //!
-//! Every call but transactions is idempotent by design (tokens are created under a given accessor ID, policies under
+//! Every call but the transaction is idempotent by design (tokens are created under a given accessor ID, policies under
 //! a name), so all of them may be retried.
 
 mod acl;
@@ -32,15 +32,6 @@ use crate::mesh::{
 
 /// The most operations that one transaction takes, on every version of Consul.
 pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
-
-/// A change to the catalog.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CatalogWrite {
-    /// Remove the instance and its checks, if it is still what was seen.
-    Deregister(ServiceInstance),
-    /// Set the check's status to critical.
-    MarkCritical(HealthCheck),
-}
 
 /// What the controller needs of Consul.
 #[async_trait]
@@ -76,11 +67,18 @@ pub trait Consul: Send + Sync {
     /// The health checks of `instances`, which are all of one node and tenancy.
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError>;
 
-    /// Makes up to [`MAX_TRANSACTION_OPERATIONS`] changes in one transaction, all or nothing.
+    /// Takes up to [`MAX_TRANSACTION_OPERATIONS`] instances of one partition out of the catalog, and their checks with
+    /// them, in one transaction: all or nothing.
     ///
     /// # Errors
     /// [`ConsulError::Conflict`] where an instance has changed since it was seen: look again.
-    async fn write_catalog(&self, tenancy: &Tenancy, writes: &[CatalogWrite]) -> Result<(), ConsulError>;
+    async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError>;
+
+    /// Makes checks of one node and tenancy critical, in one write.
+    ///
+    /// # Errors
+    /// [`ConsulError::Conflict`] where an instance is registered no more: look again.
+    async fn mark_critical(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
 }
 
 /// A real Consul datacenter.
@@ -148,7 +146,11 @@ impl Consul for HttpConsul {
         catalog::checks(&self.http, instances).await
     }
 
-    async fn write_catalog(&self, tenancy: &Tenancy, writes: &[CatalogWrite]) -> Result<(), ConsulError> {
-        catalog::write(&self.http, tenancy, writes).await
+    async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
+        catalog::deregister(&self.http, instances).await
+    }
+
+    async fn mark_critical(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        catalog::mark_critical(&self.http, checks).await
     }
 }

@@ -11,9 +11,10 @@ use super::{
     observe::{Failures, blame},
 };
 use crate::{
-    consul::{CatalogWrite, MAX_TRANSACTION_OPERATIONS},
+    consul::{ConsulError, MAX_TRANSACTION_OPERATIONS},
     mesh::{
         arn::TaskArn,
+        catalog::{HealthCheck, ServiceInstance},
         identity::MeshService,
         plan::{Action, Planned},
         task::TaskChange,
@@ -35,20 +36,23 @@ impl Controller {
                 Action::DeleteLoginToken(token) => work.login_tokens.push((token, tasks)),
                 Action::CheckIdleness(service) => work.idle_checks.push((service, tasks)),
                 Action::MarkCritical(check) => {
-                    work.catalog(check.tenancy.clone(), CatalogWrite::MarkCritical(check), tasks);
+                    let node = (check.node.clone(), check.tenancy.clone());
+                    work.checks.entry(node).or_default().push((check, tasks));
                 }
                 Action::Deregister(instance) => {
-                    work.catalog(instance.tenancy.clone(), CatalogWrite::Deregister(instance), tasks);
+                    let partition = instance.tenancy.partition().cloned();
+                    work.instances.entry(partition).or_default().push((instance, tasks));
                 }
             }
         }
-        let (provisioned, deleted, written, asked) = futures::join!(
+        let done = futures::join!(
             self.provision_all(work.provisions, changes, deadline),
             self.delete_login_tokens(work.login_tokens, deadline),
-            self.write_catalog(work.catalog, deadline),
+            self.deregister_all(work.instances.into_values(), deadline),
+            self.mark_all_critical(work.checks.into_values(), deadline),
             self.ask_for_idle_checks(work.idle_checks, deadline),
         );
-        [provisioned, deleted, written, asked].into_iter().flatten().collect()
+        [done.0, done.1, done.2, done.3, done.4].into_iter().flatten().collect()
     }
 
     async fn provision_all(
@@ -82,14 +86,36 @@ impl Controller {
         all(work).await
     }
 
-    /// Writes in transactions, one after the other: each is one Raft commit.
-    async fn write_catalog(&self, writes: CatalogWrites, deadline: Deadline) -> Failures {
+    /// Takes instances out in transactions, one after the other: each is one Raft commit.
+    async fn deregister_all(
+        &self,
+        groups: impl Iterator<Item = Group<ServiceInstance>>,
+        deadline: Deadline,
+    ) -> Failures {
         let mut failures = Failures::new();
-        for (tenancy, writes) in writes.into_values() {
-            for chunk in writes.chunks(MAX_TRANSACTION_OPERATIONS) {
-                let operations: Vec<CatalogWrite> = chunk.iter().map(|(write, _)| write.clone()).collect();
-                match deadline.run(self.edges.consul.write_catalog(&tenancy, &operations)).await {
-                    Ok(()) => chunk.iter().for_each(|(write, tasks)| log_write(write, tasks)),
+        for group in groups {
+            for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
+                let instances: Vec<ServiceInstance> = chunk.iter().map(|(instance, _)| instance.clone()).collect();
+                match deadline.run(self.edges.consul.deregister(&instances)).await {
+                    Ok(()) => instances.iter().for_each(log_deregistration),
+                    Err(error) => failures.extend(blame(chunk.iter().flat_map(|(_, tasks)| tasks), error)),
+                }
+            }
+        }
+        failures
+    }
+
+    async fn mark_all_critical(
+        &self,
+        groups: impl Iterator<Item = Group<HealthCheck>>,
+        deadline: Deadline,
+    ) -> Failures {
+        let mut failures = Failures::new();
+        for group in groups {
+            for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
+                let checks: Vec<HealthCheck> = chunk.iter().map(|(check, _)| check.clone()).collect();
+                match deadline.run(self.edges.consul.mark_critical(&checks)).await {
+                    Ok(()) => chunk.iter().for_each(|(check, tasks)| log_drain(check, tasks)),
                     Err(error) => failures.extend(blame(chunk.iter().flat_map(|(_, tasks)| tasks), error)),
                 }
             }
@@ -115,22 +141,18 @@ impl Controller {
     }
 }
 
-/// Catalog writes by partition: a transaction cannot cross it.
-type CatalogWrites = BTreeMap<Option<TenancyName>, (Tenancy, Vec<(CatalogWrite, Vec<TaskArn>)>)>;
+/// Catalog entries to change, each with the tasks that asked for it.
+type Group<T> = Vec<(T, Vec<TaskArn>)>;
 
 #[derive(Default)]
 struct Work {
     provisions: Vec<(TokenHolder, Vec<TaskArn>)>,
     login_tokens: Vec<(ListedToken, Vec<TaskArn>)>,
     idle_checks: Vec<(MeshService, Vec<TaskArn>)>,
-    catalog: CatalogWrites,
-}
-
-impl Work {
-    fn catalog(&mut self, tenancy: Tenancy, write: CatalogWrite, tasks: Vec<TaskArn>) {
-        let partition = tenancy.partition().cloned();
-        self.catalog.entry(partition).or_insert_with(|| (tenancy, Vec::new())).1.push((write, tasks));
-    }
+    /// By partition: a transaction cannot cross it.
+    instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
+    /// By node and tenancy: a registration is about one node.
+    checks: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
 }
 
 async fn all(work: impl Iterator<Item = impl Future<Output = Failures>>) -> Failures {
@@ -138,30 +160,29 @@ async fn all(work: impl Iterator<Item = impl Future<Output = Failures>>) -> Fail
     done.into_iter().flatten().collect()
 }
 
-fn log_write(write: &CatalogWrite, tasks: &[TaskArn]) {
-    let task_id = tasks.first().map(|task| task.id().as_str());
-    match write {
-        CatalogWrite::Deregister(instance) => info!(
-            action = "deregister",
-            outcome = "done",
-            task_id,
-            cluster_arn = instance.node,
-            service = instance.name,
-            service_id = instance.id
-        ),
-        CatalogWrite::MarkCritical(check) => info!(
-            action = "mark_critical",
-            outcome = "done",
-            task_id,
-            cluster_arn = check.node,
-            service = check.service_name,
-            check_id = check.id
-        ),
-    }
+fn log_deregistration(instance: &ServiceInstance) {
+    info!(
+        action = "deregister",
+        outcome = "done",
+        task_id = %instance.task,
+        cluster_arn = instance.node,
+        service = instance.name,
+        service_id = instance.id
+    );
+}
+
+fn log_drain(check: &HealthCheck, tasks: &[TaskArn]) {
+    info!(
+        action = "mark_critical",
+        outcome = "done",
+        task_id = tasks.first().map(|task| task.id().as_str()),
+        cluster_arn = check.node,
+        service = check.service_name,
+        check_id = check.id
+    );
 }
 
 /// Whether a task's failure only says that somebody else changed what was seen: then it is worth a second look at once.
 pub(super) fn is_conflict(error: &Arc<ControllerError>) -> bool {
-    use crate::consul::ConsulError;
     matches!(error.as_ref(), ControllerError::Consul(ConsulError::Conflict { .. }))
 }

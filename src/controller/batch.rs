@@ -131,7 +131,7 @@ impl Controller {
                 error = reason.label(),
                 reason = %reason,
                 receives = delivery.receives,
-                returns_in_seconds = pause.as_secs(),
+                returns_in_seconds = delivery.receipt.is_some().then_some(pause.as_secs()),
                 outcome = "failed"
             );
             returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));

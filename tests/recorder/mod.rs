@@ -2,7 +2,15 @@
 //!
 //! It proves exact requests, counts calls, and injects faults at a chosen call.
 
-#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test's tool, of which each test uses a part"
+)]
 
 use std::{
     net::SocketAddr,
@@ -89,10 +97,7 @@ impl Recorder {
     }
 
     /// Forwards everything to `upstream` (`http://host:port`), unless `script` says otherwise.
-    pub async fn before(
-        upstream: &str,
-        script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
-    ) -> Self {
+    pub async fn before(upstream: &str, script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
         Self::new(Some(upstream.trim_end_matches('/').to_owned()), Box::new(script)).await
     }
 
@@ -164,13 +169,8 @@ async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
     let upstream = shared.upstream.as_deref().expect("an upstream to forward to");
     let mut headers = seen.headers.clone();
     headers.remove("host");
-    let sent = shared
-        .client
-        .request(seen.method, format!("{upstream}{}", seen.uri))
-        .headers(headers)
-        .body(body)
-        .send()
-        .await;
+    let sent =
+        shared.client.request(seen.method, format!("{upstream}{}", seen.uri)).headers(headers).body(body).send().await;
     match sent {
         Ok(answer) => {
             let mut response = Response::builder().status(answer.status());

@@ -10,11 +10,15 @@ impl World<'_> {
         let id = format!("{service}-{}", task_id(task));
         let sidecar = format!("{service}-sidecar-proxy");
         let proxy = format!("{id}-sidecar-proxy");
-        let proxied = json!({ "DestinationServiceName": service, "DestinationServiceID": id, "LocalServicePort": 9090 });
+        let proxied =
+            json!({ "DestinationServiceName": service, "DestinationServiceID": id, "LocalServicePort": 9090 });
         self.register(
             task,
             &json!({ "ID": id, "Service": service, "Port": 9090 }),
-            &[(format!("{id}-app"), "consul-ecs-health-check"), (format!("{id}-consul-dataplane"), "consul-ecs-health-check")],
+            &[
+                (format!("{id}-app"), "consul-ecs-health-check"),
+                (format!("{id}-consul-dataplane"), "consul-ecs-health-check"),
+            ],
         )
         .await;
         self.register(

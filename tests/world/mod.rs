@@ -4,7 +4,7 @@
 //! A `World` is one cluster of one deployment. Its name is unique in a run, and stands in the names of its services,
 //! so that worlds side by side do not see each other.
 
-#![allow(dead_code, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(dead_code, unused_imports, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
 mod catalog;
 mod tasks;
@@ -22,11 +22,18 @@ use crate::stack::{
     wait::{SOON, eventually},
 };
 
-pub(crate) use tasks::task_id;
+pub(crate) use tasks::{Definition, task_id};
 
 /// The ARN of a cluster in the local stack's account.
 pub(crate) fn cluster_arn(name: &str) -> String {
     format!("arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{name}")
+}
+
+/// The Consul policy that the README tells users to give the controller: its first block of HCL.
+pub(crate) fn readme_policy() -> String {
+    let readme = include_str!("../../README.md");
+    let policy = readme.split_once("```hcl\n").and_then(|(_, rest)| rest.split_once("```"));
+    policy.expect("the README shows the policy").0.to_owned()
 }
 
 /// What a service token's secret holds.
@@ -116,7 +123,7 @@ impl<'a> World<'a> {
     pub(crate) async fn secret_text(&self, name: &str) -> Option<String> {
         match self.aws.secrets().get_secret_value().secret_id(name).send().await {
             Ok(answer) => answer.secret_string,
-            Err(error) if error.as_service_error().is_some_and(|e| e.is_resource_not_found_exception()) => None,
+            Err(error) if error.as_service_error().is_some_and(aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError::is_resource_not_found_exception) => None,
             Err(error) => panic!("secret {name}: {error:?}"),
         }
     }
@@ -178,7 +185,8 @@ impl<'a> World<'a> {
         let made = self.consul.put("/v1/acl/token", &body).await;
         let field = |name: &str| made[name].as_str().unwrap().to_owned();
         let pair = Pair { accessor_id: field("AccessorID"), token: field("SecretID") };
-        self.put_secret(&self.secret_name(service), &json!({ "accessor_id": pair.accessor_id, "token": pair.token })).await;
+        self.put_secret(&self.secret_name(service), &json!({ "accessor_id": pair.accessor_id, "token": pair.token }))
+            .await;
         pair
     }
 

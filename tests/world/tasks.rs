@@ -26,7 +26,8 @@ impl World<'_> {
 
     /// Registers a task definition.
     pub(crate) async fn definition(&self, family: &str, tags: &Value, config: Option<&Value>) -> Definition {
-        let environment = config.map(|config| json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }]));
+        let environment =
+            config.map(|config| json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }]));
         let body = json!({
             "family": family,
             "networkMode": "awsvpc",
