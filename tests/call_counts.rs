@@ -81,15 +81,7 @@ impl Environment {
 async fn world(name: &'static str) -> World<'static> {
     let stack = Stack::shared().await;
     let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
-    let deployed = Deployed {
-        queue_url: queue.queue_url.expect("a URL"),
-        queue_arn: String::new(),
-        failed_queue_url: String::new(),
-        undelivered_queue_url: String::new(),
-        function_name: String::new(),
-        rule_name: String::new(),
-        log_group: String::new(),
-    };
+    let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
     let world = World::new(stack, &deployed, name, name);
     world.create_cluster().await;
     world

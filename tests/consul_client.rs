@@ -337,9 +337,9 @@ async fn a_connection_that_went_stale_in_the_pool_is_replaced() {
         while let Ok((mut connection, _)) = listener.accept().await {
             counted.fetch_add(1, Ordering::SeqCst);
             let mut request = [0; 4096];
-            connection.read(&mut request).await.unwrap();
+            assert_ne!(connection.read(&mut request).await.unwrap(), 0, "a request arrives");
             connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]").await.unwrap();
-            connection.read(&mut request).await.unwrap();
+            assert_ne!(connection.read(&mut request).await.unwrap(), 0, "a request arrives");
         }
     });
     let consul = client(&format!("http://{address}"), &Rotating::new(&["own"]));

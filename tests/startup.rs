@@ -1,5 +1,7 @@
 //! The function's binary refuses to start with wrong settings: one line that names the variable, and no secret value.
 
+#![allow(clippy::expect_used, clippy::unwrap_used)]
+
 use std::process::{Command, Output};
 
 const GOOD: [(&str, &str); 4] = [

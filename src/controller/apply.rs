@@ -92,17 +92,8 @@ impl Controller {
         groups: impl Iterator<Item = Group<ServiceInstance>>,
         deadline: Deadline,
     ) -> Failures {
-        let mut failures = Failures::new();
-        for group in groups {
-            for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
-                let instances: Vec<ServiceInstance> = chunk.iter().map(|(instance, _)| instance.clone()).collect();
-                match deadline.run(self.edges.consul.deregister(&instances)).await {
-                    Ok(()) => instances.iter().for_each(log_deregistration),
-                    Err(error) => failures.extend(blame(chunk.iter().flat_map(|(_, tasks)| tasks), error)),
-                }
-            }
-        }
-        failures
+        let write = async |instances: &[ServiceInstance]| self.edges.consul.deregister(instances).await;
+        write_in_chunks(groups, deadline, write, |instance, _| log_deregistration(instance)).await
     }
 
     async fn mark_all_critical(
@@ -110,17 +101,8 @@ impl Controller {
         groups: impl Iterator<Item = Group<HealthCheck>>,
         deadline: Deadline,
     ) -> Failures {
-        let mut failures = Failures::new();
-        for group in groups {
-            for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
-                let checks: Vec<HealthCheck> = chunk.iter().map(|(check, _)| check.clone()).collect();
-                match deadline.run(self.edges.consul.mark_critical(&checks)).await {
-                    Ok(()) => chunk.iter().for_each(|(check, tasks)| log_drain(check, tasks)),
-                    Err(error) => failures.extend(blame(chunk.iter().flat_map(|(_, tasks)| tasks), error)),
-                }
-            }
-        }
-        failures
+        let write = async |checks: &[HealthCheck]| self.edges.consul.mark_critical(checks).await;
+        write_in_chunks(groups, deadline, write, log_drain).await
     }
 
     async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Vec<TaskArn>)>, deadline: Deadline) -> Failures {
@@ -158,6 +140,25 @@ struct Work {
 async fn all(work: impl Iterator<Item = impl Future<Output = Failures>>) -> Failures {
     let done: Vec<Failures> = stream::iter(work).buffer_unordered(CONCURRENCY).collect().await;
     done.into_iter().flatten().collect()
+}
+
+async fn write_in_chunks<T: Clone>(
+    groups: impl Iterator<Item = Group<T>>,
+    deadline: Deadline,
+    write: impl AsyncFn(&[T]) -> Result<(), ConsulError>,
+    log: impl Fn(&T, &[TaskArn]),
+) -> Failures {
+    let mut failures = Failures::new();
+    for group in groups {
+        for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
+            let entries: Vec<T> = chunk.iter().map(|(entry, _)| entry.clone()).collect();
+            match deadline.run(write(&entries)).await {
+                Ok(()) => chunk.iter().for_each(|(entry, tasks)| log(entry, tasks)),
+                Err(error) => failures.extend(blame(chunk.iter().flat_map(|(_, tasks)| tasks), error)),
+            }
+        }
+    }
+    failures
 }
 
 fn log_deregistration(instance: &ServiceInstance) {

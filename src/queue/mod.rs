@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_sqs::{
     Client,
-    types::{ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry},
+    types::{BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry},
 };
 
 use crate::aws::describe;
@@ -51,21 +51,15 @@ impl SqsQueue {
 impl Queue for SqsQueue {
     async fn send_later(&self, bodies: &[String], delay: Duration) -> Result<(), QueueError> {
         let subject = "SendMessageBatch";
-        let seconds = i32::try_from(delay.as_secs()).unwrap_or(i32::MAX);
         for chunk in bodies.chunks(BATCH_LIMIT) {
             let entries = chunk.iter().enumerate().map(|(index, body)| {
                 let entry = SendMessageBatchRequestEntry::builder().id(index.to_string()).message_body(body);
-                entry.delay_seconds(seconds).build().map_err(|e| failed(subject, &e))
+                entry.delay_seconds(seconds(delay)).build().map_err(|e| failed(subject, &e))
             });
             let entries = entries.collect::<Result<Vec<_>, _>>()?;
             let call = self.client.send_message_batch().queue_url(&self.url).set_entries(Some(entries));
             let answer = call.send().await.map_err(|e| failed(subject, &e))?;
-            if let Some(refused) = answer.failed().first() {
-                return Err(QueueError {
-                    subject,
-                    reason: refused.message().unwrap_or_else(|| refused.code()).to_owned(),
-                });
-            }
+            all_accepted(subject, answer.failed())?;
         }
         Ok(())
     }
@@ -74,21 +68,28 @@ impl Queue for SqsQueue {
         let subject = "ChangeMessageVisibilityBatch";
         for chunk in messages.chunks(BATCH_LIMIT) {
             let entries = chunk.iter().enumerate().map(|(index, (receipt, delay))| {
-                let seconds = i32::try_from(delay.as_secs()).unwrap_or(i32::MAX);
                 let entry = ChangeMessageVisibilityBatchRequestEntry::builder().id(index.to_string());
-                entry.receipt_handle(receipt).visibility_timeout(seconds).build().map_err(|e| failed(subject, &e))
+                let entry = entry.receipt_handle(receipt).visibility_timeout(seconds(*delay));
+                entry.build().map_err(|e| failed(subject, &e))
             });
             let entries = entries.collect::<Result<Vec<_>, _>>()?;
             let call = self.client.change_message_visibility_batch().queue_url(&self.url).set_entries(Some(entries));
             let answer = call.send().await.map_err(|e| failed(subject, &e))?;
-            if let Some(refused) = answer.failed().first() {
-                return Err(QueueError {
-                    subject,
-                    reason: refused.message().unwrap_or_else(|| refused.code()).to_owned(),
-                });
-            }
+            all_accepted(subject, answer.failed())?;
         }
         Ok(())
+    }
+}
+
+fn seconds(delay: Duration) -> i32 {
+    i32::try_from(delay.as_secs()).unwrap_or(i32::MAX)
+}
+
+/// A batch call succeeds even where single entries fail.
+fn all_accepted(subject: &'static str, refused: &[BatchResultErrorEntry]) -> Result<(), QueueError> {
+    match refused.first() {
+        Some(entry) => Err(QueueError { subject, reason: entry.message().unwrap_or_else(|| entry.code()).to_owned() }),
+        None => Ok(()),
     }
 }
 

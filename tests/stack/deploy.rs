@@ -28,6 +28,22 @@ pub(crate) struct Deployed {
     pub(crate) log_group: String,
 }
 
+impl Deployed {
+    /// No deployment at all, but a queue: for a function that runs in or beside the test itself.
+    pub(crate) fn only_queue(url: String) -> Self {
+        let none = String::new;
+        Self {
+            queue_url: url,
+            queue_arn: none(),
+            failed_queue_url: none(),
+            undelivered_queue_url: none(),
+            function_name: none(),
+            rule_name: none(),
+            log_group: none(),
+        }
+    }
+}
+
 /// Creates or updates a stack. On an update, a parameter that is not given keeps its value.
 pub(crate) async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Deployed {
     Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
