@@ -1,4 +1,4 @@
-//! Connects the controller to the real Consul and the real AWS.
+//! Connects the controller to a real Consul and to AWS.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::{
     consul::{CredentialSource, HttpConsul, Patience, TlsSettings},
     controller::{
-        Controller, Edges, SystemClock,
+        Edges, SystemClock,
         settings::{CredentialSetting, Settings},
     },
     ecs::AwsEcs,
@@ -21,13 +21,13 @@ use crate::{
 /// The tag that marks secrets as ours.
 const MANAGED_BY: (&str, &str) = ("managed-by", "ecs-mesh-controller");
 
-/// A controller with real edges.
+/// The real edges that `settings` describe.
 ///
 /// # Errors
 /// The CA certificate's secret cannot be read, or what is in it is not a certificate.
-pub async fn connect(settings: Settings, aws: &SdkConfig) -> Result<Controller, String> {
+pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, String> {
     let tags = BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())]);
-    let secrets = Arc::new(AwsSecrets::new(aws, settings.kms_key_id, tags));
+    let secrets = Arc::new(AwsSecrets::new(aws, settings.kms_key_id.clone(), tags));
     let ca_certificates = match &settings.ca_certificate_secret {
         Some(arn) => {
             let pem = secrets.read_value(arn).await.map_err(|e| format!("CONSUL_CACERT_SECRET_ARN: {e}"))?;
@@ -35,20 +35,21 @@ pub async fn connect(settings: Settings, aws: &SdkConfig) -> Result<Controller, 
         }
         None => None,
     };
-    let tls = TlsSettings { ca_certificates, server_name: settings.tls_server_name };
-    let credential: Arc<dyn CredentialSource> = match settings.consul_credential {
-        CredentialSetting::Secret(arn) => Arc::new(SecretCredential { secrets: Arc::clone(&secrets), arn }),
-        CredentialSetting::Token(token) => Arc::new(FixedCredential(token)),
+    let tls = TlsSettings { ca_certificates, server_name: settings.tls_server_name.clone() };
+    let credential: Arc<dyn CredentialSource> = match &settings.consul_credential {
+        CredentialSetting::Secret(arn) => {
+            Arc::new(SecretCredential { secrets: Arc::clone(&secrets), arn: arn.clone() })
+        }
+        CredentialSetting::Token(token) => Arc::new(FixedCredential(token.clone())),
     };
     let consul = HttpConsul::new(&settings.consul_addresses, &tls, credential, Patience::default())?;
-    let edges = Edges {
+    Ok(Edges {
         consul: Arc::new(consul),
         ecs: Arc::new(AwsEcs::new(aws)),
         secrets,
-        queue: Arc::new(SqsQueue::new(aws, settings.queue_url)),
+        queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),
         clock: Arc::new(SystemClock),
-    };
-    Ok(Controller::new(settings.scope, edges))
+    })
 }
 
 /// A token from the environment: it cannot change while the process lives.

@@ -3,89 +3,14 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod environment;
 mod recorder;
 mod stack;
 mod world;
 
-use std::time::Duration;
-
-use ecs_mesh_controller::{
-    controller::{Controller, Deadline, Delivery, settings::Settings},
-    wiring,
-};
-use recorder::{Answer, Recorder};
-use serde_json::{Value, json};
-use stack::{Stack, deploy::Deployed, jwt::JwtAuthMethod};
-use world::World;
-
-/// One environment of the function, and all that it calls.
-struct Environment {
-    controller: Controller,
-    consul: Recorder,
-    aws: Recorder,
-}
-
-impl Environment {
-    async fn start(world: &World<'_>, mode: &str) -> Self {
-        let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-        let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
-        let settings = Settings::read(|name| {
-            Some(match name {
-                "CONSUL_HTTP_ADDR" => consul.url.clone(),
-                "CONSUL_HTTP_TOKEN" => world.consul.management_token.clone(),
-                "ECS_CLUSTER_ARNS" => world.cluster(),
-                "SECRET_NAME_PREFIX" => world.prefix.to_owned(),
-                "TOKEN_MODE" => mode.to_owned(),
-                "QUEUE_URL" => world.deployed.queue_url.clone(),
-                _ => return None,
-            })
-        });
-        let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
-        let controller = wiring::connect(settings.expect("settings"), &config).await.expect("a controller");
-        Self { controller, consul, aws }
-    }
-
-    /// Handles events as one batch, and says what was called: AWS operations and Consul requests, both sorted.
-    async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
-        self.aws.forget();
-        self.consul.forget();
-        let deliveries: Vec<Delivery> = events
-            .iter()
-            .enumerate()
-            .map(|(index, event)| Delivery {
-                id: index.to_string(),
-                receipt: None,
-                receives: 1,
-                body: event.to_string(),
-            })
-            .collect();
-        let report = self.controller.handle(&deliveries, Deadline::after(Duration::from_secs(60))).await;
-        assert!(report.failures.is_empty(), "{:?}", report.failures);
-        let mut consul: Vec<String> = self
-            .consul
-            .seen()
-            .iter()
-            .map(|seen| {
-                let path = seen.uri.split('?').next().unwrap_or_default();
-                let mut parts: Vec<&str> = path.split('/').skip(2).take(2).collect();
-                parts.retain(|part| !part.is_empty());
-                format!("{} {}", seen.method, parts.join("/"))
-            })
-            .collect();
-        consul.sort();
-        (self.aws.operations(), consul)
-    }
-}
-
-/// A cluster with a queue of its own, and no deployment: the controller runs in this process.
-async fn world(name: &'static str) -> World<'static> {
-    let stack = Stack::shared().await;
-    let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
-    let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
-    let world = World::new(stack, &deployed, name, name);
-    world.create_cluster().await;
-    world
-}
+use environment::{Environment, idle_check, world};
+use serde_json::json;
+use stack::jwt::JwtAuthMethod;
 
 fn none() -> Vec<String> {
     Vec::new()
@@ -208,7 +133,7 @@ async fn a_task_told_to_stop_costs_two_reads_and_one_write() {
 }
 
 #[tokio::test]
-async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing_before_and_after() {
+async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing() {
     let world = world("cost-revoke").await;
     let definition = world.mesh_definition("cost-revoke-web").await;
     let task = world.run(&definition).await;
@@ -219,13 +144,8 @@ async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing_before_an
     assert_eq!(aws, ["SendMessageBatch"]);
     assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services"]);
 
-    let look = json!({
-        "source": "ecs-mesh-controller",
-        "detail-type": "Service Idle Check",
-        "detail": { "service": "cost-revoke-web" },
-    });
     // Before the grace period is over, the look only lists
     let listing = ["DescribeTasks", "ListTasks", "ListTasks"];
-    let (aws, consul) = environment.calls_for(&[look]).await;
+    let (aws, consul) = environment.calls_for(&[idle_check("cost-revoke-web")]).await;
     assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
 }

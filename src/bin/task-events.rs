@@ -2,7 +2,11 @@
 
 use std::{env, process::ExitCode};
 
-use ecs_mesh_controller::{aws, controller::settings::Settings, lambda, logging, wiring};
+use ecs_mesh_controller::{
+    aws,
+    controller::{Controller, settings::Settings},
+    lambda, logging, wiring,
+};
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
 use tracing::error;
@@ -22,8 +26,8 @@ async fn serve() -> Result<(), String> {
     let variable = |name: &str| env::var(name).ok();
     logging::start(variable("LOG_LEVEL").as_deref()).map_err(|e| e.to_string())?;
     let settings = Settings::read(variable).map_err(|e| e.to_string())?;
-    let controller = wiring::connect(settings, &aws::sdk_config().await).await?;
-    let controller = &controller;
+    let edges = wiring::connect(&settings, &aws::sdk_config().await).await?;
+    let controller = &Controller::new(settings.scope, edges);
     let handler = service_fn(|event: LambdaEvent<Value>| lambda::task_events(controller, event));
     lambda_runtime::run(handler).await.map_err(|e| e.to_string())
 }

@@ -39,8 +39,7 @@ impl Controller {
         let (task_tags, mut failures) = self.open_task_tags(changes, &definitions, deadline).await;
         let mut tasks = Vec::new();
         for change in changes.iter().filter(|change| !failures.contains_key(&change.arn)).collect::<Vec<_>>() {
-            let tags = task_tags.get(&change.arn).cloned().unwrap_or_default();
-            match self.mesh_task(change, &tags, &definitions) {
+            match self.mesh_task(change, task_tags.get(&change.arn), &definitions) {
                 Ok(task) => tasks.extend(task),
                 Err(error) => drop(failures.insert(change.arn.clone(), error)),
             }
@@ -51,7 +50,7 @@ impl Controller {
     fn mesh_task(
         &self,
         change: &TaskChange,
-        tags: &Tags,
+        tags: Option<&Tags>,
         definitions: &Definitions,
     ) -> Result<Option<MeshTask>, Arc<ControllerError>> {
         let task = |tenancy: &Tenancy, identity| MeshTask {
@@ -62,12 +61,18 @@ impl Controller {
             identity,
         };
         match definitions.get(&change.definition) {
+            // Only its tags could have told, and ECS has forgotten them; what it left in Consul bears its ID.
+            Some(Ok(definition))
+                if change.phase == TaskPhase::Stopped && definition.leaves_mesh_open() && tags.is_none() =>
+            {
+                Ok(Some(task(&self.scope.default_tenancy, None)))
+            }
             Some(Ok(definition)) => {
-                let identity = definition.identify(tags, &self.scope.default_tenancy);
+                let identity = definition.identify(&tags.cloned().unwrap_or_default(), &self.scope.default_tenancy);
                 let identity = identity.map_err(|e| Arc::new(ControllerError::from(e)))?;
                 Ok(identity.map(|identity| task(&identity.service.tenancy.clone(), Some(identity))))
             }
-            // Its definition is gone, but what the task left in Consul bears its ID.
+            // The same where its definition is gone.
             Some(Err(error)) if change.phase == TaskPhase::Stopped && is_unknown_definition(error) => {
                 Ok(Some(task(&self.scope.default_tenancy, None)))
             }

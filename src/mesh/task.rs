@@ -53,6 +53,7 @@ pub struct MeshTask {
     pub phase: TaskPhase,
     /// Where in Consul to look for what is left of it.
     pub tenancy: Tenancy,
-    /// Who it is. `None` for a stopped task whose definition is gone: what it left is found by its ID all the same.
+    /// Who it is. `None` for a stopped task whose definition or tags are gone: what it left is found by its ID all the
+    /// same.
     pub identity: Option<MeshIdentity>,
 }

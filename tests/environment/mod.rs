@@ -1,0 +1,122 @@
+//! One environment of the function in the test's own process, before a real Consul and MiniStack: for what has to be
+//! counted, stopped halfway, or shown another answer.
+
+#![allow(dead_code, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use ecs_mesh_controller::{
+    controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings},
+    wiring,
+};
+use serde_json::Value;
+
+use crate::{
+    recorder::{Answer, Recorder, Seen},
+    stack::{Stack, deploy::Deployed},
+    world::World,
+};
+
+/// The function, and proxies before all that it calls.
+pub(crate) struct Environment {
+    pub(crate) controller: Controller,
+    pub(crate) consul: Recorder,
+    pub(crate) aws: Recorder,
+}
+
+impl Environment {
+    /// An environment in one of the token modes.
+    pub(crate) async fn start(world: &World<'_>, mode: &'static str) -> Self {
+        let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+        Self::with(world, consul, &[("TOKEN_MODE", mode)], |edges| edges).await
+    }
+
+    /// An environment before a Consul that answers by `script`, with further settings.
+    pub(crate) async fn scripted(
+        world: &World<'_>,
+        settings: &[(&'static str, &'static str)],
+        script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let consul = Recorder::before(&world.consul.address, script).await;
+        Self::with(world, consul, settings, |edges| edges).await
+    }
+
+    /// An environment whose edges are changed by `change`.
+    pub(crate) async fn with(
+        world: &World<'_>,
+        consul: Recorder,
+        further: &[(&'static str, &'static str)],
+        change: impl FnOnce(Edges) -> Edges,
+    ) -> Self {
+        let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
+        let settings = Settings::read(|name| {
+            if let Some((_, value)) = further.iter().find(|(key, _)| *key == name) {
+                return Some((*value).to_owned());
+            }
+            Some(match name {
+                "CONSUL_HTTP_ADDR" => consul.url.clone(),
+                "CONSUL_HTTP_TOKEN" => world.consul.management_token.clone(),
+                "ECS_CLUSTER_ARNS" => world.cluster(),
+                "SECRET_NAME_PREFIX" => world.prefix.to_owned(),
+                "QUEUE_URL" => world.deployed.queue_url.clone(),
+                _ => return None,
+            })
+        })
+        .expect("settings");
+        let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
+        let edges = wiring::connect(&settings, &config).await.expect("edges");
+        Self { controller: Controller::new(settings.scope, change(edges)), consul, aws }
+    }
+
+    /// Handles events as one batch within a time.
+    pub(crate) async fn handle_within(&self, time: Duration, events: &[Value]) -> BatchReport {
+        let delivery = |(index, event): (usize, &Value)| Delivery {
+            id: index.to_string(),
+            receipt: None,
+            receives: 1,
+            body: event.to_string(),
+        };
+        let deliveries: Vec<Delivery> = events.iter().enumerate().map(delivery).collect();
+        self.controller.handle(&deliveries, Deadline::after(time)).await
+    }
+
+    /// Handles events as one batch.
+    pub(crate) async fn handle(&self, events: &[Value]) -> BatchReport {
+        self.handle_within(Duration::from_secs(60), events).await
+    }
+
+    /// Handles events as one batch, and says what was called: AWS operations and Consul requests, both sorted.
+    pub(crate) async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
+        self.aws.forget();
+        self.consul.forget();
+        let report = self.handle(events).await;
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let request = |seen: &Seen| {
+            let path = seen.uri.split('?').next().unwrap_or_default();
+            let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
+            format!("{} {}", seen.method, parts.join("/"))
+        };
+        let mut consul: Vec<String> = self.consul.seen().iter().map(request).collect();
+        consul.sort();
+        (self.aws.operations(), consul)
+    }
+}
+
+/// A cluster with a queue of its own, and no deployment.
+pub(crate) async fn world(name: &'static str) -> World<'static> {
+    let stack = Stack::shared().await;
+    let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
+    let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
+    let world = World::new(stack, &deployed, name, name);
+    world.create_cluster().await;
+    world
+}
+
+/// The message that asks for a look at a service that lost a task.
+pub(crate) fn idle_check(service: &str) -> Value {
+    serde_json::json!({
+        "source": "ecs-mesh-controller",
+        "detail-type": "Service Idle Check",
+        "detail": { "service": service },
+    })
+}

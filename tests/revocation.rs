@@ -1,0 +1,193 @@
+//! Delete, then verify: what happens between the deletion of an idle service's token and the look afterwards.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod environment;
+mod recorder;
+mod stack;
+mod world;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use async_trait::async_trait;
+use ecs_mesh_controller::{
+    controller::Edges,
+    ecs::{Ecs, EcsError},
+    mesh::{
+        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+        identity::TaskDefinition,
+        task::DescribedTask,
+    },
+};
+use environment::{Environment, idle_check, world};
+use recorder::{Answer, Recorder};
+use serde_json::json;
+use tokio::sync::Notify;
+use world::{Pair, World};
+
+/// What ECS does when it is asked for its tasks the second time: after the deletion.
+#[derive(Clone, Copy, PartialEq)]
+enum Second {
+    /// A task has appeared.
+    TaskAppeared,
+    /// ECS fails.
+    Fails,
+}
+
+/// ECS, but for its answer to the second listing.
+struct ChangingEcs {
+    inner: Arc<dyn Ecs>,
+    second: Second,
+    listings: AtomicUsize,
+    /// Asks the test to do what has to happen between the two listings, and waits for it.
+    between: Arc<(Notify, Notify)>,
+}
+
+#[async_trait]
+impl Ecs for ChangingEcs {
+    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
+        self.inner.task_definition(arn).await
+    }
+
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+        if self.listings.fetch_add(1, Ordering::SeqCst) == 1 {
+            self.between.0.notify_one();
+            self.between.1.notified().await;
+            if self.second == Second::Fails {
+                let failed = EcsError::Failed { subject: "tasks".to_owned(), reason: "throttled".to_owned() };
+                return Err(failed);
+            }
+        }
+        self.inner.list_tasks(cluster).await
+    }
+
+    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
+        self.inner.describe_tasks(cluster, tasks).await
+    }
+}
+
+/// An environment whose ECS changes between the two listings, and the gate to that moment.
+async fn environment(world: &World<'_>, second: Second) -> (Environment, Arc<(Notify, Notify)>) {
+    let between = Arc::new((Notify::new(), Notify::new()));
+    let gate = Arc::clone(&between);
+    let change = move |edges: Edges| {
+        let ecs = ChangingEcs { inner: edges.ecs, second, listings: AtomicUsize::new(0), between: gate };
+        Edges { ecs: Arc::new(ecs), ..edges }
+    };
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let settings = [("REVOCATION_GRACE_SECONDS", "0")];
+    (Environment::with(world, consul, &settings, change).await, between)
+}
+
+/// A service whose only task has stopped, and the token that it had.
+async fn idle_service(world: &World<'_>) -> (world::Definition, Pair) {
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    let report = Environment::start(world, "secrets-manager").await.handle(&[event]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let pair = world.provisioned(&world.secret_name(&world.service())).await;
+    world.stop(&task).await;
+    (definition, pair)
+}
+
+#[tokio::test]
+async fn a_task_that_appears_during_the_revocation_keeps_the_token_that_it_read() {
+    let world = world("put-back").await;
+    let (definition, pair) = idle_service(&world).await;
+    let (environment, between) = environment(&world, Second::TaskAppeared).await;
+    let check = [idle_check(&world.service())];
+    let appear = async {
+        between.0.notified().await;
+        assert!(!world.is_valid(&pair.token).await, "the token is deleted by now");
+        world.run(&definition).await;
+        between.1.notify_one();
+    };
+    let (report, ()) = tokio::join!(environment.handle(&check), appear);
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert!(world.is_valid(&pair.token).await, "the same pair is back");
+    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair));
+}
+
+#[tokio::test]
+async fn a_token_that_another_environment_made_meanwhile_wins() {
+    let world = world("overtaken").await;
+    let (definition, old) = idle_service(&world).await;
+    let (environment, between) = environment(&world, Second::TaskAppeared).await;
+    let check = [idle_check(&world.service())];
+    let appear = async {
+        between.0.notified().await;
+        let task = world.run(&definition).await;
+        let event = world.event(&task).await;
+        let report = Environment::start(&world, "secrets-manager").await.handle(&[event]).await;
+        assert!(report.failures.is_empty(), "{report:?}");
+        between.1.notify_one();
+    };
+    let (report, ()) = tokio::join!(environment.handle(&check), appear);
+    assert!(report.failures.is_empty(), "{report:?}");
+    let new = world.provisioned(&world.secret_name(&world.service())).await;
+    assert_ne!(new.token, old.token);
+    assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
+}
+
+#[tokio::test]
+async fn a_revocation_that_cannot_be_verified_is_undone_and_comes_back() {
+    let world = world("unverified").await;
+    let (_, pair) = idle_service(&world).await;
+    let (environment, between) = environment(&world, Second::Fails).await;
+    let check = [idle_check(&world.service())];
+    let fail = async {
+        between.0.notified().await;
+        between.1.notify_one();
+    };
+    let (report, ()) = tokio::join!(environment.handle(&check), fail);
+    assert_eq!(report.failures.len(), 1);
+    assert!(world.is_valid(&pair.token).await, "the same pair is back");
+    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
+    // And the message's next delivery revokes it
+    let report = environment.handle(&check).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert!(!world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn a_revocation_that_died_after_its_deletion_heals_at_the_next_look() {
+    let world = world("died").await;
+    let (definition, pair) = idle_service(&world).await;
+    // Given a function that was killed after it deleted the token, and a task that started since
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    world.run(&definition).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    let report = environment.handle(&[idle_check(&world.service())]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    world.provisioned(&world.secret_name(&world.service())).await;
+    // And where no task started, the secret is blanked
+    let abandoned = environment::world("died-idle").await;
+    let (_, pair) = idle_service(&abandoned).await;
+    abandoned.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let consul = Recorder::before(&abandoned.consul.address, |_, _| Answer::Forward).await;
+    let environment = Environment::with(&abandoned, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| edges).await;
+    let report = environment.handle(&[idle_check(&abandoned.service())]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(abandoned.secret_text(&abandoned.secret_name(&abandoned.service())).await.as_deref(), Some("{}"));
+}
+
+#[tokio::test]
+async fn a_service_that_only_a_task_s_own_tags_name_is_not_idle() {
+    let world = world("by-own-tags").await;
+    let (_, pair) = idle_service(&world).await;
+    let other = world.definition(&format!("{}-other", world.name), &json!([]), None).await;
+    let tags = json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/service-name", "value": world.service() },
+    ]);
+    world.run_tagged(&other, &tags).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let environment = Environment::with(&world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| edges).await;
+    let report = environment.handle(&[idle_check(&world.service())]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert!(world.is_valid(&pair.token).await);
+}
