@@ -24,6 +24,9 @@ use crate::stack::{
 
 pub(crate) use tasks::{Definition, task_id};
 
+/// The grace period of the tests' deployments: long enough for "within it" to be tested, short enough to wait for.
+pub(crate) const GRACE: Duration = Duration::from_secs(4);
+
 /// The ARN of a cluster in the local stack's account.
 pub(crate) fn cluster_arn(name: &str) -> String {
     format!("arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{name}")
@@ -91,13 +94,20 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Waits until no message of this world is in the queue any more, not even a delayed one.
+    /// Waits until all messages of this world are done, also delayed ones, and none of them was given up.
     pub(crate) async fn settled(&self) {
-        eventually(&format!("the messages of {} to be done", self.name), Duration::from_secs(90), || async {
+        self.settled_within(Duration::from_secs(90)).await;
+    }
+
+    /// The same, where it may take longer.
+    pub(crate) async fn settled_within(&self, time: Duration) {
+        eventually(&format!("the messages of {} to be done", self.name), time, || async {
             let waiting = self.waiting(&self.deployed.queue_url).await;
             if waiting.is_empty() { Ok(()) } else { Err(format!("{waiting:#?}")) }
         })
         .await;
+        let given_up = self.waiting(&self.deployed.failed_queue_url).await;
+        assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}");
     }
 
     /// Waits until every message of this world is done, or is a look that is due later.
@@ -126,6 +136,12 @@ impl<'a> World<'a> {
             Err(error) if error.as_service_error().is_some_and(aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError::is_resource_not_found_exception) => None,
             Err(error) => panic!("secret {name}: {error:?}"),
         }
+    }
+
+    /// How many versions a secret has had.
+    pub(crate) async fn secret_versions(&self, name: &str) -> usize {
+        let call = self.aws.secrets().list_secret_version_ids().secret_id(name).include_deprecated(true);
+        call.send().await.expect("ListSecretVersionIds").versions().len()
     }
 
     /// The name of a service's secret.
@@ -169,7 +185,7 @@ impl<'a> World<'a> {
         self.consul.call(Method::GET, "/v1/acl/token/self", token, None).await.status == 200
     }
 
-    /// The tokens whose description mentions `text`, without their use counts.
+    /// The tokens whose description mentions `text`.
     pub(crate) async fn tokens_about(&self, text: &str) -> Vec<Value> {
         let list = self.consul.get("/v1/acl/tokens").await;
         let tokens = list.as_array().expect("a list of tokens").iter();

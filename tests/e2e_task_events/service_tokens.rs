@@ -1,0 +1,55 @@
+//! Service tokens when tasks stop: kept, revoked after the grace period, made anew.
+
+use serde_json::Value;
+
+use crate::fixture::Fixture;
+
+#[tokio::test]
+async fn one_of_two_tasks_stopping_keeps_the_token() {
+    let world = Fixture::tokens("one-of-two").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let first = world.start_task(&definition).await;
+    world.start_task(&definition).await;
+    let pair = world.provisioned(&world.secret_name(&world.service())).await;
+    world.stop_task(&first).await;
+    world.settled().await;
+    assert!(world.is_valid(&pair.token).await);
+    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair));
+}
+
+#[tokio::test]
+async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
+    let world = Fixture::tokens("last-task").await;
+    let secret = world.secret_name(&world.service());
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.start_task(&definition).await;
+    let stolen = world.provisioned(&secret).await;
+    // When the last task stops and the grace period passes
+    world.stop_task(&task).await;
+    world.blanked(&secret).await;
+    // Then the token is gone
+    assert!(!world.is_valid(&stolen.token).await);
+    assert_eq!(world.tokens_about(&world.service()).await, Vec::<Value>::new());
+    // And a restart gets a new secret half: the stolen one stays dead
+    world.start_task(&definition).await;
+    let new = world.provisioned(&secret).await;
+    assert_eq!(new.accessor_id, stolen.accessor_id);
+    assert_ne!(new.token, stolen.token);
+    assert!(!world.is_valid(&stolen.token).await);
+}
+
+#[tokio::test]
+async fn a_restart_within_the_grace_period_keeps_the_token() {
+    let world = Fixture::tokens("quick-restart").await;
+    let secret = world.secret_name(&world.service());
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.start_task(&definition).await;
+    let pair = world.provisioned(&secret).await;
+    // When a task stops and its successor starts before the look that is due after the grace period
+    world.stop(&task).await;
+    let successor = world.run(&definition).await;
+    world.deliver(&[world.event(&task).await, world.event(&successor).await]).await;
+    world.settled().await;
+    assert!(world.is_valid(&pair.token).await);
+    assert_eq!(world.pair(&secret).await, Some(pair));
+}
