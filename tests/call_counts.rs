@@ -9,6 +9,7 @@ mod stack;
 mod world;
 
 use environment::{Environment, idle_check, world};
+use recorder::{Answer, Recorder};
 use serde_json::json;
 use stack::jwt::JwtAuthMethod;
 
@@ -49,23 +50,12 @@ async fn starting_tasks_cost_less_the_more_is_known() {
 
     // Nothing exists, not even the client agents' token: both tokens are made
     let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
-    assert_eq!(
-        aws,
-        [
-            "CreateSecret",
-            "CreateSecret",
-            "DescribeTaskDefinition",
-            "DescribeTasks",
-            "DescribeTasks",
-            "GetSecretValue",
-            "GetSecretValue"
-        ]
-    );
+    assert_eq!(aws, ["CreateSecret", "CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
     assert_eq!(consul, ["PUT acl/policy", "PUT acl/token", "PUT acl/token"]);
 
-    // Nothing exists of the service: three AWS calls (and one for the new definition), one of Consul's
+    // Nothing exists of the service: two AWS calls (and one for the new definition), one of Consul's
     let (aws, consul) = environment.calls_for(&[other_event]).await;
-    assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "DescribeTasks", "GetSecretValue"]);
+    assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "GetSecretValue"]);
     assert_eq!(consul, ["PUT acl/token"]);
 
     // The token is known good to this environment: nothing
@@ -77,6 +67,25 @@ async fn starting_tasks_cost_less_the_more_is_known() {
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
     assert_eq!(consul, ["GET acl/token", "GET acl/token"]);
+}
+
+#[tokio::test]
+async fn an_old_event_costs_one_call_more_before_anything_is_made() {
+    let world = world("cost-old").await;
+    let definition = world.mesh_definition("cost-old-web").await;
+    let task = world.run(&definition).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    // Given a service whose secret is blank, and an event of an hour ago
+    world.put_secret("cost-old-cost-old-api", &json!({})).await;
+    let second = world.mesh_definition("cost-old-api").await;
+    let other = world.run(&second).await;
+    let mut event = world.event(&other).await;
+    event["time"] = json!((jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1)).to_string());
+    let cold = Environment::start(&world, "secrets-manager").await;
+    let (aws, consul) = cold.calls_for(&[event]).await;
+    assert_eq!(aws, ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    assert_eq!(consul, ["GET acl/token", "PUT acl/token"]);
 }
 
 #[tokio::test]
@@ -148,4 +157,33 @@ async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing() {
     let listing = ["DescribeTasks", "ListTasks", "ListTasks"];
     let (aws, consul) = environment.calls_for(&[idle_check("cost-revoke-web")]).await;
     assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
+}
+
+#[tokio::test]
+async fn a_revocation_costs_two_listings_and_a_look_afterwards() {
+    let world = world("cost-gone").await;
+    let definition = world.mesh_definition("cost-gone-web").await;
+    let task = world.run(&definition).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let settings = [("REVOCATION_GRACE_SECONDS", "0")];
+    let environment = Environment::with(&world, consul, &settings, |edges| edges).await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    world.stop(&task).await;
+    let (aws, consul) = environment.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!(
+        aws,
+        [
+            "DescribeTasks",
+            "DescribeTasks",
+            "GetSecretValue",
+            "ListTasks",
+            "ListTasks",
+            "ListTasks",
+            "ListTasks",
+            "PutSecretValue",
+            "SendMessageBatch",
+        ]
+    );
+    // Read, deleted, and read once more to prove it gone (a second call proves our own token good)
+    assert_eq!(consul, ["DELETE acl/token", "GET acl/token", "GET acl/token", "GET acl/token"]);
 }

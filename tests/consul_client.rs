@@ -19,7 +19,7 @@ use ecs_mesh_controller::{
         arn::ClusterArn,
         catalog::{CheckStatus, HealthCheck, ServiceInstance},
         tenancy::Tenancy,
-        token::{AccessorId, Grant, NewToken},
+        token::{AccessorId, Grant, NewToken, TokenPair},
     },
 };
 use recorder::{Answer, Recorder};
@@ -56,7 +56,7 @@ impl CredentialSource for Rotating {
 }
 
 fn patience() -> Patience {
-    Patience { first_retry: Duration::from_millis(5), request: Duration::from_millis(800), ..Patience::default() }
+    Patience { first_retry: Duration::from_millis(5), ..Patience::default() }
 }
 
 fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
@@ -87,6 +87,21 @@ fn instance(tenancy: Tenancy) -> ServiceInstance {
     }
 }
 
+fn check(tenancy: Tenancy) -> HealthCheck {
+    HealthCheck {
+        node: CLUSTER.to_owned(),
+        id: format!("web-{TASK}-app"),
+        name: "Consul ECS health check synced".to_owned(),
+        kind: "consul-ecs-health-check".to_owned(),
+        notes: "a note".to_owned(),
+        service_id: format!("web-{TASK}"),
+        service_name: "web".to_owned(),
+        status: CheckStatus::Passing,
+        definition: json!({ "Interval": "0s" }),
+        tenancy,
+    }
+}
+
 #[tokio::test]
 async fn community_edition_is_never_asked_for_a_namespace() {
     let server = Recorder::start(|_, _| Answer::ok(token_json())).await;
@@ -111,8 +126,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
     let cluster: ClusterArn = CLUSTER.parse().unwrap();
     let tenancy = enterprise();
     let new = NewToken {
-        accessor: accessor(),
-        secret: None,
+        pair: TokenPair { accessor: accessor(), secret: SecretString::from("s3cret") },
         description: "Token for web service".to_owned(),
         grant: Grant::ServiceIdentity("web".parse().unwrap()),
         tenancy: tenancy.clone(),
@@ -125,6 +139,8 @@ async fn enterprise_requests_name_partition_and_namespace() {
     consul.instances(&cluster, &tenancy, &[TASK.parse().unwrap()]).await.unwrap();
     consul.checks(&[instance(tenancy.clone())]).await.unwrap();
     consul.deregister(&[instance(tenancy.clone())]).await.unwrap();
+
+    consul.mark_critical(&[check(tenancy.clone())]).await.unwrap();
 
     let node = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
     let meta_filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{TASK}%22");
@@ -140,6 +156,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
             format!("GET /v1/catalog/node-services/{node}?{meta_filter}&partition=team&ns=shop"),
             format!("GET /v1/health/node/{node}?{id_filter}&partition=team&ns=shop"),
             "PUT /v1/txn?partition=team".to_owned(),
+            "PUT /v1/catalog/register?partition=team&ns=shop".to_owned(),
         ]
     );
     let bodies = server.seen();
@@ -147,6 +164,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
         bodies[1].json(),
         json!({
             "AccessorID": ACCESSOR,
+            "SecretID": "s3cret",
             "Description": "Token for web service",
             "ServiceIdentities": [{ "ServiceName": "web" }],
         })
@@ -162,25 +180,15 @@ async fn enterprise_requests_name_partition_and_namespace() {
             },
         }}])
     );
+    let marked = &bodies[8].json()["Checks"][0];
+    assert_eq!((&marked["Partition"], &marked["Namespace"]), (&json!("team"), &json!("shop")));
 }
 
 #[tokio::test]
 async fn a_check_is_written_back_whole_with_only_its_status_changed() {
     let server = Recorder::start(|_, _| Answer::ok("true")).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    let check = HealthCheck {
-        node: CLUSTER.to_owned(),
-        id: format!("web-{TASK}-app"),
-        name: "Consul ECS health check synced".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        notes: "a note".to_owned(),
-        service_id: format!("web-{TASK}"),
-        service_name: "web".to_owned(),
-        status: CheckStatus::Passing,
-        definition: json!({ "Interval": "0s" }),
-        tenancy: Tenancy::Community,
-    };
-    consul.mark_critical(&[check]).await.unwrap();
+    consul.mark_critical(&[check(Tenancy::Community)]).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
         server.seen()[0].json(),
@@ -199,62 +207,77 @@ async fn a_check_is_written_back_whole_with_only_its_status_changed() {
     );
 }
 
+/// What Consul answers where a token is not known: up to 1.14, and from 1.15 on.
+const UNKNOWN: [(u16, &str); 2] = [(403, "ACL not found"), (404, "Supplied token does not exist")];
+
 #[tokio::test]
-async fn acl_not_found_is_an_absence_only_if_our_own_token_is_good() {
-    let server = Recorder::start(|seen, _| match seen.uri.as_str() {
-        "/v1/acl/token/self" => Answer::ok(token_json()),
-        _ => Answer::status(403, "ACL not found"),
-    })
-    .await;
-    let credential = Rotating::new(&["own"]);
-    let consul = client(&server.url, &credential);
-    assert!(consul.token(&Tenancy::Community, accessor()).await.unwrap().is_none());
-    assert_eq!(server.lines(), [format!("GET /v1/acl/token/{ACCESSOR}"), "GET /v1/acl/token/self".to_owned()]);
-    assert_eq!(credential.reads(), 1, "a good credential is not read again");
+async fn a_token_that_is_not_found_is_absent_only_if_our_own_is_good() {
+    for (status, body) in UNKNOWN {
+        let server = Recorder::start(move |seen, _| match seen.uri.as_str() {
+            "/v1/acl/token/self" => Answer::ok(token_json()),
+            _ => Answer::status(status, body),
+        })
+        .await;
+        let credential = Rotating::new(&["own"]);
+        let consul = client(&server.url, &credential);
+        assert!(consul.token(&Tenancy::Community, accessor()).await.unwrap().is_none());
+        consul.delete_token(&Tenancy::Community, accessor()).await.expect("deleted already");
+        let own = "GET /v1/acl/token/self".to_owned();
+        let (get, delete) = (format!("GET /v1/acl/token/{ACCESSOR}"), format!("DELETE /v1/acl/token/{ACCESSOR}"));
+        assert_eq!(server.lines(), [get, own.clone(), delete, own]);
+        assert_eq!(credential.reads(), 1, "a good credential is not read again");
+    }
 }
 
 #[tokio::test]
-async fn acl_not_found_with_a_bad_token_is_our_own_fault() {
-    let server = Recorder::start(|_, _| Answer::status(403, "ACL not found")).await;
-    let credential = Rotating::new(&["revoked"]);
-    let consul = client(&server.url, &credential);
-    for error in [
-        consul.token(&Tenancy::Community, accessor()).await.unwrap_err(),
-        consul.tokens(&Tenancy::Community).await.unwrap_err(),
-    ] {
-        assert!(matches!(error, ConsulError::CredentialRejected { .. }), "{error}");
-        assert!(!error.to_string().contains("revoked"), "{error}");
+async fn with_a_bad_token_of_our_own_nothing_is_absent_and_nothing_deleted() {
+    for (status, body) in UNKNOWN {
+        let server = Recorder::start(move |_, _| Answer::status(status, body)).await;
+        let credential = Rotating::new(&["revoked"]);
+        let consul = client(&server.url, &credential);
+        for error in [
+            consul.token(&Tenancy::Community, accessor()).await.unwrap_err(),
+            consul.delete_token(&Tenancy::Community, accessor()).await.unwrap_err(),
+            consul.tokens(&Tenancy::Community).await.unwrap_err(),
+        ] {
+            assert!(matches!(error, ConsulError::CredentialRejected { .. }), "{error}");
+            assert!(!error.to_string().contains("revoked"), "{error}");
+        }
     }
 }
 
 #[tokio::test]
 async fn a_rotated_credential_is_read_again_once_and_used() {
-    let server = Recorder::start(|seen, _| match seen.header("x-consul-token") {
-        Some("new") => Answer::ok("[]"),
-        _ => Answer::status(403, "ACL not found"),
-    })
-    .await;
-    let credential = Rotating::new(&["old", "new"]);
-    let consul = client(&server.url, &credential);
-    assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
-    assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
-    assert_eq!(credential.reads(), 2);
+    for (status, body) in UNKNOWN {
+        let server = Recorder::start(move |seen, _| match seen.header("x-consul-token") {
+            Some("new") => Answer::ok("[]"),
+            _ => Answer::status(status, body),
+        })
+        .await;
+        let credential = Rotating::new(&["old", "new"]);
+        let consul = client(&server.url, &credential);
+        assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
+        assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
+        assert_eq!(credential.reads(), 2);
+    }
 }
 
 #[tokio::test]
-async fn a_missing_permission_names_itself_and_newer_servers_404_is_an_absence() {
-    let server = Recorder::start(|seen, _| match seen.uri.as_str() {
-        "/v1/acl/tokens" => {
-            Answer::status(403, "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'")
-        }
-        _ => Answer::status(404, "Cannot find token to delete"),
-    })
-    .await;
-    let consul = client(&server.url, &Rotating::new(&["own"]));
-    let error = consul.tokens(&Tenancy::Community).await.unwrap_err();
+async fn a_missing_permission_names_itself() {
+    let denied = "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'";
+    let server = Recorder::start(move |_, _| Answer::status(403, denied)).await;
+    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap_err();
     assert!(matches!(error, ConsulError::PermissionDenied { .. }) && error.to_string().contains("acl:read"), "{error}");
-    assert!(consul.token(&Tenancy::Community, accessor()).await.unwrap().is_none());
-    consul.delete_token(&Tenancy::Community, accessor()).await.expect("deleted already");
+}
+
+#[tokio::test]
+async fn an_answer_from_which_consul_left_things_out_is_no_answer() {
+    let filtered = vec![("X-Consul-Results-Filtered-By-ACLs", "true".to_owned())];
+    let server = Recorder::start(move |_, _| Answer::Reply(200, filtered.clone(), "{}".to_owned())).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let cluster: ClusterArn = CLUSTER.parse().unwrap();
+    let error = consul.instances(&cluster, &Tenancy::Community, &[TASK.parse().unwrap()]).await.unwrap_err();
+    assert!(matches!(error, ConsulError::PermissionDenied { .. }), "{error}");
 }
 
 #[tokio::test]
@@ -294,16 +317,16 @@ async fn a_long_retry_after_is_the_queue_s_business() {
 }
 
 #[tokio::test]
-async fn a_transaction_is_repeated_only_if_it_certainly_did_nothing() {
+async fn a_transaction_whose_answer_was_lost_ends_in_a_conflict_after_which_the_caller_looks_again() {
     let server = Recorder::start(|_, before| match before {
-        0 => Answer::status(500, "No cluster leader"),
-        _ => Answer::status(502, "bad gateway"),
+        0 => Answer::status(502, "bad gateway"),
+        _ => Answer::status(409, r#"{"Errors":[{"What":"failed to delete service, index is stale"}]}"#),
     })
     .await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
-    assert!(matches!(error, ConsulError::Unavailable { .. }), "{error}");
-    assert_eq!(server.seen().len(), 2, "once more after the election, not after the lost answer");
+    assert!(matches!(error, ConsulError::Conflict { .. }), "{error}");
+    assert_eq!(server.seen().len(), 2);
 }
 
 #[tokio::test]
@@ -324,6 +347,16 @@ async fn the_next_address_is_tried_and_then_preferred() {
     consul.tokens(&Tenancy::Community).await.unwrap();
     consul.tokens(&Tenancy::Community).await.unwrap();
     assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_fails_is_not_asked_twice_in_a_row() {
+    let broken = Recorder::start(|_, _| Answer::status(503, "no route")).await;
+    let server = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let consul = client(&format!("{},{}", broken.url, server.url), &Rotating::new(&["own"]));
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    assert_eq!((broken.seen().len(), server.seen().len()), (1, 2));
 }
 
 #[tokio::test]
@@ -353,7 +386,7 @@ async fn a_connection_that_went_stale_in_the_pool_is_replaced() {
 async fn a_black_hole_is_given_up_on() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
-    let patience = Patience { request: Duration::from_millis(50), retries: 2, ..patience() };
+    let patience = Patience { request: Duration::from_millis(300), retries: 2, ..patience() };
     let consul = HttpConsul::new(&server.url.parse().unwrap(), &TlsSettings::default(), credential, patience).unwrap();
     let error = consul.tokens(&Tenancy::Community).await.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");

@@ -7,15 +7,16 @@ mod stack;
 mod world;
 
 use std::{
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     time::Duration,
 };
 
-use recorder::{Answer, Recorder};
+use recorder::{Answer, Recorder, Seen};
 use serde_json::Value;
 use stack::{
     Stack,
     deploy::Deployed,
+    scratch,
     wait::{SOON, eventually},
 };
 use world::World;
@@ -28,7 +29,7 @@ struct Function {
 
 impl Function {
     /// Starts the function and hands it one event.
-    async fn invoke(world: &World<'_>, aws_endpoint: &str, event: &Value) -> Self {
+    async fn invoke(world: &World<'_>, consul_address: &str, event: &Value) -> Self {
         let event = event.to_string();
         let deadline = (jiff::Timestamp::now() + Duration::from_secs(60)).as_millisecond().to_string();
         let runtime = Recorder::start(move |seen, _| match seen.uri.as_str() {
@@ -47,6 +48,7 @@ impl Function {
             _ => Answer::Hang,
         })
         .await;
+        let (_, log) = scratch::log("function");
         let process = Command::new(env!("CARGO_BIN_EXE_task-events"))
             .env_clear()
             .envs([
@@ -57,15 +59,15 @@ impl Function {
                 ("AWS_REGION", "us-east-1"),
                 ("AWS_ACCESS_KEY_ID", "test"),
                 ("AWS_SECRET_ACCESS_KEY", "test"),
-                ("AWS_ENDPOINT_URL", aws_endpoint),
-                ("CONSUL_HTTP_ADDR", world.consul.address.as_str()),
+                ("AWS_ENDPOINT_URL", world.aws.endpoint.as_str()),
+                ("CONSUL_HTTP_ADDR", consul_address),
                 ("CONSUL_HTTP_TOKEN", world.consul.management_token.as_str()),
                 ("ECS_CLUSTER_ARNS", world.cluster().as_str()),
                 ("SECRET_NAME_PREFIX", world.prefix),
                 ("QUEUE_URL", world.deployed.queue_url.as_str()),
             ])
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stdout(log.try_clone().expect("a log file"))
+            .stderr(log)
             .spawn()
             .expect("the binary runs");
         Self { process, runtime }
@@ -97,31 +99,29 @@ async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
 
-    // Given a function that is killed when it has created the token, and is about to write the secret
-    let aws = Recorder::before(&stack.aws.endpoint, |seen, _| {
-        let writes_secret =
-            seen.operation().as_deref() == Some("CreateSecret") && seen.body.contains("crash-crash-web");
-        if writes_secret { Answer::Hang } else { Answer::Forward }
-    })
-    .await;
-    let function = Function::invoke(&world, &aws.url, &event).await;
-    eventually("the write of the secret to begin", SOON, || async {
-        let seen = aws.seen();
-        let begun =
-            seen.iter().any(|s| s.operation().as_deref() == Some("CreateSecret") && s.body.contains("crash-crash-web"));
-        if begun { Ok(()) } else { Err(format!("{:?}", aws.operations())) }
+    // Given a function that is killed when it has written the secret, and is about to create the token
+    let creates_token = |seen: &Seen| seen.line() == "PUT /v1/acl/token" && seen.body.contains("crash-web");
+    let consul =
+        Recorder::before(
+            &stack.consul.address,
+            move |seen, _| {
+                if creates_token(seen) { Answer::Hang } else { Answer::Forward }
+            },
+        )
+        .await;
+    let function = Function::invoke(&world, &consul.url, &event).await;
+    eventually("the creation of the token to begin", SOON, || async {
+        if consul.seen().iter().any(creates_token) { Ok(()) } else { Err(format!("{:?}", consul.lines())) }
     })
     .await;
     drop(function);
-    let orphans = world.tokens_about("crash-web").await;
-    assert_eq!(orphans.len(), 1, "the token was created");
-    assert_eq!(world.secret_text("crash-crash-web").await, None, "the secret was not written");
+    let written = world.pair("crash-crash-web").await.expect("the secret was written");
+    assert_eq!(world.tokens_about("crash-web").await, Vec::<Value>::new(), "the token was not created");
 
     // When the next event comes
-    let function = Function::invoke(&world, &stack.aws.endpoint, &event).await;
+    let function = Function::invoke(&world, &stack.consul.address, &event).await;
     function.answered().await;
-    // Then the secret holds that very token, and it is the only one
-    let pair = world.provisioned("crash-crash-web").await;
-    assert_eq!(orphans[0]["AccessorID"], pair.accessor_id);
+    // Then Consul has the very token that the secret held, and no other
+    assert_eq!(world.provisioned("crash-crash-web").await, written);
     assert_eq!(world.tokens_about("crash-web").await.len(), 1);
 }

@@ -33,19 +33,15 @@ async fn the_template_deploys_and_messages_reach_the_function() {
     let deployed = deployed(stack, "smoke").await;
 
     let client = stack.aws.sqs();
-    let message = client.send_message().queue_url(&deployed.queue_url).message_body("{}");
+    let message = client
+        .send_message()
+        .queue_url(&deployed.queue_url)
+        .message_body(r#"{"source":"tests","detail-type":"None of Our Business"}"#);
     let id = message.send().await.unwrap().message_id.unwrap();
 
-    eventually("the function to be given the message", SOON, || async {
-        let logs = stack.aws.logs(&deployed.log_group).await;
+    eventually("the function to take the message", SOON, || async {
         let left = stack.aws.messages(&deployed.queue_url).await;
-        let seen = left.iter().find(|message| message["MessageId"] == id.as_str());
-        let taken = seen.is_none_or(|message| message["ReceiveCount"] != 0);
-        if taken && logs.iter().any(|line| line.starts_with("REPORT")) {
-            Ok(())
-        } else {
-            Err(format!("{left:?} {logs:?}"))
-        }
+        if left.iter().any(|message| message["MessageId"] == id.as_str()) { Err(format!("{left:?}")) } else { Ok(()) }
     })
     .await;
     assert!(stack.aws.messages(&deployed.failed_queue_url).await.is_empty());

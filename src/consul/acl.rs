@@ -2,7 +2,7 @@
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{
     error::ConsulError,
@@ -29,7 +29,12 @@ struct TokenAnswer {
     secret_id: SecretString,
     #[serde(default)]
     description: String,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
 }
+
+/// What a token may do, by the names of Consul's fields: what a token that is put back has to get back.
+const GRANTS: [&str; 6] = ["Policies", "Roles", "ServiceIdentities", "NodeIdentities", "TemplatedPolicies", "Local"];
 
 /// One entry of the list. Newer servers put the secret half in it too: it is not read.
 #[derive(Deserialize)]
@@ -55,7 +60,12 @@ fn read_token(answer: TokenAnswer, subject: &str) -> Result<Token, ConsulError> 
         subject: subject.to_owned(),
         reason: "AccessorID is not a UUID".to_owned(),
     })?;
-    Ok(Token { pair: TokenPair { accessor, secret: answer.secret_id }, description: answer.description })
+    let grants = answer.rest.into_iter().filter(|(field, value)| GRANTS.contains(&field.as_str()) && !value.is_null());
+    Ok(Token {
+        pair: TokenPair { accessor, secret: answer.secret_id },
+        description: answer.description,
+        grants: grants.collect(),
+    })
 }
 
 pub(super) async fn token(http: &Http, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
@@ -69,23 +79,23 @@ pub(super) async fn token(http: &Http, tenancy: &Tenancy, accessor: AccessorId) 
 }
 
 pub(super) async fn create_token(http: &Http, new: &NewToken) -> Result<Token, ConsulError> {
-    let subject = subject(new.accessor);
-    let mut body = json!({ "AccessorID": new.accessor.to_string(), "Description": new.description });
-    match &new.grant {
-        Grant::ServiceIdentity(name) => set(&mut body, "ServiceIdentities", json!([{ "ServiceName": name.as_str() }])),
-        Grant::Policy(name) => set(&mut body, "Policies", json!([{ "Name": name }])),
-    }
-    if let Some(secret) = &new.secret {
-        set(&mut body, "SecretID", json!(secret.expose_secret()));
-    }
-    let request = Request::put(&subject, &["acl", "token"], body);
+    let subject = subject(new.pair.accessor);
+    let mut body = match &new.grant {
+        Grant::ServiceIdentity(name) => fields([("ServiceIdentities", json!([{ "ServiceName": name.as_str() }]))]),
+        Grant::Policy(name) => fields([("Policies", json!([{ "Name": name }]))]),
+        Grant::AsBefore(grants) => grants.clone(),
+    };
+    body.extend(fields([
+        ("AccessorID", json!(new.pair.accessor.to_string())),
+        ("SecretID", json!(new.pair.secret.expose_secret())),
+        ("Description", json!(new.description)),
+    ]));
+    let request = Request::put(&subject, &["acl", "token"], Value::Object(body));
     read_token(http.json(&within(request, &new.tenancy)).await?, &subject)
 }
 
-fn set(body: &mut Value, key: &str, value: Value) {
-    if let Some(fields) = body.as_object_mut() {
-        fields.insert(key.to_owned(), value);
-    }
+fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 pub(super) async fn delete_token(http: &Http, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {

@@ -32,9 +32,9 @@ impl FromStr for ConsulAddresses {
 
     fn from_str(text: &str) -> Result<Self, InvalidField> {
         let urls: Option<Vec<Url>> = text.split(',').map(Self::parse_one).collect();
-        // The value is not repeated: an address with credentials in it would put them into the log.
-        urls.map(Self)
-            .ok_or_else(|| InvalidField::new("Consul address", "(an address that does not parse)", Self::EXPECTED))
+        // An address with credentials in it would put them into the log.
+        let shown = if text.contains('@') { "(not shown)" } else { text };
+        urls.map(Self).ok_or_else(|| InvalidField::new("Consul address", shown, Self::EXPECTED))
     }
 }
 

@@ -19,6 +19,8 @@ use crate::mesh::{
 
 /// The key of the mark that says whose instance it is.
 const TASK_ID_META: &str = "task-id";
+/// How many terms a filter has at most: load balancers before Consul refuse longer URLs.
+const MAX_FILTER_TERMS: usize = 64;
 /// What a check that the controller turned critical says.
 const DRAINING: &str = "ECS told the task to stop";
 
@@ -63,18 +65,19 @@ pub(super) async fn instances(
     tenancy: &Tenancy,
     tasks: &[TaskId],
 ) -> Result<Vec<ServiceInstance>, ConsulError> {
-    if tasks.is_empty() {
-        return Ok(Vec::new());
-    }
-    // Task IDs are hexadecimal: nothing in them can change the expression.
-    let terms: Vec<String> = tasks.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#)).collect();
     let node = cluster.as_str();
-    let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node])
-        .query("filter", terms.join(" or "));
-    // A node that nobody has registered yet answers null.
-    let answer: Option<NodeServices> = http.json(&within(request, tenancy)).await?;
-    let services = answer.and_then(|answer| answer.services).unwrap_or_default();
-    Ok(services.into_iter().filter_map(|service| instance(service, node, tenancy)).collect())
+    let mut instances = Vec::new();
+    for chunk in tasks.chunks(MAX_FILTER_TERMS) {
+        // Task IDs are hexadecimal: nothing in them can change the expression.
+        let terms: Vec<String> = chunk.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#)).collect();
+        let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node])
+            .query("filter", terms.join(" or "));
+        // A node that nobody has registered yet answers null.
+        let answer: Option<NodeServices> = http.json(&within(request, tenancy)).await?;
+        let services = answer.and_then(|answer| answer.services).unwrap_or_default();
+        instances.extend(services.into_iter().filter_map(|service| instance(service, node, tenancy)));
+    }
+    Ok(instances)
 }
 
 /// An instance with a task's mark, or `None`: without a mark it is not ours.
@@ -99,13 +102,14 @@ pub(super) async fn checks(http: &Http, instances: &[ServiceInstance]) -> Result
         .filter(|instance| is_safe_in_a_filter(&instance.id))
         .map(|instance| format!(r#"ServiceID == "{}""#, instance.id))
         .collect();
-    if terms.is_empty() {
-        return Ok(Vec::new());
+    let mut checks = Vec::new();
+    for chunk in terms.chunks(MAX_FILTER_TERMS) {
+        let request = Request::get(format!("checks of node {}", first.node), &["health", "node", &first.node])
+            .query("filter", chunk.join(" or "));
+        let answers: Vec<CheckAnswer> = http.json(&within(request, &first.tenancy)).await?;
+        checks.extend(answers.into_iter().map(|answer| check(answer, &first.tenancy)));
     }
-    let request = Request::get(format!("checks of node {}", first.node), &["health", "node", &first.node])
-        .query("filter", terms.join(" or "));
-    let answers: Vec<CheckAnswer> = http.json(&within(request, &first.tenancy)).await?;
-    Ok(answers.into_iter().map(|answer| check(answer, &first.tenancy)).collect())
+    Ok(checks)
 }
 
 /// consul-ecs makes instance IDs of a service name and a task ID. Whatever else somebody registered must not be able
@@ -137,7 +141,7 @@ pub(super) async fn deregister(http: &Http, instances: &[ServiceInstance]) -> Re
     let Some(first) = instances.first() else { return Ok(()) };
     let operations: Vec<Value> = instances.iter().map(deletion).collect();
     let subject = format!("catalog transaction of {} operations", operations.len());
-    let request = Request::put(subject, &["txn"], Value::Array(operations)).only_once();
+    let request = Request::put(subject, &["txn"], Value::Array(operations));
     // The namespace stands in each operation.
     let request = match first.tenancy.partition() {
         Some(partition) => request.query("partition", partition.as_str()),

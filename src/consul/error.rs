@@ -54,7 +54,7 @@ pub enum ConsulError {
         subject: String,
         /// What happened.
         reason: String,
-        /// Whether the request certainly had no effect, so that it may be sent again whatever it does.
+        /// Whether the request certainly reached no server that could act on it: then the next address is tried at once.
         had_no_effect: bool,
     },
     /// Consul refused the request as such.
@@ -85,30 +85,34 @@ pub enum ConsulError {
 
 /// An answer of Consul that is not a success, before it is judged.
 pub(super) enum Refusal {
-    /// `ACL not found`: either what was asked for is gone, or our own token is. Only a second question can tell.
-    AclNotFound,
+    /// `ACL not found`, or status 404: either what was asked for is gone, or our own token is (from Consul 1.15 on, some
+    /// calls answer 404 for both). Only a second question can tell.
+    Ambiguous,
     /// Anything that needs no second question.
     Known(ConsulError),
 }
 
-/// Sorts an answer by status and body. The traps are those of `Consul` 1.8 to 1.2x: one 403 body for two facts, and
-/// status 500 for conflicts and for elections.
+/// Sorts an answer by status and body. The traps: one answer for two
+/// facts, and status 500 for conflicts and for elections.
 pub(super) fn sort(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();
     let conflicts = ["is already in use", "already exists", "index is stale", "Missing service registration"];
     let is_conflict = conflicts.iter().any(|text| body.contains(text));
     let has_no_leader = body.contains("No cluster leader") || body.contains("No known Consul servers");
+    let is_transient = ["leadership lost", "not the leader", "connection refused", "rpc error getting client"];
+    let is_transient = is_transient.iter().any(|text| body.contains(text));
     Refusal::Known(match status {
-        403 if body.contains("ACL not found") => return Refusal::AclNotFound,
+        404 => return Refusal::Ambiguous,
+        403 if body.contains("ACL not found") => return Refusal::Ambiguous,
         // A transaction that the token may not do is rolled back like one that conflicts.
         403 | 409 if status == 403 || body.contains("Permission denied") => {
             ConsulError::PermissionDenied { subject, reason }
         }
-        404 => ConsulError::NotFound { subject },
         409 => ConsulError::Conflict { subject, reason },
         429 => ConsulError::Throttled { subject, retry_after },
         500 if has_no_leader => ConsulError::Unavailable { subject, reason, had_no_effect: true },
+        500 if is_transient => ConsulError::Unavailable { subject, reason, had_no_effect: false },
         500 if is_conflict => ConsulError::Conflict { subject, reason },
         502..=504 => ConsulError::Unavailable { subject, reason, had_no_effect: false },
         _ => ConsulError::Refused { subject, status, reason },
@@ -121,7 +125,7 @@ mod tests {
 
     fn sorted(status: u16, body: &str) -> String {
         match sort("the thing", status, None, body) {
-            Refusal::AclNotFound => "ambiguous".to_owned(),
+            Refusal::Ambiguous => "ambiguous".to_owned(),
             Refusal::Known(error) => {
                 let debug = format!("{error:?}");
                 debug.split_whitespace().next().unwrap_or_default().to_owned()
@@ -136,7 +140,8 @@ mod tests {
         assert_eq!(sorted(403, "Permission denied: token lacks permission 'acl:write'"), "PermissionDenied");
         assert_eq!(sorted(409, r#"{"Errors":[{"OpIndex":0,"What":"Permission denied"}]}"#), "PermissionDenied");
         assert_eq!(sorted(409, r#"{"Errors":[{"OpIndex":0,"What":"failed to delete, index is stale"}]}"#), "Conflict");
-        assert_eq!(sorted(404, ""), "NotFound");
+        assert_eq!(sorted(404, ""), "ambiguous");
+        assert_eq!(sorted(500, "leadership lost while committing log"), "Unavailable");
         assert_eq!(sorted(500, "Invalid Token: AccessorID is already in use"), "Conflict");
         assert_eq!(sorted(500, "Invalid Policy: A Policy with Name \"p\" already exists"), "Conflict");
         assert_eq!(sorted(500, "Missing service registration"), "Conflict");

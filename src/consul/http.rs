@@ -21,6 +21,8 @@ use super::{
     tls::{TlsSettings, client_for, url_for},
 };
 
+/// The header by which Consul (from 1.11 on) says that the token may not see all results.
+const FILTERED_BY_ACLS: &str = "X-Consul-Results-Filtered-By-ACLs";
 /// The longest wait that Consul may ask for with `Retry-After`; beyond it, the queue is the better waiting room.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(5);
 
@@ -48,8 +50,7 @@ impl Default for Patience {
     }
 }
 
-/// One request.
-#[derive(Debug, Clone)]
+/// One request. Not `Debug`: its body may hold a secret.
 pub(super) struct Request {
     /// What is asked for, for errors.
     pub(super) subject: String,
@@ -58,8 +59,6 @@ pub(super) struct Request {
     pub(super) path: Vec<String>,
     pub(super) query: Vec<(&'static str, String)>,
     pub(super) body: Option<Value>,
-    /// Whether sending it twice does the same as sending it once.
-    pub(super) idempotent: bool,
 }
 
 impl Request {
@@ -77,17 +76,11 @@ impl Request {
 
     fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
-        Self { subject: subject.into(), method, path, query: Vec::new(), body: None, idempotent: true }
+        Self { subject: subject.into(), method, path, query: Vec::new(), body: None }
     }
 
     pub(super) fn query(mut self, key: &'static str, value: impl Into<String>) -> Self {
         self.query.push((key, value.into()));
-        self
-    }
-
-    /// For writes that compare before they set: after a lost answer, the caller has to look first.
-    pub(super) fn only_once(mut self) -> Self {
-        self.idempotent = false;
         self
     }
 }
@@ -132,10 +125,10 @@ impl Http {
         let reading = self.credential.current().await?;
         match self.patiently(request, &reading).await {
             Ok(body) => Ok(body),
-            Err(Refusal::AclNotFound) if self.is_known(&reading).await? => {
+            Err(Refusal::Ambiguous) if self.is_known(&reading).await? => {
                 Err(ConsulError::NotFound { subject: request.subject.clone() })
             }
-            Err(Refusal::AclNotFound) => {
+            Err(Refusal::Ambiguous) => {
                 let rejected = ConsulError::CredentialRejected { subject: request.subject.clone() };
                 self.renew_and_send(request, &reading, rejected).await
             }
@@ -157,20 +150,20 @@ impl Http {
         };
         match self.patiently(request, &renewed).await {
             Ok(body) => Ok(body),
-            Err(Refusal::AclNotFound) if self.is_known(&renewed).await? => {
+            Err(Refusal::Ambiguous) if self.is_known(&renewed).await? => {
                 Err(ConsulError::NotFound { subject: request.subject.clone() })
             }
-            Err(Refusal::AclNotFound) => Err(ConsulError::CredentialRejected { subject: request.subject.clone() }),
+            Err(Refusal::Ambiguous) => Err(ConsulError::CredentialRejected { subject: request.subject.clone() }),
             Err(Refusal::Known(error)) => Err(error),
         }
     }
 
-    /// Whether Consul knows our own token: what tells the two meanings of `ACL not found` apart.
+    /// Whether Consul knows our own token: what tells the two meanings of an ambiguous answer apart.
     async fn is_known(&self, reading: &Reading) -> Result<bool, ConsulError> {
         let own_token = Request::get("the controller's own token", &["acl", "token", "self"]);
         match self.patiently(&own_token, reading).await {
             Ok(_) => Ok(true),
-            Err(Refusal::AclNotFound | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),
+            Err(Refusal::Ambiguous | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),
             Err(Refusal::Known(error)) => Err(error),
         }
     }
@@ -182,7 +175,7 @@ impl Http {
             .with_max_times(self.patience.retries);
         (|| self.at_any_endpoint(request, reading))
             .retry(backoff)
-            .when(|refusal| is_worth_a_retry(request, refusal))
+            .when(is_worth_a_retry)
             .adjust(|refusal, ceiling| Some(full_jitter(refusal, ceiling?)))
             .await
     }
@@ -199,6 +192,11 @@ impl Http {
             match self.once(endpoint, request, reading).await {
                 Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
                     unreachable = Refusal::Known(error);
+                }
+                // It took the connection and failed: the next attempt begins at the next address.
+                Err(refusal @ Refusal::Known(ConsulError::Unavailable { .. })) => {
+                    self.preferred.store(index + 1, Ordering::Relaxed);
+                    return Err(refusal);
                 }
                 answer => {
                     self.preferred.store(index, Ordering::Relaxed);
@@ -217,19 +215,35 @@ impl Http {
         let mut built = endpoint
             .client
             .request(request.method.clone(), url)
-            .header("X-Consul-Token", reading.token.expose_secret())
+            .header("X-Consul-Token", sensitive(reading).map_err(Refusal::Known)?)
             .query(&request.query);
         if let Some(body) = &request.body {
             built = built.json(body);
         }
         let answer = built.send().await.map_err(|e| unavailable(request, describe(&e), e.is_connect()))?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
+        let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
         let body = answer.bytes().await.map_err(|e| unavailable(request, describe(&e), false))?;
+        if status == StatusCode::OK && is_filtered {
+            // A part of the truth is no truth: what is missing here would pass for absent.
+            let reason = "Consul left results out, because the token may not read them".to_owned();
+            let subject = request.subject.clone();
+            return Err(Refusal::Known(ConsulError::PermissionDenied { subject, reason }));
+        }
         if status == StatusCode::OK {
             return Ok(body.to_vec());
         }
         Err(sort(&request.subject, status.as_u16(), retry_after, &String::from_utf8_lossy(&body)))
     }
+}
+
+/// The token as a header that no library prints.
+fn sensitive(reading: &Reading) -> Result<header::HeaderValue, ConsulError> {
+    let mut value = header::HeaderValue::from_str(reading.token.expose_secret()).map_err(|_| {
+        ConsulError::CredentialUnreadable { reason: "it holds characters that no token has".to_owned() }
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusal {
@@ -252,9 +266,11 @@ fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-fn is_worth_a_retry(request: &Request, refusal: &Refusal) -> bool {
+/// Every request of this client may be repeated: tokens and policies have given names, and a transaction whose first
+/// answer was lost reports a conflict, after which the caller looks again.
+fn is_worth_a_retry(refusal: &Refusal) -> bool {
     match refusal {
-        Refusal::Known(ConsulError::Unavailable { had_no_effect, .. }) => *had_no_effect || request.idempotent,
+        Refusal::Known(ConsulError::Unavailable { .. }) => true,
         Refusal::Known(ConsulError::Throttled { retry_after, .. }) => {
             retry_after.is_none_or(|wait| wait <= LONGEST_RETRY_AFTER)
         }

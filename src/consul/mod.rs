@@ -1,7 +1,7 @@
 //! Consul's HTTP API, as far as the controller needs it.
 //!
-//! Every call but the transaction is idempotent by design (tokens are created under a given accessor ID, policies under
-//! a name), so all of them may be retried.
+//! Every call may be repeated: tokens are created as a given pair, policies under a name, and a transaction compares
+//! before it deletes.
 
 mod acl;
 mod address;
@@ -36,15 +36,18 @@ pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
 /// What the controller needs of Consul.
 #[async_trait]
 pub trait Consul: Send + Sync {
-    /// The token with this accessor ID. `None` only where its absence is proven: the answer `ACL not found` is
+    /// The token with this accessor ID. `None` only where its absence is proven: `ACL not found` and status 404 are
     /// believed only after the controller's own token was seen to be good.
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError>;
 
-    /// Creates a token.
+    /// Creates a token with both halves given.
+    ///
+    /// Consul refuses an accessor ID that exists, but it does not lock: of two concurrent creations with one accessor ID
+    /// and *different* secret halves both may succeed, and one of them can then never be deleted. So the secret half is
+    /// agreed upon first, and concurrent creations are all of the same pair.
     ///
     /// # Errors
-    /// [`ConsulError::Conflict`] where one with this accessor ID exists: exactly one of several concurrent creations
-    /// succeeds.
+    /// [`ConsulError::Conflict`] where a token with this accessor ID exists.
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError>;
 
     /// Deletes a token; one that is not there is deleted already.

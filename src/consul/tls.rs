@@ -34,10 +34,10 @@ pub(super) fn client_for(url: &Url, tls: &TlsSettings, patience: Patience) -> Re
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none());
     if let Some(pem) = &tls.ca_certificates {
-        let certificates =
-            Certificate::from_pem_bundle(pem.as_bytes()).map_err(|e| format!("the CA certificate is not PEM: {e}"))?;
+        let certificates = Certificate::from_pem_bundle(pem.as_bytes())
+            .map_err(|e| format!("CONSUL_CACERT_SECRET_ARN: the secret is not a PEM certificate: {e}"))?;
         if certificates.is_empty() {
-            return Err("the CA certificate holds no PEM certificate".to_owned());
+            return Err("CONSUL_CACERT_SECRET_ARN: the secret holds no PEM certificate".to_owned());
         }
         builder = builder.tls_certs_only(certificates);
     }
@@ -52,7 +52,9 @@ pub(super) fn client_for(url: &Url, tls: &TlsSettings, patience: Patience) -> Re
 pub(super) fn url_for(url: &Url, tls: &TlsSettings) -> Result<Url, String> {
     let mut named = url.clone();
     if let (Some(name), "https") = (&tls.server_name, url.scheme()) {
-        named.set_host(Some(name)).map_err(|e| format!("the TLS server name {name:?} is not a host name: {e}"))?;
+        named
+            .set_host(Some(name))
+            .map_err(|e| format!("CONSUL_TLS_SERVER_NAME: got {name:?}, expected a host name: {e}"))?;
     }
     Ok(named)
 }

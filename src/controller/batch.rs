@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use super::{
@@ -16,8 +17,10 @@ use crate::mesh::{arn::TaskArn, identity::MeshService, plan::plan, task::TaskCha
 const LOOKS: usize = 3;
 /// The wait before a failed message's first return; it doubles with every further one.
 const FIRST_RETURN: Duration = Duration::from_secs(5);
-/// The longest wait: with it, the ten tries that the template allows span three quarters of an hour.
+/// The longest wait.
 const LAST_RETURN: Duration = Duration::from_secs(900);
+/// How long telling the queue may take: less than what the deadline keeps in reserve.
+const TIME_TO_HAND_BACK: Duration = Duration::from_secs(2);
 
 /// A message as it was received.
 #[derive(Debug, Clone)]
@@ -39,6 +42,13 @@ pub struct Failure {
     pub id: String,
     /// Why.
     pub error: Arc<ControllerError>,
+}
+
+/// A message whose work is not done, and the task that it is about, if it could be read that far.
+struct Failed<'a> {
+    delivery: &'a Delivery,
+    about: Option<&'a TaskChange>,
+    error: Arc<ControllerError>,
 }
 
 /// What became of a batch.
@@ -76,8 +86,15 @@ impl Controller {
             messages.into_iter().map(move |index| (index, Arc::clone(&error)))
         });
         let failed: Vec<_> = sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).collect();
-        let failed = failed.into_iter().filter_map(|(index, error)| Some((deliveries.get(index)?, error))).collect();
-        self.hand_back(failed).await
+        let failed = failed.into_iter().filter_map(|(index, error)| {
+            let about = sorted.messages.iter().find(|(_, message)| **message == index).map(|(task, _)| task);
+            Some(Failed {
+                delivery: deliveries.get(index)?,
+                about: about.and_then(|task| sorted.changes.get(task)),
+                error,
+            })
+        });
+        self.hand_back(failed.collect()).await
     }
 
     fn sort(&self, deliveries: &[Delivery]) -> Sorted {
@@ -122,13 +139,17 @@ impl Controller {
 
     /// Reports the failures, and lets the queue bring them back sooner than after its visibility time-out: what can
     /// never succeed at once (it ends in the dead-letter queue), the rest after a growing pause.
-    async fn hand_back(&self, failed: Vec<(&Delivery, Arc<ControllerError>)>) -> BatchReport {
+    async fn hand_back(&self, failed: Vec<Failed<'_>>) -> BatchReport {
         let mut returns = Vec::new();
-        for (delivery, reason) in &failed {
+        for Failed { delivery, about, error: reason } in &failed {
             let pause = if reason.is_permanent() { Duration::ZERO } else { pause(delivery.receives) };
             error!(
                 message_id = delivery.id,
+                cluster_arn = about.map(|change| change.cluster.as_str()),
+                task_id = about.map(|change| change.arn.id().as_str()),
+                task_definition = about.map(|change| change.definition.as_str()),
                 error = reason.label(),
+                field = reason.field(),
                 reason = %reason,
                 receives = delivery.receives,
                 returns_in_seconds = delivery.receipt.is_some().then_some(pause.as_secs()),
@@ -136,10 +157,15 @@ impl Controller {
             );
             returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));
         }
-        if let Err(error) = self.edges.queue.return_after(&returns).await {
-            warn!(reason = %error, "failed messages return only after the queue's visibility time-out");
+        // Without it the messages come back all the same; but the answer to Lambda must not be late.
+        match timeout(TIME_TO_HAND_BACK, self.edges.queue.return_after(&returns)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                warn!(reason = %error, "failed messages return only after the queue's visibility time-out");
+            }
+            Err(_) => warn!("SQS does not answer; failed messages return only after the queue's visibility time-out"),
         }
-        let failures = failed.into_iter().map(|(delivery, error)| Failure { id: delivery.id.clone(), error });
+        let failures = failed.into_iter().map(|failed| Failure { id: failed.delivery.id.clone(), error: failed.error });
         BatchReport { failures: failures.collect() }
     }
 }
@@ -158,21 +184,14 @@ impl Sorted {
 /// The pause before a message that was received `receives` times comes back: exponential, half of it jitter, so that
 /// the messages of one outage do not all come back together.
 fn pause(receives: u32) -> Duration {
+    pause_ceiling(receives).mul_f64(0.5 + 0.5 * fastrand::f64())
+}
+
+fn pause_ceiling(receives: u32) -> Duration {
     let doublings = receives.saturating_sub(1).min(10);
-    let ceiling = (FIRST_RETURN * 2_u32.pow(doublings)).min(LAST_RETURN);
-    ceiling.mul_f64(0.5 + 0.5 * fastrand::f64())
+    (FIRST_RETURN * 2_u32.pow(doublings)).min(LAST_RETURN)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pause_grows_and_stays_within_what_sqs_allows() {
-        for receives in 0..50 {
-            assert!(pause(receives) <= LAST_RETURN);
-        }
-        assert!(pause(1) <= FIRST_RETURN);
-        assert!(pause(9) > Duration::from_secs(300));
-    }
-}
+#[path = "batch_tests.rs"]
+mod tests;

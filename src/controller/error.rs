@@ -42,6 +42,15 @@ impl ControllerError {
         matches!(self, Self::Invalid(_))
     }
 
+    /// The field that cannot be understood, if that is why.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::Invalid(invalid) | Self::Secrets(SecretsError::NotOurs(invalid)) => Some(invalid.field()),
+            _ => None,
+        }
+    }
+
     /// A short label for metrics and log queries.
     #[must_use]
     pub fn label(&self) -> &'static str {

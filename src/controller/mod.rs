@@ -47,6 +47,10 @@ use crate::{
 
 /// How many tokens an environment trusts without asking.
 const TRUSTED_TOKENS: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
+/// How long ECS's answers may lag behind its events.
+const ECS_LAG: SignedDuration = SignedDuration::from_secs(60);
+/// How many tasks one `DescribeTasks` takes.
+const DESCRIBED_AT_ONCE: usize = 100;
 /// How many calls to one service are under way at once.
 const CONCURRENCY: usize = 8;
 
@@ -96,7 +100,7 @@ impl Controller {
     }
 
     fn rules(&self) -> Rules<'_> {
-        Rules { mode: self.scope.mode, names: &self.scope.names }
+        Rules { mode: self.scope.mode, clusters: &self.scope.clusters, names: &self.scope.names }
     }
 
     fn trusts(&self, holder: &TokenHolder) -> bool {

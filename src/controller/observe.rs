@@ -9,7 +9,7 @@ use std::{
 
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 
-use super::{CONCURRENCY, Controller, ControllerError, Deadline};
+use super::{CONCURRENCY, Controller, ControllerError, DESCRIBED_AT_ONCE, Deadline, ECS_LAG};
 use crate::{
     consul::Consul,
     ecs::EcsError,
@@ -61,15 +61,22 @@ impl Controller {
             identity,
         };
         match definitions.get(&change.definition) {
-            // Only its tags could have told, and ECS has forgotten them; what it left in Consul bears its ID.
-            Some(Ok(definition))
-                if change.phase == TaskPhase::Stopped && definition.leaves_mesh_open() && tags.is_none() =>
-            {
-                Ok(Some(task(&self.scope.default_tenancy, None)))
-            }
+            // Only its tags can tell, and ECS does not describe it.
+            Some(Ok(definition)) if definition.leaves_mesh_open() && tags.is_none() => match change.phase {
+                // What it left in Consul bears its ID.
+                TaskPhase::Stopped => Ok(Some(task(&self.scope.default_tenancy, None))),
+                _ if self.edges.clock.now().duration_since(change.time) < ECS_LAG => {
+                    Err(Arc::new(ControllerError::NotDescribedYet(change.arn.clone())))
+                }
+                _ => Ok(None),
+            },
             Some(Ok(definition)) => {
-                let identity = definition.identify(&tags.cloned().unwrap_or_default(), &self.scope.default_tenancy);
-                let identity = identity.map_err(|e| Arc::new(ControllerError::from(e)))?;
+                let identity = definition
+                    .identify(&tags.cloned().unwrap_or_default(), &self.scope.default_tenancy)
+                    .map_err(|e| {
+                        self.edges.ecs.forget(&change.definition);
+                        Arc::new(ControllerError::from(e))
+                    })?;
                 Ok(identity.map(|identity| task(&identity.service.tenancy.clone(), Some(identity))))
             }
             // The same where its definition is gone.
@@ -173,7 +180,7 @@ impl Controller {
 
     async fn described_tasks(&self, cluster: &ClusterArn) -> Result<Vec<DescribedTask>, EcsError> {
         let listed = self.edges.ecs.list_tasks(cluster).await?;
-        let pages = listed.chunks(100).map(|page| self.edges.ecs.describe_tasks(cluster, page));
+        let pages = listed.chunks(DESCRIBED_AT_ONCE).map(|page| self.edges.ecs.describe_tasks(cluster, page));
         let described: Vec<Vec<DescribedTask>> =
             stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
         Ok(described.concat())

@@ -1,39 +1,49 @@
 //! Making sure that a holder has a valid token and that its secret holds it: "one token per service".
 //!
-//! Consul is the arbiter: of concurrent creations under the derived accessor ID one succeeds, and the losers read
-//! what it made. A crash between the two writes heals at the next look, which finds the token and writes the secret.
+//! The secret is written first, and only if it is still what was seen: so of many environments that start one service
+//! at once, one decides on the pair, and all the others create that very pair in Consul. A crash between the two writes
+//! heals at the next look, which finds the pair in the secret and creates it.
 
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use tracing::{info, warn};
 
-use super::{Controller, ControllerError};
+use super::{Controller, ControllerError, DESCRIBED_AT_ONCE, ECS_LAG};
 use crate::{
     consul::ConsulError,
     mesh::{
         arn::{ClusterArn, TaskArn},
         field::InvalidField,
         phase::TaskPhase,
-        secret::SecretState,
+        secret::StoredSecret,
         task::TaskChange,
         tenancy::Tenancy,
-        token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair, is_service_token_of},
+        token::{AccessorId, Grant, NewToken, TokenHolder, TokenPair, is_service_token_of},
         token_plan::{TokenStep, next_step},
     },
+    secrets::SecretsError,
 };
 
-/// How long ECS's answers may lag behind its events.
-const ECS_LAG: SignedDuration = SignedDuration::from_secs(60);
-/// How many tasks of one cluster are asked about to find a living one: what one `DescribeTasks` takes.
-const ASKED_TASKS: usize = 100;
+/// How often a secret is read again because somebody else has written it.
+const READS: usize = 4;
 
-/// Whether somebody needs a token that does not exist yet.
-enum Need {
-    /// A task that ECS calls active, in this cluster.
-    Known(ClusterArn),
+/// Who needs the token.
+enum Need<'a> {
+    /// A task that ECS called active a moment ago, in this cluster.
+    Known(&'a ClusterArn),
     /// Events said so, but they may be old.
-    Claimed,
+    Claimed(&'a [&'a TaskChange]),
+}
+
+/// What one look at the holder's secret came to.
+enum Look {
+    /// The holder has its token.
+    Provisioned,
+    /// Nobody needs one any more.
+    NotNeeded,
+    /// Somebody else has written the secret meanwhile.
+    Overtaken,
 }
 
 impl Controller {
@@ -43,9 +53,9 @@ impl Controller {
         holder: &TokenHolder,
         changes: &[&TaskChange],
     ) -> Result<(), ControllerError> {
-        if self.provision(holder, Need::Claimed, changes).await?
-            && let Some(newest) = changes.iter().map(|change| change.time).max()
-        {
+        let is_provisioned = self.provision(holder, &Need::Claimed(changes)).await?;
+        let newest = changes.iter().map(|change| change.time).max();
+        if let (true, Some(newest)) = (is_provisioned, newest) {
             self.trust(holder, newest);
         }
         Ok(())
@@ -57,71 +67,66 @@ impl Controller {
         holder: &TokenHolder,
         cluster: &ClusterArn,
     ) -> Result<(), ControllerError> {
-        self.provision(holder, Need::Known(cluster.clone()), &[]).await.map(drop)
+        self.provision(holder, &Need::Known(cluster)).await.map(drop)
     }
 
     /// Whether the holder has a token now; it has none where nobody needs one any more.
-    async fn provision(
-        &self,
-        holder: &TokenHolder,
-        need: Need,
-        changes: &[&TaskChange],
-    ) -> Result<bool, ControllerError> {
+    async fn provision(&self, holder: &TokenHolder, need: &Need<'_>) -> Result<bool, ControllerError> {
         let name = self.secret_name(holder)?;
-        let derived = AccessorId::derived(holder, &self.scope.names);
-        let secret = self.edges.secrets.read(&name).await?;
-        let token = match &secret {
-            SecretState::Holds(pair) => self.edges.consul.token(holder.tenancy(), pair.accessor).await?,
-            SecretState::Missing | SecretState::Blank => None,
-        };
-        match next_step(&secret, token.as_ref(), derived, |description| self.bears_our_marks(description, holder)) {
-            TokenStep::InPlace { ours } => {
-                if !ours {
-                    warn!(secret = name, holder = %holder, "the secret holds a valid token that is not ours; left alone");
-                }
-            }
-            TokenStep::WriteSecret(pair) => self.write_secret(holder, &secret, &pair).await?,
-            TokenStep::Create => {
-                let cluster = match need {
-                    Need::Known(cluster) => Some(cluster),
-                    Need::Claimed => self.cluster_of_a_living(changes).await?,
-                };
-                let Some(cluster) = cluster else {
-                    info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
-                    return Ok(false);
-                };
-                self.create(holder, &cluster, secret).await?;
+        for _ in 0..READS {
+            match self.provision_once(holder, &name, need).await? {
+                Look::Provisioned => return Ok(true),
+                Look::NotNeeded => return Ok(false),
+                Look::Overtaken => {}
             }
         }
-        Ok(true)
+        Err(SecretsError::Changed { name }.into())
     }
 
+    async fn provision_once(&self, holder: &TokenHolder, name: &str, need: &Need<'_>) -> Result<Look, ControllerError> {
+        let derived = AccessorId::derived(holder, &self.scope.names);
+        let secret = self.edges.secrets.read(name).await?;
+        let token = match secret.state.pair() {
+            Some(pair) => self.edges.consul.token(holder.tenancy(), pair.accessor).await?,
+            None => None,
+        };
+        let step = next_step(&secret.state, token.as_ref(), derived, |mark| self.bears_our_marks(mark, holder));
+        let pair = match step {
+            TokenStep::InPlace { ours: true } => return Ok(Look::Provisioned),
+            TokenStep::InPlace { ours: false } => {
+                warn!(secret = name, holder = %holder, "the secret holds a valid token that is not ours; left alone");
+                return Ok(Look::Provisioned);
+            }
+            TokenStep::WriteSecret(pair) => return self.write_secret(holder, &secret, &pair).await,
+            TokenStep::CreateToken(pair) => Some(pair),
+            TokenStep::NewPair => None,
+        };
+        let cluster = match need {
+            Need::Known(cluster) => Some((*cluster).clone()),
+            Need::Claimed(changes) => self.cluster_in_need(changes).await?,
+        };
+        let Some(cluster) = cluster else {
+            info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
+            return Ok(Look::NotNeeded);
+        };
+        if let Some(pair) = pair {
+            return self.create(holder, &cluster, pair).await;
+        }
+        let pair = TokenPair::generate(derived);
+        match self.write_secret(holder, &secret, &pair).await? {
+            Look::Provisioned => self.create(holder, &cluster, pair).await,
+            overtaken => Ok(overtaken),
+        }
+    }
+
+    /// Creates the pair that the secret holds.
     async fn create(
         &self,
         holder: &TokenHolder,
         cluster: &ClusterArn,
-        seen: SecretState,
-    ) -> Result<(), ControllerError> {
-        let (token, seen) = match self.create_token(holder, cluster, None).await {
-            Ok(token) => (token, seen),
-            // Somebody was faster, or died before writing the secret.
-            Err(conflict @ ConsulError::Conflict { .. }) => {
-                let accessor = AccessorId::derived(holder, &self.scope.names);
-                let token = self.edges.consul.token(holder.tenancy(), accessor).await?.ok_or(conflict)?;
-                (token, self.edges.secrets.read(&self.secret_name(holder)?).await?)
-            }
-            Err(error) => return Err(error.into()),
-        };
-        self.write_secret(holder, &seen, &token.pair).await
-    }
-
-    /// Creates the holder's token: with a new secret half, or with that of `pair`, put back under its accessor ID.
-    pub(super) async fn create_token(
-        &self,
-        holder: &TokenHolder,
-        cluster: &ClusterArn,
-        pair: Option<&TokenPair>,
-    ) -> Result<Token, ConsulError> {
+        pair: TokenPair,
+    ) -> Result<Look, ControllerError> {
+        let accessor = pair.accessor;
         let consul = &self.edges.consul;
         let grant = match holder {
             TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),
@@ -131,32 +136,39 @@ impl Controller {
                 Grant::Policy(policy)
             }
         };
-        let accessor = pair.map_or_else(|| AccessorId::derived(holder, &self.scope.names), |pair| pair.accessor);
-        let new = NewToken {
-            accessor,
-            secret: pair.map(|pair| pair.secret.clone()),
-            description: holder.token_description(cluster),
-            grant,
-            tenancy: holder.tenancy().clone(),
-        };
-        let token = consul.create_token(&new).await?;
-        info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %accessor, cluster_arn = %cluster);
-        Ok(token)
+        let description = holder.token_description(cluster);
+        let new = NewToken { pair, description, grant, tenancy: holder.tenancy().clone() };
+        match consul.create_token(&new).await {
+            Ok(_) => {
+                info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %accessor, cluster_arn = %cluster);
+                Ok(Look::Provisioned)
+            }
+            // Another environment was faster with the same pair. Or the secret was emptied by hand, and Consul still has
+            // the pair that it held: then the next look restores that.
+            Err(ConsulError::Conflict { .. }) => match consul.token(holder.tenancy(), accessor).await? {
+                Some(token) if token.pair.is_same_as(&new.pair) => Ok(Look::Provisioned),
+                _ => Ok(Look::Overtaken),
+            },
+            Err(error) => Err(error.into()),
+        }
     }
 
-    pub(super) async fn write_secret(
+    /// Writes the pair into the secret, unless somebody else has written it since it was seen.
+    async fn write_secret(
         &self,
         holder: &TokenHolder,
-        seen: &SecretState,
+        seen: &StoredSecret,
         pair: &TokenPair,
-    ) -> Result<(), ControllerError> {
-        if matches!(seen, SecretState::Holds(held) if held.is_same_as(pair)) {
-            return Ok(());
-        }
+    ) -> Result<Look, ControllerError> {
         let name = self.secret_name(holder)?;
-        self.edges.secrets.write(&name, seen, Some(pair)).await?;
-        info!(action = "write_secret", outcome = "done", holder = %holder, secret = name, accessor_id = %pair.accessor);
-        Ok(())
+        match self.edges.secrets.write(&name, seen, Some(pair)).await {
+            Ok(()) => {
+                info!(action = "write_secret", outcome = "done", holder = %holder, secret = name, accessor_id = %pair.accessor);
+                Ok(Look::Provisioned)
+            }
+            Err(SecretsError::Changed { .. }) => Ok(Look::Overtaken),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The name of the holder's secret.
@@ -181,22 +193,29 @@ impl Controller {
             if is_service_token_of(description, service, &self.scope.clusters))
     }
 
-    /// The cluster of one task that ECS calls active, so that an old event creates nothing for the dead.
-    async fn cluster_of_a_living(&self, changes: &[&TaskChange]) -> Result<Option<ClusterArn>, ControllerError> {
+    /// The cluster of a task that needs the token, so that an old event makes nothing for the dead.
+    ///
+    /// A new event is believed without asking: the task was active when it was made, so that the look that its stop will
+    /// ask for comes after whatever is made now, and revokes it.
+    async fn cluster_in_need(&self, changes: &[&TaskChange]) -> Result<Option<ClusterArn>, ControllerError> {
+        let now = self.edges.clock.now();
+        let believed = SignedDuration::try_from(self.scope.grace.trusted()).unwrap_or(SignedDuration::ZERO);
+        if let Some(new) = changes.iter().find(|change| now.duration_since(change.time) < believed) {
+            return Ok(Some(new.cluster.clone()));
+        }
         let mut clusters: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for change in changes {
             clusters.entry(&change.cluster).or_default().push(change.arn.clone());
         }
         let mut missing = None;
         for (cluster, mut tasks) in clusters {
-            tasks.truncate(ASKED_TASKS);
+            tasks.truncate(DESCRIBED_AT_ONCE);
             let described = self.edges.ecs.describe_tasks(cluster, &tasks).await?;
             if described.iter().any(|task| task.phase == TaskPhase::Active) {
                 return Ok(Some(cluster.clone()));
             }
             missing = missing.or(tasks.into_iter().find(|task| described.iter().all(|seen| seen.arn != *task)));
         }
-        let now = self.edges.clock.now();
         match missing {
             Some(task) if changes.iter().any(|c| c.arn == task && now.duration_since(c.time) < ECS_LAG) => {
                 Err(ControllerError::NotDescribedYet(task))

@@ -59,10 +59,10 @@ impl Settings {
             consul_addresses: variables
                 .required("CONSUL_HTTP_ADDR", "http(s)://host:port, several separated by commas")?,
             consul_credential: read_credential(&variables)?,
-            ca_certificate_secret: variables.text("CONSUL_CACERT_SECRET_ARN"),
-            tls_server_name: variables.text("CONSUL_TLS_SERVER_NAME"),
-            kms_key_id: variables.text("SECRET_KMS_KEY_ID"),
-            queue_url: variables.required_text("QUEUE_URL", "the URL of the function's own SQS queue")?,
+            ca_certificate_secret: variables.secret_id("CONSUL_CACERT_SECRET_ARN")?,
+            tls_server_name: variables.checked("CONSUL_TLS_SERVER_NAME", is_host_name, "a DNS name")?,
+            kms_key_id: variables.checked("SECRET_KMS_KEY_ID", is_printable, "the ARN or ID of a KMS key")?,
+            queue_url: read_queue_url(&variables)?,
             scope: read_scope(&variables, clusters)?,
         })
     }
@@ -73,6 +73,33 @@ struct Variables<F>(F);
 impl<F: Fn(&str) -> Option<String>> Variables<F> {
     fn text(&self, name: &str) -> Option<String> {
         (self.0)(name)
+    }
+
+    /// A value that passes a check.
+    fn checked(
+        &self,
+        name: &'static str,
+        is_right: impl Fn(&str) -> bool,
+        expected: &'static str,
+    ) -> Result<Option<String>, InvalidField> {
+        match self.text(name) {
+            Some(text) if !is_right(&text) => Err(InvalidField::new(name, &text, expected)),
+            text => Ok(text),
+        }
+    }
+
+    /// The name or ARN of a secret.
+    fn secret_id(&self, name: &'static str) -> Result<Option<String>, InvalidField> {
+        let is_right = |text: &str| {
+            let name = match text.strip_prefix("arn:") {
+                Some(rest) if rest.split(':').nth(1) == Some("secretsmanager") => rest.split(':').nth(5),
+                Some(_) => None,
+                None => Some(text),
+            };
+            let legal = |b: u8| b.is_ascii_alphanumeric() || b"/_+=.@-".contains(&b);
+            name.is_some_and(|name| !name.is_empty() && name.len() <= 519 && name.bytes().all(legal))
+        };
+        self.checked(name, is_right, "the name or the ARN of a secret in Secrets Manager")
     }
 
     fn required_text(&self, name: &'static str, expected: &'static str) -> Result<String, InvalidField> {
@@ -90,6 +117,21 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     ) -> Result<T, InvalidField> {
         self.required_text(name, expected)?.parse::<T>().map_err(|e| e.in_field(name))
     }
+}
+
+fn is_host_name(text: &str) -> bool {
+    text.len() <= 253 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
+}
+
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+fn read_queue_url<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<String, InvalidField> {
+    const EXPECTED: &str = "the URL of the function's own SQS queue";
+    let is_url = |text: &str| is_printable(text) && (text.starts_with("https://") || text.starts_with("http://"));
+    let url = variables.checked("QUEUE_URL", is_url, EXPECTED)?;
+    url.ok_or_else(|| InvalidField::new("QUEUE_URL", "", EXPECTED))
 }
 
 fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<Vec<ClusterArn>, InvalidField> {
@@ -112,9 +154,16 @@ fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Res
 }
 
 fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<CredentialSetting, InvalidField> {
-    let in_secret = variables.text("CONSUL_HTTP_TOKEN_SECRET_ARN").map(CredentialSetting::Secret);
-    let in_environment =
-        variables.text("CONSUL_HTTP_TOKEN").map(|token| CredentialSetting::Token(SecretString::from(token)));
+    let in_secret = variables.secret_id("CONSUL_HTTP_TOKEN_SECRET_ARN")?.map(CredentialSetting::Secret);
+    let token = variables.text("CONSUL_HTTP_TOKEN").map(|token| token.trim().to_owned());
+    if token.as_deref().is_some_and(|token| !is_printable(token)) {
+        return Err(InvalidField::new(
+            "CONSUL_HTTP_TOKEN",
+            "(not shown)",
+            "a Consul ACL token: visible characters only",
+        ));
+    }
+    let in_environment = token.map(|token| CredentialSetting::Token(SecretString::from(token)));
     match (in_secret, in_environment) {
         (Some(setting), None) | (None, Some(setting)) => Ok(setting),
         (None, None) => Err(InvalidField::new(
@@ -137,13 +186,15 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
     let home = clusters.first().ok_or_else(|| InvalidField::new("ECS_CLUSTER_ARNS", "", "at least one cluster"))?;
     let prefix =
         variables.optional("SECRET_NAME_PREFIX")?.map_or_else(|| "consul-ecs".parse::<SecretNamePrefix>(), Ok)?;
-    let names = SecretNames::new(prefix, variables.text("CLIENT_TOKEN_SECRET_NAME"), home);
     let partition: Option<TenancyName> = variables.optional("CONSUL_PARTITION")?;
+    let default_tenancy = partition.map_or(Tenancy::Community, Tenancy::default_namespace_of);
+    let names =
+        SecretNames::new(prefix, variables.secret_id("CLIENT_TOKEN_SECRET_NAME")?, default_tenancy.clone(), home);
     Ok(Scope {
         names,
         mode: read_mode(variables.text("TOKEN_MODE").as_deref())?,
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
-        default_tenancy: partition.map_or(Tenancy::Community, Tenancy::default_namespace_of),
+        default_tenancy,
         clusters,
     })
 }

@@ -93,11 +93,18 @@ impl Ecs for AwsEcs {
         Ok(definition)
     }
 
+    fn forget(&self, arn: &TaskDefinitionArn) {
+        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).pop(arn);
+    }
+
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        // A task that was told to stop is listed under the status that it is meant to have, long before it stops.
-        let (running, stopping) =
-            futures::try_join!(self.list(cluster, DesiredStatus::Running), self.list(cluster, DesiredStatus::Stopped))?;
-        Ok([running, stopping].concat())
+        // A task that is told to stop moves from the first list to the second, long before it stops. In this order it is
+        // in at least one of them.
+        let mut tasks = self.list(cluster, DesiredStatus::Running).await?;
+        tasks.extend(self.list(cluster, DesiredStatus::Stopped).await?);
+        tasks.sort();
+        tasks.dedup();
+        Ok(tasks)
     }
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {

@@ -3,8 +3,9 @@
 //! Fields: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html>. Unknown fields are
 //! never an error, because AWS adds some without notice.
 
+use std::str::FromStr;
+
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::Value;
 
 use crate::mesh::{
@@ -19,51 +20,51 @@ pub const SOURCE: &str = "aws.ecs";
 /// The `detail-type` of the events that tell of tasks.
 pub const DETAIL_TYPE: &str = "ECS Task State Change";
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Detail {
-    task_arn: Option<String>,
-    task_definition_arn: Option<String>,
-    cluster_arn: Option<String>,
-    last_status: Option<String>,
-    desired_status: Option<String>,
-    version: Option<u64>,
-}
-
 /// Reads the event's `time` and `detail`.
 ///
 /// # Errors
-/// A field is missing or does not parse; the error names it.
+/// A field is missing, of another type, or does not parse; the error names it.
 pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChange, InvalidField> {
-    let detail = Detail::deserialize(detail)
-        .map_err(|_| InvalidField::new("detail", &detail.to_string(), "an object as ECS describes a task"))?;
-    let arn: TaskArn = parsed("detail.taskArn", detail.task_arn.as_deref())?;
-    let cluster: ClusterArn = parsed("detail.clusterArn", detail.cluster_arn.as_deref())?;
+    let detail = Detail(detail);
+    let arn: TaskArn = detail.parsed("taskArn")?;
+    let cluster: ClusterArn = detail.parsed("clusterArn")?;
     if !arn.is_in(&cluster) {
         return Err(InvalidField::new("detail.taskArn", arn.as_str(), "a task of the cluster in detail.clusterArn"));
     }
-    let last_status = required("detail.lastStatus", detail.last_status.as_deref())?;
-    let desired_status = required("detail.desiredStatus", detail.desired_status.as_deref())?;
-    let phase = TaskPhase::from_statuses(last_status, desired_status).map_err(|e| {
+    let phase = TaskPhase::from_statuses(detail.text("lastStatus")?, detail.text("desiredStatus")?).map_err(|e| {
         let field = format!("detail.{}", e.field());
         e.in_field(field)
     })?;
-    let version = detail.version.ok_or_else(|| InvalidField::new("detail.version", "", "the task's version number"))?;
-    let definition: TaskDefinitionArn = parsed("detail.taskDefinitionArn", detail.task_definition_arn.as_deref())?;
-    let time = required("time", time)?;
+    let version = detail.field("version", Value::as_u64, "the task's version number")?;
+    let definition: TaskDefinitionArn = detail.parsed("taskDefinitionArn")?;
+    let time = time.ok_or_else(|| InvalidField::new("time", "", "an ISO 8601 time"))?;
     let time: Timestamp = time.parse().map_err(|_| InvalidField::new("time", time, "an ISO 8601 time"))?;
     Ok(TaskChange { arn, cluster, definition, phase, version, time })
 }
 
-fn required<'a>(field: &'static str, value: Option<&'a str>) -> Result<&'a str, InvalidField> {
-    value.ok_or_else(|| InvalidField::new(field, "", "the field to be there"))
-}
+struct Detail<'a>(&'a Value);
 
-fn parsed<T: std::str::FromStr<Err = InvalidField>>(
-    field: &'static str,
-    value: Option<&str>,
-) -> Result<T, InvalidField> {
-    required(field, value)?.parse::<T>().map_err(|e| e.in_field(field))
+impl<'a> Detail<'a> {
+    fn field<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&'a Value) -> Option<T>,
+        expected: &'static str,
+    ) -> Result<T, InvalidField> {
+        let value = self.0.get(name);
+        value.and_then(read).ok_or_else(|| {
+            let shown = value.map(Value::to_string).unwrap_or_default();
+            InvalidField::new(format!("detail.{name}"), &shown, expected)
+        })
+    }
+
+    fn text(&self, name: &str) -> Result<&'a str, InvalidField> {
+        self.field(name, Value::as_str, "a text")
+    }
+
+    fn parsed<T: FromStr<Err = InvalidField>>(&self, name: &str) -> Result<T, InvalidField> {
+        self.text(name)?.parse::<T>().map_err(|e| e.in_field(format!("detail.{name}")))
+    }
 }
 
 #[cfg(test)]
@@ -103,6 +104,15 @@ mod tests {
             assert_eq!(parse_task_change(TIME, &detail).unwrap_err().field(), format!("detail.{field}"));
         }
         assert_eq!(parse_task_change(None, &detail()).unwrap_err().field(), "time");
+    }
+
+    #[test]
+    fn a_wrong_type_names_its_field() {
+        for (field, value) in [("version", json!("5")), ("version", json!(-1)), ("lastStatus", json!(3))] {
+            let mut detail = detail();
+            detail[field] = value;
+            assert_eq!(parse_task_change(TIME, &detail).unwrap_err().field(), format!("detail.{field}"));
+        }
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub trait Ecs: Send + Sync {
     /// A revision and its tags, remembered for the life of the environment: a revision never changes.
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
 
+    /// Forgets a revision: its tags made no sense, and tags may be mended.
+    fn forget(&self, arn: &TaskDefinitionArn);
+
     /// Every task of a cluster that ECS still knows, stopped ones (for about an hour) included.
     ///
     /// # Errors

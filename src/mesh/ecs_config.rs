@@ -62,7 +62,7 @@ impl FromStr for EcsConfig {
 
     fn from_str(json: &str) -> Result<Self, InvalidField> {
         serde_json::from_str(json)
-            .map_err(|_| InvalidField::new(CONFIG_VARIABLE, json, "the JSON configuration of consul-ecs"))
+            .map_err(|_| InvalidField::new(CONFIG_VARIABLE, "(not shown)", "the JSON configuration of consul-ecs"))
     }
 }
 

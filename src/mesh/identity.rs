@@ -2,7 +2,7 @@
 
 use super::{
     arn::TaskDefinitionArn,
-    ecs_config::{EcsConfig, GatewayKind},
+    ecs_config::{CONFIG_VARIABLE, EcsConfig, GatewayKind},
     field::InvalidField,
     service_name::ServiceName,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
@@ -64,7 +64,8 @@ impl TaskDefinition {
             (Some(name), _) => name.parse::<ServiceName>().map_err(|e| e.in_field(SERVICE_NAME_TAG))?,
             (None, Some(Err(broken))) => return Err(broken.clone()),
             (None, Some(Ok(config))) if config.name().is_some() => {
-                config.name().unwrap_or_default().parse::<ServiceName>()?
+                let name = config.name().unwrap_or_default().parse::<ServiceName>();
+                name.map_err(|e| e.in_field(format!("{CONFIG_VARIABLE}: name")))?
             }
             (None, _) => ServiceName::from_family(self.arn.family())?,
         };

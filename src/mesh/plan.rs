@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    arn::TaskArn,
+    arn::{ClusterArn, TaskArn},
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
     identity::MeshService,
     phase::TaskPhase,
@@ -65,6 +65,8 @@ pub struct Planned {
 pub struct Rules<'a> {
     /// Who makes tokens.
     pub mode: TokenMode,
+    /// The clusters that it looks after.
+    pub clusters: &'a [ClusterArn],
     /// How secrets are named, from which accessor IDs derive.
     pub names: &'a SecretNames,
 }
@@ -133,16 +135,17 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     tokens.chain(instances).map(|action| for_task(task, action)).collect()
 }
 
-/// The task's service, if Consul holds a token that could be revoked once the service is idle.
+/// The task's service, if it may have a token that has to go once the service is idle.
+///
+/// In `secrets-manager` mode it may always have one: an event of the task's start may be at work just now.
 fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
     let service = &task.identity.as_ref()?.service;
     let derived = AccessorId::derived(&TokenHolder::Service(service.clone()), rules.names);
-    let clusters = std::slice::from_ref(&task.cluster);
-    let has_token = observed
-        .tokens
-        .iter()
-        .any(|token| token.accessor == derived || is_service_token_of(&token.description, service, clusters));
-    has_token.then(|| service.clone())
+    let is_its = |token: &ListedToken| {
+        token.accessor == derived || is_service_token_of(&token.description, service, rules.clusters)
+    };
+    let may_have_one = !holders_for(task, rules.mode).is_empty() || observed.tokens.iter().any(is_its);
+    may_have_one.then(|| service.clone())
 }
 
 fn for_task(task: &MeshTask, action: Action) -> Planned {

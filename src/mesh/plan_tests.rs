@@ -73,11 +73,14 @@ fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
 }
 
 fn names() -> SecretNames {
-    SecretNames::new("consul-ecs".parse().unwrap(), None, &cluster("prod"))
+    SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
 }
 
 fn actions(observed: &Observed, mode: TokenMode) -> Vec<Action> {
-    plan(observed, Rules { mode, names: &names() }).into_iter().map(|planned| planned.action).collect()
+    plan(observed, Rules { mode, clusters: &[cluster("prod"), cluster("test")], names: &names() })
+        .into_iter()
+        .map(|planned| planned.action)
+        .collect()
 }
 
 #[test]
@@ -97,7 +100,8 @@ fn a_starting_task_needs_the_client_s_and_its_service_s_token() {
 fn tasks_of_one_service_share_one_action() {
     let tasks = (1..=20).map(|number| task("prod", number, TaskPhase::Active, "web")).collect();
     let observed = Observed { tasks, ..Observed::default() };
-    let planned = plan(&observed, Rules { mode: TokenMode::SecretsManager, names: &names() });
+    let planned =
+        plan(&observed, Rules { mode: TokenMode::SecretsManager, clusters: &[cluster("prod")], names: &names() });
     assert_eq!(planned.len(), 2);
     assert!(planned.iter().all(|planned| planned.tasks.len() == 20));
 }
@@ -155,7 +159,8 @@ fn a_service_token_asks_for_a_look_in_both_modes() {
     let derived = AccessorId::derived(&TokenHolder::Service(service("web")), &names());
     let ours = ListedToken { accessor: derived, ..token(0, "renamed by somebody") };
     let old = token(5, "Token for web service\nconsul.hashicorp.com/cluster: prod");
-    for service_token in [ours, old] {
+    let of_another_cluster = token(6, "Token for web service\nconsul.hashicorp.com/cluster: test");
+    for service_token in [ours, old, of_another_cluster] {
         let observed = Observed {
             tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
             tokens: vec![service_token],
@@ -178,7 +183,14 @@ fn other_services_tokens_ask_for_no_look() {
         ],
         ..Observed::default()
     };
-    assert_eq!(actions(&observed, TokenMode::SecretsManager), []);
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+}
+
+#[test]
+fn where_tokens_are_made_every_stop_asks_for_a_look() {
+    let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")], ..Observed::default() };
+    assert_eq!(actions(&observed, TokenMode::SecretsManager), [Action::CheckIdleness(service("web"))]);
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
 }
 
 #[test]

@@ -7,6 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use super::{field::InvalidField, token::TokenPair};
 
+/// A secret as it was read.
+#[derive(Debug, Clone)]
+pub struct StoredSecret {
+    /// What it holds.
+    pub state: SecretState,
+    /// Which version that was: a write holds only for the version that was seen. `None`: there was none.
+    pub version: Option<String>,
+}
+
 /// What a secret holds now.
 #[derive(Debug, Clone)]
 pub enum SecretState {
@@ -27,6 +36,15 @@ struct Payload<'a> {
 }
 
 impl SecretState {
+    /// The pair, if it holds one.
+    #[must_use]
+    pub fn pair(&self) -> Option<&TokenPair> {
+        match self {
+            Self::Holds(pair) => Some(pair),
+            Self::Missing | Self::Blank => None,
+        }
+    }
+
     /// What the value of the secret called `name` means.
     ///
     /// # Errors

@@ -26,16 +26,17 @@ impl FromStr for SecretNamePrefix {
 pub struct SecretNames {
     prefix: SecretNamePrefix,
     client_token: Option<String>,
+    home: Tenancy,
     account: String,
     region: String,
 }
 
 impl SecretNames {
     /// Secrets under `prefix`, in the account and region of `cluster`. The client token's secret has a name (or
-    /// ARN) of its own; `None`: `<prefix>-consul-client-token`.
+    /// ARN) of its own; `None`: `<prefix>-consul-client-token`. It is that of the partition of `home`.
     #[must_use]
-    pub fn new(prefix: SecretNamePrefix, client_token: Option<String>, cluster: &ClusterArn) -> Self {
-        Self { prefix, client_token, account: cluster.account().to_owned(), region: cluster.region().to_owned() }
+    pub fn new(prefix: SecretNamePrefix, client_token: Option<String>, home: Tenancy, cluster: &ClusterArn) -> Self {
+        Self { prefix, client_token, home, account: cluster.account().to_owned(), region: cluster.region().to_owned() }
     }
 
     /// The AWS account that holds the secrets.
@@ -61,8 +62,15 @@ impl SecretNames {
                     format!("{prefix}-{}-{namespace}-{partition}", service.name)
                 }
             },
-            TokenHolder::Client { .. } => {
-                self.client_token.clone().unwrap_or_else(|| format!("{prefix}-consul-client-token"))
+            TokenHolder::Client { tenancy } => {
+                let name = self.client_token.clone().unwrap_or_else(|| format!("{prefix}-consul-client-token"));
+                match tenancy.partition() {
+                    // Every partition has a client token of its own.
+                    Some(partition) if self.home.partition() != Some(partition) && partition.as_str() != "default" => {
+                        format!("{name}-{partition}")
+                    }
+                    _ => name,
+                }
             }
         }
     }

@@ -4,6 +4,7 @@ use std::{fmt, str::FromStr};
 
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
+use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
@@ -26,11 +27,11 @@ const LOGIN_PREFIX: &str = "token created via login: ";
 pub struct AccessorId(Uuid);
 
 impl AccessorId {
-    /// The accessor ID of a holder's token: derived, so that Consul, whose writes are linearizable, admits at most
-    /// one such token however many environments create it at once.
+    /// The accessor ID of a holder's token: derived, so that it can be found and revoked without any list, and so that
+    /// Consul refuses a second one.
     ///
-    /// It is a version-5 UUID of the secret that holds the token (account, region and name) and of the tenancy,
-    /// so that two deployments that share one Consul never revoke each other's tokens.
+    /// It is a version-5 UUID of the secret that holds the token (account, region and name) and of the tenancy: two
+    /// deployments with secrets of their own have tokens of their own, also in one Consul.
     #[must_use]
     pub fn derived(holder: &TokenHolder, names: &SecretNames) -> Self {
         let tenancy = holder.tenancy();
@@ -138,6 +139,12 @@ pub struct TokenPair {
 }
 
 impl TokenPair {
+    /// A pair with a new random secret half.
+    #[must_use]
+    pub fn generate(accessor: AccessorId) -> Self {
+        Self { accessor, secret: SecretString::from(Uuid::new_v4().to_string()) }
+    }
+
     /// Whether both halves are the same.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
@@ -152,6 +159,8 @@ pub struct Token {
     pub pair: TokenPair,
     /// Its description: what marks it as ours.
     pub description: String,
+    /// What it may do, by the names of Consul's fields.
+    pub grants: Map<String, Value>,
 }
 
 /// A token as it stands in Consul's list: without its secret half.
@@ -199,15 +208,15 @@ pub enum Grant {
     ServiceIdentity(ServiceName),
     /// A policy, by name.
     Policy(String),
+    /// What a token had that is put back, by the names of Consul's fields.
+    AsBefore(Map<String, Value>),
 }
 
-/// A token to be created under a given accessor ID.
+/// A token to be created.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// The derived accessor ID.
-    pub accessor: AccessorId,
-    /// A secret half to put back, or `None` for a new random one.
-    pub secret: Option<SecretString>,
+    /// Both halves: agreed upon before, so that concurrent creations are all of the same token.
+    pub pair: TokenPair,
     /// The marks.
     pub description: String,
     /// What it may do.

@@ -1,5 +1,7 @@
 //! What to do about one holder's token, given its secret and what Consul holds under the secret's accessor ID.
-//! Consul is the truth, the secret a projection of it.
+//!
+//! The secret is written first: it decides on the pair, because Secrets Manager admits only one of several writers, and
+//! Consul (which would admit two) is then made to hold that pair.
 
 use super::{
     secret::SecretState,
@@ -17,8 +19,10 @@ pub enum TokenStep {
     },
     /// Consul has our token, but the secret holds another secret half: write this pair.
     WriteSecret(TokenPair),
-    /// There is no token that the secret could hold: create the derived one, then write it.
-    Create,
+    /// The secret holds our pair, and Consul has no such token: create it. Its writer died, or is about to create it too.
+    CreateToken(TokenPair),
+    /// There is no pair yet: write a new one into the secret, then create the token.
+    NewPair,
 }
 
 /// Decides the next step. `token` is what Consul holds under the accessor ID in the secret, and `None` only if it
@@ -30,14 +34,17 @@ pub fn next_step(
     derived: AccessorId,
     is_ours: impl Fn(&str) -> bool,
 ) -> TokenStep {
-    let (SecretState::Holds(held), Some(token)) = (secret, token) else {
-        return TokenStep::Create;
-    };
-    let ours = token.pair.accessor == derived || is_ours(&token.description);
-    match (held.is_same_as(&token.pair), ours) {
-        (true, ours) => TokenStep::InPlace { ours },
-        (false, true) => TokenStep::WriteSecret(token.pair.clone()),
-        (false, false) => TokenStep::Create,
+    match (secret, token) {
+        (SecretState::Holds(held), None) if held.accessor == derived => TokenStep::CreateToken(held.clone()),
+        (SecretState::Holds(held), Some(token)) => {
+            let ours = token.pair.accessor == derived || is_ours(&token.description);
+            match (held.is_same_as(&token.pair), ours) {
+                (true, ours) => TokenStep::InPlace { ours },
+                (false, true) => TokenStep::WriteSecret(token.pair.clone()),
+                (false, false) => TokenStep::NewPair,
+            }
+        }
+        _ => TokenStep::NewPair,
     }
 }
 
@@ -58,15 +65,28 @@ mod tests {
         let token = token.map(|(accessor, secret, description)| Token {
             pair: pair(accessor, secret),
             description: description.to_owned(),
+            grants: serde_json::Map::new(),
         });
         next_step(secret, token.as_ref(), DERIVED.parse().unwrap(), |description| description == "ours")
     }
 
     #[test]
-    fn without_a_token_one_is_created() {
-        assert!(matches!(step(&SecretState::Missing, None), TokenStep::Create));
-        assert!(matches!(step(&SecretState::Blank, None), TokenStep::Create));
-        assert!(matches!(step(&SecretState::Holds(pair(DERIVED, "s")), None), TokenStep::Create));
+    fn without_a_pair_a_new_one_is_written() {
+        assert!(matches!(step(&SecretState::Missing, None), TokenStep::NewPair));
+        assert!(matches!(step(&SecretState::Blank, None), TokenStep::NewPair));
+    }
+
+    #[test]
+    fn a_pair_that_is_only_in_the_secret_is_created_as_it_stands() {
+        let TokenStep::CreateToken(created) = step(&SecretState::Holds(pair(DERIVED, "s")), None) else {
+            panic!("expected the token to be created");
+        };
+        assert!(created.is_same_as(&pair(DERIVED, "s")));
+    }
+
+    #[test]
+    fn an_old_controller_s_pair_that_consul_has_lost_is_replaced() {
+        assert!(matches!(step(&SecretState::Holds(pair(RANDOM, "s")), None), TokenStep::NewPair));
     }
 
     #[test]
@@ -80,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_that_lags_behind_is_rewritten_from_consul() {
+    fn a_secret_that_differs_from_consul_is_rewritten_from_consul() {
         let secret = SecretState::Holds(pair(DERIVED, "old"));
         let TokenStep::WriteSecret(written) = step(&secret, Some((DERIVED, "new", "ours"))) else {
             panic!("expected the secret to be written");
@@ -91,6 +111,6 @@ mod tests {
     #[test]
     fn a_foreign_token_that_does_not_match_is_not_copied_into_the_secret() {
         let secret = SecretState::Holds(pair(RANDOM, "old"));
-        assert!(matches!(step(&secret, Some((RANDOM, "new", "by hand"))), TokenStep::Create));
+        assert!(matches!(step(&secret, Some((RANDOM, "new", "by hand"))), TokenStep::NewPair));
     }
 }

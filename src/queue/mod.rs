@@ -8,6 +8,7 @@ use aws_sdk_sqs::{
     Client,
     types::{BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry},
 };
+use futures::future::try_join_all;
 
 use crate::aws::describe;
 
@@ -66,7 +67,7 @@ impl Queue for SqsQueue {
 
     async fn return_after(&self, messages: &[(String, Duration)]) -> Result<(), QueueError> {
         let subject = "ChangeMessageVisibilityBatch";
-        for chunk in messages.chunks(BATCH_LIMIT) {
+        let calls = messages.chunks(BATCH_LIMIT).map(async |chunk| {
             let entries = chunk.iter().enumerate().map(|(index, (receipt, delay))| {
                 let entry = ChangeMessageVisibilityBatchRequestEntry::builder().id(index.to_string());
                 let entry = entry.receipt_handle(receipt).visibility_timeout(seconds(*delay));
@@ -75,9 +76,9 @@ impl Queue for SqsQueue {
             let entries = entries.collect::<Result<Vec<_>, _>>()?;
             let call = self.client.change_message_visibility_batch().queue_url(&self.url).set_entries(Some(entries));
             let answer = call.send().await.map_err(|e| failed(subject, &e))?;
-            all_accepted(subject, answer.failed())?;
-        }
-        Ok(())
+            all_accepted(subject, answer.failed())
+        });
+        try_join_all(calls).await.map(drop)
     }
 }
 

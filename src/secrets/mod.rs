@@ -6,10 +6,15 @@ use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_secretsmanager::{Client, error::SdkError, types::Tag};
 use secrecy::{ExposeSecret, SecretString};
+use uuid::Uuid;
 
 use crate::{
     aws::describe,
-    mesh::{field::InvalidField, secret::SecretState, token::TokenPair},
+    mesh::{
+        field::InvalidField,
+        secret::{SecretState, StoredSecret},
+        token::TokenPair,
+    },
 };
 
 /// An error of Secrets Manager.
@@ -22,6 +27,12 @@ pub enum SecretsError {
         name: String,
         /// What happened.
         reason: String,
+    },
+    /// Somebody else has written the secret since it was read: read it again.
+    #[error("secret {name}: written by somebody else meanwhile")]
+    Changed {
+        /// The secret.
+        name: String,
     },
     /// There is no such secret, and it is not ours to create.
     #[error("secret {name}: there is none; create it, and let the function's role read it")]
@@ -38,10 +49,14 @@ pub enum SecretsError {
 #[async_trait]
 pub trait SecretStore: Send + Sync {
     /// What the secret holds.
-    async fn read(&self, name: &str) -> Result<SecretState, SecretsError>;
+    async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
-    /// Makes the secret, last seen in state `seen`, hold `pair`, or blank it. Creates it if missing.
-    async fn write(&self, name: &str, seen: &SecretState, pair: Option<&TokenPair>) -> Result<(), SecretsError>;
+    /// Makes the secret hold `pair`, or blanks it; creates it if missing. Of several writers that have seen the same
+    /// version and want different things only one succeeds.
+    ///
+    /// # Errors
+    /// [`SecretsError::Changed`] where somebody else was faster: read again.
+    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError>;
 }
 
 /// The account's Secrets Manager.
@@ -64,21 +79,25 @@ impl AwsSecrets {
     /// # Errors
     /// The secret does not exist, holds no text, or cannot be read.
     pub async fn read_value(&self, name: &str) -> Result<SecretString, SecretsError> {
-        self.value(name).await?.ok_or_else(|| SecretsError::Unknown { name: name.to_owned() })
+        let value = self.value(name).await?;
+        value.map(|value| value.text).ok_or_else(|| SecretsError::Unknown { name: name.to_owned() })
     }
 
-    async fn value(&self, name: &str) -> Result<Option<SecretString>, SecretsError> {
+    async fn value(&self, name: &str) -> Result<Option<Value>, SecretsError> {
         match self.client.get_secret_value().secret_id(name).send().await {
             // A secret that was created without a value reads as one that is not there.
             Ok(answer) if answer.secret_string.is_none() && answer.secret_binary.is_none() => Ok(None),
-            Ok(answer) => Ok(Some(SecretString::from(answer.secret_string.unwrap_or_default()))),
+            Ok(answer) => Ok(Some(Value {
+                text: SecretString::from(answer.secret_string.unwrap_or_default()),
+                version: answer.version_id,
+            })),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_not_found_exception() => Ok(None),
+            Err(SdkError::ServiceError(e)) if e.err().is_invalid_request_exception() => {
+                let reason = format!("{}; if it is marked for deletion, restore it", describe(e.err()));
+                Err(SecretsError::Failed { name: name.to_owned(), reason })
+            }
             Err(e) => Err(failed(name, &e)),
         }
-    }
-
-    async fn holds(&self, name: &str, value: &SecretString) -> Result<bool, SecretsError> {
-        Ok(self.value(name).await?.is_some_and(|held| held.expose_secret() == value.expose_secret()))
     }
 
     /// Creates the secret; `false` where there is one already.
@@ -98,30 +117,51 @@ impl AwsSecrets {
             Err(e) => Err(failed(name, &e)),
         }
     }
+
+    /// Writes a version whose ID follows from the one that it replaces. Secrets Manager refuses a version ID that exists
+    /// with other content, so that the second of two writers fails who have seen the same.
+    async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<(), SecretsError> {
+        let version = Uuid::new_v5(&Uuid::NAMESPACE_OID, seen.unwrap_or(name).as_bytes());
+        let call = self.client.put_secret_value().secret_id(name).client_request_token(version.to_string());
+        match call.secret_string(value.expose_secret()).send().await {
+            Ok(_) => Ok(()),
+            Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
+                Err(SecretsError::Changed { name: name.to_owned() })
+            }
+            Err(e) => Err(failed(name, &e)),
+        }
+    }
+}
+
+struct Value {
+    text: SecretString,
+    version: Option<String>,
 }
 
 #[async_trait]
 impl SecretStore for AwsSecrets {
-    async fn read(&self, name: &str) -> Result<SecretState, SecretsError> {
+    async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         match self.value(name).await? {
-            Some(value) => Ok(SecretState::parse(name, &value)?),
-            None => Ok(SecretState::Missing),
+            Some(value) => Ok(StoredSecret { state: SecretState::parse(name, &value.text)?, version: value.version }),
+            None => Ok(StoredSecret { state: SecretState::Missing, version: None }),
         }
     }
 
-    async fn write(&self, name: &str, seen: &SecretState, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
+    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
         let value = SecretState::render(pair);
-        if matches!(seen, SecretState::Missing) {
+        if matches!(seen.state, SecretState::Missing) {
             if name.starts_with("arn:") {
                 return Err(SecretsError::Unknown { name: name.to_owned() });
             }
-            // Somebody else may have been faster, and Terraform makes secrets without a value, which read as missing.
-            if self.create(name, &value).await? || self.holds(name, &value).await? {
+            if self.create(name, &value).await? {
                 return Ok(());
             }
+            // Somebody else was faster, or Terraform made the secret, without a value.
+            if self.value(name).await?.is_some() {
+                return Err(SecretsError::Changed { name: name.to_owned() });
+            }
         }
-        let call = self.client.put_secret_value().secret_id(name).secret_string(value.expose_secret());
-        call.send().await.map(drop).map_err(|e| failed(name, &e))
+        self.replace(name, seen.version.as_deref(), &value).await
     }
 }
 

@@ -3,7 +3,10 @@
 
 #![allow(dead_code, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
 
 use ecs_mesh_controller::{
     controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings},
@@ -41,6 +44,24 @@ impl Environment {
         Self::with(world, consul, settings, |edges| edges).await
     }
 
+    /// An environment whose first write of `secret` Secrets Manager refuses, as one that came second.
+    pub(crate) async fn refusing_first_write(world: &World<'_>, consul: Recorder, secret: &str) -> Self {
+        let (secret, refused) = (secret.to_owned(), AtomicBool::new(false));
+        let aws = Recorder::before(&world.aws.endpoint, move |seen, _| {
+            let writes = seen.operation().as_deref() == Some("PutSecretValue") && seen.body.contains(&secret);
+            if writes && !refused.swap(true, Ordering::SeqCst) {
+                let error = serde_json::json!({
+                    "__type": "ResourceExistsException",
+                    "Message": "You can't use ClientRequestToken … because that value is already in use",
+                });
+                return Answer::status(400, error.to_string());
+            }
+            Answer::Forward
+        })
+        .await;
+        Self::between(world, consul, aws, &[], |edges| edges).await
+    }
+
     /// An environment whose edges are changed by `change`.
     pub(crate) async fn with(
         world: &World<'_>,
@@ -49,6 +70,16 @@ impl Environment {
         change: impl FnOnce(Edges) -> Edges,
     ) -> Self {
         let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
+        Self::between(world, consul, aws, further, change).await
+    }
+
+    async fn between(
+        world: &World<'_>,
+        consul: Recorder,
+        aws: Recorder,
+        further: &[(&'static str, &'static str)],
+        change: impl FnOnce(Edges) -> Edges,
+    ) -> Self {
         let settings = Settings::read(|name| {
             if let Some((_, value)) = further.iter().find(|(key, _)| *key == name) {
                 return Some((*value).to_owned());

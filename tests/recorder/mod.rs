@@ -14,7 +14,10 @@
 
 use std::{
     net::SocketAddr,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use axum::{
@@ -23,6 +26,8 @@ use axum::{
     extract::State,
     http::{HeaderMap, Method, Response, Uri},
 };
+
+use tokio::sync::Semaphore;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -61,8 +66,30 @@ pub enum Answer {
     Reply(u16, Vec<(&'static str, String)>, String),
     /// Let the real server answer.
     Forward,
+    /// Let the real server answer once enough requests have arrived at the gate.
+    ForwardThrough(Arc<Gate>),
     /// Never answer.
     Hang,
+}
+
+/// Holds requests back until a number of them has arrived, and then lets all of them go on at once.
+pub struct Gate {
+    wanted: usize,
+    arrived: AtomicUsize,
+    open: Semaphore,
+}
+
+impl Gate {
+    pub fn of(wanted: usize) -> Arc<Self> {
+        Arc::new(Self { wanted, arrived: AtomicUsize::new(0), open: Semaphore::new(0) })
+    }
+
+    async fn pass(&self) {
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.wanted {
+            self.open.add_permits(Semaphore::MAX_PERMITS / 2);
+        }
+        self.open.acquire().await.expect("never closed").forget();
+    }
 }
 
 impl Answer {
@@ -161,6 +188,10 @@ async fn answer(
             response.body(Body::from(body)).expect("a response")
         }
         Answer::Forward => forward(&shared, seen, body).await,
+        Answer::ForwardThrough(gate) => {
+            gate.pass().await;
+            forward(&shared, seen, body).await
+        }
         Answer::Hang => std::future::pending().await,
     }
 }
