@@ -25,7 +25,7 @@ find_python() {
         fi
     done
     fail "no Python 3.11 to 3.14 found (python3 is $(python3 --version 2>&1 || echo absent))." \
-        "Install one, for example: apt-get install python3 python3-venv" \
+        "Install one, for example: apt-get install python3.12 python3.12-venv (Debian 12 and Ubuntu 24.04 have a fit python3)" \
         "Or name one: PYTHON=/path/to/python3.12 make setup"
 }
 
@@ -50,7 +50,7 @@ make_python_environment() {
     say "installing MiniStack, the SAM CLI and cargo-lambda ($("$python" --version), about 250 MB, a few minutes)"
     rm -rf "$venv"
     "$python" -m venv "$venv"
-    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+    "$venv/bin/python" -m pip install --disable-pip-version-check --no-cache-dir \
         --no-deps --only-binary :all: --require-hashes --requirement "$requirements" ||
         fail "pip could not install $requirements; see above. Run this again once that is repaired: it starts afresh."
     # The SAM CLI would otherwise ask the network each week whether there is a newer one.

@@ -37,6 +37,10 @@ fn each_wrong_setting_ends_in_one_line_that_names_it() {
         ("SECRET_NAME_PREFIX", "a b"),
         ("CONSUL_PARTITION", "a/b"),
         ("LOG_LEVEL", "loud"),
+        ("CONSUL_TLS_SERVER_NAME", "server dc1"),
+        ("CONSUL_CACERT_SECRET_ARN", "a secret"),
+        ("CLIENT_TOKEN_SECRET_NAME", "a b"),
+        ("SECRET_KMS_KEY_ID", "my key"),
         ("CONSUL_HTTP_TOKEN_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:both"),
     ] {
         let output = start_with(&[(variable, value)]);
@@ -49,4 +53,13 @@ fn each_wrong_setting_ends_in_one_line_that_names_it() {
         assert!(line["reason"].as_str().unwrap().starts_with(&format!("{named}: got ")), "{text}");
         assert!(!text.contains("canary-token"), "{text}");
     }
+}
+
+#[test]
+fn right_settings_are_accepted() {
+    let output = start_with(&[]);
+    let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    // Nobody hands it an event, so it ends; but not for its settings
+    assert!(!text.contains(": got "), "{text}");
+    assert!(!text.contains("canary-token"), "{text}");
 }

@@ -56,11 +56,6 @@ impl Aws {
         stop
     }
 
-    /// Where it and the functions log to, start-up failures of the functions included.
-    pub(crate) fn log(&self) -> std::path::PathBuf {
-        self.process.lock().unwrap().as_ref().expect("MiniStack runs").log().to_owned()
-    }
-
     /// For `Client::new` of any SDK. A client belongs to the runtime of the test that made it.
     pub(crate) fn sdk(&self) -> SdkConfig {
         let credentials = Credentials::new("test", "test", None, None, "tests");

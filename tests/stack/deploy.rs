@@ -18,11 +18,9 @@ const BUCKET: &str = "artifacts";
 #[derive(Debug, Clone)]
 pub(crate) struct Deployed {
     pub(crate) queue_url: String,
-    pub(crate) queue_arn: String,
     /// Where messages end that the function could not work off.
     pub(crate) failed_queue_url: String,
     /// Where events end that `EventBridge` could not deliver.
-    pub(crate) undelivered_queue_url: String,
     pub(crate) function_name: String,
     pub(crate) rule_name: String,
     pub(crate) log_group: String,
@@ -32,15 +30,7 @@ impl Deployed {
     /// No deployment at all, but a queue: for a function that runs in or beside the test itself.
     pub(crate) fn only_queue(url: String) -> Self {
         let none = String::new;
-        Self {
-            queue_url: url,
-            queue_arn: none(),
-            failed_queue_url: none(),
-            undelivered_queue_url: none(),
-            function_name: none(),
-            rule_name: none(),
-            log_group: none(),
-        }
+        Self { queue_url: url, failed_queue_url: none(), function_name: none(), rule_name: none(), log_group: none() }
     }
 }
 
@@ -84,9 +74,7 @@ pub(crate) async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) 
     let outputs = Outputs::of(aws, stack).await;
     let deployed = Deployed {
         queue_url: outputs.get("TaskEventsQueueUrl"),
-        queue_arn: outputs.get("TaskEventsQueueArn"),
         failed_queue_url: outputs.get("FailedEventsQueueUrl"),
-        undelivered_queue_url: outputs.get("UndeliveredEventsQueueUrl"),
         function_name: outputs.get("TaskEventsFunctionName"),
         rule_name: outputs.get("TaskStateChangeRuleName"),
         log_group: outputs.get("TaskEventsLogGroupName"),
