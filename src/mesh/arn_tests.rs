@@ -1,0 +1,85 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const ID: &str = "0123456789abcdef0123456789abcdef";
+
+#[test]
+fn every_partition_parses() {
+    for partition in ["aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b", "aws-eusc"] {
+        let cluster: ClusterArn = format!("arn:{partition}:ecs:xx-east-1:123456789012:cluster/prod").parse().unwrap();
+        assert_eq!(cluster.name(), "prod");
+        assert_eq!(cluster.account(), "123456789012");
+        assert_eq!(cluster.region(), "xx-east-1");
+    }
+}
+
+#[test]
+fn both_task_arn_shapes_parse_and_agree_with_their_cluster() {
+    let prod: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+    let test: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/test".parse().unwrap();
+    let new: TaskArn = format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{ID}").parse().unwrap();
+    let old: TaskArn = "arn:aws:ecs:us-east-1:123456789012:task/c5cba4eb-5dad-405e-96db-71ef8eefe6a8".parse().unwrap();
+    assert_eq!(new.id().as_str(), ID);
+    assert!(new.is_in(&prod) && !new.is_in(&test));
+    assert!(old.is_in(&prod) && old.is_in(&test));
+}
+
+#[test]
+fn a_cluster_mark_may_be_a_name_or_an_arn() {
+    let arn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+    let prod: ClusterArn = arn.parse().unwrap();
+    assert!(prod.is_meant_by("prod") && prod.is_meant_by(arn));
+    assert!(!prod.is_meant_by("prod2") && !prod.is_meant_by("arn:aws:ecs:eu-west-1:123456789012:cluster/prod"));
+}
+
+#[test]
+fn a_task_definition_arn_knows_its_family() {
+    let arn: TaskDefinitionArn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web_1:7".parse().unwrap();
+    assert_eq!(arn.family(), "web_1");
+}
+
+#[test]
+fn errors_name_the_field_and_the_value() {
+    let error = "arn:aws:s3:::bucket".parse::<TaskArn>().unwrap_err().to_string();
+    assert!(error.starts_with("task ARN: got \"arn:aws:s3:::bucket\", expected a task ARN"), "{error}");
+}
+
+#[test]
+fn near_misses_are_refused() {
+    for arn in [
+        "",
+        "arn:aws:ecs:us-east-1:123456789012:cluster/",
+        "arn:aws:ecs:us-east-1:12345:cluster/prod",
+        "arn:aws:ecs::123456789012:cluster/prod",
+        "arn:azure:ecs:us-east-1:123456789012:cluster/prod",
+        "arn:aws:ecs:us-east-1:123456789012:cluster/a/b",
+        "arn:aws:ecs:us-east-1:123456789012:cluster/a\" or \"\" == \"",
+    ] {
+        assert!(arn.parse::<ClusterArn>().is_err(), "{arn}");
+    }
+    for arn in [
+        "arn:aws:ecs:us-east-1:123456789012:task/prod/".to_owned(),
+        format!("arn:aws:ecs:us-east-1:123456789012:task/prod/x/{ID}"),
+        format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{ID}0"),
+        format!("arn:aws:ecs:us-east-1:123456789012:cluster/prod/{ID}"),
+    ] {
+        assert!(arn.parse::<TaskArn>().is_err(), "{arn}");
+    }
+    assert!("arn:aws:ecs:us-east-1:123456789012:task-definition/web".parse::<TaskDefinitionArn>().is_err());
+}
+
+proptest! {
+    #[test]
+    fn parsing_never_panics(text in "\\PC*") {
+        let _ = text.parse::<ClusterArn>();
+        let _ = text.parse::<TaskArn>();
+        let _ = text.parse::<TaskDefinitionArn>();
+    }
+
+    #[test]
+    fn what_parses_prints_as_it_was(name in "[A-Za-z0-9_-]{1,40}", id in "[0-9a-f]{32}") {
+        let arn = format!("arn:aws-cn:ecs:cn-north-1:123456789012:task/{name}/{id}");
+        prop_assert_eq!(arn.parse::<TaskArn>().unwrap().to_string(), arn);
+    }
+}
