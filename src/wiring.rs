@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::{
     consul::{CredentialSource, HttpConsul, Patience, TlsSettings},
     controller::{
-        Edges, SystemClock,
+        Edges, SystemClock, SystemEntropy,
         settings::{CredentialSetting, Settings},
     },
     ecs::AwsEcs,
@@ -49,6 +49,7 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, Stri
         secrets,
         queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),
         clock: Arc::new(SystemClock),
+        entropy: Arc::new(SystemEntropy),
     })
 }
 

@@ -9,6 +9,7 @@ mod apply;
 mod batch;
 mod clock;
 mod deadline;
+mod entropy;
 mod error;
 mod message;
 mod observe;
@@ -28,6 +29,7 @@ pub use self::{
     batch::{BatchReport, Delivery, Failure},
     clock::{Clock, SystemClock},
     deadline::Deadline,
+    entropy::{Entropy, SystemEntropy},
     error::ControllerError,
 };
 use crate::{
@@ -82,6 +84,8 @@ pub struct Edges {
     pub queue: Arc<dyn Queue>,
     /// The time of day.
     pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
 }
 
 /// The controller of one deployment, in one environment.

@@ -112,7 +112,7 @@ impl Controller {
         if let Some(pair) = pair {
             return self.create(holder, &cluster, pair).await;
         }
-        let pair = TokenPair::generate(derived);
+        let pair = TokenPair { accessor: derived, secret: self.edges.entropy.secret() };
         match self.write_secret(holder, &secret, &pair).await? {
             Look::Provisioned => self.create(holder, &cluster, pair).await,
             overtaken => Ok(overtaken),

@@ -139,12 +139,6 @@ pub struct TokenPair {
 }
 
 impl TokenPair {
-    /// A pair with a new random secret half.
-    #[must_use]
-    pub fn generate(accessor: AccessorId) -> Self {
-        Self { accessor, secret: SecretString::from(Uuid::new_v4().to_string()) }
-    }
-
     /// Whether both halves are the same.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {

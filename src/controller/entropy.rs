@@ -1,0 +1,20 @@
+//! Randomness, as an edge: a simulator has its own.
+
+use secrecy::SecretString;
+use uuid::Uuid;
+
+/// Makes what nobody can guess.
+pub trait Entropy: Send + Sync {
+    /// The secret half of a new token: a random UUID, the form that Consul demands.
+    fn secret(&self) -> SecretString;
+}
+
+/// The operating system's source of randomness.
+#[derive(Debug, Clone, Copy)]
+pub struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    fn secret(&self) -> SecretString {
+        SecretString::from(Uuid::new_v4().to_string())
+    }
+}

@@ -1,0 +1,139 @@
+//! The Secrets Manager client against recorded exchanges: what it writes, and AWS's answers that its emulator differs in.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod recorder;
+
+use std::collections::BTreeMap;
+
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
+use ecs_mesh_controller::{
+    mesh::{
+        secret::{SecretState, StoredSecret},
+        token::TokenPair,
+    },
+    secrets::{AwsSecrets, SecretStore, SecretsError},
+};
+use recorder::{Answer, Recorder};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+const NAME: &str = "consul-ecs-web";
+const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
+
+fn client(server: &Recorder, kms_key: Option<&str>) -> AwsSecrets {
+    let credentials = Credentials::new("test", "test", None, None, "tests");
+    let config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("us-east-1"))
+        .endpoint_url(&server.url)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build();
+    let tags = BTreeMap::from([("managed-by".to_owned(), "ecs-mesh-controller".to_owned())]);
+    AwsSecrets::new(&config, kms_key.map(str::to_owned), tags)
+}
+
+fn pair() -> TokenPair {
+    TokenPair { accessor: ACCESSOR.parse().unwrap(), secret: SecretString::from("s3cret") }
+}
+
+fn missing() -> StoredSecret {
+    StoredSecret { state: SecretState::Missing, version: None }
+}
+
+fn blank(version: &str) -> StoredSecret {
+    StoredSecret { state: SecretState::Blank, version: Some(version.to_owned()) }
+}
+
+fn refusal(kind: &str) -> Answer {
+    Answer::status(400, json!({ "__type": kind, "Message": "as AWS says it" }).to_string())
+}
+
+/// The bodies of the calls of one operation.
+fn bodies(server: &Recorder, operation: &str) -> Vec<Value> {
+    let seen = server.seen();
+    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(|seen| seen.json()).collect()
+}
+
+#[tokio::test]
+async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    client(&server, Some("arn:aws:kms:us-east-1:123456789012:key/k"))
+        .write(NAME, &missing(), Some(&pair()))
+        .await
+        .unwrap();
+    let created = &bodies(&server, "CreateSecret")[0];
+    assert_eq!(created["Name"], NAME);
+    assert_eq!(created["KmsKeyId"], "arn:aws:kms:us-east-1:123456789012:key/k");
+    assert_eq!(created["Tags"], json!([{ "Key": "managed-by", "Value": "ecs-mesh-controller" }]));
+    let value: Value = serde_json::from_str(created["SecretString"].as_str().unwrap()).unwrap();
+    assert_eq!(value, json!({ "accessor_id": ACCESSOR, "token": "s3cret" }));
+}
+
+#[tokio::test]
+async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    let secrets = client(&server, None);
+    secrets.write(NAME, &blank("version-1"), Some(&pair())).await.unwrap();
+    secrets.write(NAME, &blank("version-1"), None).await.unwrap();
+    secrets.write(NAME, &blank("version-2"), None).await.unwrap();
+    let ids: Vec<String> =
+        bodies(&server, "PutSecretValue").iter().map(|body| body["ClientRequestToken"].to_string()).collect();
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[1], ids[2]);
+}
+
+#[tokio::test]
+async fn the_second_of_two_writers_is_told_that_the_secret_has_changed() {
+    let server = Recorder::start(|_, _| refusal("ResourceExistsException")).await;
+    let error = client(&server, None).write(NAME, &blank("version-1"), None).await.unwrap_err();
+    assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer() {
+    let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
+        Some("GetSecretValue") => refusal("ResourceNotFoundException"),
+        Some("CreateSecret") => refusal("ResourceExistsException"),
+        _ => Answer::ok("{}"),
+    })
+    .await;
+    let secrets = client(&server, None);
+    let seen = secrets.read(NAME).await.unwrap();
+    assert!(matches!(seen.state, SecretState::Missing));
+    secrets.write(NAME, &seen, Some(&pair())).await.unwrap();
+    secrets.write(NAME, &seen, Some(&pair())).await.unwrap();
+    let written = bodies(&server, "PutSecretValue");
+    assert_eq!(written.len(), 2);
+    assert_eq!(written[0]["ClientRequestToken"], written[1]["ClientRequestToken"]);
+}
+
+#[tokio::test]
+async fn a_secret_that_somebody_else_created_meanwhile_is_not_overwritten() {
+    let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
+        Some("GetSecretValue") => Answer::ok(json!({ "SecretString": "{}", "VersionId": "v" }).to_string()),
+        _ => refusal("ResourceExistsException"),
+    })
+    .await;
+    let error = client(&server, None).write(NAME, &missing(), Some(&pair())).await.unwrap_err();
+    assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
+    assert_eq!(bodies(&server, "PutSecretValue").len(), 0);
+}
+
+#[tokio::test]
+async fn a_secret_marked_for_deletion_says_what_to_do() {
+    let server = Recorder::start(|_, _| refusal("InvalidRequestException")).await;
+    let error = client(&server, None).read(NAME).await.unwrap_err().to_string();
+    assert!(error.contains(NAME) && error.contains("restore it"), "{error}");
+}
+
+#[tokio::test]
+async fn somebody_s_own_value_is_refused_and_not_repeated() {
+    let server =
+        Recorder::start(|_, _| Answer::ok(json!({ "SecretString": "canary-3", "VersionId": "v" }).to_string())).await;
+    let error = client(&server, None).read(NAME).await.unwrap_err();
+    assert!(matches!(error, SecretsError::NotOurs(_)), "{error}");
+    assert!(!format!("{error} {error:?}").contains("canary-3"), "{error:?}");
+}
