@@ -185,5 +185,15 @@ async fn a_revocation_costs_two_listings_and_a_look_afterwards() {
         ]
     );
     // Read, deleted, and read once more to prove it gone (a second call proves our own token good)
-    assert_eq!(consul, ["DELETE acl/token", "GET acl/token", "GET acl/token", "GET acl/token"]);
+    assert_eq!(consul, ["DELETE acl/token", "GET acl/token", "GET acl/token", "GET acl/token", "GET acl/tokens"]);
+    // The look that follows finds nothing left
+    let (aws, consul) = environment.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!(aws, ["DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"]);
+    assert_eq!(consul, ["GET acl/tokens"]);
+    // And where a task lives, the look makes sure of its token
+    let task = world.run(&definition).await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    let (aws, consul) = environment.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!(aws, ["DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"]);
+    assert_eq!(consul, ["GET acl/token"]);
 }

@@ -14,7 +14,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    controller::Edges,
+    controller::{Clock, Edges},
     ecs::{Ecs, EcsError},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -23,6 +23,7 @@ use ecs_mesh_controller::{
     },
 };
 use environment::{Environment, idle_check, world};
+use jiff::{SignedDuration, Timestamp};
 use recorder::{Answer, Recorder};
 use serde_json::json;
 use stack::wait::SOON;
@@ -32,8 +33,10 @@ use world::{Pair, World};
 /// What ECS does when it is asked for its tasks the second time: after the deletion.
 #[derive(Clone, Copy, PartialEq)]
 enum Second {
-    /// A task has appeared.
+    /// It shows a task that has appeared.
     TaskAppeared,
+    /// It does not show yet a task that has appeared: lists lag behind.
+    LagsBehind,
     /// ECS fails.
     Fails,
 }
@@ -61,9 +64,13 @@ impl Ecs for ChangingEcs {
         if self.listings.fetch_add(1, Ordering::SeqCst) == 1 {
             self.between.0.notify_one();
             self.between.1.notified().await;
-            if self.second == Second::Fails {
-                let failed = EcsError::Failed { subject: "tasks".to_owned(), reason: "throttled".to_owned() };
-                return Err(failed);
+            match self.second {
+                Second::TaskAppeared => {}
+                Second::LagsBehind => return Ok(Vec::new()),
+                Second::Fails => {
+                    let failed = EcsError::Failed { subject: "tasks".to_owned(), reason: "throttled".to_owned() };
+                    return Err(failed);
+                }
             }
         }
         self.inner.list_tasks(cluster).await
@@ -173,15 +180,95 @@ async fn a_revocation_that_died_after_its_deletion_heals_at_the_next_look() {
     let report = environment.handle(&[idle_check(&world.service())]).await;
     assert!(report.failures.is_empty(), "{report:?}");
     world.provisioned(&world.secret_name(&world.service())).await;
-    // And where no task started, the secret is blanked
-    let abandoned = environment::world("died-idle").await;
-    let (_, pair) = idle_service(&abandoned).await;
-    abandoned.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let consul = Recorder::before(&abandoned.consul.address, |_, _| Answer::Forward).await;
-    let environment = Environment::with(&abandoned, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| edges).await;
-    let report = environment.handle(&[idle_check(&abandoned.service())]).await;
+}
+
+/// A clock that is ahead.
+struct Later(SignedDuration);
+
+impl Clock for Later {
+    fn now(&self) -> Timestamp {
+        Timestamp::now() + self.0
+    }
+}
+
+#[tokio::test]
+async fn a_dead_pair_is_blanked_when_whoever_wrote_it_must_have_ended() {
+    let world = world("died-idle").await;
+    let (_, pair) = idle_service(&world).await;
+    let secret = world.secret_name(&world.service());
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let look = async |later: SignedDuration| {
+        let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+        let change = move |edges: Edges| Edges { clock: Arc::new(Later(later)), ..edges };
+        let environment = Environment::with(&world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], change).await;
+        let report = environment.handle(&[idle_check(&world.service())]).await;
+        assert!(report.failures.is_empty(), "{report:?}");
+    };
+    // A look that comes at once leaves it: its writer may be about to create the token
+    look(SignedDuration::ZERO).await;
+    assert_eq!(world.pair(&secret).await, Some(pair));
+    assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1, "another look is asked for");
+    // And that one blanks it
+    look(SignedDuration::from_secs(75)).await;
+    assert_eq!(world.secret_text(&secret).await.as_deref(), Some("{}"));
+}
+
+#[tokio::test]
+async fn the_look_that_follows_finds_what_ecs_s_lists_did_not_show() {
+    let world = world("lagging").await;
+    let (definition, pair) = idle_service(&world).await;
+    let (environment, between) = environment(&world, Second::LagsBehind).await;
+    let check = [idle_check(&world.service())];
+    let appear = async {
+        second_listing(&between).await;
+        world.run(&definition).await;
+        between.1.notify_one();
+    };
+    let (report, ()) = tokio::join!(environment.handle(&check), appear);
     assert!(report.failures.is_empty(), "{report:?}");
-    assert_eq!(abandoned.secret_text(&abandoned.secret_name(&abandoned.service())).await.as_deref(), Some("{}"));
+    assert!(!world.is_valid(&pair.token).await, "revoked under a task that the lists did not show");
+    let later = world.aws.messages(&world.deployed.queue_url).await;
+    assert_eq!(later.len(), 1, "another look is asked for: {later:#?}");
+    let body: serde_json::Value = serde_json::from_str(later[0]["Body"].as_str().unwrap()).unwrap();
+    let report = environment.handle(&[body]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    world.provisioned(&world.secret_name(&world.service())).await;
+}
+
+#[tokio::test]
+async fn a_token_that_was_created_again_during_the_revocation_is_not_blanked_away() {
+    let world = world("recreated").await;
+    let (definition, pair) = idle_service(&world).await;
+    let (environment, between) = environment(&world, Second::LagsBehind).await;
+    let check = [idle_check(&world.service())];
+    let appear = async {
+        second_listing(&between).await;
+        let task = world.run(&definition).await;
+        let event = world.event(&task).await;
+        let report = Environment::start(&world, "secrets-manager").await.handle(&[event]).await;
+        assert!(report.failures.is_empty(), "{report:?}");
+        between.1.notify_one();
+    };
+    let (report, ()) = tokio::join!(environment.handle(&check), appear);
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
+    assert!(world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn a_hand_made_token_in_the_secret_survives_the_service_s_idleness() {
+    let world = world("by-hand").await;
+    let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
+    let value = json!({ "accessor_id": made["AccessorID"], "token": made["SecretID"] });
+    let secret = world.secret_name(&world.service());
+    world.put_secret(&secret, &value).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let environment = Environment::with(&world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| edges).await;
+    let report = environment.handle(&[idle_check(&world.service())]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let held: serde_json::Value = serde_json::from_str(&world.secret_text(&secret).await.unwrap()).unwrap();
+    assert_eq!(held, value);
+    assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
 }
 
 #[tokio::test]

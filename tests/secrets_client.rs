@@ -15,7 +15,7 @@ use ecs_mesh_controller::{
     },
     secrets::{AwsSecrets, SecretStore, SecretsError},
 };
-use recorder::{Answer, Recorder};
+use recorder::{Answer, Recorder, Seen};
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
@@ -40,11 +40,11 @@ fn pair() -> TokenPair {
 }
 
 fn missing() -> StoredSecret {
-    StoredSecret { state: SecretState::Missing, version: None }
+    StoredSecret { state: SecretState::Missing, version: None, written_at: None }
 }
 
 fn blank(version: &str) -> StoredSecret {
-    StoredSecret { state: SecretState::Blank, version: Some(version.to_owned()) }
+    StoredSecret { state: SecretState::Blank, version: Some(version.to_owned()), written_at: None }
 }
 
 fn refusal(kind: &str) -> Answer {
@@ -54,7 +54,7 @@ fn refusal(kind: &str) -> Answer {
 /// The bodies of the calls of one operation.
 fn bodies(server: &Recorder, operation: &str) -> Vec<Value> {
     let seen = server.seen();
-    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(|seen| seen.json()).collect()
+    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(Seen::json).collect()
 }
 
 #[tokio::test]
@@ -107,7 +107,11 @@ async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer
     secrets.write(NAME, &seen, Some(&pair())).await.unwrap();
     let written = bodies(&server, "PutSecretValue");
     assert_eq!(written.len(), 2);
-    assert_eq!(written[0]["ClientRequestToken"], written[1]["ClientRequestToken"]);
+    // And under the ID that a creation has, so that a creation which is not visible yet is not overwritten
+    let created = bodies(&server, "CreateSecret");
+    for body in written.iter().chain(&created) {
+        assert_eq!(body["ClientRequestToken"], written[0]["ClientRequestToken"]);
+    }
 }
 
 #[tokio::test]

@@ -44,7 +44,7 @@ pub trait Consul: Send + Sync {
     ///
     /// Consul refuses an accessor ID that exists, but it does not lock: of two concurrent creations with one accessor ID
     /// and *different* secret halves both may succeed, and one of them can then never be deleted. So the secret half is
-    /// agreed upon first, and concurrent creations are all of the same pair.
+    /// agreed upon first, so that concurrent creations are of the same pair.
     ///
     /// # Errors
     /// [`ConsulError::Conflict`] where a token with this accessor ID exists.

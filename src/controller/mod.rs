@@ -11,6 +11,7 @@ mod clock;
 mod deadline;
 mod entropy;
 mod error;
+mod idle_check;
 mod message;
 mod observe;
 mod provision;

@@ -4,7 +4,7 @@
 //! at once, one decides on the pair, and all the others create that very pair in Consul. A crash between the two writes
 //! heals at the next look, which finds the pair in the secret and creates it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use tracing::{info, warn};
@@ -145,9 +145,10 @@ impl Controller {
             }
             // Another environment was faster with the same pair. Or the secret was emptied by hand, and Consul still has
             // the pair that it held: then the next look restores that.
-            Err(ConsulError::Conflict { .. }) => match consul.token(holder.tenancy(), accessor).await? {
+            Err(conflict @ ConsulError::Conflict { .. }) => match consul.token(holder.tenancy(), accessor).await? {
                 Some(token) if token.pair.is_same_as(&new.pair) => Ok(Look::Provisioned),
-                _ => Ok(Look::Overtaken),
+                Some(_) => Ok(Look::Overtaken),
+                None => Err(conflict.into()),
             },
             Err(error) => Err(error.into()),
         }
@@ -207,20 +208,20 @@ impl Controller {
         for change in changes {
             clusters.entry(&change.cluster).or_default().push(change.arn.clone());
         }
-        let mut missing = None;
+        let mut described = BTreeSet::new();
         for (cluster, mut tasks) in clusters {
             tasks.truncate(DESCRIBED_AT_ONCE);
-            let described = self.edges.ecs.describe_tasks(cluster, &tasks).await?;
-            if described.iter().any(|task| task.phase == TaskPhase::Active) {
+            let answer = self.edges.ecs.describe_tasks(cluster, &tasks).await?;
+            if answer.iter().any(|task| task.phase == TaskPhase::Active) {
                 return Ok(Some(cluster.clone()));
             }
-            missing = missing.or(tasks.into_iter().find(|task| described.iter().all(|seen| seen.arn != *task)));
+            described.extend(answer.into_iter().map(|task| task.arn));
         }
-        match missing {
-            Some(task) if changes.iter().any(|c| c.arn == task && now.duration_since(c.time) < ECS_LAG) => {
-                Err(ControllerError::NotDescribedYet(task))
-            }
-            _ => Ok(None),
+        let lags =
+            |change: &&&TaskChange| !described.contains(&change.arn) && now.duration_since(change.time) < ECS_LAG;
+        match changes.iter().find(lags) {
+            Some(change) => Err(ControllerError::NotDescribedYet(change.arn.clone())),
+            None => Ok(None),
         }
     }
 }

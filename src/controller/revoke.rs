@@ -1,25 +1,25 @@
-//! Revoking the token of an idle service: delete, then verify.
+//! Revoking the tokens of idle services: delete, then verify.
 //!
 //! What is deleted is remembered. If the look afterwards finds a living task, or cannot be had, the same tokens are put
-//! back, so that a task which started in between keeps a valid one. Only a revocation that stands blanks the secret; and
-//! because ECS's lists may lag behind, another look follows it.
+//! back, so that a task which started in between keeps a valid one. Only a revocation that stands blanks the secret.
+//! ECS's lists may lag behind, and an environment may be about to create what was just deleted; so another look follows
+//! every revocation, later than any invocation lasts, and mends what it finds.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
+use jiff::SignedDuration;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use super::{CONCURRENCY, Controller, ControllerError, Deadline, ECS_LAG, message::Message};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, idle_check::LookFailures, message::Message};
 use crate::{
     consul::ConsulError,
     mesh::{
-        arn::{ClusterArn, TaskArn},
         identity::MeshService,
         idleness::{Idleness, ServiceTask, judge},
-        plan::TokenMode,
         secret::{SecretState, StoredSecret},
-        token::{AccessorId, Grant, NewToken, Token, TokenHolder},
+        token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenHolder},
     },
     secrets::SecretsError,
 };
@@ -29,130 +29,151 @@ const TIME_TO_REVOKE: Duration = Duration::from_secs(30);
 /// The share of it that the deletions may take, and the look afterwards. The rest is kept for putting back.
 const TIME_TO_DELETE: Duration = Duration::from_secs(6);
 const TIME_TO_VERIFY: Duration = Duration::from_secs(10);
+/// When a revocation is followed by another look. Longer than the function's time-out: whoever was at work during the
+/// revocation has ended by then.
+const FOLLOW_UP: Duration = Duration::from_secs(70);
 
-/// How each look that failed did.
-pub(super) type LookFailures = BTreeMap<MeshService, Arc<ControllerError>>;
+/// The tokens of an idle service, as they were before they are deleted.
+struct Revocation {
+    service: MeshService,
+    holder: TokenHolder,
+    secret: StoredSecret,
+    tokens: Vec<Token>,
+}
+
+type Verdict = Result<Vec<ServiceTask>, Arc<ControllerError>>;
 
 impl Controller {
-    /// Looks at services that lost a task a grace period ago, and revokes the tokens of those that are idle.
-    pub(super) async fn check_idleness(&self, services: Vec<MeshService>, deadline: Deadline) -> LookFailures {
-        if services.is_empty() {
+    /// Revokes the tokens of idle services: reads all of them, deletes, verifies once for all, and blanks or puts back.
+    pub(super) async fn revoke_all(&self, idle: Vec<MeshService>, deadline: Deadline) -> LookFailures {
+        let (revocations, mut failures) = self.prepare_all(idle, deadline).await;
+        failures.extend(self.carry_out(revocations, deadline).await);
+        failures
+    }
+
+    async fn prepare_all(&self, idle: Vec<MeshService>, deadline: Deadline) -> (Vec<Revocation>, LookFailures) {
+        let mut partitions: BTreeMap<_, Vec<MeshService>> = BTreeMap::new();
+        for service in idle {
+            partitions.entry(service.tenancy.partition().cloned()).or_default().push(service);
+        }
+        let (mut revocations, mut failures) = (Vec::new(), LookFailures::new());
+        for services in partitions.into_values() {
+            let Some(first) = services.first() else { continue };
+            let listed = deadline.run(self.edges.consul.tokens(&first.tenancy)).await.map_err(Arc::new);
+            let preparations = services.into_iter().map(|service| {
+                let listed = &listed;
+                async move {
+                    let tokens = listed.as_ref().map_err(Arc::clone);
+                    let prepared = match tokens {
+                        Ok(tokens) => deadline.run(self.prepare(&service, tokens)).await.map_err(Arc::new),
+                        Err(error) => Err(error),
+                    };
+                    (service, prepared)
+                }
+            });
+            let prepared: Vec<_> = stream::iter(preparations).buffer_unordered(CONCURRENCY).collect().await;
+            for (service, prepared) in prepared {
+                match prepared {
+                    Ok(revocation) => revocations.extend(revocation),
+                    Err(error) => drop(failures.insert(service, error)),
+                }
+            }
+        }
+        (revocations, failures)
+    }
+
+    /// What there is to revoke of an idle service: all tokens that bear our marks, whoever of us made them.
+    async fn prepare(
+        &self,
+        service: &MeshService,
+        listed: &[ListedToken],
+    ) -> Result<Option<Revocation>, ControllerError> {
+        let holder = TokenHolder::Service(service.clone());
+        let secret = self.edges.secrets.read(&self.secret_name(&holder)?).await?;
+        let mut tokens = Vec::new();
+        let is_ours = |token: &&ListedToken| {
+            token.tenancy == *holder.tenancy() && self.bears_our_marks(&token.description, &holder)
+        };
+        for token in listed.iter().filter(is_ours) {
+            tokens.extend(self.edges.consul.token(holder.tenancy(), token.accessor).await?);
+        }
+        self.distrust(&holder);
+        if tokens.is_empty() {
+            self.blank_dead_pair(&holder, service, &secret).await?;
+            return Ok(None);
+        }
+        Ok(Some(Revocation { service: service.clone(), holder, secret, tokens }))
+    }
+
+    async fn carry_out(&self, revocations: Vec<Revocation>, deadline: Deadline) -> LookFailures {
+        if revocations.is_empty() {
             return LookFailures::new();
         }
-        let tasks = match deadline.run(self.all_service_tasks()).await {
-            Ok(tasks) => tasks,
-            Err(error) => {
-                let error = Arc::new(error);
-                return services.into_iter().map(|service| (service, Arc::clone(&error))).collect();
-            }
-        };
-        let looks = services.into_iter().map(|service| {
-            let tasks = &tasks;
-            async move { self.look(&service, tasks, deadline).await.map_err(|error| (service, Arc::new(error))).err() }
-        });
-        stream::iter(looks).buffer_unordered(CONCURRENCY).filter_map(std::future::ready).collect().await
-    }
-
-    async fn look(
-        &self,
-        service: &MeshService,
-        tasks: &[ServiceTask],
-        deadline: Deadline,
-    ) -> Result<(), ControllerError> {
-        let holder = TokenHolder::Service(service.clone());
-        match judge(service, tasks, self.edges.clock.now(), self.scope.grace) {
-            Idleness::Living(task) => {
-                info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "the service has a task");
-                // A revocation may have died between its deletion and its verification.
-                match self.cluster_of(&task) {
-                    Some(cluster) if self.scope.mode == TokenMode::SecretsManager => {
-                        deadline.run(self.provision_for_living(&holder, cluster)).await
-                    }
-                    _ => Ok(()),
-                }
-            }
-            Idleness::RecentlyStopped(task) => {
-                info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "a task stopped a moment ago");
-                Ok(())
-            }
-            Idleness::Idle => self.revoke(&holder, service, deadline).await,
-        }
-    }
-
-    async fn revoke(
-        &self,
-        holder: &TokenHolder,
-        service: &MeshService,
-        deadline: Deadline,
-    ) -> Result<(), ControllerError> {
-        let (secret, tokens) = deadline.run(self.revocable_tokens(holder)).await?;
-        self.distrust(holder);
-        if tokens.is_empty() {
-            return deadline.run(self.blank_secret(holder, &secret, &tokens)).await;
-        }
         if deadline.left() < TIME_TO_REVOKE {
-            return Err(ControllerError::OutOfTime);
+            let error = Arc::new(ControllerError::OutOfTime);
+            return revocations.into_iter().map(|revocation| (revocation.service, Arc::clone(&error))).collect();
         }
-        let verdict = match within(TIME_TO_DELETE, self.delete_all(holder, &tokens)).await {
-            Ok(()) => within(TIME_TO_VERIFY, self.all_service_tasks()).await,
-            Err(error) => Err(error),
-        };
-        match verdict.map(|tasks| judge(service, &tasks, self.edges.clock.now(), self.scope.grace)) {
+        let deletions = revocations.iter().map(|revocation| within(TIME_TO_DELETE, self.delete_tokens(revocation)));
+        let deleted: Vec<_> = stream::iter(deletions).buffered(CONCURRENCY).collect().await;
+        let listed = within(TIME_TO_VERIFY, self.all_service_tasks()).await.map_err(Arc::new);
+        let ends = revocations.iter().zip(deleted).map(|(revocation, deleted)| {
+            let listed = &listed;
+            async move {
+                let verdict = match deleted {
+                    Ok(()) => listed.clone(),
+                    Err(error) => Err(Arc::new(error)),
+                };
+                let end = self.finish(revocation, verdict).await;
+                end.map_err(|error| (revocation.service.clone(), error)).err()
+            }
+        });
+        stream::iter(ends).buffer_unordered(CONCURRENCY).filter_map(std::future::ready).collect().await
+    }
+
+    async fn finish(&self, revocation: &Revocation, verdict: Verdict) -> Result<(), Arc<ControllerError>> {
+        let Revocation { service, tokens, .. } = revocation;
+        let verdict = verdict.map(|tasks| judge(service, &tasks, self.edges.clock.now(), self.scope.grace));
+        match verdict {
             Ok(Idleness::Idle | Idleness::RecentlyStopped(_)) => {
-                for token in &tokens {
+                for token in tokens {
                     info!(action = "revoke", outcome = "done", service = %service.name, accessor_id = %token.pair.accessor);
                 }
-                self.blank_secret(holder, &secret, &tokens).await?;
-                self.look_again(service).await
+                // First, so that whatever fails afterwards is looked at again.
+                self.look_again(service).await?;
+                self.blank_secret(revocation).await?;
+                Ok(())
             }
             Ok(Idleness::Living(task)) => {
                 info!(action = "revoke", outcome = "put_back", service = %service.name, task_id = %task.id(), "a task appeared meanwhile");
-                self.put_back(holder, &tokens).await?;
-                match self.cluster_of(&task) {
-                    Some(cluster) if self.scope.mode == TokenMode::SecretsManager => {
-                        self.provision_for_living(holder, cluster).await
-                    }
-                    _ => Ok(()),
-                }
+                self.put_back(revocation).await?;
+                self.look_again(service).await?;
+                self.provision_for(service, &task).await?;
+                Ok(())
             }
             // Not knowing is no licence to leave a living task without its token.
             Err(error) => {
                 warn!(action = "revoke", outcome = "put_back", service = %service.name, reason = %error);
-                self.put_back(holder, &tokens).await?;
+                self.put_back(revocation).await?;
                 Err(error)
             }
         }
     }
 
-    /// The holder's secret, and its tokens that bear our marks: the derived one, and one of the old controller's that the
-    /// secret still holds.
-    async fn revocable_tokens(&self, holder: &TokenHolder) -> Result<(StoredSecret, Vec<Token>), ControllerError> {
-        let secret = self.edges.secrets.read(&self.secret_name(holder)?).await?;
-        let derived = AccessorId::derived(holder, &self.scope.names);
-        let held = secret.state.pair().map(|pair| pair.accessor).filter(|accessor| *accessor != derived);
-        let mut tokens = Vec::new();
-        for accessor in [Some(derived), held].into_iter().flatten() {
-            let token = self.edges.consul.token(holder.tenancy(), accessor).await?;
-            tokens.extend(token.filter(|token| self.bears_our_marks(&token.description, holder)));
-        }
-        Ok((secret, tokens))
-    }
-
-    async fn delete_all(&self, holder: &TokenHolder, tokens: &[Token]) -> Result<(), ControllerError> {
-        for token in tokens {
-            self.edges.consul.delete_token(holder.tenancy(), token.pair.accessor).await?;
+    async fn delete_tokens(&self, revocation: &Revocation) -> Result<(), ControllerError> {
+        for token in &revocation.tokens {
+            self.edges.consul.delete_token(revocation.holder.tenancy(), token.pair.accessor).await?;
         }
         Ok(())
     }
 
     /// Puts the tokens back as they were: both halves, description and grants.
-    async fn put_back(&self, holder: &TokenHolder, tokens: &[Token]) -> Result<(), ControllerError> {
-        for token in tokens {
+    async fn put_back(&self, revocation: &Revocation) -> Result<(), ControllerError> {
+        for token in &revocation.tokens {
             let new = NewToken {
                 pair: token.pair.clone(),
                 description: token.description.clone(),
                 grant: Grant::AsBefore(token.grants.clone()),
-                tenancy: holder.tenancy().clone(),
+                tenancy: revocation.holder.tenancy().clone(),
             };
             match self.edges.consul.create_token(&new).await {
                 // In use: it was never deleted, or an event of the new task was faster.
@@ -163,49 +184,64 @@ impl Controller {
         Ok(())
     }
 
-    /// Blanks the secret, then makes sure that no token was made meanwhile: the last writer has to be right.
-    async fn blank_secret(
-        &self,
-        holder: &TokenHolder,
-        secret: &StoredSecret,
-        revoked: &[Token],
-    ) -> Result<(), ControllerError> {
-        let SecretState::Holds(held) = &secret.state else { return Ok(()) };
+    /// Blanks the secret of a service whose tokens were revoked, then makes sure that no token was made meanwhile: the
+    /// last writer has to be right.
+    async fn blank_secret(&self, revocation: &Revocation) -> Result<(), ControllerError> {
+        let Revocation { holder, secret, tokens, .. } = revocation;
+        let Some(held) = secret.state.pair().map(|pair| pair.accessor) else { return Ok(()) };
+        if !tokens.iter().any(|token| token.pair.accessor == held) {
+            return Ok(());
+        }
+        let name = self.secret_name(holder)?;
+        if !self.blank(holder, &name, secret).await? {
+            return Ok(());
+        }
         let derived = AccessorId::derived(holder, &self.scope.names);
-        let is_ours = revoked.iter().any(|token| token.pair.accessor == held.accessor);
-        // A derived pair that Consul does not know is what a crash has left.
-        let is_dead = held.accessor == derived && revoked.is_empty();
-        if is_dead && self.edges.consul.token(holder.tenancy(), derived).await?.is_some() {
-            return Ok(());
-        }
-        if !is_ours && !is_dead {
-            return Ok(());
-        }
-        match self.edges.secrets.write(&self.secret_name(holder)?, secret, None).await {
-            Ok(()) => {
-                info!(action = "blank_secret", outcome = "done", holder = %holder, accessor_id = %held.accessor);
-            }
-            // A task has started, and its pair stands there now.
-            Err(SecretsError::Changed { .. }) => return Ok(()),
-            Err(error) => return Err(error.into()),
-        }
         if let Some(token) = self.edges.consul.token(holder.tenancy(), derived).await? {
-            let blank = self.edges.secrets.read(&self.secret_name(holder)?).await?;
-            if !matches!(blank.state, SecretState::Holds(_)) {
-                self.edges.secrets.write(&self.secret_name(holder)?, &blank, Some(&token.pair)).await?;
+            let now = self.edges.secrets.read(&name).await?;
+            if !matches!(now.state, SecretState::Holds(_)) {
+                self.edges.secrets.write(&name, &now, Some(&token.pair)).await?;
             }
         }
         Ok(())
     }
 
-    /// Asks for another look when ECS's lists have caught up with whatever started during the revocation.
-    async fn look_again(&self, service: &MeshService) -> Result<(), ControllerError> {
-        let delay = Duration::try_from(ECS_LAG).unwrap_or_default();
-        Ok(self.edges.queue.send_later(&[Message::idle_check(service)], delay).await?)
+    /// Blanks a derived pair that Consul does not know: a crash has left it. But whoever wrote it may be about to create
+    /// its token; so only one that has stood for longer than an invocation lasts.
+    async fn blank_dead_pair(
+        &self,
+        holder: &TokenHolder,
+        service: &MeshService,
+        secret: &StoredSecret,
+    ) -> Result<(), ControllerError> {
+        let derived = AccessorId::derived(holder, &self.scope.names);
+        let is_derived = secret.state.pair().is_some_and(|pair| pair.accessor == derived);
+        if !is_derived || self.edges.consul.token(holder.tenancy(), derived).await?.is_some() {
+            return Ok(());
+        }
+        self.look_again(service).await?;
+        let follow_up = SignedDuration::try_from(FOLLOW_UP).unwrap_or(SignedDuration::MAX);
+        let now = self.edges.clock.now();
+        if secret.written_at.is_some_and(|at| now.duration_since(at) > follow_up) {
+            self.blank(holder, &self.secret_name(holder)?, secret).await?;
+        }
+        Ok(())
     }
 
-    fn cluster_of(&self, task: &TaskArn) -> Option<&ClusterArn> {
-        self.scope.clusters.iter().find(|cluster| task.is_in(cluster))
+    /// Blanks a secret, unless somebody else has written it since it was seen: then a task has started.
+    async fn blank(&self, holder: &TokenHolder, name: &str, seen: &StoredSecret) -> Result<bool, ControllerError> {
+        match self.edges.secrets.write(name, seen, None).await {
+            Ok(()) => {
+                info!(action = "blank_secret", outcome = "done", holder = %holder, secret = name);
+                Ok(true)
+            }
+            Err(SecretsError::Changed { .. }) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn look_again(&self, service: &MeshService) -> Result<(), ControllerError> {
+        Ok(self.edges.queue.send_later(&[Message::idle_check(service)], FOLLOW_UP).await?)
     }
 }
 

@@ -120,7 +120,9 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
 }
 
 fn is_host_name(text: &str) -> bool {
-    text.len() <= 253 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
+    let is_legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
+    // An address would be connected to instead of the configured one.
+    text.len() <= 253 && text.bytes().all(is_legal) && text.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
 fn is_printable(text: &str) -> bool {

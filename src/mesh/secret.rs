@@ -2,6 +2,7 @@
 //!
 //! Tasks read the key `token` (`valueFrom: "<secret arn>:token::"`).
 
+use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,8 @@ pub struct StoredSecret {
     pub state: SecretState,
     /// Which version that was: a write holds only for the version that was seen. `None`: there was none.
     pub version: Option<String>,
+    /// When that version was written.
+    pub written_at: Option<Timestamp>,
 }
 
 /// What a secret holds now.
@@ -28,6 +31,7 @@ pub enum SecretState {
 }
 
 #[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Payload<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     accessor_id: Option<&'a str>,
@@ -100,7 +104,13 @@ mod tests {
 
     #[test]
     fn somebody_else_s_value_is_refused_without_repeating_it() {
-        for value in [CANARY, r#"{"token":"canary-5d2f1c"}"#, r#"{"accessor_id":"canary-5d2f1c"}"#, "[]"] {
+        for value in [
+            CANARY,
+            r#"{"token":"canary-5d2f1c"}"#,
+            r#"{"accessor_id":"canary-5d2f1c"}"#,
+            r#"{"username":"canary-5d2f1c"}"#,
+            "[]",
+        ] {
             let error = parse(value).unwrap_err();
             assert!(error.to_string().starts_with("secret consul-ecs-web: "), "{error}");
             assert!(!error.to_string().contains(CANARY), "{error}");

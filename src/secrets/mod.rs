@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use aws_config::SdkConfig;
 use aws_sdk_secretsmanager::{Client, error::SdkError, types::Tag};
+use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
@@ -90,6 +91,7 @@ impl AwsSecrets {
             Ok(answer) => Ok(Some(Value {
                 text: SecretString::from(answer.secret_string.unwrap_or_default()),
                 version: answer.version_id,
+                written_at: answer.created_date.and_then(|at| Timestamp::from_second(at.secs()).ok()),
             })),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_not_found_exception() => Ok(None),
             Err(SdkError::ServiceError(e)) if e.err().is_invalid_request_exception() => {
@@ -107,6 +109,7 @@ impl AwsSecrets {
             .client
             .create_secret()
             .name(name)
+            .client_request_token(next_version(name, None))
             .description("Consul ACL token, kept by ecs-mesh-controller")
             .set_kms_key_id(self.kms_key_id.clone())
             .set_tags(Some(tags))
@@ -118,11 +121,9 @@ impl AwsSecrets {
         }
     }
 
-    /// Writes a version whose ID follows from the one that it replaces. Secrets Manager refuses a version ID that exists
-    /// with other content, so that the second of two writers fails who have seen the same.
+    /// Replaces the version that was seen.
     async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<(), SecretsError> {
-        let version = Uuid::new_v5(&Uuid::NAMESPACE_OID, seen.unwrap_or(name).as_bytes());
-        let call = self.client.put_secret_value().secret_id(name).client_request_token(version.to_string());
+        let call = self.client.put_secret_value().secret_id(name).client_request_token(next_version(name, seen));
         match call.secret_string(value.expose_secret()).send().await {
             Ok(_) => Ok(()),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
@@ -133,17 +134,28 @@ impl AwsSecrets {
     }
 }
 
+/// The ID of the version that follows `seen`, or of a secret's first. Secrets Manager refuses an ID that exists with other
+/// content, so that of writers who have seen the same only one succeeds: compare-and-swap. Also the first write has one,
+/// because a secret that was just created may read as missing for a moment.
+fn next_version(name: &str, seen: Option<&str>) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, seen.unwrap_or(name).as_bytes()).to_string()
+}
+
 struct Value {
     text: SecretString,
     version: Option<String>,
+    written_at: Option<Timestamp>,
 }
 
 #[async_trait]
 impl SecretStore for AwsSecrets {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         match self.value(name).await? {
-            Some(value) => Ok(StoredSecret { state: SecretState::parse(name, &value.text)?, version: value.version }),
-            None => Ok(StoredSecret { state: SecretState::Missing, version: None }),
+            Some(value) => {
+                let state = SecretState::parse(name, &value.text)?;
+                Ok(StoredSecret { state, version: value.version, written_at: value.written_at })
+            }
+            None => Ok(StoredSecret { state: SecretState::Missing, version: None, written_at: None }),
         }
     }
 

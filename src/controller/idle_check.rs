@@ -1,0 +1,88 @@
+//! Looking at services that lost a task a grace period ago: does any task of theirs live?
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use futures::{StreamExt, stream};
+use tracing::info;
+
+use super::{CONCURRENCY, Controller, ControllerError, Deadline};
+use crate::mesh::{
+    arn::{ClusterArn, TaskArn},
+    identity::MeshService,
+    idleness::{Idleness, ServiceTask, judge},
+    plan::TokenMode,
+    token::TokenHolder,
+};
+
+/// Why each look that failed did.
+pub(super) type LookFailures = BTreeMap<MeshService, Arc<ControllerError>>;
+
+/// What a look came to.
+enum Standing {
+    /// The service keeps what it has.
+    Kept,
+    /// What it has may go.
+    Idle,
+}
+
+impl Controller {
+    /// Looks at services, and revokes the tokens of those that are idle. One listing of tasks serves all of them, and
+    /// one more all revocations.
+    pub(super) async fn check_idleness(&self, services: Vec<MeshService>, deadline: Deadline) -> LookFailures {
+        if services.is_empty() {
+            return LookFailures::new();
+        }
+        let tasks = match deadline.run(self.all_service_tasks()).await {
+            Ok(tasks) => tasks,
+            Err(error) => {
+                let error = Arc::new(error);
+                return services.into_iter().map(|service| (service, Arc::clone(&error))).collect();
+            }
+        };
+        let looks = services.into_iter().map(|service| {
+            let tasks = &tasks;
+            async move { (service.clone(), deadline.run(self.look(&service, tasks)).await) }
+        });
+        let looked: Vec<_> = stream::iter(looks).buffer_unordered(CONCURRENCY).collect().await;
+        let (mut failures, mut idle) = (LookFailures::new(), Vec::new());
+        for (service, look) in looked {
+            match look {
+                Ok(Standing::Idle) => idle.push(service),
+                Ok(Standing::Kept) => {}
+                Err(error) => drop(failures.insert(service, Arc::new(error))),
+            }
+        }
+        failures.extend(self.revoke_all(idle, deadline).await);
+        failures
+    }
+
+    async fn look(&self, service: &MeshService, tasks: &[ServiceTask]) -> Result<Standing, ControllerError> {
+        match judge(service, tasks, self.edges.clock.now(), self.scope.grace) {
+            Idleness::Living(task) => {
+                info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "the service has a task");
+                // A revocation may have died between its deletion and its verification.
+                self.provision_for(service, &task).await?;
+                Ok(Standing::Kept)
+            }
+            Idleness::RecentlyStopped(task) => {
+                info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "a task stopped a moment ago");
+                Ok(Standing::Kept)
+            }
+            Idleness::Idle => Ok(Standing::Idle),
+        }
+    }
+
+    /// Makes sure that a service with a living task has its token, in the mode that makes tokens.
+    pub(super) async fn provision_for(&self, service: &MeshService, task: &TaskArn) -> Result<(), ControllerError> {
+        match (self.scope.mode, self.cluster_of(task)) {
+            (TokenMode::SecretsManager, Some(cluster)) => {
+                self.provision_for_living(&TokenHolder::Service(service.clone()), cluster).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn cluster_of(&self, task: &TaskArn) -> Option<&ClusterArn> {
+        self.scope.clusters.iter().find(|cluster| task.is_in(cluster))
+    }
+}
