@@ -14,7 +14,7 @@ use std::sync::{
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    controller::{Clock, Edges},
+    controller::{BatchReport, Clock, Edges},
     ecs::{Ecs, EcsError},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -89,14 +89,38 @@ async fn environment(world: &World<'_>, second: Second) -> (Environment, Arc<(No
         let ecs = ChangingEcs { inner: edges.ecs, second, listings: AtomicUsize::new(0), between: gate };
         Edges { ecs: Arc::new(ecs), ..edges }
     };
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let settings = [("REVOCATION_GRACE_SECONDS", "0")];
-    (Environment::with(world, consul, &settings, change).await, between)
+    (impatient(world, change).await, between)
 }
 
-/// Waits until the controller lists tasks the second time.
-async fn second_listing(between: &(Notify, Notify)) {
-    tokio::time::timeout(SOON, between.0.notified()).await.expect("the controller lists tasks after the deletion");
+/// Checks the service's idleness; between the deletion and the look afterwards, `meanwhile` happens.
+async fn check_while(world: &World<'_>, second: Second, meanwhile: impl AsyncFnOnce()) -> (Environment, BatchReport) {
+    let (environment, between) = environment(world, second).await;
+    let check = [idle_check(&world.service())];
+    let act = async {
+        let listing = tokio::time::timeout(SOON, between.0.notified()).await;
+        listing.expect("the controller lists tasks after the deletion");
+        meanwhile().await;
+        between.1.notify_one();
+    };
+    let (report, ()) = tokio::join!(environment.handle(&check), act);
+    (environment, report)
+}
+
+/// Starts a task, whose event another environment handles.
+async fn start_elsewhere(world: &World<'_>, definition: &world::Definition) {
+    let task = world.run(definition).await;
+    let event = world.event(&task).await;
+    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
+}
+
+/// An environment that revokes without a grace period.
+async fn impatient(world: &World<'_>, change: impl FnOnce(Edges) -> Edges) -> Environment {
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    Environment::with(world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], change).await
+}
+
+fn done(report: &BatchReport) {
+    assert!(report.failures.is_empty(), "{report:?}");
 }
 
 /// A service whose only task has stopped, and the token that it had.
@@ -104,8 +128,7 @@ async fn idle_service(world: &World<'_>) -> (world::Definition, Pair) {
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    let report = Environment::start(world, "secrets-manager").await.handle(&[event]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
+    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
     let pair = world.provisioned(&world.secret_name(&world.service())).await;
     world.stop(&task).await;
     (definition, pair)
@@ -115,16 +138,12 @@ async fn idle_service(world: &World<'_>) -> (world::Definition, Pair) {
 async fn a_task_that_appears_during_the_revocation_keeps_the_token_that_it_read() {
     let world = world("put-back").await;
     let (definition, pair) = idle_service(&world).await;
-    let (environment, between) = environment(&world, Second::TaskAppeared).await;
-    let check = [idle_check(&world.service())];
-    let appear = async {
-        second_listing(&between).await;
+    let (_, report) = check_while(&world, Second::TaskAppeared, async || {
         assert!(!world.is_valid(&pair.token).await, "the token is deleted by now");
         world.run(&definition).await;
-        between.1.notify_one();
-    };
-    let (report, ()) = tokio::join!(environment.handle(&check), appear);
-    assert!(report.failures.is_empty(), "{report:?}");
+    })
+    .await;
+    done(&report);
     assert!(world.is_valid(&pair.token).await, "the same pair is back");
     assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair));
 }
@@ -133,18 +152,11 @@ async fn a_task_that_appears_during_the_revocation_keeps_the_token_that_it_read(
 async fn another_environment_that_starts_a_task_meanwhile_creates_the_very_same_token() {
     let world = world("overtaken").await;
     let (definition, pair) = idle_service(&world).await;
-    let (environment, between) = environment(&world, Second::TaskAppeared).await;
-    let check = [idle_check(&world.service())];
-    let appear = async {
-        second_listing(&between).await;
-        let task = world.run(&definition).await;
-        let event = world.event(&task).await;
-        let report = Environment::start(&world, "secrets-manager").await.handle(&[event]).await;
-        assert!(report.failures.is_empty(), "{report:?}");
-        between.1.notify_one();
-    };
-    let (report, ()) = tokio::join!(environment.handle(&check), appear);
-    assert!(report.failures.is_empty(), "{report:?}");
+    let (_, report) = check_while(&world, Second::TaskAppeared, async || {
+        start_elsewhere(&world, &definition).await;
+    })
+    .await;
+    done(&report);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
     assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
 }
@@ -153,19 +165,13 @@ async fn another_environment_that_starts_a_task_meanwhile_creates_the_very_same_
 async fn a_revocation_that_cannot_be_verified_is_undone_and_comes_back() {
     let world = world("unverified").await;
     let (_, pair) = idle_service(&world).await;
-    let (environment, between) = environment(&world, Second::Fails).await;
-    let check = [idle_check(&world.service())];
-    let fail = async {
-        second_listing(&between).await;
-        between.1.notify_one();
-    };
-    let (report, ()) = tokio::join!(environment.handle(&check), fail);
+    let (environment, report) = check_while(&world, Second::Fails, async || {}).await;
     assert_eq!(report.failures.len(), 1);
     assert!(world.is_valid(&pair.token).await, "the same pair is back");
     assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
     // And the message's next delivery revokes it
-    let report = environment.handle(&check).await;
-    assert!(report.failures.is_empty(), "{report:?}");
+    let report = environment.handle(&[idle_check(&world.service())]).await;
+    done(&report);
     assert!(!world.is_valid(&pair.token).await);
 }
 
@@ -178,7 +184,7 @@ async fn a_revocation_that_died_after_its_deletion_heals_at_the_next_look() {
     world.run(&definition).await;
     let environment = Environment::start(&world, "secrets-manager").await;
     let report = environment.handle(&[idle_check(&world.service())]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
+    done(&report);
     world.provisioned(&world.secret_name(&world.service())).await;
 }
 
@@ -198,11 +204,9 @@ async fn a_dead_pair_is_blanked_when_whoever_wrote_it_must_have_ended() {
     let secret = world.secret_name(&world.service());
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let look = async |later: SignedDuration| {
-        let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-        let change = move |edges: Edges| Edges { clock: Arc::new(Later(later)), ..edges };
-        let environment = Environment::with(&world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], change).await;
+        let environment = impatient(&world, |edges| Edges { clock: Arc::new(Later(later)), ..edges }).await;
         let report = environment.handle(&[idle_check(&world.service())]).await;
-        assert!(report.failures.is_empty(), "{report:?}");
+        done(&report);
     };
     // A look that comes at once leaves it: its writer may be about to create the token
     look(SignedDuration::ZERO).await;
@@ -217,21 +221,17 @@ async fn a_dead_pair_is_blanked_when_whoever_wrote_it_must_have_ended() {
 async fn the_look_that_follows_finds_what_ecs_s_lists_did_not_show() {
     let world = world("lagging").await;
     let (definition, pair) = idle_service(&world).await;
-    let (environment, between) = environment(&world, Second::LagsBehind).await;
-    let check = [idle_check(&world.service())];
-    let appear = async {
-        second_listing(&between).await;
+    let (environment, report) = check_while(&world, Second::LagsBehind, async || {
         world.run(&definition).await;
-        between.1.notify_one();
-    };
-    let (report, ()) = tokio::join!(environment.handle(&check), appear);
-    assert!(report.failures.is_empty(), "{report:?}");
+    })
+    .await;
+    done(&report);
     assert!(!world.is_valid(&pair.token).await, "revoked under a task that the lists did not show");
     let later = world.aws.messages(&world.deployed.queue_url).await;
     assert_eq!(later.len(), 1, "another look is asked for: {later:#?}");
     let body: serde_json::Value = serde_json::from_str(later[0]["Body"].as_str().unwrap()).unwrap();
     let report = environment.handle(&[body]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
+    done(&report);
     world.provisioned(&world.secret_name(&world.service())).await;
 }
 
@@ -239,18 +239,11 @@ async fn the_look_that_follows_finds_what_ecs_s_lists_did_not_show() {
 async fn a_token_that_was_created_again_during_the_revocation_is_not_blanked_away() {
     let world = world("recreated").await;
     let (definition, pair) = idle_service(&world).await;
-    let (environment, between) = environment(&world, Second::LagsBehind).await;
-    let check = [idle_check(&world.service())];
-    let appear = async {
-        second_listing(&between).await;
-        let task = world.run(&definition).await;
-        let event = world.event(&task).await;
-        let report = Environment::start(&world, "secrets-manager").await.handle(&[event]).await;
-        assert!(report.failures.is_empty(), "{report:?}");
-        between.1.notify_one();
-    };
-    let (report, ()) = tokio::join!(environment.handle(&check), appear);
-    assert!(report.failures.is_empty(), "{report:?}");
+    let (_, report) = check_while(&world, Second::LagsBehind, async || {
+        start_elsewhere(&world, &definition).await;
+    })
+    .await;
+    done(&report);
     assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
     assert!(world.is_valid(&pair.token).await);
 }
@@ -262,10 +255,9 @@ async fn a_hand_made_token_in_the_secret_survives_the_service_s_idleness() {
     let value = json!({ "accessor_id": made["AccessorID"], "token": made["SecretID"] });
     let secret = world.secret_name(&world.service());
     world.put_secret(&secret, &value).await;
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let environment = Environment::with(&world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| edges).await;
+    let environment = impatient(&world, |edges| edges).await;
     let report = environment.handle(&[idle_check(&world.service())]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
+    done(&report);
     let held: serde_json::Value = serde_json::from_str(&world.secret_text(&secret).await.unwrap()).unwrap();
     assert_eq!(held, value);
     assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
@@ -281,9 +273,8 @@ async fn a_service_that_only_a_task_s_own_tags_name_is_not_idle() {
         { "key": "consul.hashicorp.com/service-name", "value": world.service() },
     ]);
     world.run_tagged(&other, &tags).await;
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let environment = Environment::with(&world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| edges).await;
+    let environment = impatient(&world, |edges| edges).await;
     let report = environment.handle(&[idle_check(&world.service())]).await;
-    assert!(report.failures.is_empty(), "{report:?}");
+    done(&report);
     assert!(world.is_valid(&pair.token).await);
 }
