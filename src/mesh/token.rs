@@ -187,6 +187,17 @@ struct LoginMeta {
 
 impl LoginMark {
     /// The mark in a token's description, or `None`: then the token is not a task's login token, and not ours.
+    ///
+    /// ```
+    /// use ecs_mesh_controller::mesh::token::LoginMark;
+    ///
+    /// let mark = LoginMark::parse(
+    ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
+    ///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
+    /// );
+    /// assert_eq!(mark.expect("a task's").cluster, "prod");
+    /// assert_eq!(LoginMark::parse("token created via login"), None);
+    /// ```
     #[must_use]
     pub fn parse(description: &str) -> Option<Self> {
         let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
