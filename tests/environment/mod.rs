@@ -118,6 +118,8 @@ impl Environment {
 
     /// Handles events as one batch, and says what was called: AWS operations and Consul requests, both sorted.
     pub(crate) async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
+        // A call that has to be repeated would be counted.
+        let _alone = Stack::shared().await.aws.ecs_alone().await;
         self.aws.forget();
         self.consul.forget();
         let report = self.handle(events).await;

@@ -21,6 +21,7 @@ pub(crate) struct Aws {
     /// What `AWS_ENDPOINT_URL` wants.
     pub(crate) endpoint: String,
     process: Mutex<Option<Process>>,
+    one_at_a_time: tokio::sync::Mutex<()>,
 }
 
 impl Aws {
@@ -39,7 +40,7 @@ impl Aws {
             ("SFTP_ENABLED", "0".into()),
         ];
         let process = Process::start(&format!("ministack-{port}"), &tool("venv/bin/ministack"), &[], &env);
-        let aws = Self { endpoint, process: Mutex::new(Some(process)) };
+        let aws = Self { endpoint, process: Mutex::new(Some(process)), one_at_a_time: tokio::sync::Mutex::default() };
         eventually("MiniStack", Duration::from_mins(1), || async {
             aws.process.lock().unwrap().as_mut().expect("MiniStack runs").must_run();
             Answer::to(aws.request(Method::GET, "/_ministack/ready", "")).await.and_then(Answer::good)
@@ -78,6 +79,12 @@ impl Aws {
 
     pub(crate) fn sqs(&self) -> aws_sdk_sqs::Client {
         aws_sdk_sqs::Client::new(&self.sdk())
+    }
+
+    /// Held while something may change in ECS, or while nothing may: `MiniStack`'s ECS answers 500 to whoever reads while
+    /// somebody else makes a task.
+    pub(crate) async fn ecs_alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.one_at_a_time.lock().await
     }
 
     /// Calls an action of a service with a JSON protocol, for example `AWSEvents.TestEventPattern` of `events`.

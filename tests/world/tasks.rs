@@ -106,6 +106,7 @@ impl World<'_> {
     }
 
     pub(crate) async fn ecs_call(&self, operation: &str, body: &Value) -> Value {
+        let _alone = self.aws.ecs_alone().await;
         self.aws.call("ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body).await
     }
 }
