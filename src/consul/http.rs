@@ -123,34 +123,22 @@ impl Http {
     /// Sends a request. After a 403 the credential is read again, and the request repeated if it had changed.
     pub(super) async fn send(&self, request: &Request) -> Result<Vec<u8>, ConsulError> {
         let reading = self.credential.current().await?;
-        match self.patiently(request, &reading).await {
-            Ok(body) => Ok(body),
-            Err(Refusal::Ambiguous) if self.is_known(&reading).await? => {
-                Err(ConsulError::NotFound { subject: request.subject.clone() })
+        match self.send_as(request, &reading).await {
+            Err(refused @ (ConsulError::CredentialRejected { .. } | ConsulError::PermissionDenied { .. })) => {
+                match self.credential.renewed(&reading).await? {
+                    Some(renewed) => self.send_as(request, &renewed).await,
+                    None => Err(refused),
+                }
             }
-            Err(Refusal::Ambiguous) => {
-                let rejected = ConsulError::CredentialRejected { subject: request.subject.clone() };
-                self.renew_and_send(request, &reading, rejected).await
-            }
-            Err(Refusal::Known(denied @ ConsulError::PermissionDenied { .. })) => {
-                self.renew_and_send(request, &reading, denied).await
-            }
-            Err(Refusal::Known(error)) => Err(error),
+            answer => answer,
         }
     }
 
-    async fn renew_and_send(
-        &self,
-        request: &Request,
-        refused: &Reading,
-        otherwise: ConsulError,
-    ) -> Result<Vec<u8>, ConsulError> {
-        let Some(renewed) = self.credential.renewed(refused).await? else {
-            return Err(otherwise);
-        };
-        match self.patiently(request, &renewed).await {
+    /// Sends a request with one token, and finds out what an ambiguous answer means.
+    async fn send_as(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, ConsulError> {
+        match self.patiently(request, reading).await {
             Ok(body) => Ok(body),
-            Err(Refusal::Ambiguous) if self.is_known(&renewed).await? => {
+            Err(Refusal::Ambiguous) if self.is_known(reading).await? => {
                 Err(ConsulError::NotFound { subject: request.subject.clone() })
             }
             Err(Refusal::Ambiguous) => Err(ConsulError::CredentialRejected { subject: request.subject.clone() }),

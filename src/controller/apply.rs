@@ -45,14 +45,14 @@ impl Controller {
                 }
             }
         }
-        let done = futures::join!(
+        let (provisioned, deleted, deregistered, drained, asked) = futures::join!(
             self.provision_all(work.provisions, changes, deadline),
             self.delete_login_tokens(work.login_tokens, deadline),
             self.deregister_all(work.instances.into_values(), deadline),
             self.mark_all_critical(work.checks.into_values(), deadline),
             self.ask_for_idle_checks(work.idle_checks, deadline),
         );
-        [done.0, done.1, done.2, done.3, done.4].into_iter().flatten().collect()
+        [provisioned, deleted, deregistered, drained, asked].into_iter().flatten().collect()
     }
 
     async fn provision_all(

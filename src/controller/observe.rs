@@ -38,7 +38,10 @@ impl Controller {
         let definitions = self.definitions(arns, deadline).await;
         let (task_tags, mut failures) = self.open_task_tags(changes, &definitions, deadline).await;
         let mut tasks = Vec::new();
-        for change in changes.iter().filter(|change| !failures.contains_key(&change.arn)).collect::<Vec<_>>() {
+        for change in changes {
+            if failures.contains_key(&change.arn) {
+                continue;
+            }
             match self.mesh_task(change, task_tags.get(&change.arn), &definitions) {
                 Ok(task) => tasks.extend(task),
                 Err(error) => drop(failures.insert(change.arn.clone(), error)),
