@@ -20,6 +20,9 @@ const HIDDEN: &str = "<hidden>";
 /// What client agents need: to register their own node, and to find services.
 const CLIENT_RULES: &str = r#"node_prefix "" { policy = "write" } service_prefix "" { policy = "read" }"#;
 
+/// What marks the client agents' policy as ours.
+const CLIENT_POLICY_DESCRIPTION: &str = "Policy of Consul client agents on ECS";
+
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct TokenAnswer {
@@ -44,7 +47,15 @@ struct TokenEntry {
     accessor_id: String,
     #[serde(default)]
     description: String,
+    policies: Option<Vec<PolicyLink>>,
     namespace: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PolicyLink {
+    #[serde(default)]
+    name: String,
 }
 
 fn subject(accessor: AccessorId) -> String {
@@ -80,6 +91,17 @@ pub(super) async fn token(http: &Http, tenancy: &Tenancy, accessor: AccessorId) 
 
 pub(super) async fn create_token(http: &Http, new: &NewToken) -> Result<Token, ConsulError> {
     let subject = subject(new.pair.accessor);
+    let request = Request::put(&subject, &["acl", "token"], token_body(new));
+    read_token(http.json(&within(request, &new.tenancy)).await?, &subject)
+}
+
+pub(super) async fn update_token(http: &Http, new: &NewToken) -> Result<(), ConsulError> {
+    let path = ["acl", "token", &new.pair.accessor.to_string()];
+    let request = Request::put(subject(new.pair.accessor), &path, token_body(new));
+    http.send(&within(request, &new.tenancy)).await.map(drop)
+}
+
+fn token_body(new: &NewToken) -> Value {
     let mut body = match &new.grant {
         Grant::ServiceIdentity(name) => fields([("ServiceIdentities", json!([{ "ServiceName": name.as_str() }]))]),
         Grant::Policy(name) => fields([("Policies", json!([{ "Name": name }]))]),
@@ -90,8 +112,7 @@ pub(super) async fn create_token(http: &Http, new: &NewToken) -> Result<Token, C
         ("SecretID", json!(new.pair.secret.expose_secret())),
         ("Description", json!(new.description)),
     ]));
-    let request = Request::put(&subject, &["acl", "token"], Value::Object(body));
-    read_token(http.json(&within(request, &new.tenancy)).await?, &subject)
+    Value::Object(body)
 }
 
 fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
@@ -124,11 +145,36 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
         }
         (tenancy, _) => tenancy.clone(),
     };
-    Some(ListedToken { accessor: entry.accessor_id.parse().ok()?, description: entry.description, tenancy })
+    let policies = entry.policies.unwrap_or_default().into_iter().map(|policy| policy.name).collect();
+    Some(ListedToken { accessor: entry.accessor_id.parse().ok()?, description: entry.description, policies, tenancy })
+}
+
+/// Deletes a policy, if it is there and bears our description.
+pub(super) async fn delete_own_policy(http: &Http, tenancy: &Tenancy, name: &str) -> Result<bool, ConsulError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Policy {
+        #[serde(rename = "ID")]
+        id: String,
+        #[serde(default)]
+        description: String,
+    }
+    let subject = format!("ACL policy {name}");
+    let request = Request::get(&subject, &["acl", "policy", "name", name]);
+    let policy: Policy = match http.json(&within(request, tenancy)).await {
+        Ok(policy) => policy,
+        Err(ConsulError::NotFound { .. }) => return Ok(false),
+        Err(error) => return Err(error),
+    };
+    if policy.description != CLIENT_POLICY_DESCRIPTION {
+        return Ok(false);
+    }
+    let request = Request::delete(subject, &["acl", "policy", &policy.id]);
+    http.send(&within(request, tenancy)).await.map(|_| true)
 }
 
 pub(super) async fn ensure_client_policy(http: &Http, tenancy: &Tenancy, name: &str) -> Result<(), ConsulError> {
-    let body = json!({ "Name": name, "Description": "Policy of Consul client agents on ECS", "Rules": CLIENT_RULES });
+    let body = json!({ "Name": name, "Description": CLIENT_POLICY_DESCRIPTION, "Rules": CLIENT_RULES });
     let request = Request::put(format!("ACL policy {name}"), &["acl", "policy"], body);
     match http.send(&within(request, tenancy)).await {
         Ok(_) | Err(ConsulError::Conflict { .. }) => Ok(()),

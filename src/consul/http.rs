@@ -70,6 +70,11 @@ impl Request {
         Self { body: Some(body), ..Self::new(Method::PUT, subject, path) }
     }
 
+    /// A PUT whose path says everything.
+    pub(super) fn put_nothing(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self::new(Method::PUT, subject, path)
+    }
+
     pub(super) fn delete(subject: impl Into<String>, path: &[&str]) -> Self {
         Self::new(Method::DELETE, subject, path)
     }

@@ -9,6 +9,7 @@ mod catalog;
 mod credential;
 mod error;
 mod http;
+mod members;
 mod tls;
 
 use std::sync::Arc;
@@ -25,7 +26,8 @@ pub use self::{
 };
 use crate::mesh::{
     arn::{ClusterArn, TaskId},
-    catalog::{HealthCheck, ServiceInstance},
+    catalog::{CatalogNode, CheckUpdate, HealthCheck, Member, ServiceInstance},
+    service_name::ServiceName,
     tenancy::Tenancy,
     token::{AccessorId, ListedToken, NewToken, Token},
 };
@@ -50,6 +52,12 @@ pub trait Consul: Send + Sync {
     /// [`ConsulError::Conflict`] where a token with this accessor ID exists.
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError>;
 
+    /// Gives a token another description. Its secret half and its grants have to be given as they are.
+    ///
+    /// # Errors
+    /// [`ConsulError::NotFound`] where it was deleted meanwhile.
+    async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError>;
+
     /// Deletes a token; one that is not there is deleted already.
     async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
 
@@ -59,6 +67,9 @@ pub trait Consul: Send + Sync {
     /// Creates the policy that client agents' tokens carry, if there is none of that name.
     async fn ensure_client_policy(&self, tenancy: &Tenancy, name: &str) -> Result<(), ConsulError>;
 
+    /// Deletes that policy, if it is there and was made by a controller; whether it did.
+    async fn delete_client_policy(&self, tenancy: &Tenancy, name: &str) -> Result<bool, ConsulError>;
+
     /// The service instances on the cluster's synthetic node whose meta names one of `tasks`.
     async fn instances(
         &self,
@@ -66,6 +77,32 @@ pub trait Consul: Send + Sync {
         tenancy: &Tenancy,
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError>;
+
+    /// The instances of a service, on whatever node, whose meta names one of `tasks`.
+    async fn instances_of(
+        &self,
+        service: &ServiceName,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError>;
+
+    /// All that is registered on a node, in every namespace of the tenancy's partition; `None` if there is no such node.
+    async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError>;
+
+    /// The health checks of a node, in the tenancy's namespace.
+    async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError>;
+
+    /// The agents of the tenancy's partition.
+    async fn members(&self, tenancy: &Tenancy) -> Result<Vec<Member>, ConsulError>;
+
+    /// Makes Consul forget a failed agent, and takes its node out of the catalog.
+    async fn force_leave(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
+
+    /// Takes a node out of the catalog, and all that is on it.
+    async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
+
+    /// Takes one check out of the catalog.
+    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError>;
 
     /// The health checks of `instances`, which are all of one node and tenancy.
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError>;
@@ -77,11 +114,11 @@ pub trait Consul: Send + Sync {
     /// [`ConsulError::Conflict`] where an instance has changed since it was seen: look again.
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError>;
 
-    /// Makes checks of one node and tenancy critical, in one write.
+    /// Gives checks of one node and tenancy their new status, in one write.
     ///
     /// # Errors
     /// [`ConsulError::Conflict`] where an instance is registered no more: look again.
-    async fn mark_critical(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
+    async fn set_checks(&self, updates: &[CheckUpdate]) -> Result<(), ConsulError>;
 }
 
 /// A real Consul datacenter.
@@ -153,7 +190,48 @@ impl Consul for HttpConsul {
         catalog::deregister(&self.http, instances).await
     }
 
-    async fn mark_critical(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
-        catalog::mark_critical(&self.http, checks).await
+    async fn set_checks(&self, updates: &[CheckUpdate]) -> Result<(), ConsulError> {
+        catalog::set_checks(&self.http, updates).await
+    }
+
+    async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError> {
+        acl::update_token(&self.http, token).await
+    }
+
+    async fn delete_client_policy(&self, tenancy: &Tenancy, name: &str) -> Result<bool, ConsulError> {
+        acl::delete_own_policy(&self.http, tenancy, name).await
+    }
+
+    async fn instances_of(
+        &self,
+        service: &ServiceName,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+        catalog::instances_of(&self.http, service, tenancy, tasks).await
+    }
+
+    async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
+        catalog::node(&self.http, name, tenancy).await
+    }
+
+    async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
+        catalog::node_checks(&self.http, node, tenancy).await
+    }
+
+    async fn members(&self, tenancy: &Tenancy) -> Result<Vec<Member>, ConsulError> {
+        members::members(&self.http, tenancy).await
+    }
+
+    async fn force_leave(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
+        members::force_leave(&self.http, node, tenancy).await
+    }
+
+    async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
+        members::deregister_node(&self.http, node, tenancy).await
+    }
+
+    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
+        members::deregister_check(&self.http, check).await
     }
 }

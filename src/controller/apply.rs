@@ -1,20 +1,17 @@
-//! Applying: the only place, with `provision` and `revoke`, that writes to Consul or AWS.
+//! Applying: the only place, with `provision`, `revoke` and `farewell`, that writes to Consul or AWS.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt, stream};
+use jiff::SignedDuration;
 use tracing::info;
 
-use super::{
-    CONCURRENCY, Controller, ControllerError, Deadline,
-    message::Message,
-    observe::{Failures, blame},
-};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, message::Message, observe::Failures};
 use crate::{
     consul::{ConsulError, MAX_TRANSACTION_OPERATIONS},
     mesh::{
         arn::TaskArn,
-        catalog::{HealthCheck, ServiceInstance},
+        catalog::{CheckStatus, CheckUpdate, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
         identity::MeshService,
         plan::{Action, Planned},
         task::TaskChange,
@@ -23,65 +20,90 @@ use crate::{
     },
 };
 
+/// How long a task's agent may take to be missed by Consul. After that, the sweep looks after it.
+const AGENT_LAG: SignedDuration = SignedDuration::from_secs(120);
+/// What a check that the controller turned critical says.
+const DRAINING: &str = "ECS told the task to stop";
+
 /// The changes that a plan was made from, by task.
 pub(super) type Changes = BTreeMap<TaskArn, TaskChange>;
 
+/// What a plan rests on.
+#[derive(Clone, Copy)]
+pub(super) enum Basis<'a> {
+    /// Events, which may be old.
+    Events(&'a Changes),
+    /// What ECS has just said of whole clusters.
+    Survey,
+}
+
+/// What came of an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It changed something.
+    Done,
+    /// There was nothing to change.
+    Unchanged,
+}
+
+/// A planned action, and what came of it.
+pub(super) struct Outcome {
+    pub(super) planned: Planned,
+    pub(super) result: Result<Effect, Arc<ControllerError>>,
+}
+
 impl Controller {
-    /// Does all that is planned, as far as time allows, and says which tasks' work is not done and why.
-    pub(super) async fn apply(&self, planned: Vec<Planned>, changes: &Changes, deadline: Deadline) -> Failures {
-        let mut work = Work::default();
-        for Planned { action, tasks } in planned {
-            match action {
-                Action::Provision(holder) => work.provisions.push((holder, tasks)),
-                Action::DeleteLoginToken(token) => work.login_tokens.push((token, tasks)),
-                Action::CheckIdleness(service) => work.idle_checks.push((service, tasks)),
-                Action::MarkCritical(check) => {
-                    let node = (check.node.clone(), check.tenancy.clone());
-                    work.checks.entry(node).or_default().push((check, tasks));
-                }
-                Action::Deregister(instance) => {
-                    let partition = instance.tenancy.partition().cloned();
-                    work.instances.entry(partition).or_default().push((instance, tasks));
-                }
-            }
-        }
-        let (provisioned, deleted, deregistered, drained, asked) = futures::join!(
-            self.provision_all(work.provisions, changes, deadline),
+    /// Does all that is planned, as far as time allows.
+    pub(super) async fn apply(&self, planned: Vec<Planned>, basis: Basis<'_>, deadline: Deadline) -> Vec<Outcome> {
+        let work = Work::sort(planned);
+        let deregister = async {
+            let mut outcomes = self.deregister_all(work.instances.into_values(), deadline).await;
+            // A node goes when nothing is left on it.
+            outcomes.extend(self.deregister_nodes(work.nodes, deadline).await);
+            outcomes
+        };
+        let (provisioned, deleted, deregistered, drained, asked, left, revoked) = futures::join!(
+            self.provision_all(work.provisions, basis, deadline),
             self.delete_login_tokens(work.login_tokens, deadline),
-            self.deregister_all(work.instances.into_values(), deadline),
+            deregister,
             self.mark_all_critical(work.checks.into_values(), deadline),
             self.ask_for_idle_checks(work.idle_checks, deadline),
+            self.bury_agents(work.agents, basis, deadline),
+            self.revoke_planned(work.revocations, deadline),
         );
-        [provisioned, deleted, deregistered, drained, asked].into_iter().flatten().collect()
+        [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
     }
 
     async fn provision_all(
         &self,
-        provisions: Vec<(TokenHolder, Vec<TaskArn>)>,
-        changes: &Changes,
+        provisions: Vec<(TokenHolder, Planned)>,
+        basis: Basis<'_>,
         deadline: Deadline,
-    ) -> Failures {
-        let unknown = provisions.into_iter().filter(|(holder, _)| !self.trusts(holder));
-        let work = unknown.map(|(holder, tasks)| async move {
-            let changes: Vec<&TaskChange> = tasks.iter().filter_map(|task| changes.get(task)).collect();
-            match deadline.run(self.provision_for_tasks(&holder, &changes)).await {
-                Ok(()) => Failures::new(),
-                Err(error) => blame(&tasks, error),
-            }
+    ) -> Vec<Outcome> {
+        let work = provisions.into_iter().map(|(holder, planned)| async move {
+            let result = match basis {
+                Basis::Events(changes) => {
+                    let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
+                    deadline.run(self.provision_for_tasks(&holder, &changes)).await
+                }
+                Basis::Survey => match planned.tasks.iter().find_map(|task| self.cluster_of(task)) {
+                    Some(cluster) => deadline.run(self.provision_for_living(&holder, cluster)).await,
+                    None => Ok(Effect::Unchanged),
+                },
+            };
+            Outcome { planned, result: result.map_err(Arc::new) }
         });
         all(work).await
     }
 
-    async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Vec<TaskArn>)>, deadline: Deadline) -> Failures {
-        let work = tokens.into_iter().map(|(token, tasks)| async move {
-            match deadline.run(self.edges.consul.delete_token(&token.tenancy, token.accessor)).await {
-                Ok(()) => {
-                    let task_id = tasks.first().map(|task| task.id().as_str());
-                    info!(action = "delete_login_token", outcome = "done", task_id, accessor_id = %token.accessor);
-                    Failures::new()
-                }
-                Err(error) => blame(&tasks, error),
+    async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+        let work = tokens.into_iter().map(|(token, planned)| async move {
+            let result = deadline.run(self.edges.consul.delete_token(&token.tenancy, token.accessor)).await;
+            if result.is_ok() {
+                let task_id = planned.tasks.first().map(|task| task.id().as_str());
+                info!(action = "delete_login_token", outcome = "done", task_id, accessor_id = %token.accessor);
             }
+            Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
         });
         all(work).await
     }
@@ -91,7 +113,7 @@ impl Controller {
         &self,
         groups: impl Iterator<Item = Group<ServiceInstance>>,
         deadline: Deadline,
-    ) -> Failures {
+    ) -> Vec<Outcome> {
         let write = async |instances: &[ServiceInstance]| self.edges.consul.deregister(instances).await;
         write_in_chunks(groups, deadline, write, |instance, _| log_deregistration(instance)).await
     }
@@ -100,46 +122,145 @@ impl Controller {
         &self,
         groups: impl Iterator<Item = Group<HealthCheck>>,
         deadline: Deadline,
-    ) -> Failures {
-        let write = async |checks: &[HealthCheck]| self.edges.consul.mark_critical(checks).await;
+    ) -> Vec<Outcome> {
+        let write = async |checks: &[HealthCheck]| {
+            let critical = |check: &HealthCheck| CheckUpdate {
+                check: check.clone(),
+                status: CheckStatus::Critical,
+                output: DRAINING.to_owned(),
+            };
+            let updates: Vec<CheckUpdate> = checks.iter().map(critical).collect();
+            self.edges.consul.set_checks(&updates).await
+        };
         write_in_chunks(groups, deadline, write, log_drain).await
     }
 
-    async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Vec<TaskArn>)>, deadline: Deadline) -> Failures {
+    async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         if checks.is_empty() {
-            return Failures::new();
+            return Vec::new();
         }
         let bodies: Vec<String> = checks.iter().map(|(service, _)| Message::idle_check(service)).collect();
         let delay = self.scope.grace.delay();
-        match deadline.run(self.edges.queue.send_later(&bodies, delay)).await {
-            Ok(()) => {
-                for (service, _) in &checks {
-                    info!(action = "ask_for_idle_check", outcome = "done", service = %service.name, delay_seconds = delay.as_secs());
-                }
-                Failures::new()
+        let sent = deadline.run(self.edges.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
+        let outcome = |(service, planned): (MeshService, Planned)| {
+            if sent.is_ok() {
+                info!(action = "ask_for_idle_check", outcome = "done", service = %service.name, delay_seconds = delay.as_secs());
             }
-            Err(error) => blame(checks.iter().flat_map(|(_, tasks)| tasks), error),
+            Outcome { planned, result: sent.clone().map(|()| Effect::Done) }
+        };
+        checks.into_iter().map(outcome).collect()
+    }
+
+    async fn bury_agents(
+        &self,
+        agents: Vec<(ClientAgent, Planned)>,
+        basis: Basis<'_>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let work = agents.into_iter().map(|(agent, planned)| async move {
+            let name = &agent.member.name;
+            let result = match planned.action {
+                Action::ForceLeave(_) => {
+                    let left = deadline.run(self.edges.consul.force_leave(name, &agent.tenancy)).await;
+                    left.map(|()| {
+                        info!(action = "force_leave", outcome = "done", node = name);
+                        Effect::Done
+                    })
+                }
+                _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
+                _ => Ok(Effect::Unchanged),
+            };
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Whether the events behind an action are so new that Consul may not have missed the agent yet.
+    fn is_fresh(&self, planned: &Planned, basis: Basis<'_>) -> bool {
+        let Basis::Events(changes) = basis else { return false };
+        let now = self.edges.clock.now();
+        let mut times = planned.tasks.iter().filter_map(|task| changes.get(task)).map(|change| change.time);
+        times.any(|time| now.duration_since(time) < AGENT_LAG)
+    }
+
+    async fn deregister_nodes(&self, nodes: Vec<(LeftoverNode, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+        let work = nodes.into_iter().map(|(node, planned)| async move {
+            let result = deadline.run(self.deregister_empty_node(&node)).await;
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Takes a synthetic node out, unless something is on it: whatever came meanwhile would go with it.
+    pub(super) async fn deregister_empty_node(&self, node: &LeftoverNode) -> Result<Effect, ConsulError> {
+        let name = node.cluster.as_str();
+        let now = self.edges.consul.node(name, &node.tenancy).await?;
+        if !now.is_some_and(|now| now.is_synthetic && now.instances.is_empty() && now.others.is_empty()) {
+            return Ok(Effect::Unchanged);
         }
+        self.edges.consul.deregister_node(name, &node.tenancy).await?;
+        info!(action = "deregister_node", outcome = "done", cluster_arn = name);
+        Ok(Effect::Done)
+    }
+
+    async fn revoke_planned(&self, revocations: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+        if revocations.is_empty() {
+            return Vec::new();
+        }
+        let services = revocations.iter().map(|(service, _)| service.clone()).collect();
+        let mut results = self.revoke_all(services, deadline).await;
+        let outcome = |(service, planned)| {
+            let result = results.remove(&service).unwrap_or(Ok(Effect::Unchanged));
+            Outcome { planned, result }
+        };
+        revocations.into_iter().map(outcome).collect()
     }
 }
 
-/// Catalog entries to change, each with the tasks that asked for it.
-type Group<T> = Vec<(T, Vec<TaskArn>)>;
+/// Things to change, each as it was planned.
+type Group<T> = Vec<(T, Planned)>;
 
 #[derive(Default)]
 struct Work {
-    provisions: Vec<(TokenHolder, Vec<TaskArn>)>,
-    login_tokens: Vec<(ListedToken, Vec<TaskArn>)>,
-    idle_checks: Vec<(MeshService, Vec<TaskArn>)>,
+    provisions: Group<TokenHolder>,
+    login_tokens: Group<ListedToken>,
+    idle_checks: Group<MeshService>,
+    revocations: Group<MeshService>,
+    agents: Group<ClientAgent>,
+    nodes: Group<LeftoverNode>,
     /// By partition: a transaction cannot cross it.
     instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
     /// By node and tenancy: a registration is about one node.
     checks: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
 }
 
-async fn all(work: impl Iterator<Item = impl Future<Output = Failures>>) -> Failures {
-    let done: Vec<Failures> = stream::iter(work).buffer_unordered(CONCURRENCY).collect().await;
-    done.into_iter().flatten().collect()
+impl Work {
+    fn sort(all: Vec<Planned>) -> Self {
+        let mut work = Self::default();
+        for planned in all {
+            match planned.action.clone() {
+                Action::Provision(holder) => work.provisions.push((holder, planned)),
+                Action::DeleteLoginToken(token) => work.login_tokens.push((token, planned)),
+                Action::CheckIdleness(service) => work.idle_checks.push((service, planned)),
+                Action::Revoke(service) => work.revocations.push((service, planned)),
+                Action::ForceLeave(agent) | Action::AwaitAgent(agent) => work.agents.push((agent, planned)),
+                Action::DeregisterNode(node) => work.nodes.push((node, planned)),
+                Action::MarkCritical(check) => {
+                    let node = (check.node.clone(), check.tenancy.clone());
+                    work.checks.entry(node).or_default().push((check, planned));
+                }
+                Action::Deregister(instance) => {
+                    let partition = instance.tenancy.partition().cloned();
+                    work.instances.entry(partition).or_default().push((instance, planned));
+                }
+            }
+        }
+        work
+    }
+}
+
+async fn all(work: impl Iterator<Item = impl Future<Output = Outcome>>) -> Vec<Outcome> {
+    stream::iter(work).buffer_unordered(CONCURRENCY).collect().await
 }
 
 async fn write_in_chunks<T: Clone>(
@@ -147,18 +268,21 @@ async fn write_in_chunks<T: Clone>(
     deadline: Deadline,
     write: impl AsyncFn(&[T]) -> Result<(), ConsulError>,
     log: impl Fn(&T, &[TaskArn]),
-) -> Failures {
-    let mut failures = Failures::new();
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
     for group in groups {
         for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
             let entries: Vec<T> = chunk.iter().map(|(entry, _)| entry.clone()).collect();
-            match deadline.run(write(&entries)).await {
-                Ok(()) => chunk.iter().for_each(|(entry, tasks)| log(entry, tasks)),
-                Err(error) => failures.extend(blame(chunk.iter().flat_map(|(_, tasks)| tasks), error)),
+            let written = deadline.run(write(&entries)).await.map_err(Arc::new);
+            for (entry, planned) in chunk {
+                if written.is_ok() {
+                    log(entry, &planned.tasks);
+                }
+                outcomes.push(Outcome { planned: planned.clone(), result: written.clone().map(|()| Effect::Done) });
             }
         }
     }
-    failures
+    outcomes
 }
 
 fn log_deregistration(instance: &ServiceInstance) {
@@ -183,7 +307,13 @@ fn log_drain(check: &HealthCheck, tasks: &[TaskArn]) {
     );
 }
 
-/// Whether a task's failure only says that somebody else changed what was seen: then it is worth a second look at once.
+/// The tasks whose work is not done, and why.
+pub(super) fn failures(outcomes: Vec<Outcome>) -> Failures {
+    let failed = outcomes.into_iter().filter_map(|outcome| Some((outcome.planned.tasks, outcome.result.err()?)));
+    failed.flat_map(|(tasks, error)| tasks.into_iter().map(move |task| (task, Arc::clone(&error)))).collect()
+}
+
+/// Whether a failure only says that somebody else changed what was seen: then it is worth a second look at once.
 pub(super) fn is_conflict(error: &Arc<ControllerError>) -> bool {
     matches!(error.as_ref(), ControllerError::Consul(ConsulError::Conflict { .. }))
 }

@@ -2,16 +2,25 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use futures::{StreamExt, stream};
 use tokio::time::timeout;
 use tracing::{error, info, warn};
 
 use super::{
-    Controller, ControllerError, Deadline,
-    apply::{Changes, is_conflict},
+    CONCURRENCY, Controller, ControllerError, Deadline,
+    apply::{self, Basis, Changes, is_conflict},
     message::Message,
     observe::Failures,
 };
-use crate::mesh::{arn::TaskArn, identity::MeshService, plan::plan, task::TaskChange};
+use crate::{
+    ecs::ApiCall,
+    mesh::{
+        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+        identity::MeshService,
+        plan::plan,
+        task::TaskChange,
+    },
+};
 
 /// How often a task is looked at again at once, because somebody else changed what was seen.
 const LOOKS: usize = 3;
@@ -67,6 +76,8 @@ struct Sorted {
     messages: BTreeMap<TaskArn, usize>,
     /// The services to look at, and the messages that ask for it.
     looks: BTreeMap<MeshService, Vec<usize>>,
+    /// The definitions to make tokens for, and the messages that ask for it.
+    registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// Messages that cannot be read.
     unreadable: Vec<(usize, Arc<ControllerError>)>,
 }
@@ -76,8 +87,11 @@ impl Controller {
     pub async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = self.sort(deliveries);
         let services = sorted.looks.keys().cloned().collect();
-        let (task_failures, look_failures) =
-            futures::join!(self.work_on_tasks(&sorted.changes, deadline), self.check_idleness(services, deadline));
+        let (task_failures, look_failures, ahead_failures) = futures::join!(
+            self.work_on_tasks(&sorted.changes, deadline),
+            self.check_idleness(services, deadline),
+            self.work_ahead(&sorted.registered, deadline),
+        );
 
         let of_tasks =
             task_failures.into_iter().filter_map(|(task, error)| Some((*sorted.messages.get(&task)?, error)));
@@ -85,7 +99,7 @@ impl Controller {
             let messages = sorted.looks.get(&service).cloned().unwrap_or_default();
             messages.into_iter().map(move |index| (index, Arc::clone(&error)))
         });
-        let failed: Vec<_> = sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).collect();
+        let failed: Vec<_> = sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).chain(ahead_failures).collect();
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, message)| **message == index).map(|(task, _)| task);
             Some(Failed {
@@ -107,6 +121,12 @@ impl Controller {
                 }
                 Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),
                 Ok(Message::IdleCheck(service)) => sorted.looks.entry(service).or_default().push(index),
+                Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
+                    sorted.registered.entry((definition, cluster)).or_default().push(index);
+                }
+                Ok(Message::ApiCall(ApiCall::ClusterDeleted(cluster))) => {
+                    info!(cluster_arn = %cluster, outcome = "ignored", "a deleted cluster is the sweep's business");
+                }
                 Ok(Message::Other(what)) => {
                     info!(event = what, outcome = "ignored", "none of our business");
                 }
@@ -116,14 +136,27 @@ impl Controller {
         sorted
     }
 
+    async fn work_ahead(
+        &self,
+        registered: &BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
+        deadline: Deadline,
+    ) -> Vec<(usize, Arc<ControllerError>)> {
+        let work = registered.iter().map(|((definition, cluster), messages)| async move {
+            let made = self.provision_ahead(definition, cluster.as_ref(), deadline).await;
+            made.err().into_iter().flat_map(|error| messages.iter().map(move |index| (*index, Arc::clone(&error)))).collect()
+        });
+        let failed: Vec<Vec<_>> = stream::iter(work).buffer_unordered(CONCURRENCY).collect().await;
+        failed.concat()
+    }
+
     async fn work_on_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         let (mut tasks, mut failures) = self.mesh_tasks(&list, deadline).await;
         for look in 1..=LOOKS {
             let (observed, unobserved) = self.observe(tasks.clone(), deadline).await;
-            let undone = self.apply(plan(&observed, self.rules()), changes, deadline).await;
+            let outcomes = self.apply(plan(&observed, self.rules()), Basis::Events(changes), deadline).await;
             let (conflicts, failed): (Failures, Failures) =
-                undone.into_iter().partition(|(_, error)| is_conflict(error));
+                apply::failures(outcomes).into_iter().partition(|(_, error)| is_conflict(error));
             failures.extend(unobserved);
             failures.extend(failed);
             tasks.retain(|task| conflicts.contains_key(&task.arn));

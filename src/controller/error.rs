@@ -1,5 +1,7 @@
 //! Why something could not be done.
 
+use std::sync::Arc;
+
 use crate::{
     consul::ConsulError,
     ecs::EcsError,
@@ -30,6 +32,12 @@ pub enum ControllerError {
     /// ECS told of the task, but does not describe it yet: its answers lag behind its events.
     #[error("task {0}: ECS does not describe it yet, although its event is new; trying again")]
     NotDescribedYet(TaskArn),
+    /// The task is gone, but Consul has not noticed yet that its client agent is.
+    #[error("Consul client agent {0}: its task is stopped, but Consul still takes it for alive; looking again")]
+    AgentStillAlive(String),
+    /// One error that several things failed for.
+    #[error(transparent)]
+    Shared(#[from] Arc<ControllerError>),
     /// The invocation ended before the work did.
     #[error("time ran out before the work was done; trying again")]
     OutOfTime,
@@ -39,7 +47,11 @@ impl ControllerError {
     /// Whether trying again could help.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
-        matches!(self, Self::Invalid(_))
+        match self {
+            Self::Invalid(_) => true,
+            Self::Shared(error) => error.is_permanent(),
+            _ => false,
+        }
     }
 
     /// The field that cannot be understood, if that is why.
@@ -47,6 +59,7 @@ impl ControllerError {
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Invalid(invalid) | Self::Secrets(SecretsError::NotOurs(invalid)) => Some(invalid.field()),
+            Self::Shared(error) => error.field(),
             _ => None,
         }
     }
@@ -69,6 +82,8 @@ impl ControllerError {
             Self::Secrets(_) => "secrets",
             Self::Queue(_) => "queue",
             Self::NotDescribedYet(_) => "not_described_yet",
+            Self::AgentStillAlive(_) => "agent_still_alive",
+            Self::Shared(error) => error.label(),
             Self::OutOfTime => "out_of_time",
         }
     }

@@ -52,7 +52,8 @@ impl Controller {
                 Err(error) => drop(failures.insert(service, Arc::new(error))),
             }
         }
-        failures.extend(self.revoke_all(idle, deadline).await);
+        let revoked = self.revoke_all(idle, deadline).await;
+        failures.extend(revoked.into_iter().filter_map(|(service, result)| Some((service, result.err()?))));
         failures
     }
 
@@ -76,13 +77,14 @@ impl Controller {
     pub(super) async fn provision_for(&self, service: &MeshService, task: &TaskArn) -> Result<(), ControllerError> {
         match (self.scope.mode, self.cluster_of(task)) {
             (TokenMode::SecretsManager, Some(cluster)) => {
-                self.provision_for_living(&TokenHolder::Service(service.clone()), cluster).await
+                self.provision_for_living(&TokenHolder::Service(service.clone()), cluster).await.map(drop)
             }
             _ => Ok(()),
         }
     }
 
-    fn cluster_of(&self, task: &TaskArn) -> Option<&ClusterArn> {
+    /// The configured cluster that a task is of.
+    pub(super) fn cluster_of(&self, task: &TaskArn) -> Option<&ClusterArn> {
         self.scope.clusters.iter().find(|cluster| task.is_in(cluster))
     }
 }

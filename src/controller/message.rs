@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::{
-    ecs::{DETAIL_TYPE, SOURCE, parse_task_change},
+    ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change},
     mesh::{
         field::InvalidField,
         identity::MeshService,
@@ -27,6 +27,8 @@ pub(super) enum Message {
     TaskChange(Box<TaskChange>),
     /// A task of this service stopped a grace period ago.
     IdleCheck(MeshService),
+    /// Somebody called ECS's API.
+    ApiCall(ApiCall),
     /// A well-formed event that is none of our business.
     Other(String),
 }
@@ -63,6 +65,10 @@ impl Message {
             (SOURCE, DETAIL_TYPE) => {
                 Ok(Self::TaskChange(Box::new(parse_task_change(envelope.time.as_deref(), &detail)?)))
             }
+            (SOURCE, API_CALL_DETAIL_TYPE) => Ok(match parse_api_call(&detail)? {
+                Some(call) => Self::ApiCall(call),
+                None => Self::Other(format!("{source}: {detail_type}")),
+            }),
             (OWN_SOURCE, IDLE_CHECK) => parse_idle_check(&detail).map(Self::IdleCheck),
             _ => Ok(Self::Other(format!("{source}: {detail_type}"))),
         }

@@ -5,20 +5,26 @@
 //!                                                  └──▶ idle check, later ─▶ revoke
 //! ```
 
+mod ahead;
 mod apply;
 mod batch;
 mod clock;
+mod cluster_tasks;
 mod deadline;
 mod entropy;
 mod error;
+mod farewell;
+mod health_sync;
 mod idle_check;
 mod message;
 mod observe;
 mod provision;
 mod revoke;
+mod sweep;
 pub mod settings;
 
 use std::{
+    collections::BTreeMap,
     num::NonZeroUsize,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -32,12 +38,16 @@ pub use self::{
     deadline::Deadline,
     entropy::{Entropy, SystemEntropy},
     error::ControllerError,
+    farewell::FarewellReport,
+    health_sync::HealthReport,
+    sweep::{ClusterReport, Counts, ProblemReport, SweepOrder, SweepOutcome, SweepReport},
 };
 use crate::{
     consul::Consul,
     ecs::Ecs,
     mesh::{
         arn::ClusterArn,
+        guard::MaxDeletePercent,
         idleness::GracePeriod,
         plan::{Rules, TokenMode},
         secret_name::SecretNames,
@@ -68,8 +78,22 @@ pub struct Scope {
     pub names: SecretNames,
     /// How long an idle service keeps its token.
     pub grace: GracePeriod,
+    /// How long a token that was made ahead waits for its service's first task.
+    pub unused_for: SignedDuration,
+    /// The largest share of a cluster's tokens or services that one sweep deletes.
+    pub max_delete: MaxDeletePercent,
     /// Where in Consul tasks without Enterprise tags live.
     pub default_tenancy: Tenancy,
+    /// The same for clusters that have a partition of their own.
+    pub cluster_tenancies: BTreeMap<ClusterArn, Tenancy>,
+}
+
+impl Scope {
+    /// Where in Consul a task of `cluster` lives that has no Enterprise tags.
+    #[must_use]
+    pub fn tenancy_of(&self, cluster: &ClusterArn) -> &Tenancy {
+        self.cluster_tenancies.get(cluster).unwrap_or(&self.default_tenancy)
+    }
 }
 
 /// Everything outside the process.
@@ -104,8 +128,21 @@ impl Controller {
         Self { scope, edges, trusted: Mutex::new(LruCache::new(TRUSTED_TOKENS)) }
     }
 
+    /// Whether `cluster` is one of the configured ones.
+    #[must_use]
+    pub fn looks_after(&self, cluster: &ClusterArn) -> bool {
+        self.scope.clusters.contains(cluster)
+    }
+
     fn rules(&self) -> Rules<'_> {
-        Rules { mode: self.scope.mode, clusters: &self.scope.clusters, names: &self.scope.names }
+        Rules {
+            mode: self.scope.mode,
+            clusters: &self.scope.clusters,
+            names: &self.scope.names,
+            grace: self.scope.grace,
+            unused_for: self.scope.unused_for,
+            now: self.edges.clock.now(),
+        }
     }
 
     fn trusts(&self, holder: &TokenHolder) -> bool {

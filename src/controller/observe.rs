@@ -7,20 +7,21 @@ use std::{
     sync::Arc,
 };
 
-use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{CONCURRENCY, Controller, ControllerError, DESCRIBED_AT_ONCE, Deadline, ECS_LAG};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, ECS_LAG};
 use crate::{
     consul::Consul,
     ecs::EcsError,
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
         identity::TaskDefinition,
-        idleness::ServiceTask,
+        catalog::{ClientAgent, Member},
+        identity::MeshService,
         phase::TaskPhase,
-        plan::Observed,
+        plan::{Observed, holders_for},
         tags::Tags,
-        task::{DescribedTask, MeshTask, TaskChange},
+        task::{MeshTask, TaskChange},
         tenancy::Tenancy,
     },
 };
@@ -28,7 +29,8 @@ use crate::{
 /// Why each task that failed did.
 pub(super) type Failures = BTreeMap<TaskArn, Arc<ControllerError>>;
 
-type Definitions = BTreeMap<TaskDefinitionArn, Result<Arc<TaskDefinition>, Arc<ControllerError>>>;
+/// Task definitions, or why each could not be read.
+pub(super) type Definitions = BTreeMap<TaskDefinitionArn, Result<Arc<TaskDefinition>, Arc<ControllerError>>>;
 
 impl Controller {
     /// The mesh tasks among `changes`. Those whose identity could not be read are in the failures; those that are not
@@ -62,12 +64,14 @@ impl Controller {
             phase: change.phase,
             tenancy: tenancy.clone(),
             identity,
+            runs_client_agent: matches!(definitions.get(&change.definition), Some(Ok(d)) if d.runs_client_agent()),
         };
+        let default_tenancy = self.scope.tenancy_of(&change.cluster);
         match definitions.get(&change.definition) {
             // Only its tags can tell, and ECS does not describe it.
             Some(Ok(definition)) if definition.leaves_mesh_open() && tags.is_none() => match change.phase {
                 // What it left in Consul bears its ID.
-                TaskPhase::Stopped => Ok(Some(task(&self.scope.default_tenancy, None))),
+                TaskPhase::Stopped => Ok(Some(task(default_tenancy, None))),
                 _ if self.edges.clock.now().duration_since(change.time) < ECS_LAG => {
                     Err(Arc::new(ControllerError::NotDescribedYet(change.arn.clone())))
                 }
@@ -75,7 +79,7 @@ impl Controller {
             },
             Some(Ok(definition)) => {
                 let identity = definition
-                    .identify(&tags.cloned().unwrap_or_default(), &self.scope.default_tenancy)
+                    .identify(&tags.cloned().unwrap_or_default(), default_tenancy)
                     .map_err(|e| {
                         self.edges.ecs.forget(&change.definition);
                         Arc::new(ControllerError::from(e))
@@ -84,14 +88,14 @@ impl Controller {
             }
             // The same where its definition is gone.
             Some(Err(error)) if change.phase == TaskPhase::Stopped && is_unknown_definition(error) => {
-                Ok(Some(task(&self.scope.default_tenancy, None)))
+                Ok(Some(task(default_tenancy, None)))
             }
             Some(Err(error)) => Err(Arc::clone(error)),
             None => Ok(None),
         }
     }
 
-    async fn definitions(&self, arns: BTreeSet<&TaskDefinitionArn>, deadline: Deadline) -> Definitions {
+    pub(super) async fn definitions(&self, arns: BTreeSet<&TaskDefinitionArn>, deadline: Deadline) -> Definitions {
         let reads = arns.into_iter().map(|arn| async move {
             let definition = deadline.run(self.edges.ecs.task_definition(arn)).await;
             (arn.clone(), definition.map_err(Arc::new))
@@ -138,8 +142,50 @@ impl Controller {
                 Err(error) => failures.extend(blame(ending.iter().map(|task| &task.arn), error)),
             }
         }
+        for (service, stopped) in by_service(&tasks) {
+            match deadline.run(self.agents_of(&service, &stopped)).await {
+                Ok(agents) => observed.agents.extend(agents),
+                Err(error) => failures.extend(blame(stopped.iter().map(|task| &task.arn), error)),
+            }
+        }
+        let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.scope.mode));
+        observed.provisioned = holders.filter(|holder| self.trusts(holder)).collect();
         observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
         (observed, failures)
+    }
+
+    /// The client agents whose nodes still hold services of stopped tasks.
+    async fn agents_of(
+        &self,
+        service: &MeshService,
+        stopped: &[&MeshTask],
+    ) -> Result<Vec<ClientAgent>, ControllerError> {
+        let ids: Vec<TaskId> = stopped.iter().map(|task| task.arn.id().clone()).collect();
+        let instances = self.edges.consul.instances_of(&service.name, &service.tenancy, &ids).await?;
+        let is_synthetic = |node: &String| self.scope.clusters.iter().any(|cluster| cluster.as_str() == node);
+        let nodes: BTreeSet<String> = instances.into_iter().map(|instance| instance.node).collect();
+        let nodes: Vec<String> = nodes.into_iter().filter(|node| !is_synthetic(node)).collect();
+        if nodes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let members = self.edges.consul.members(&service.tenancy).await?;
+        let members = members.into_iter().filter(|member| nodes.contains(&member.name)).collect();
+        self.client_agents(members, &service.tenancy).await
+    }
+
+    /// Agents with what their nodes hold; those whose node is gone from the catalog are not among them.
+    pub(super) async fn client_agents(
+        &self,
+        members: Vec<Member>,
+        tenancy: &Tenancy,
+    ) -> Result<Vec<ClientAgent>, ControllerError> {
+        let reads = members.into_iter().map(|member| async move {
+            let node = self.edges.consul.node(&member.name, tenancy).await?;
+            Ok::<_, ControllerError>(node.map(|node| ClientAgent { member, node, tenancy: tenancy.clone() }))
+        });
+        let agents: Vec<Option<ClientAgent>> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
+        Ok(agents.into_iter().flatten().collect())
     }
 
     async fn catalog_of(
@@ -158,61 +204,10 @@ impl Controller {
         observed.instances.extend(instances);
         Ok(())
     }
-
-    /// Every task of every configured cluster, with the services that each may be an instance of.
-    ///
-    /// # Errors
-    /// Anything that could not be read: a service is idle only if that is proven.
-    pub(super) async fn all_service_tasks(&self) -> Result<Vec<ServiceTask>, ControllerError> {
-        let clusters = self.scope.clusters.iter().map(|cluster| self.described_tasks(cluster));
-        let tasks: Vec<DescribedTask> = try_join_all(clusters).await?.concat();
-        let arns: BTreeSet<TaskDefinitionArn> = tasks.iter().map(|task| task.definition.clone()).collect();
-        let definitions: BTreeMap<_, _> = stream::iter(arns)
-            .map(|arn| async move {
-                match self.edges.ecs.task_definition(&arn).await {
-                    Ok(definition) => Ok((arn, Some(definition))),
-                    Err(EcsError::UnknownTaskDefinition(_)) => Ok((arn, None)),
-                    Err(error) => Err(ControllerError::from(error)),
-                }
-            })
-            .buffer_unordered(CONCURRENCY)
-            .try_collect()
-            .await?;
-        tasks.into_iter().map(|task| self.service_task(task, &definitions)).collect()
-    }
-
-    async fn described_tasks(&self, cluster: &ClusterArn) -> Result<Vec<DescribedTask>, EcsError> {
-        let listed = self.edges.ecs.list_tasks(cluster).await?;
-        let pages = listed.chunks(DESCRIBED_AT_ONCE).map(|page| self.edges.ecs.describe_tasks(cluster, page));
-        let described: Vec<Vec<DescribedTask>> =
-            stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
-        Ok(described.concat())
-    }
-
-    fn service_task(
-        &self,
-        task: DescribedTask,
-        definitions: &BTreeMap<TaskDefinitionArn, Option<Arc<TaskDefinition>>>,
-    ) -> Result<ServiceTask, ControllerError> {
-        let mut services = Vec::new();
-        match definitions.get(&task.definition) {
-            Some(Some(definition)) => {
-                for tags in [&task.tags, &Tags::default()] {
-                    // A living task with illegal tags never had a token; it cannot lose one.
-                    let identity = definition.identify(tags, &self.scope.default_tenancy).ok().flatten();
-                    services.extend(identity.map(|identity| identity.service));
-                }
-            }
-            _ if task.phase.is_living() => {
-                return Err(EcsError::UnknownTaskDefinition(task.definition).into());
-            }
-            _ => {}
-        }
-        Ok(ServiceTask { arn: task.arn, phase: task.phase, stopped_at: task.stopped_at, services })
-    }
 }
 
-fn is_unknown_definition(error: &ControllerError) -> bool {
+/// Whether ECS has deleted the definition.
+pub(super) fn is_unknown_definition(error: &ControllerError) -> bool {
     matches!(error, ControllerError::Ecs(EcsError::UnknownTaskDefinition(_)))
 }
 
@@ -231,6 +226,17 @@ fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<TaskArn>)> {
         group.1.push(task.arn.clone());
     }
     groups.into_values().collect()
+}
+
+/// The stopped tasks that ran a client agent, by service.
+fn by_service(tasks: &[MeshTask]) -> BTreeMap<MeshService, Vec<&MeshTask>> {
+    let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
+    for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped && task.runs_client_agent) {
+        if let Some(identity) = &task.identity {
+            groups.entry(identity.service.clone()).or_default().push(task);
+        }
+    }
+    groups
 }
 
 /// The stopping and stopped tasks by the catalog node and tenancy that hold their instances.

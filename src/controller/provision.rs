@@ -9,17 +9,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use tracing::{info, warn};
 
-use super::{Controller, ControllerError, DESCRIBED_AT_ONCE, ECS_LAG};
+use super::{Controller, ControllerError, DESCRIBED_AT_ONCE, ECS_LAG, apply::Effect};
 use crate::{
     consul::ConsulError,
     mesh::{
         arn::{ClusterArn, TaskArn},
         field::InvalidField,
+        mark::{is_service_token_of, marked_unused, marked_used},
         phase::TaskPhase,
         secret::StoredSecret,
         task::TaskChange,
         tenancy::Tenancy,
-        token::{AccessorId, Grant, NewToken, TokenHolder, TokenPair, is_service_token_of},
+        token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
         token_plan::{TokenStep, next_step},
     },
     secrets::SecretsError,
@@ -34,12 +35,14 @@ enum Need<'a> {
     Known(&'a ClusterArn),
     /// Events said so, but they may be old.
     Claimed(&'a [&'a TaskChange]),
+    /// No task yet: one may start in this cluster.
+    Ahead(&'a ClusterArn),
 }
 
 /// What one look at the holder's secret came to.
 enum Look {
     /// The holder has its token.
-    Provisioned,
+    Provisioned(Effect),
     /// Nobody needs one any more.
     NotNeeded,
     /// Somebody else has written the secret meanwhile.
@@ -52,13 +55,13 @@ impl Controller {
         &self,
         holder: &TokenHolder,
         changes: &[&TaskChange],
-    ) -> Result<(), ControllerError> {
-        let is_provisioned = self.provision(holder, &Need::Claimed(changes)).await?;
+    ) -> Result<Effect, ControllerError> {
+        let provisioned = self.provision(holder, &Need::Claimed(changes)).await?;
         let newest = changes.iter().map(|change| change.time).max();
-        if let (true, Some(newest)) = (is_provisioned, newest) {
+        if let (Some(_), Some(newest)) = (provisioned, newest) {
             self.trust(holder, newest);
         }
-        Ok(())
+        Ok(provisioned.unwrap_or(Effect::Unchanged))
     }
 
     /// Provisions for a service that is known to have a living task in `cluster`.
@@ -66,17 +69,27 @@ impl Controller {
         &self,
         holder: &TokenHolder,
         cluster: &ClusterArn,
-    ) -> Result<(), ControllerError> {
-        self.provision(holder, &Need::Known(cluster)).await.map(drop)
+    ) -> Result<Effect, ControllerError> {
+        let provisioned = self.provision(holder, &Need::Known(cluster)).await?;
+        Ok(provisioned.unwrap_or(Effect::Unchanged))
     }
 
-    /// Whether the holder has a token now; it has none where nobody needs one any more.
-    async fn provision(&self, holder: &TokenHolder, need: &Need<'_>) -> Result<bool, ControllerError> {
+    /// Provisions for a service whose first task may start in `cluster` soon.
+    pub(super) async fn provision_before(
+        &self,
+        holder: &TokenHolder,
+        cluster: &ClusterArn,
+    ) -> Result<(), ControllerError> {
+        self.provision(holder, &Need::Ahead(cluster)).await.map(drop)
+    }
+
+    /// What it took to give the holder its token; `None` where nobody needs one any more.
+    async fn provision(&self, holder: &TokenHolder, need: &Need<'_>) -> Result<Option<Effect>, ControllerError> {
         let name = self.secret_name(holder)?;
         for _ in 0..READS {
             match self.provision_once(holder, &name, need).await? {
-                Look::Provisioned => return Ok(true),
-                Look::NotNeeded => return Ok(false),
+                Look::Provisioned(effect) => return Ok(Some(effect)),
+                Look::NotNeeded => return Ok(None),
                 Look::Overtaken => {}
             }
         }
@@ -92,17 +105,22 @@ impl Controller {
         };
         let step = next_step(&secret.state, token.as_ref(), derived, |mark| self.bears_our_marks(mark, holder));
         let pair = match step {
-            TokenStep::InPlace { ours: true } => return Ok(Look::Provisioned),
+            TokenStep::InPlace { ours: true } => {
+                return match token {
+                    Some(token) if !matches!(need, Need::Ahead(_)) => self.take_into_use(holder, token).await,
+                    _ => Ok(Look::Provisioned(Effect::Unchanged)),
+                };
+            }
             TokenStep::InPlace { ours: false } => {
                 warn!(secret = name, holder = %holder, "the secret holds a valid token that is not ours; left alone");
-                return Ok(Look::Provisioned);
+                return Ok(Look::Provisioned(Effect::Unchanged));
             }
             TokenStep::WriteSecret(pair) => return self.write_secret(holder, &secret, &pair).await,
             TokenStep::CreateToken(pair) => Some(pair),
             TokenStep::NewPair => None,
         };
         let cluster = match need {
-            Need::Known(cluster) => Some((*cluster).clone()),
+            Need::Known(cluster) | Need::Ahead(cluster) => Some((*cluster).clone()),
             Need::Claimed(changes) => self.cluster_in_need(changes).await?,
         };
         let Some(cluster) = cluster else {
@@ -110,11 +128,11 @@ impl Controller {
             return Ok(Look::NotNeeded);
         };
         if let Some(pair) = pair {
-            return self.create(holder, &cluster, pair).await;
+            return self.create(holder, &cluster, pair, need).await;
         }
         let pair = TokenPair { accessor: derived, secret: self.edges.entropy.secret() };
         match self.write_secret(holder, &secret, &pair).await? {
-            Look::Provisioned => self.create(holder, &cluster, pair).await,
+            Look::Provisioned(_) => self.create(holder, &cluster, pair, need).await,
             overtaken => Ok(overtaken),
         }
     }
@@ -125,6 +143,7 @@ impl Controller {
         holder: &TokenHolder,
         cluster: &ClusterArn,
         pair: TokenPair,
+        need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
         let accessor = pair.accessor;
         let consul = &self.edges.consul;
@@ -136,20 +155,41 @@ impl Controller {
                 Grant::Policy(policy)
             }
         };
-        let description = holder.token_description(cluster);
+        let mut description = holder.token_description(cluster);
+        if let (Need::Ahead(_), TokenHolder::Service(_)) = (need, holder) {
+            description = marked_unused(&description, self.edges.clock.now());
+        }
         let new = NewToken { pair, description, grant, tenancy: holder.tenancy().clone() };
         match consul.create_token(&new).await {
             Ok(_) => {
                 info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %accessor, cluster_arn = %cluster);
-                Ok(Look::Provisioned)
+                Ok(Look::Provisioned(Effect::Done))
             }
             // Another environment was faster with the same pair. Or the secret was emptied by hand, and Consul still has
             // the pair that it held: then the next look restores that.
             Err(conflict @ ConsulError::Conflict { .. }) => match consul.token(holder.tenancy(), accessor).await? {
-                Some(token) if token.pair.is_same_as(&new.pair) => Ok(Look::Provisioned),
+                Some(token) if token.pair.is_same_as(&new.pair) => Ok(Look::Provisioned(Effect::Unchanged)),
                 Some(_) => Ok(Look::Overtaken),
                 None => Err(conflict.into()),
             },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes the mark off a token that was made ahead: from now on it goes when its service is idle.
+    async fn take_into_use(&self, holder: &TokenHolder, token: Token) -> Result<Look, ControllerError> {
+        let description = marked_used(&token.description);
+        if description == token.description {
+            return Ok(Look::Provisioned(Effect::Unchanged));
+        }
+        let tenancy = holder.tenancy().clone();
+        let used = NewToken { pair: token.pair, description, grant: Grant::AsBefore(token.grants), tenancy };
+        match self.edges.consul.update_token(&used).await {
+            Ok(()) => {
+                info!(action = "take_into_use", outcome = "done", holder = %holder, accessor_id = %used.pair.accessor);
+                Ok(Look::Provisioned(Effect::Done))
+            }
+            Err(ConsulError::NotFound { .. }) => Ok(Look::Overtaken),
             Err(error) => Err(error.into()),
         }
     }
@@ -165,7 +205,7 @@ impl Controller {
         match self.edges.secrets.write(&name, seen, Some(pair)).await {
             Ok(()) => {
                 info!(action = "write_secret", outcome = "done", holder = %holder, secret = name, accessor_id = %pair.accessor);
-                Ok(Look::Provisioned)
+                Ok(Look::Provisioned(Effect::Done))
             }
             Err(SecretsError::Changed { .. }) => Ok(Look::Overtaken),
             Err(error) => Err(error.into()),

@@ -12,12 +12,14 @@ use jiff::SignedDuration;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use super::{CONCURRENCY, Controller, ControllerError, Deadline, idle_check::LookFailures, message::Message};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, apply::Effect, message::Message};
 use crate::{
     consul::ConsulError,
     mesh::{
         identity::MeshService,
         idleness::{Idleness, ServiceTask, judge},
+        mark::HolderMark,
+        plan::is_awaited,
         secret::{SecretState, StoredSecret},
         token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenHolder},
     },
@@ -43,20 +45,23 @@ struct Revocation {
 
 type Verdict = Result<Vec<ServiceTask>, Arc<ControllerError>>;
 
+/// What came of each revocation.
+pub(super) type Revoked = BTreeMap<MeshService, Result<Effect, Arc<ControllerError>>>;
+
 impl Controller {
     /// Revokes the tokens of idle services: reads all of them, deletes, verifies once for all, and blanks or puts back.
-    pub(super) async fn revoke_all(&self, idle: Vec<MeshService>, deadline: Deadline) -> LookFailures {
-        let (revocations, mut failures) = self.prepare_all(idle, deadline).await;
-        failures.extend(self.carry_out(revocations, deadline).await);
-        failures
+    pub(super) async fn revoke_all(&self, idle: Vec<MeshService>, deadline: Deadline) -> Revoked {
+        let (revocations, mut results) = self.prepare_all(idle, deadline).await;
+        results.extend(self.carry_out(revocations, deadline).await);
+        results
     }
 
-    async fn prepare_all(&self, idle: Vec<MeshService>, deadline: Deadline) -> (Vec<Revocation>, LookFailures) {
+    async fn prepare_all(&self, idle: Vec<MeshService>, deadline: Deadline) -> (Vec<Revocation>, Revoked) {
         let mut partitions: BTreeMap<_, Vec<MeshService>> = BTreeMap::new();
         for service in idle {
             partitions.entry(service.tenancy.partition().cloned()).or_default().push(service);
         }
-        let (mut revocations, mut failures) = (Vec::new(), LookFailures::new());
+        let (mut revocations, mut results) = (Vec::new(), Revoked::new());
         for services in partitions.into_values() {
             let Some(first) = services.first() else { continue };
             let listed = deadline.run(self.edges.consul.tokens(&first.tenancy)).await.map_err(Arc::new);
@@ -74,12 +79,13 @@ impl Controller {
             let prepared: Vec<_> = stream::iter(preparations).buffer_unordered(CONCURRENCY).collect().await;
             for (service, prepared) in prepared {
                 match prepared {
-                    Ok(revocation) => revocations.extend(revocation),
-                    Err(error) => drop(failures.insert(service, error)),
+                    Ok(Some(revocation)) => revocations.push(revocation),
+                    Ok(None) => drop(results.insert(service, Ok(Effect::Unchanged))),
+                    Err(error) => drop(results.insert(service, Err(error))),
                 }
             }
         }
-        (revocations, failures)
+        (revocations, results)
     }
 
     /// What there is to revoke of an idle service: all tokens that bear our marks, whoever of us made them.
@@ -91,10 +97,23 @@ impl Controller {
         let holder = TokenHolder::Service(service.clone());
         let secret = self.edges.secrets.read(&self.secret_name(&holder)?).await?;
         let mut tokens = Vec::new();
-        let is_ours = |token: &&ListedToken| {
-            token.tenancy == *holder.tenancy() && self.bears_our_marks(&token.description, &holder)
-        };
-        for token in listed.iter().filter(is_ours) {
+        let ours: Vec<(&ListedToken, HolderMark)> = listed
+            .iter()
+            .filter(|token| token.tenancy == *holder.tenancy() && self.bears_our_marks(&token.description, &holder))
+            .filter_map(|token| Some((token, HolderMark::parse(&token.description)?)))
+            .collect();
+        if is_awaited(ours.iter().map(|(_, mark)| mark), self.rules()) {
+            info!(action = "revoke", outcome = "kept", service = %service.name, "made ahead; its first task may still come");
+            return Ok(None);
+        }
+        for (token, mark) in ours {
+            let is_in_secret = secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
+            if !mark.is_certainly_of(&self.scope.clusters) && !is_in_secret {
+                // Another account may have a cluster of that name, in the same Consul.
+                warn!(action = "revoke", outcome = "kept", service = %service.name, accessor_id = %token.accessor,
+                    "its mark names the cluster without an account, and our secret does not hold it");
+                continue;
+            }
             tokens.extend(self.edges.consul.token(holder.tenancy(), token.accessor).await?);
         }
         self.distrust(&holder);
@@ -105,13 +124,13 @@ impl Controller {
         Ok(Some(Revocation { service: service.clone(), holder, secret, tokens }))
     }
 
-    async fn carry_out(&self, revocations: Vec<Revocation>, deadline: Deadline) -> LookFailures {
+    async fn carry_out(&self, revocations: Vec<Revocation>, deadline: Deadline) -> Revoked {
         if revocations.is_empty() {
-            return LookFailures::new();
+            return Revoked::new();
         }
         if deadline.left() < TIME_TO_REVOKE {
             let error = Arc::new(ControllerError::OutOfTime);
-            return revocations.into_iter().map(|revocation| (revocation.service, Arc::clone(&error))).collect();
+            return revocations.into_iter().map(|revocation| (revocation.service, Err(Arc::clone(&error)))).collect();
         }
         let deletions = revocations.iter().map(|revocation| within(TIME_TO_DELETE, self.delete_tokens(revocation)));
         let deleted: Vec<_> = stream::iter(deletions).buffered(CONCURRENCY).collect().await;
@@ -123,14 +142,13 @@ impl Controller {
                     Ok(()) => listed.clone(),
                     Err(error) => Err(Arc::new(error)),
                 };
-                let end = self.finish(revocation, verdict).await;
-                end.map_err(|error| (revocation.service.clone(), error)).err()
+                (revocation.service.clone(), self.finish(revocation, verdict).await)
             }
         });
-        stream::iter(ends).buffer_unordered(CONCURRENCY).filter_map(std::future::ready).collect().await
+        stream::iter(ends).buffer_unordered(CONCURRENCY).collect().await
     }
 
-    async fn finish(&self, revocation: &Revocation, verdict: Verdict) -> Result<(), Arc<ControllerError>> {
+    async fn finish(&self, revocation: &Revocation, verdict: Verdict) -> Result<Effect, Arc<ControllerError>> {
         let Revocation { service, tokens, .. } = revocation;
         let verdict = verdict.map(|tasks| judge(service, &tasks, self.edges.clock.now(), self.scope.grace));
         match verdict {
@@ -141,14 +159,14 @@ impl Controller {
                 // First, so that whatever fails afterwards is looked at again.
                 self.look_again(service).await?;
                 self.blank_secret(revocation).await?;
-                Ok(())
+                Ok(Effect::Done)
             }
             Ok(Idleness::Living(task)) => {
                 info!(action = "revoke", outcome = "put_back", service = %service.name, task_id = %task.id(), "a task appeared meanwhile");
                 self.put_back(revocation).await?;
                 self.look_again(service).await?;
                 self.provision_for(service, &task).await?;
-                Ok(())
+                Ok(Effect::Unchanged)
             }
             // Not knowing is no licence to leave a living task without its token.
             Err(error) => {

@@ -1,7 +1,8 @@
 //! The settings of a deployment: environment variables, parsed once at start.
 
-use std::str::FromStr;
+use std::{collections::BTreeMap, str::FromStr, time::Duration};
 
+use jiff::SignedDuration;
 use secrecy::SecretString;
 
 use super::Scope;
@@ -9,6 +10,7 @@ use crate::{
     consul::ConsulAddresses,
     mesh::{
         arn::ClusterArn,
+        guard::MaxDeletePercent,
         field::InvalidField,
         idleness::GracePeriod,
         plan::TokenMode,
@@ -41,8 +43,11 @@ pub struct Settings {
     pub kms_key_id: Option<String>,
     /// `QUEUE_URL`: the function's own queue.
     pub queue_url: String,
+    /// `HEALTH_SYNC_INTERVAL_SECONDS`; `None`: health is not synced.
+    pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
-    /// `REVOCATION_GRACE_SECONDS` and `CONSUL_PARTITION`.
+    /// `REVOCATION_GRACE_SECONDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
+    /// `CLUSTER_PARTITIONS`.
     pub scope: Scope,
 }
 
@@ -63,6 +68,7 @@ impl Settings {
             tls_server_name: variables.checked("CONSUL_TLS_SERVER_NAME", is_host_name, "a DNS name")?,
             kms_key_id: variables.checked("SECRET_KMS_KEY_ID", is_printable, "the ARN or ID of a KMS key")?,
             queue_url: read_queue_url(&variables)?,
+            health_sync_interval: read_interval(variables.text("HEALTH_SYNC_INTERVAL_SECONDS").as_deref())?,
             scope: read_scope(&variables, clusters)?,
         })
     }
@@ -196,6 +202,9 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         names,
         mode: read_mode(variables.text("TOKEN_MODE").as_deref())?,
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
+        unused_for: read_unused_for(variables.text("UNUSED_TOKEN_HOURS").as_deref())?,
+        max_delete: read_max_delete(variables.text("MAX_DELETE_PERCENT").as_deref())?,
+        cluster_tenancies: read_cluster_tenancies(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
         default_tenancy,
         clusters,
     })
@@ -207,6 +216,47 @@ fn read_mode(text: Option<&str>) -> Result<TokenMode, InvalidField> {
         Some("auth-method") => Ok(TokenMode::AuthMethod),
         Some(other) => Err(InvalidField::new("TOKEN_MODE", other, "secrets-manager or auth-method")),
     }
+}
+
+fn read_unused_for(text: Option<&str>) -> Result<SignedDuration, InvalidField> {
+    let text = text.unwrap_or("24");
+    let hours = text.trim().parse::<u16>().ok().filter(|hours| (1..=720).contains(hours));
+    hours
+        .map(|hours| SignedDuration::from_hours(hours.into()))
+        .ok_or_else(|| InvalidField::new("UNUSED_TOKEN_HOURS", text, "whole hours from 1 to 720"))
+}
+
+/// 0 is off.
+fn read_interval(text: Option<&str>) -> Result<Option<Duration>, InvalidField> {
+    let text = text.unwrap_or("0");
+    match text.trim().parse::<u64>() {
+        Ok(0) => Ok(None),
+        Ok(seconds) if (10..=60).contains(&seconds) => Ok(Some(Duration::from_secs(seconds))),
+        _ => Err(InvalidField::new("HEALTH_SYNC_INTERVAL_SECONDS", text, "0 for off, or whole seconds from 10 to 60")),
+    }
+}
+
+fn read_max_delete(text: Option<&str>) -> Result<MaxDeletePercent, InvalidField> {
+    let text = text.unwrap_or("30");
+    let percent = text.trim().parse().ok().and_then(MaxDeletePercent::new);
+    percent.ok_or_else(|| InvalidField::new("MAX_DELETE_PERCENT", text, "a whole number from 0 to 100"))
+}
+
+/// `name=partition`, several separated by commas.
+fn read_cluster_tenancies(
+    text: Option<&str>,
+    clusters: &[ClusterArn],
+) -> Result<BTreeMap<ClusterArn, Tenancy>, InvalidField> {
+    const NAME: &str = "CLUSTER_PARTITIONS";
+    let entries = text.into_iter().flat_map(|text| text.split(',')).map(str::trim);
+    let read = |entry: &str| {
+        let invalid = || InvalidField::new(NAME, entry, "<name of a cluster in ECS_CLUSTER_ARNS>=<partition>");
+        let (name, partition) = entry.split_once('=').ok_or_else(invalid)?;
+        let cluster = clusters.iter().find(|cluster| cluster.is_meant_by(name)).ok_or_else(invalid)?;
+        let partition: TenancyName = partition.parse().map_err(|e: InvalidField| e.in_field(NAME))?;
+        Ok((cluster.clone(), Tenancy::default_namespace_of(partition)))
+    };
+    entries.map(read).collect()
 }
 
 fn read_grace(text: Option<&str>) -> Result<GracePeriod, InvalidField> {

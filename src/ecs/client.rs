@@ -1,6 +1,7 @@
 //! ECS through the AWS SDK.
 
 use std::{
+    collections::BTreeMap,
     num::NonZeroUsize,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -10,28 +11,31 @@ use aws_config::SdkConfig;
 use aws_sdk_ecs::{
     Client,
     error::SdkError,
-    types::{DesiredStatus, Tag, Task, TaskDefinitionField, TaskField},
+    types::{
+        ContainerDefinition, DesiredStatus, HealthStatus, Tag, Task, TaskDefinition as EcsTaskDefinition,
+        TaskDefinitionField, TaskField,
+    },
 };
 use jiff::Timestamp;
 use lru::LruCache;
 
-use super::{Ecs, EcsError};
+use super::{ClusterStatus, Ecs, EcsError};
 use crate::{
     aws::describe,
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
         ecs_config::CONFIG_VARIABLE,
         field::InvalidField,
-        identity::TaskDefinition,
+        identity::{Container, TaskDefinition},
         phase::TaskPhase,
         tags::Tags,
-        task::DescribedTask,
+        task::{ContainerHealth, DescribedTask, TaskContainer},
     },
 };
 
 /// How many revisions an environment remembers.
 const REMEMBERED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
-/// The most tasks that one `DescribeTasks` takes.
+/// The most tasks that one `DescribeTasks` takes, and clusters that one `DescribeClusters` does.
 const DESCRIBE_LIMIT: usize = 100;
 
 /// The account's ECS.
@@ -54,14 +58,14 @@ impl AwsEcs {
             SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::UnknownTaskDefinition(arn.clone()),
             other => failed(format!("task definition {arn}"), &other),
         })?;
-        let containers =
-            answer.task_definition().map(aws_sdk_ecs::types::TaskDefinition::container_definitions).unwrap_or_default();
-        let mut variables = containers.iter().flat_map(aws_sdk_ecs::types::ContainerDefinition::environment);
+        let containers = answer.task_definition().map(EcsTaskDefinition::container_definitions).unwrap_or_default();
+        let mut variables = containers.iter().flat_map(ContainerDefinition::environment);
         let config = variables.find(|variable| variable.name() == Some(CONFIG_VARIABLE));
         Ok(TaskDefinition {
             arn: arn.clone(),
             tags: tags(answer.tags()),
             config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
+            containers: containers.iter().map(read_container).collect(),
         })
     }
 
@@ -71,7 +75,12 @@ impl AwsEcs {
             self.client.list_tasks().cluster(cluster.as_str()).desired_status(status).into_paginator().send();
         let mut tasks = Vec::new();
         while let Some(page) = pages.next().await {
-            let page = page.map_err(|e| failed(subject(), &e))?;
+            let page = page.map_err(|e| match e {
+                SdkError::ServiceError(e) if e.err().is_cluster_not_found_exception() => {
+                    EcsError::UnknownCluster(cluster.clone())
+                }
+                other => failed(subject(), &other),
+            })?;
             for arn in page.task_arns() {
                 tasks.push(arn.parse().map_err(|source| EcsError::Malformed { subject: subject(), source })?);
             }
@@ -95,6 +104,35 @@ impl Ecs for AwsEcs {
 
     fn forget(&self, arn: &TaskDefinitionArn) {
         self.definitions.lock().unwrap_or_else(PoisonError::into_inner).pop(arn);
+    }
+
+    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
+        let subject = || format!("{} clusters", clusters.len());
+        let mut statuses = BTreeMap::new();
+        for chunk in clusters.chunks(DESCRIBE_LIMIT) {
+            let names = chunk.iter().map(|cluster| cluster.as_str().to_owned()).collect();
+            let call = self.client.describe_clusters().set_clusters(Some(names));
+            let answer = call.send().await.map_err(|e| failed(subject(), &e))?;
+            if let Some(failure) = answer.failures().iter().find(|failure| failure.reason() != Some("MISSING")) {
+                let reason = failure.reason().unwrap_or("no reason given").to_owned();
+                return Err(EcsError::Failed { subject: subject(), reason });
+            }
+            for cluster in chunk {
+                let described = answer.clusters().iter().find(|known| known.cluster_arn() == Some(cluster.as_str()));
+                let status = match described.and_then(|described| described.status()) {
+                    Some("INACTIVE") => ClusterStatus::Deleted,
+                    // PROVISIONING, DEPROVISIONING and FAILED are about capacity providers.
+                    Some(_) => ClusterStatus::Active,
+                    None => ClusterStatus::Unknown,
+                };
+                statuses.insert(cluster.clone(), status);
+            }
+        }
+        Ok(statuses)
+    }
+
+    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+        self.list(cluster, DesiredStatus::Running).await
     }
 
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
@@ -136,7 +174,26 @@ fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
         )?,
         tags: tags(task.tags()),
         stopped_at: task.stopped_at().and_then(|at| Timestamp::from_second(at.secs()).ok()),
+        containers: task.containers().iter().filter_map(read_task_container).collect(),
     })
+}
+
+fn read_task_container(container: &aws_sdk_ecs::types::Container) -> Option<TaskContainer> {
+    let health = match container.health_status() {
+        Some(HealthStatus::Healthy) => ContainerHealth::Healthy,
+        Some(HealthStatus::Unhealthy) => ContainerHealth::Unhealthy,
+        _ => ContainerHealth::Unknown,
+    };
+    Some(TaskContainer { name: container.name()?.to_owned(), health })
+}
+
+fn read_container(container: &ContainerDefinition) -> Container {
+    Container {
+        name: container.name().unwrap_or_default().to_owned(),
+        // ECS's default.
+        essential: container.essential().unwrap_or(true),
+        has_health_check: container.health_check().is_some(),
+    }
 }
 
 fn tags(tags: &[Tag]) -> Tags {

@@ -1,13 +1,15 @@
 //! Amazon ECS: its events, and what it says when asked.
 
+mod api_call;
 mod client;
 mod event;
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 
 pub use self::{
+    api_call::{API_CALL_DETAIL_TYPE, ApiCall, parse_api_call},
     client::AwsEcs,
     event::{DETAIL_TYPE, SOURCE, parse_task_change},
 };
@@ -24,6 +26,9 @@ pub enum EcsError {
     /// ECS knows no such revision: it was deleted.
     #[error("task definition {0}: ECS does not know it")]
     UnknownTaskDefinition(TaskDefinitionArn),
+    /// ECS has no such cluster, or had one and deleted it.
+    #[error("cluster {0}: ECS does not know it; correct ECS_CLUSTER_ARNS")]
+    UnknownCluster(ClusterArn),
     /// The call failed, after retries.
     #[error("{subject}: ECS call failed: {reason}")]
     Failed {
@@ -42,6 +47,17 @@ pub enum EcsError {
     },
 }
 
+/// Whether a cluster exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClusterStatus {
+    /// It does.
+    Active,
+    /// It was deleted.
+    Deleted,
+    /// ECS does not know it: it never was, or was deleted long ago.
+    Unknown,
+}
+
 /// What the controller needs of ECS.
 #[async_trait]
 pub trait Ecs: Send + Sync {
@@ -51,10 +67,17 @@ pub trait Ecs: Send + Sync {
     /// Forgets a revision: its tags made no sense, and tags may be mended.
     fn forget(&self, arn: &TaskDefinitionArn);
 
+    /// Whether `clusters` exist.
+    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError>;
+
+    /// The tasks of a cluster that are meant to run.
+    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError>;
+
     /// Every task of a cluster that ECS still knows, stopped ones (for about an hour) included.
     ///
     /// # Errors
-    /// A page is missing: then nothing is known, rather than less.
+    /// A page is missing: then nothing is known, rather than less. [`EcsError::UnknownCluster`] where there is no such
+    /// cluster.
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError>;
 
     /// Tasks of one cluster with their tags. Those that ECS no longer knows are not in the answer.

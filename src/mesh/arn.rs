@@ -80,6 +80,13 @@ impl ClusterArn {
         &self.account
     }
 
+    /// The ARN of the cluster called `name` beside this one: in its account and region.
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Option<Self> {
+        let stem = self.arn.rsplit_once(':').map_or("", |(stem, _)| stem);
+        format!("{stem}:cluster/{name}").parse().ok()
+    }
+
     /// Whether `mark` means this cluster. ECS task metadata prints a cluster as a name or as an ARN, and the
     /// old controller copied what it found into its tokens' descriptions.
     #[must_use]
@@ -167,6 +174,14 @@ impl TaskArn {
         &self.id
     }
 
+    /// The ARN, in its present shape, of the task with this ID in `cluster`.
+    #[must_use]
+    pub fn in_cluster(cluster: &ClusterArn, id: &TaskId) -> Self {
+        // The first five fields are the cluster's own.
+        let stem = cluster.arn.rsplit_once(':').map_or("", |(stem, _)| stem);
+        Self { arn: format!("{stem}:task/{}/{id}", cluster.name), id: id.clone() }
+    }
+
     /// Whether the ARN agrees with `cluster`: same region and account, and the same name where it holds one.
     #[must_use]
     pub fn is_in(&self, cluster: &ClusterArn) -> bool {
@@ -215,6 +230,13 @@ impl TaskDefinitionArn {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.arn
+    }
+
+    /// Whether the definition is of the account and region of `cluster`.
+    #[must_use]
+    pub fn is_beside(&self, cluster: &ClusterArn) -> bool {
+        split(&self.arn, "task-definition")
+            .is_some_and(|parts| parts.region == cluster.region && parts.account == cluster.account)
     }
 
     /// The family that the revision belongs to.

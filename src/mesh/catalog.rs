@@ -1,13 +1,17 @@
-//! What Consul's catalog holds of a dataplane-generation task, on its cluster's synthetic node.
+//! What Consul's catalog holds of tasks: in the dataplane generation on their cluster's synthetic node, in the client
+//! generation on the node of the task's own Consul client agent.
 
 use serde_json::Value;
 
-use super::{arn::TaskId, tenancy::Tenancy};
+use super::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    tenancy::Tenancy,
+};
 
 /// A service instance, sidecar proxy or gateway that carries a task's ID in its meta.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceInstance {
-    /// The catalog node: the cluster's ARN.
+    /// The catalog node: the cluster's ARN, or the name of a client agent.
     pub node: String,
     /// The instance's ID, for example `web-<task id>-sidecar-proxy`.
     pub id: String,
@@ -15,8 +19,63 @@ pub struct ServiceInstance {
     pub name: String,
     /// `Meta["task-id"]`: the mark that says whose it is.
     pub task: TaskId,
+    /// `Meta["task-arn"]`: the task, and (in its present shape) the task's cluster.
+    pub task_arn: Option<TaskArn>,
     /// Consul's index of the last change: a deletion holds only for what was seen.
     pub modify_index: u64,
+    /// Where it is registered.
+    pub tenancy: Tenancy,
+}
+
+/// All that is registered on one catalog node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CatalogNode {
+    /// Whether `NodeMeta` says that it is a synthetic node.
+    pub is_synthetic: bool,
+    /// The services with a task's mark.
+    pub instances: Vec<ServiceInstance>,
+    /// The IDs of the services without one: somebody else's.
+    pub others: Vec<String>,
+}
+
+/// How Consul's gossip sees an agent: <https://developer.hashicorp.com/consul/api-docs/agent#list-members>.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentStatus {
+    /// It answers, or was heard of a moment ago.
+    Alive,
+    /// It vanished without leaving.
+    Failed,
+    /// It has left, or is about to.
+    Left,
+}
+
+/// A Consul agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its node's name.
+    pub name: String,
+    /// Whether it lives.
+    pub status: AgentStatus,
+}
+
+/// A Consul client agent, and what its node holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientAgent {
+    /// The agent.
+    pub member: Member,
+    /// The services on its node.
+    pub node: CatalogNode,
+    /// The partition whose gossip it is in.
+    pub tenancy: Tenancy,
+}
+
+/// The synthetic node of a cluster that ECS has deleted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeftoverNode {
+    /// The cluster.
+    pub cluster: ClusterArn,
+    /// What the node holds.
+    pub node: CatalogNode,
     /// Where it is registered.
     pub tenancy: Tenancy,
 }
@@ -55,4 +114,27 @@ pub struct HealthCheck {
     pub definition: Value,
     /// Where it is registered.
     pub tenancy: Tenancy,
+}
+
+impl CheckStatus {
+    /// Consul's word for it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passing => "passing",
+            Self::Warning => "warning",
+            Self::Critical => "critical",
+        }
+    }
+}
+
+/// A check as it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckUpdate {
+    /// The check as it was seen.
+    pub check: HealthCheck,
+    /// Its new status.
+    pub status: CheckStatus,
+    /// What it says to people.
+    pub output: String,
 }

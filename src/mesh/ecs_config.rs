@@ -25,14 +25,19 @@ pub enum GatewayKind {
 
 /// The part of the configuration that names the task's service or gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct EcsConfig {
-    service: Option<Named>,
+    service: Option<Service>,
     gateway: Option<Gateway>,
+    #[serde(default)]
+    health_sync_containers: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-struct Named {
+struct Service {
     name: Option<String>,
+    #[serde(default)]
+    checks: Vec<serde_json::Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -48,6 +53,18 @@ impl EcsConfig {
         let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());
         let service = self.service.as_ref().and_then(|service| service.name.as_deref());
         gateway.or(service).filter(|name| !name.is_empty())
+    }
+
+    /// The containers whose health ECS's word is to be taken for.
+    #[must_use]
+    pub fn health_sync_containers(&self) -> &[String] {
+        &self.health_sync_containers
+    }
+
+    /// Whether the service has health checks of Consul's own.
+    #[must_use]
+    pub fn has_native_checks(&self) -> bool {
+        self.service.as_ref().is_some_and(|service| !service.checks.is_empty())
     }
 
     /// The kind of gateway, if the task is one.

@@ -4,6 +4,7 @@ use super::{
     arn::TaskDefinitionArn,
     ecs_config::{CONFIG_VARIABLE, EcsConfig, GatewayKind},
     field::InvalidField,
+    health::DATAPLANE,
     service_name::ServiceName,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
     tenancy::Tenancy,
@@ -36,7 +37,23 @@ pub struct TaskDefinition {
     pub tags: Tags,
     /// The value of `CONSUL_ECS_CONFIG_JSON` on whichever container has it.
     pub config_json: Option<String>,
+    /// Its containers.
+    pub containers: Vec<Container>,
 }
+
+/// A container of a task definition, as far as the mesh depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// Its name.
+    pub name: String,
+    /// Whether its end is the task's.
+    pub essential: bool,
+    /// Whether ECS checks its health.
+    pub has_health_check: bool,
+}
+
+/// The container that runs a task's own Consul client agent, as the Terraform module names it.
+const CLIENT_AGENT: &str = "consul-client";
 
 impl TaskDefinition {
     /// Whether the definition's own tags say nothing while its containers look like the mesh: then only the
@@ -44,6 +61,27 @@ impl TaskDefinition {
     #[must_use]
     pub fn leaves_mesh_open(&self) -> bool {
         self.tags.get(MESH_TAG).is_none() && self.config_json.is_some()
+    }
+
+    /// Whether its tasks run a Consul client agent of their own: the client generation (consul-ecs up to 0.6).
+    #[must_use]
+    pub fn runs_client_agent(&self) -> bool {
+        self.containers.iter().any(|container| container.name == CLIENT_AGENT)
+    }
+
+    /// The containers whose health the mesh should know: those that the configuration names, else every essential one
+    /// that ECS checks, unless the service has checks of Consul's own.
+    #[must_use]
+    pub fn synced_containers(&self) -> Vec<String> {
+        let config = self.config_json.as_deref().and_then(|json| json.parse::<EcsConfig>().ok());
+        if let Some(named) = config.as_ref().map(EcsConfig::health_sync_containers).filter(|named| !named.is_empty()) {
+            return named.to_vec();
+        }
+        if config.is_some_and(|config| config.has_native_checks()) {
+            return Vec::new();
+        }
+        let checked = self.containers.iter().filter(|container| container.essential && container.has_health_check);
+        checked.map(|container| container.name.clone()).filter(|name| name != DATAPLANE).collect()
     }
 
     /// Who a task of this definition is, or `None` where it is not in the mesh.
@@ -87,7 +125,37 @@ mod tests {
             arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web-Family:3".parse().unwrap(),
             tags: tags.iter().copied().collect(),
             config_json: config_json.map(str::to_owned),
+            containers: Vec::new(),
         }
+    }
+
+    fn container(name: &str, essential: bool, has_health_check: bool) -> Container {
+        Container { name: name.to_owned(), essential, has_health_check }
+    }
+
+    #[test]
+    fn the_containers_to_sync_are_the_named_ones_or_the_essential_ones_that_ecs_checks() {
+        let containers = vec![
+            container("app", true, true),
+            container("batch", true, false),
+            container("helper", false, true),
+            container("consul-dataplane", true, true),
+        ];
+        let synced = |config: &str| {
+            let definition = TaskDefinition { containers: containers.clone(), ..definition(&[], Some(config)) };
+            definition.synced_containers()
+        };
+        assert_eq!(synced(r#"{"service":{"name":"web"}}"#), ["app"]);
+        assert_eq!(synced(r#"{"healthSyncContainers":["helper"]}"#), ["helper"]);
+        assert_eq!(synced(r#"{"service":{"checks":[{"http":"http://localhost"}]}}"#), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_client_agent_of_the_task_s_own_tells_the_generation() {
+        let mut definition = definition(&[], None);
+        assert!(!definition.runs_client_agent());
+        definition.containers = vec![container("consul-client", false, false)];
+        assert!(definition.runs_client_agent());
     }
 
     fn name_of(definition: &TaskDefinition, task_tags: &[(&str, &str)]) -> String {

@@ -1,17 +1,25 @@
 //! The plan: from what was seen to what has to be done. Pure, so that it can be read in one sitting and tested
 //! through every interleaving.
+//!
+//! One plan serves both scopes. A batch of events observes the tasks that changed; a sweep observes every task of its
+//! clusters, and counts as stopped whatever Consul mentions and ECS, asked by name, does not know. Either way only what
+//! belongs to a stopped task is deleted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
 
 use super::{
     arn::{ClusterArn, TaskArn},
-    catalog::{CheckStatus, HealthCheck, ServiceInstance},
-    identity::MeshService,
+    catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    identity::{MeshIdentity, MeshService},
+    idleness::{GracePeriod, Idleness, ServiceTask, judge},
+    mark::{HolderMark, LoginMark, is_service_token_of},
     phase::TaskPhase,
     secret_name::SecretNames,
     task::MeshTask,
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken, LoginMark, TokenHolder, is_service_token_of},
+    token::{AccessorId, ListedToken, TokenHolder},
 };
 
 /// Who makes the tokens of starting tasks. It decides about creation only: cleaning up is the same in both.
@@ -23,17 +31,36 @@ pub enum TokenMode {
     AuthMethod,
 }
 
-/// What was seen of one scope: the same shape for a batch of events and for a whole cluster.
-#[derive(Debug, Default)]
+/// What was seen of one scope: the same shape for a batch of events and for whole clusters.
+#[derive(Debug, Default, Clone)]
 pub struct Observed {
     /// The mesh tasks of the scope.
     pub tasks: Vec<MeshTask>,
-    /// Consul's tokens, where stopped tasks made it worth listing them.
+    /// Consul's tokens, where it was worth listing them.
     pub tokens: Vec<ListedToken>,
-    /// Service instances of stopping and stopped tasks.
+    /// Service instances of stopping and stopped tasks on synthetic nodes; in a sweep, of all tasks.
     pub instances: Vec<ServiceInstance>,
     /// Health checks of stopping tasks' instances.
     pub checks: Vec<HealthCheck>,
+    /// Consul client agents that may have belonged to stopped tasks.
+    pub agents: Vec<ClientAgent>,
+    /// Synthetic nodes of clusters that ECS has deleted.
+    pub leftover_nodes: Vec<LeftoverNode>,
+    /// Holders whose tokens are known to be good.
+    pub provisioned: BTreeSet<TokenHolder>,
+    /// How far the look reached.
+    pub extent: Extent,
+}
+
+/// How far a look reached.
+#[derive(Debug, Default, Clone)]
+pub enum Extent {
+    /// To the tasks of a batch of events: whether a service is idle takes a later look.
+    #[default]
+    Events,
+    /// To whole clusters. The tasks are those of every cluster of the deployment, and `None` if they could not all be
+    /// read: only who has seen all of them may call a service idle.
+    Clusters(Option<Vec<ServiceTask>>),
 }
 
 /// One change to bring about. Each may be done twice without harm.
@@ -47,8 +74,31 @@ pub enum Action {
     DeleteLoginToken(ListedToken),
     /// Take a stopped task's instance out of the catalog, and its checks with it.
     Deregister(ServiceInstance),
+    /// Make Consul forget a client agent that died with its task.
+    ForceLeave(ClientAgent),
+    /// Come back later: the stopped task's client agent is not known to be dead yet.
+    AwaitAgent(ClientAgent),
+    /// Take the synthetic node of a deleted cluster out of the catalog.
+    DeregisterNode(LeftoverNode),
     /// Look again after the grace period whether the service has any task left.
     CheckIdleness(MeshService),
+    /// Revoke the tokens of a service that has been idle for the grace period.
+    Revoke(MeshService),
+}
+
+impl Action {
+    /// Whether it takes something away for good.
+    #[must_use]
+    pub fn deletes(&self) -> bool {
+        match self {
+            Self::DeleteLoginToken(_)
+            | Self::Deregister(_)
+            | Self::ForceLeave(_)
+            | Self::DeregisterNode(_)
+            | Self::Revoke(_) => true,
+            Self::Provision(_) | Self::MarkCritical(_) | Self::AwaitAgent(_) | Self::CheckIdleness(_) => false,
+        }
+    }
 }
 
 /// An action, and the tasks that asked for it: if it fails, their messages go back to the queue.
@@ -69,6 +119,12 @@ pub struct Rules<'a> {
     pub clusters: &'a [ClusterArn],
     /// How secrets are named, from which accessor IDs derive.
     pub names: &'a SecretNames,
+    /// How long an idle service keeps its token.
+    pub grace: GracePeriod,
+    /// How long a token that was made ahead waits for its service's first task.
+    pub unused_for: SignedDuration,
+    /// The time of day.
+    pub now: Timestamp,
 }
 
 /// What has to be done about `observed`.
@@ -80,7 +136,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     for task in &observed.tasks {
         match task.phase {
             TaskPhase::Active => {
-                for holder in holders_for(task, rules.mode) {
+                for holder in holders_for(task.identity.as_ref(), rules.mode) {
                     wanted.entry(holder).or_default().push(task.arn.clone());
                 }
             }
@@ -93,14 +149,27 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
             }
         }
     }
+    wanted.retain(|holder, _| !observed.provisioned.contains(holder));
     planned.extend(wanted.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
-    planned.extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }));
+    planned.extend(observed.agents.iter().filter_map(|agent| bury(agent, observed)));
+    match &observed.extent {
+        Extent::Events => planned
+            .extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks })),
+        Extent::Clusters(Some(tasks)) => {
+            planned.extend(idle_services(observed, tasks, rules).into_iter().map(unasked));
+        }
+        Extent::Clusters(None) => {}
+    }
+    let is_ours_alone = |node: &&LeftoverNode| node.node.is_synthetic && node.node.others.is_empty();
+    let nodes = observed.leftover_nodes.iter().filter(is_ours_alone);
+    planned.extend(nodes.map(|node| unasked(Action::DeregisterNode(node.clone()))));
     planned
 }
 
 /// Whose tokens a starting task needs. Gateways log in, whatever the mode.
-fn holders_for(task: &MeshTask, mode: TokenMode) -> Vec<TokenHolder> {
-    match &task.identity {
+#[must_use]
+pub fn holders_for(identity: Option<&MeshIdentity>, mode: TokenMode) -> Vec<TokenHolder> {
+    match identity {
         Some(identity) if mode == TokenMode::SecretsManager && identity.gateway.is_none() => {
             let tenancy = match &identity.service.tenancy {
                 Tenancy::Community => Tenancy::Community,
@@ -135,6 +204,30 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     tokens.chain(instances).map(|action| for_task(task, action)).collect()
 }
 
+/// What to do about an agent: nothing, unless all that its node holds is of stopped tasks.
+fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
+    let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
+    let mut tasks = Vec::new();
+    for instance in &agent.node.instances {
+        let is_its = |task: &&MeshTask| {
+            task.phase == TaskPhase::Stopped
+                && task.arn.id() == &instance.task
+                && instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(&task.cluster))
+        };
+        tasks.push(observed.tasks.iter().find(is_its)?.arn.clone());
+    }
+    if hosts_others || tasks.is_empty() {
+        return None;
+    }
+    tasks.dedup();
+    let action = match agent.member.status {
+        AgentStatus::Failed => Action::ForceLeave(agent.clone()),
+        AgentStatus::Alive if matches!(observed.extent, Extent::Events) => Action::AwaitAgent(agent.clone()),
+        AgentStatus::Alive | AgentStatus::Left => return None,
+    };
+    Some(Planned { action, tasks })
+}
+
 /// The task's service, if it may have a token that has to go once the service is idle.
 ///
 /// In `secrets-manager` mode it may always have one: an event of the task's start may be at work just now.
@@ -144,12 +237,39 @@ fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> 
     let is_its = |token: &ListedToken| {
         token.accessor == derived || is_service_token_of(&token.description, service, rules.clusters)
     };
-    let may_have_one = !holders_for(task, rules.mode).is_empty() || observed.tokens.iter().any(is_its);
+    let may_have_one = !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
     may_have_one.then(|| service.clone())
+}
+
+/// The services that have a token of ours and no task to use it.
+fn idle_services(observed: &Observed, all_tasks: &[ServiceTask], rules: Rules<'_>) -> Vec<Action> {
+    let mut marked: BTreeMap<MeshService, Vec<HolderMark>> = BTreeMap::new();
+    for token in &observed.tokens {
+        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
+            continue;
+        };
+        if let Some(name) = mark.service.clone().filter(|_| mark.is_in(&token.tenancy)) {
+            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push(mark);
+        }
+    }
+    let is_idle = |service: &MeshService| judge(service, all_tasks, rules.now, rules.grace) == Idleness::Idle;
+    let idle = marked.into_iter().filter(|(service, marks)| is_idle(service) && !is_awaited(marks, rules));
+    idle.map(|(service, _)| Action::Revoke(service)).collect()
+}
+
+/// Whether one of a service's tokens was made ahead of its first task, which may still come.
+#[must_use]
+pub fn is_awaited<'a>(marks: impl IntoIterator<Item = &'a HolderMark>, rules: Rules<'_>) -> bool {
+    let mut since = marks.into_iter().filter_map(|mark| mark.unused_since);
+    since.any(|since| rules.now.duration_since(since) < rules.unused_for)
 }
 
 fn for_task(task: &MeshTask, action: Action) -> Planned {
     Planned { action, tasks: vec![task.arn.clone()] }
+}
+
+fn unasked(action: Action) -> Planned {
+    Planned { action, tasks: Vec::new() }
 }
 
 #[cfg(test)]

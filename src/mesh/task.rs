@@ -40,6 +40,29 @@ pub struct DescribedTask {
     pub tags: Tags,
     /// When it stopped for good.
     pub stopped_at: Option<Timestamp>,
+    /// Its containers.
+    pub containers: Vec<TaskContainer>,
+}
+
+/// A container of a task as ECS describes it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskContainer {
+    /// Its name in the task definition.
+    pub name: String,
+    /// What its ECS health check says.
+    pub health: ContainerHealth,
+}
+
+/// What ECS says of a container's health. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ContainerHealth {
+    /// Its health check passes.
+    Healthy,
+    /// Its health check fails.
+    Unhealthy,
+    /// There is no result yet, or no health check.
+    Unknown,
 }
 
 /// A task of the mesh.
@@ -56,4 +79,6 @@ pub struct MeshTask {
     /// Who it is. `None` for a stopped task whose definition or tags are gone: what it left is found by its ID all the
     /// same.
     pub identity: Option<MeshIdentity>,
+    /// Whether it runs a Consul client agent of its own.
+    pub runs_client_agent: bool,
 }

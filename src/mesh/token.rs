@@ -1,14 +1,13 @@
-//! ACL tokens: who owns one, and the marks by which we know.
+//! ACL tokens: who holds one, and what is in it.
 
 use std::{fmt, str::FromStr};
 
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
 use super::{
-    arn::{ClusterArn, TaskId},
+    arn::ClusterArn,
     field::InvalidField,
     identity::MeshService,
     secret_name::SecretNames,
@@ -18,9 +17,6 @@ use super::{
 
 /// The namespace of our version-5 UUIDs: a random UUID, fixed for ever.
 const ACCESSOR_NAMESPACE: Uuid = Uuid::from_u128(0x9a31_5f0c_6b1d_4e6b_8f6e_0c53_d4a0_72e9);
-
-/// What Consul puts before a login's meta in the description of the token it makes.
-const LOGIN_PREFIX: &str = "token created via login: ";
 
 /// The public half of an ACL token: its accessor ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -112,23 +108,6 @@ impl fmt::Display for TokenHolder {
     }
 }
 
-/// Whether `description` marks a service token of `service` that a controller of one of `clusters` made.
-#[must_use]
-pub fn is_service_token_of(description: &str, service: &MeshService, clusters: &[ClusterArn]) -> bool {
-    let mut lines = description.lines();
-    let named = lines.next() == Some(format!("Token for {} service", service.name).as_str());
-    let marks: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
-    let mark = |key: &str| marks.iter().find(|(k, _)| *k == key).map(|(_, value)| *value);
-    let ours = mark("consul.hashicorp.com/cluster").is_some_and(|m| clusters.iter().any(|c| c.is_meant_by(m)));
-    let partition = service.tenancy.partition().map(TenancyName::as_str);
-    let namespace = service.tenancy.namespace().map(TenancyName::as_str);
-    let same = |key: &str, wanted: Option<&str>| mark(key).unwrap_or("default") == wanted.unwrap_or("default");
-    named
-        && ours
-        && same("consul.hashicorp.com/partition", partition)
-        && same("consul.hashicorp.com/namespace", namespace)
-}
-
 /// The two halves of a token.
 #[derive(Debug, Clone)]
 pub struct TokenPair {
@@ -164,45 +143,10 @@ pub struct ListedToken {
     pub accessor: AccessorId,
     /// Its description.
     pub description: String,
+    /// The names of the policies that it carries.
+    pub policies: Vec<String>,
     /// Where it lives.
     pub tenancy: Tenancy,
-}
-
-/// The task that logged in for a token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginMark {
-    /// The cluster as the task named it.
-    pub cluster: String,
-    /// The task.
-    pub task: TaskId,
-}
-
-#[derive(Deserialize)]
-struct LoginMeta {
-    #[serde(rename = "consul.hashicorp.com/task-id")]
-    task_id: String,
-    #[serde(rename = "consul.hashicorp.com/cluster")]
-    cluster: String,
-}
-
-impl LoginMark {
-    /// The mark in a token's description, or `None`: then the token is not a task's login token, and not ours.
-    ///
-    /// ```
-    /// use ecs_mesh_controller::mesh::token::LoginMark;
-    ///
-    /// let mark = LoginMark::parse(
-    ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
-    ///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
-    /// );
-    /// assert_eq!(mark.expect("a task's").cluster, "prod");
-    /// assert_eq!(LoginMark::parse("token created via login"), None);
-    /// ```
-    #[must_use]
-    pub fn parse(description: &str) -> Option<Self> {
-        let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
-        Some(Self { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
-    }
 }
 
 /// What a new token may do.

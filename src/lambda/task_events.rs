@@ -1,12 +1,11 @@
-//! What Lambda hands to the `task-events` function, and what it wants back.
-
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+//! The `task-events` function: an SQS batch, or one bare event.
 
 use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
-use lambda_runtime::{Context, Diagnostic, LambdaEvent};
+use lambda_runtime::{Diagnostic, LambdaEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::{diagnostic, remaining};
 use crate::controller::{Controller, Deadline, Delivery};
 
 /// The attribute in which SQS counts how often it delivered a message.
@@ -43,13 +42,4 @@ fn delivery(message: SqsMessage) -> Delivery {
         receives: receives.unwrap_or(1),
         body: message.body.unwrap_or_default(),
     }
-}
-
-fn diagnostic(label: &str, message: String) -> Diagnostic {
-    Diagnostic { error_type: label.to_owned(), error_message: message }
-}
-
-fn remaining(context: &Context) -> Duration {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Duration::from_millis(context.deadline).saturating_sub(now)
 }

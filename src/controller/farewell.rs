@@ -1,0 +1,164 @@
+//! A clean goodbye: when the controller is removed for good, nothing that it owns stays in Consul.
+//!
+//! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
+//! of ours stays, and so do policies, roles and auth methods, which other clusters share.
+
+use serde::Serialize;
+use tracing::{info, warn};
+
+use super::{
+    Controller, ControllerError, Deadline, ProblemReport, SweepOrder,
+    apply::{Basis, Effect, Outcome},
+};
+use crate::mesh::{
+    catalog::{CatalogNode, LeftoverNode},
+    identity::MeshService,
+    mark::{HolderMark, LoginMark},
+    plan::{Action, Observed, Planned, plan},
+    token::{AccessorId, ListedToken, TokenHolder},
+};
+
+/// How often it is looked again for what others have made meanwhile.
+const ROUNDS: usize = 3;
+
+/// What was removed.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FarewellReport {
+    /// How many login, service and client tokens.
+    pub tokens: usize,
+    /// How many service instances.
+    pub services: usize,
+    /// How many synthetic nodes and dead client agents.
+    pub nodes: usize,
+    /// What could not be read or removed.
+    pub problems: Vec<ProblemReport>,
+}
+
+impl Controller {
+    /// Removes every token, service, check and node that the controller owns.
+    pub async fn farewell(&self, deadline: Deadline) -> FarewellReport {
+        let mut report = FarewellReport::default();
+        for _ in 0..ROUNDS {
+            report.problems.clear();
+            if self.farewell_once(&mut report, deadline).await == Effect::Unchanged {
+                break;
+            }
+        }
+        for problem in &report.problems {
+            warn!(action = "farewell", outcome = "failed", error = problem.label, reason = problem.reason);
+        }
+        info!(action = "farewell", outcome = "done", tokens = report.tokens, services = report.services, nodes = report.nodes);
+        report
+    }
+
+    /// One round; unchanged where nothing was left, or nothing could be removed.
+    async fn farewell_once(&self, report: &mut FarewellReport, deadline: Deadline) -> Effect {
+        let order = SweepOrder { force: true, ..SweepOrder::default() };
+        let survey = self.survey(&order, deadline).await;
+        let problems = survey.problems.iter();
+        report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
+        let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
+        if living > 0 {
+            warn!(action = "farewell", living, "tasks still run, and lose their tokens and services");
+        }
+        let mut effect = Effect::Unchanged;
+        for Outcome { planned, result } in self.apply(self.leftovers(&survey.observed), Basis::Survey, deadline).await {
+            match (result, planned.action) {
+                (Ok(Effect::Unchanged), _) => continue,
+                (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
+                (Ok(_), Action::Deregister(_)) => report.services += 1,
+                (Ok(_), _) => report.nodes += 1,
+                (Err(error), _) => {
+                    report.problems.push(ProblemReport::new(None, &error));
+                    continue;
+                }
+            }
+            effect = Effect::Done;
+        }
+        for (token, holder) in self.own_tokens(&survey.observed.tokens) {
+            match deadline.run(self.remove_token(token, &holder)).await {
+                Ok(Effect::Done) => {
+                    report.tokens += 1;
+                    effect = Effect::Done;
+                }
+                Ok(Effect::Unchanged) => {}
+                Err(error) => report.problems.push(ProblemReport::new(None, &error)),
+            }
+        }
+        if let Err(error) = deadline.run(self.remove_client_policies(&survey.observed)).await {
+            report.problems.push(ProblemReport::new(None, &error));
+        }
+        effect
+    }
+
+    /// Everything in Consul's catalog and among its login tokens that bears a mark of one of our clusters.
+    fn leftovers(&self, observed: &Observed) -> Vec<Planned> {
+        let clusters = &self.scope.clusters;
+        let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
+        let is_ours = |mark: LoginMark| {
+            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_meant_by(&mark.cluster) && is_known(&mark)))
+        };
+        let logins = observed.tokens.iter().filter(|token| LoginMark::parse(&token.description).is_some_and(is_ours));
+        let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
+        actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
+        // An agent is known to be dead, or left alone: the plan tells.
+        let planned = plan(observed, self.rules()).into_iter().map(|planned| planned.action);
+        actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
+        actions.extend(clusters.iter().map(|cluster| {
+            let tenancy = self.scope.tenancy_of(cluster).clone();
+            Action::DeregisterNode(LeftoverNode { cluster: cluster.clone(), node: CatalogNode::default(), tenancy })
+        }));
+        actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
+    }
+
+    /// The tokens that a controller made for one of our clusters, and whose they are.
+    fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> Vec<(&'a ListedToken, TokenHolder)> {
+        let own = tokens.iter().filter_map(|token| {
+            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.scope.clusters))?;
+            let tenancy = token.tenancy.clone();
+            let holder = match mark.service {
+                Some(name) => TokenHolder::Service(MeshService { tenancy, name }),
+                None => TokenHolder::Client { tenancy },
+            };
+            Some((token, holder))
+        });
+        own.collect()
+    }
+
+    async fn remove_token(&self, token: &ListedToken, holder: &TokenHolder) -> Result<Effect, ControllerError> {
+        let name = self.secret_name(holder)?;
+        let secret = self.edges.secrets.read(&name).await?;
+        let held = secret.state.pair().map(|pair| pair.accessor);
+        let is_certain = HolderMark::parse(&token.description)
+            .is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters))
+            || token.accessor == AccessorId::derived(holder, &self.scope.names);
+        if !is_certain && held != Some(token.accessor) {
+            return Ok(Effect::Unchanged);
+        }
+        self.edges.consul.delete_token(holder.tenancy(), token.accessor).await?;
+        info!(action = "delete_token", outcome = "done", holder = %holder, accessor_id = %token.accessor);
+        self.distrust(holder);
+        if held == Some(token.accessor) {
+            self.edges.secrets.write(&name, &secret, None).await?;
+            info!(action = "blank_secret", outcome = "done", holder = %holder, secret = name);
+        }
+        Ok(Effect::Done)
+    }
+
+    /// Removes the client agents' policy where no other token carries it.
+    async fn remove_client_policies(&self, observed: &Observed) -> Result<(), ControllerError> {
+        let name = self.scope.names.client_policy();
+        let own = self.own_tokens(&observed.tokens);
+        let clients = own.iter().filter(|(_, holder)| matches!(holder, TokenHolder::Client { .. }));
+        for (client, holder) in clients {
+            let is_carried = observed.tokens.iter().any(|token| {
+                token.accessor != client.accessor && token.tenancy == client.tenancy && token.policies.contains(&name)
+            });
+            if !is_carried && self.edges.consul.delete_client_policy(holder.tenancy(), &name).await? {
+                info!(action = "delete_policy", outcome = "done", policy = name);
+            }
+        }
+        Ok(())
+    }
+}

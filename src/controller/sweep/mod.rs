@@ -1,0 +1,126 @@
+//! The sweep: the same observe, plan, apply as for events, over whole clusters. It repairs what events missed.
+
+mod report;
+mod survey;
+
+use std::sync::Arc;
+
+use tracing::{error, info};
+
+pub use self::report::{ClusterReport, Counts, ProblemReport, SweepOutcome, SweepReport};
+use self::{
+    report::Swept,
+    survey::{Problem, Survey},
+};
+use super::{
+    Controller, ControllerError, Deadline,
+    apply::{Basis, is_conflict},
+};
+use crate::mesh::{
+    arn::ClusterArn,
+    guard::{self, Alarm},
+    plan::{Planned, plan},
+};
+
+/// How often the clusters are looked at again at once, because somebody else changed what was seen.
+const LOOKS: usize = 2;
+
+/// What somebody wants swept.
+#[derive(Debug, Clone, Default)]
+pub struct SweepOrder {
+    /// These of the configured clusters; empty: all.
+    pub clusters: Vec<ClusterArn>,
+    /// Only say what would be done.
+    pub dry_run: bool,
+    /// Do it even where the guard holds it back, and take clusters that ECS does not know for deleted ones.
+    pub force: bool,
+    /// A cluster that was reported as deleted: that ECS does not know it any more is no error.
+    pub deleted: Option<ClusterArn>,
+}
+
+impl SweepOrder {
+    fn includes(&self, cluster: &ClusterArn) -> bool {
+        self.clusters.is_empty() || self.clusters.contains(cluster)
+    }
+
+    fn takes_unknown_for_deleted(&self, cluster: &ClusterArn) -> bool {
+        self.force || self.deleted.as_ref() == Some(cluster)
+    }
+}
+
+/// A cluster whose deletions the guard holds back, and why.
+type Held = Vec<(ClusterArn, Alarm)>;
+
+impl Controller {
+    /// Looks at whole clusters, and does what has to be done as far as time and the guard allow.
+    pub async fn sweep(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
+        let mut swept = Swept::default();
+        for look in 1..=LOOKS {
+            let survey = self.survey(order, deadline).await;
+            let (planned, held_back, held) = self.plan_sweep(&survey, order);
+            if order.dry_run {
+                swept.end(survey, held, planned, held_back);
+                break;
+            }
+            let outcomes = self.apply(planned, Basis::Survey, deadline).await;
+            let (conflicts, settled): (Vec<_>, Vec<_>) =
+                outcomes.into_iter().partition(|outcome| outcome.result.as_ref().is_err_and(is_conflict));
+            swept.add(settled, &survey);
+            if conflicts.is_empty() || look == LOOKS {
+                swept.add(conflicts, &survey);
+                swept.end(survey, held, Vec::new(), held_back);
+                break;
+            }
+        }
+        let report = swept.report(order, self.scope.clusters.as_slice());
+        log(&report);
+        report
+    }
+
+    /// What may be done, what the guard holds back, and why.
+    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Held) {
+        let mut planned = plan(&survey.observed, self.rules());
+        // Time may run out: do not always begin at the same end.
+        if !planned.is_empty() {
+            let seconds = usize::try_from(self.edges.clock.now().as_second()).unwrap_or_default();
+            let offset = seconds % planned.len();
+            planned.rotate_left(offset);
+        }
+        if order.force {
+            return (planned, Vec::new(), Held::new());
+        }
+        let judged = survey.readings.iter().filter(|reading| reading.is_judged && !reading.is_deleted);
+        let held: Held = judged
+            .filter_map(|reading| {
+                let limit = self.scope.max_delete;
+                let verdict = guard::check(&planned, &survey.observed, &reading.cluster, reading.listed, limit);
+                Some((reading.cluster.clone(), verdict.err()?))
+            })
+            .collect();
+        let is_held = |p: &Planned| {
+            p.action.deletes() && held.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster))
+        };
+        let (held_back, planned) = planned.into_iter().partition(is_held);
+        (planned, held_back, held)
+    }
+}
+
+/// The lines that alarms and people look for.
+fn log(report: &SweepReport) {
+    for cluster in &report.clusters {
+        if let Some(reason) = &cluster.guard {
+            error!(action = "sweep", outcome = "guard_tripped", cluster_arn = cluster.cluster_arn, reason,
+                "nothing was deleted; look at the summary, and invoke with {{\"force\": true}} if it is right");
+        }
+    }
+    for problem in &report.problems {
+        error!(action = "sweep", outcome = "failed", cluster_arn = problem.cluster_arn, error = problem.label, reason = problem.reason);
+    }
+    let summary = serde_json::to_string(report).unwrap_or_default();
+    info!(action = "sweep", outcome = report.outcome.as_str(), summary);
+}
+
+/// A part that could not be read or done.
+fn problem(cluster: Option<&ClusterArn>, error: impl Into<Arc<ControllerError>>) -> Problem {
+    Problem { cluster: cluster.cloned(), error: error.into() }
+}

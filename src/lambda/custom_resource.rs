@@ -1,0 +1,138 @@
+//! The template's custom resource: `CloudFormation` asks, and waits for an answer at a URL of its own.
+//!
+//! Source: <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html>
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    consul::choose_tls_backend,
+    controller::{Controller, Deadline, ProblemReport, SweepOrder, SweepOutcome},
+};
+
+/// The physical ID of a resource that stands.
+const PHYSICAL_ID: &str = "ecs-mesh-controller";
+/// The physical ID of one whose creation failed: there is nothing to clean up.
+const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
+/// `CloudFormation` takes an answer of 4 KiB: the longest reason, in characters.
+const LONGEST_REASON: usize = 2_000;
+/// How long the answer may take to be delivered, and how often that is tried.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const ANSWER_TRIES: usize = 3;
+
+/// What `CloudFormation` asks for.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub struct Request {
+    request_type: RequestType,
+    #[serde(rename = "ResponseURL")]
+    response_url: String,
+    stack_id: String,
+    request_id: String,
+    logical_resource_id: String,
+    physical_resource_id: Option<String>,
+    #[serde(default)]
+    resource_properties: Properties,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum RequestType {
+    Create,
+    Update,
+    Delete,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Properties {
+    /// Properties arrive as strings.
+    #[serde(default)]
+    cleanup_on_delete: String,
+}
+
+/// Does what is asked and answers. The controller is an `Err` where the settings are wrong.
+///
+/// # Errors
+/// The answer could not be delivered: then Lambda's own retries come back.
+pub async fn handle(
+    controller: Result<&Controller, &String>,
+    request: Request,
+    deadline: Deadline,
+) -> Result<Value, String> {
+    let result = match (request.request_type, controller) {
+        (RequestType::Delete, _) if request.physical_resource_id.as_deref() == Some(NEVER_CREATED) => Ok(()),
+        (RequestType::Delete, _) if request.resource_properties.cleanup_on_delete != "true" => Ok(()),
+        (_, Err(reason)) => Err(reason.clone()),
+        (RequestType::Delete, Ok(controller)) => clean_up(controller, deadline).await,
+        (RequestType::Create | RequestType::Update, Ok(controller)) => set_up(controller, deadline).await,
+    };
+    let has_failed_creation = request.request_type == RequestType::Create && result.is_err();
+    let physical_id = match &request.physical_resource_id {
+        _ if has_failed_creation => NEVER_CREATED.to_owned(),
+        Some(id) => id.clone(),
+        None => PHYSICAL_ID.to_owned(),
+    };
+    let (status, reason) = match result {
+        Ok(()) => ("SUCCESS", String::new()),
+        Err(reason) => ("FAILED", reason.chars().take(LONGEST_REASON).collect()),
+    };
+    tracing::info!(action = "custom_resource", outcome = status, request = ?request.request_type, reason);
+    let answer = json!({
+        "Status": status,
+        "Reason": reason,
+        "PhysicalResourceId": physical_id,
+        "StackId": request.stack_id,
+        "RequestId": request.request_id,
+        "LogicalResourceId": request.logical_resource_id,
+    });
+    deliver(&request.response_url, &answer).await?;
+    Ok(json!({ "outcome": status, "reason": reason }))
+}
+
+/// Is Consul reachable, and does the credential suffice? Then all is set up and swept.
+async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), String> {
+    controller.preflight(deadline).await.map_err(|e| e.to_string())?;
+    let set_up = controller.bootstrap(deadline).await;
+    if let Some(problem) = set_up.problems.first() {
+        return Err(format!("setting Consul up: {problem}"));
+    }
+    let swept = controller.sweep(&SweepOrder::default(), deadline).await;
+    match swept.outcome {
+        // The guard waits for a person, who has its alarm; the deployment need not wait too.
+        SweepOutcome::Done | SweepOutcome::DryRun | SweepOutcome::GuardTripped => Ok(()),
+        SweepOutcome::Incomplete => Err(format!("sweeping: {}", reasons(&swept.problems))),
+    }
+}
+
+async fn clean_up(controller: &Controller, deadline: Deadline) -> Result<(), String> {
+    let farewell = controller.farewell(deadline).await;
+    if farewell.problems.is_empty() {
+        return Ok(());
+    }
+    let reasons = reasons(&farewell.problems);
+    Err(format!("cleaning up: {reasons}. To delete the stack without cleaning up, set CleanupOnDelete to false first"))
+}
+
+/// Why it did not work, in one line.
+pub(super) fn reasons(problems: &[ProblemReport]) -> String {
+    let reasons: Vec<&str> = problems.iter().map(|problem| problem.reason.as_str()).collect();
+    reasons.join("; ")
+}
+
+async fn deliver(url: &str, answer: &Value) -> Result<(), String> {
+    choose_tls_backend();
+    let client = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build().map_err(|e| e.to_string())?;
+    let mut last = String::new();
+    for _ in 0..ANSWER_TRIES {
+        // The URL is signed for a request without a content type.
+        let sent = client.put(url).header(reqwest::header::CONTENT_TYPE, "").body(answer.to_string()).send().await;
+        match sent.and_then(reqwest::Response::error_for_status) {
+            Ok(_) => return Ok(()),
+            // The URL is as good as a password.
+            Err(error) => last = error.without_url().to_string(),
+        }
+    }
+    Err(format!("CloudFormation could not be told the outcome: {last}; in a VPC, the function needs a way to S3"))
+}
