@@ -7,9 +7,12 @@ mod recorder;
 mod stack;
 mod world;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -78,6 +81,10 @@ impl Ecs for ChangingEcs {
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
         self.inner.describe_tasks(cluster, tasks).await
+    }
+
+    async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
+        self.inner.addresses(cluster, family_or_service).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! ECS through the AWS SDK.
 
 use std::{
+    net::IpAddr,
     num::NonZeroUsize,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -15,7 +16,7 @@ use aws_sdk_ecs::{
 use jiff::Timestamp;
 use lru::LruCache;
 
-use super::{Ecs, EcsError};
+use super::{Ecs, EcsError, addresses};
 use crate::{
     aws::describe,
     mesh::{
@@ -32,7 +33,7 @@ use crate::{
 /// How many revisions an environment remembers.
 const REMEMBERED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
 /// The most tasks that one `DescribeTasks` takes.
-const DESCRIBE_LIMIT: usize = 100;
+pub(super) const DESCRIBE_LIMIT: usize = 100;
 
 /// The account's ECS.
 pub struct AwsEcs {
@@ -124,6 +125,10 @@ impl Ecs for AwsEcs {
         }
         Ok(described)
     }
+
+    async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
+        addresses::of_running_tasks(&self.client, cluster, family_or_service).await
+    }
 }
 
 fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
@@ -143,6 +148,6 @@ fn tags(tags: &[Tag]) -> Tags {
     tags.iter().filter_map(|tag| Some((tag.key()?, tag.value().unwrap_or_default()))).collect()
 }
 
-fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> EcsError {
+pub(super) fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> EcsError {
     EcsError::Failed { subject, reason: describe(error) }
 }

@@ -1,9 +1,10 @@
 //! Amazon ECS: its events, and what it says when asked.
 
+mod addresses;
 mod client;
 mod event;
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -59,4 +60,10 @@ pub trait Ecs: Send + Sync {
 
     /// Tasks of one cluster with their tags. Those that ECS no longer knows are not in the answer.
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError>;
+
+    /// The private addresses of the running tasks of a family or, where it has none, of a service.
+    ///
+    /// # Errors
+    /// ECS knows no such cluster, or the call failed. A name that it does not know has no tasks.
+    async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError>;
 }
