@@ -24,7 +24,7 @@ setup: ## Get the tools: Consul, MiniStack, the SAM CLI, cargo-lambda (into targ
 .PHONY: build
 build: setup validate ## Build the function and the template, ready to deploy (into target/sam)
 	@# The same build that `sam build` makes, which would show no progress; it then finds everything done.
-	cargo lambda build --release --locked --bin task-events $(if $(filter arm64,$(architecture)),--arm64)
+	cargo lambda build --release --locked --bins $(if $(filter arm64,$(architecture)),--arm64)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
 
 .PHONY: validate

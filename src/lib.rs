@@ -9,7 +9,7 @@
 //! Everything is level-triggered: an event never says what to do, only where to look. The floors, top to bottom, of
 //! which each knows only those below it:
 //!
-//! - `bin/`, [`lambda`], [`wiring`], [`logging`]: what runs in AWS Lambda.
+//! - `bin/`, [`lambda`], [`wiring`], [`discovery`], [`logging`]: what runs in AWS Lambda.
 //! - [`controller`]: observes, plans, applies.
 //! - [`consul`], [`ecs`], [`secrets`], [`queue`] (and [`aws`], which configures the SDK): the edges.
 //! - [`mesh`]: the domain, without I/O.
@@ -17,6 +17,7 @@
 pub mod aws;
 pub mod consul;
 pub mod controller;
+pub mod discovery;
 pub mod ecs;
 pub mod lambda;
 pub mod logging;

@@ -13,7 +13,8 @@ use crate::{
         Edges, SystemClock, SystemEntropy,
         settings::{CredentialSetting, Settings},
     },
-    ecs::AwsEcs,
+    discovery,
+    ecs::{AwsEcs, Ecs},
     queue::SqsQueue,
     secrets::AwsSecrets,
 };
@@ -42,10 +43,12 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, Stri
         }
         CredentialSetting::Token(token) => Arc::new(FixedCredential(token.clone())),
     };
-    let consul = HttpConsul::new(&settings.consul_addresses, &tls, credential, Patience::default())?;
+    let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(aws));
+    let servers = discovery::servers(&settings.consul_addresses, &ecs);
+    let consul = HttpConsul::new(servers, &tls, credential, Patience::default())?;
     Ok(Edges {
         consul: Arc::new(consul),
-        ecs: Arc::new(AwsEcs::new(aws)),
+        ecs,
         secrets,
         queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),
         clock: Arc::new(SystemClock),

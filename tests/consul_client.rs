@@ -4,6 +4,8 @@
 
 #[path = "consul_client/credential.rs"]
 mod credential;
+#[path = "consul_client/discovery.rs"]
+mod discovery;
 #[path = "consul_client/faults.rs"]
 mod faults;
 mod recorder;
@@ -20,7 +22,7 @@ use std::{
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    consul::{CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{ConsulUrls, CredentialSource, HttpConsul, Patience, ServerSource, TlsSettings},
     mesh::{catalog::ServiceInstance, tenancy::Tenancy, token::AccessorId},
 };
 use secrecy::SecretString;
@@ -60,7 +62,11 @@ fn patience() -> Patience {
 
 fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
     let credential: Arc<dyn CredentialSource> = credential.clone();
-    HttpConsul::new(&addresses.parse().unwrap(), &TlsSettings::default(), credential, patience()).unwrap()
+    HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, patience()).unwrap()
+}
+
+fn urls(addresses: &str) -> Arc<dyn ServerSource> {
+    Arc::new(addresses.parse::<ConsulUrls>().unwrap())
 }
 
 fn accessor() -> AccessorId {
@@ -81,6 +87,7 @@ fn instance(tenancy: Tenancy) -> ServiceInstance {
         id: format!("web-{TASK}"),
         name: "web".to_owned(),
         task: TASK.parse().unwrap(),
+        task_arn: None,
         modify_index: 42,
         tenancy,
     }

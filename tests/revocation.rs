@@ -7,15 +7,19 @@ mod recorder;
 mod stack;
 mod world;
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    collections::BTreeMap,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
     controller::{BatchReport, Clock, Edges},
-    ecs::{Ecs, EcsError},
+    ecs::{ClusterStatus, Ecs, EcsError},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
         identity::TaskDefinition,
@@ -60,6 +64,14 @@ impl Ecs for ChangingEcs {
         self.inner.forget(arn);
     }
 
+    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
+        self.inner.cluster_statuses(clusters).await
+    }
+
+    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+        self.inner.list_running(cluster).await
+    }
+
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
         if self.listings.fetch_add(1, Ordering::SeqCst) == 1 {
             self.between.0.notify_one();
@@ -78,6 +90,10 @@ impl Ecs for ChangingEcs {
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
         self.inner.describe_tasks(cluster, tasks).await
+    }
+
+    async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
+        self.inner.addresses(cluster, family_or_service).await
     }
 }
 

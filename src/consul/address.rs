@@ -1,17 +1,49 @@
-//! `CONSUL_HTTP_ADDR`: where the Consul servers are.
+//! `CONSUL_HTTP_ADDR`: where the Consul servers are, or how to find them.
 
-use std::str::FromStr;
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    num::NonZeroU16,
+    str::FromStr,
+};
 
 use reqwest::Url;
 
+use super::servers::Server;
 use crate::mesh::field::InvalidField;
+
+/// The field's name in errors, before the variable's name replaces it.
+const FIELD: &str = "Consul address";
+
+/// Where the servers of one Consul datacenter are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ConsulAddresses {
+    /// At given addresses.
+    Urls(ConsulUrls),
+    /// In tasks of ECS, whose addresses change with every replacement.
+    Ecs(EcsServers),
+}
+
+impl FromStr for ConsulAddresses {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        // Also for one that is mixed with others, so that the error tells of both.
+        if text.contains(EcsServers::PREFIX) {
+            text.parse::<EcsServers>().map(Self::Ecs)
+        } else {
+            text.parse::<ConsulUrls>().map(Self::Urls)
+        }
+    }
+}
 
 /// One or more addresses of the same Consul datacenter, tried in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ConsulAddresses(Vec<Url>);
+pub struct ConsulUrls(Vec<Url>);
 
-impl ConsulAddresses {
-    const EXPECTED: &'static str = "http://host:port or https://host:port, several separated by commas";
+impl ConsulUrls {
+    const EXPECTED: &'static str = "http://host:port or https://host:port, several separated by commas, \
+         or ecs://cluster/family-or-service:port";
 
     /// The addresses: at least one.
     #[must_use]
@@ -27,40 +59,97 @@ impl ConsulAddresses {
     }
 }
 
-impl FromStr for ConsulAddresses {
+impl FromStr for ConsulUrls {
     type Err = InvalidField;
 
     fn from_str(text: &str) -> Result<Self, InvalidField> {
         let urls: Option<Vec<Url>> = text.split(',').map(Self::parse_one).collect();
-        // An address with credentials in it would put them into the log.
-        let shown = if text.contains('@') { "(not shown)" } else { text };
-        urls.map(Self).ok_or_else(|| InvalidField::new("Consul address", shown, Self::EXPECTED))
+        urls.map(Self).ok_or_else(|| InvalidField::new(FIELD, shown(text), Self::EXPECTED))
     }
+}
+
+/// Servers that run as tasks: `ecs://cluster/family-or-service:port`, with `?scheme=https` for TLS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EcsServers {
+    cluster: String,
+    name: String,
+    port: NonZeroU16,
+    scheme: &'static str,
+}
+
+impl EcsServers {
+    const PREFIX: &'static str = "ecs://";
+    const EXPECTED: &'static str = "ecs://cluster/family-or-service:port, with ?scheme=https for TLS: alone, and both \
+         names of 1 to 255 letters, digits, '-' and '_'";
+
+    /// The name of the cluster.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        &self.cluster
+    }
+
+    /// The family of the servers' task definition, or the name of their service.
+    #[must_use]
+    pub fn family_or_service(&self) -> &str {
+        &self.name
+    }
+
+    /// The server in the task with this address.
+    ///
+    /// # Errors
+    /// No URL can be made of it.
+    pub fn at(&self, address: IpAddr) -> Result<Server, String> {
+        let text = format!("{}://{}", self.scheme, SocketAddr::new(address, self.port.get()));
+        let url = Url::parse(&text).map_err(|e| format!("the address {address} of a task of {self}: {e}"))?;
+        Ok(Server { url, address })
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let rest = text.trim().strip_prefix(Self::PREFIX)?;
+        let (place, scheme) = match rest.split_once('?') {
+            None => (rest, "http"),
+            Some((place, "scheme=http")) => (place, "http"),
+            Some((place, "scheme=https")) => (place, "https"),
+            Some(_) => return None,
+        };
+        let (cluster, task) = place.split_once('/')?;
+        let (name, port) = task.split_once(':')?;
+        // The number's own parser would take a sign, too.
+        let port = Some(port).filter(|port| port.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
+        (is_name(cluster) && is_name(name)).then(|| Self {
+            cluster: cluster.to_owned(),
+            name: name.to_owned(),
+            port,
+            scheme,
+        })
+    }
+}
+
+impl FromStr for EcsServers {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        Self::parse(text).ok_or_else(|| InvalidField::new(FIELD, shown(text), Self::EXPECTED))
+    }
+}
+
+impl fmt::Display for EcsServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "family or service {:?} in cluster {:?}", self.name, self.cluster)
+    }
+}
+
+/// What ECS takes for the name of a cluster, of a family and of a service.
+fn is_name(text: &str) -> bool {
+    let is_legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
+    (1..=255).contains(&text.len()) && text.bytes().all(is_legal)
+}
+
+/// An address with credentials in it would put them into the log.
+fn shown(text: &str) -> &str {
+    if text.contains('@') { "(not shown)" } else { text }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_or_several_addresses() {
-        let one: ConsulAddresses = "http://10.0.0.1:8500".parse().unwrap();
-        assert_eq!(one.urls().len(), 1);
-        let several: ConsulAddresses = "https://a.example:8501, https://[::1]:8501".parse().unwrap();
-        assert_eq!(several.urls().len(), 2);
-    }
-
-    #[test]
-    fn anything_else_is_refused() {
-        for text in ["", "10.0.0.1:8500", "ftp://a:1", "http://a:1/v1", "http://a:1,", "http://a:99999", "http://a?x=1"]
-        {
-            assert!(text.parse::<ConsulAddresses>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn credentials_in_an_address_are_refused_and_not_repeated() {
-        let error = "http://user:canary@a:8500".parse::<ConsulAddresses>().unwrap_err();
-        assert!(!error.to_string().contains("canary"), "{error}");
-    }
-}
+#[path = "address_tests.rs"]
+mod tests;

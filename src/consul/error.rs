@@ -88,6 +88,8 @@ pub(super) enum Refusal {
     /// `ACL not found`, or status 404: either what was asked for is gone, or our own token is (from Consul 1.15 on, some
     /// calls answer 404 for both). Only a second question can tell.
     Ambiguous,
+    /// There is no server to ask. It was waited for already, so that another attempt is the caller's business.
+    NoServers(ConsulError),
     /// Anything that needs no second question.
     Known(ConsulError),
 }
@@ -126,7 +128,7 @@ mod tests {
     fn sorted(status: u16, body: &str) -> String {
         match sort("the thing", status, None, body) {
             Refusal::Ambiguous => "ambiguous".to_owned(),
-            Refusal::Known(error) => {
+            Refusal::NoServers(error) | Refusal::Known(error) => {
                 let debug = format!("{error:?}");
                 debug.split_whitespace().next().unwrap_or_default().to_owned()
             }

@@ -9,16 +9,17 @@ use std::{
 };
 
 use backon::{ExponentialBuilder, Retryable};
-use reqwest::{Client, Method, StatusCode, Url, header};
+use reqwest::{Method, StatusCode, header};
 use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{
-    address::ConsulAddresses,
     credential::{Credential, CredentialSource, Reading},
+    endpoints::{Endpoint, Endpoints},
     error::{ConsulError, Refusal, sort},
-    tls::{TlsSettings, client_for, url_for},
+    servers::ServerSource,
+    tls::{Connector, TlsSettings},
 };
 
 /// The header by which Consul (from 1.11 on) says that the token may not see all results.
@@ -37,6 +38,8 @@ pub struct Patience {
     pub first_retry: Duration,
     /// How many retries.
     pub retries: usize,
+    /// How long to look for the servers, and to wait for the first one to come up.
+    pub discovery: Duration,
 }
 
 impl Default for Patience {
@@ -46,6 +49,7 @@ impl Default for Patience {
             request: Duration::from_secs(5),
             first_retry: Duration::from_millis(200),
             retries: 4,
+            discovery: Duration::from_secs(20),
         }
     }
 }
@@ -90,14 +94,9 @@ impl Request {
     }
 }
 
-struct Endpoint {
-    url: Url,
-    client: Client,
-}
-
 /// Consul's HTTP API, at one or several addresses.
 pub(super) struct Http {
-    endpoints: Vec<Endpoint>,
+    endpoints: Endpoints,
     preferred: AtomicUsize,
     credential: Credential,
     patience: Patience,
@@ -105,14 +104,13 @@ pub(super) struct Http {
 
 impl Http {
     pub(super) fn new(
-        addresses: &ConsulAddresses,
+        servers: Arc<dyn ServerSource>,
         tls: &TlsSettings,
-        source: Arc<dyn CredentialSource>,
+        credential: Arc<dyn CredentialSource>,
         patience: Patience,
     ) -> Result<Self, String> {
-        let endpoint = |url: &Url| Ok(Endpoint { url: url_for(url, tls)?, client: client_for(url, tls, patience)? });
-        let endpoints = addresses.urls().iter().map(endpoint).collect::<Result<_, String>>()?;
-        Ok(Self { endpoints, preferred: AtomicUsize::new(0), credential: Credential::new(source), patience })
+        let endpoints = Endpoints::new(servers, Connector::new(tls, patience)?, patience);
+        Ok(Self { endpoints, preferred: AtomicUsize::new(0), credential: Credential::new(credential), patience })
     }
 
     /// Sends a request and reads the answer's JSON.
@@ -147,7 +145,7 @@ impl Http {
                 Err(ConsulError::NotFound { subject: request.subject.clone() })
             }
             Err(Refusal::Ambiguous) => Err(ConsulError::CredentialRejected { subject: request.subject.clone() }),
-            Err(Refusal::Known(error)) => Err(error),
+            Err(Refusal::NoServers(error) | Refusal::Known(error)) => Err(error),
         }
     }
 
@@ -157,7 +155,7 @@ impl Http {
         match self.patiently(&own_token, reading).await {
             Ok(_) => Ok(true),
             Err(Refusal::Ambiguous | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),
-            Err(Refusal::Known(error)) => Err(error),
+            Err(Refusal::NoServers(error) | Refusal::Known(error)) => Err(error),
         }
     }
 
@@ -175,11 +173,12 @@ impl Http {
 
     /// One attempt: the preferred address first, and the others as long as none takes a connection.
     async fn at_any_endpoint(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+        let endpoints = self.endpoints.current().await.map_err(|reason| no_servers(request, reason))?;
         let first = self.preferred.load(Ordering::Relaxed);
-        let order = (0..self.endpoints.len()).map(|n| (first + n) % self.endpoints.len());
-        let mut unreachable = unavailable(request, "no address is configured".to_owned(), true);
+        let order = (0..endpoints.len()).map(|n| (first + n) % endpoints.len());
+        let mut unreachable = unavailable(request, "no server is known".to_owned(), true);
         for index in order {
-            let Some(endpoint) = self.endpoints.get(index) else {
+            let Some(endpoint) = endpoints.get(index) else {
                 continue;
             };
             match self.once(endpoint, request, reading).await {
@@ -197,6 +196,7 @@ impl Http {
                 }
             }
         }
+        self.endpoints.forget(&endpoints).await;
         Err(unreachable)
     }
 
@@ -237,6 +237,11 @@ fn sensitive(reading: &Reading) -> Result<header::HeaderValue, ConsulError> {
     })?;
     value.set_sensitive(true);
     Ok(value)
+}
+
+fn no_servers(request: &Request, reason: String) -> Refusal {
+    let subject = request.subject.clone();
+    Refusal::NoServers(ConsulError::Unavailable { subject, reason, had_no_effect: true })
 }
 
 fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusal {

@@ -7,9 +7,11 @@ mod acl;
 mod address;
 mod catalog;
 mod credential;
+mod endpoints;
 mod error;
 mod http;
 mod members;
+mod servers;
 mod tls;
 
 use std::sync::Arc;
@@ -18,10 +20,11 @@ use async_trait::async_trait;
 
 use self::http::{Http, Request};
 pub use self::{
-    address::ConsulAddresses,
+    address::{ConsulAddresses, ConsulUrls, EcsServers},
     credential::CredentialSource,
     error::ConsulError,
     http::Patience,
+    servers::{NoServers, Server, ServerSource},
     tls::{TlsSettings, choose_tls_backend},
 };
 use crate::mesh::{
@@ -127,17 +130,17 @@ pub struct HttpConsul {
 }
 
 impl HttpConsul {
-    /// A client that reads its token from `credential` at the first call.
+    /// A client that looks for its servers, and reads its token from `credential`, at the first call.
     ///
     /// # Errors
     /// The CA certificate or the server name is not usable.
     pub fn new(
-        addresses: &ConsulAddresses,
+        servers: Arc<dyn ServerSource>,
         tls: &TlsSettings,
         credential: Arc<dyn CredentialSource>,
         patience: Patience,
     ) -> Result<Self, String> {
-        Ok(Self { http: Http::new(addresses, tls, credential, patience)? })
+        Ok(Self { http: Http::new(servers, tls, credential, patience)? })
     }
 }
 

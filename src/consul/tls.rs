@@ -1,13 +1,16 @@
 //! HTTP clients with the right trust: one TLS backend (rustls on ring), the usual roots or the deployment's own CA.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
 
 use reqwest::{
     Certificate, Client, Url,
     dns::{Addrs, Name, Resolve, Resolving},
 };
 
-use super::http::Patience;
+use super::{endpoints::Endpoint, http::Patience, servers::Server};
 
 /// How to trust the servers.
 #[derive(Debug, Clone, Default)]
@@ -25,52 +28,77 @@ pub fn choose_tls_backend() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// A client for one address.
-pub(super) fn client_for(url: &Url, tls: &TlsSettings, patience: Patience) -> Result<Client, String> {
-    choose_tls_backend();
-    let mut builder = Client::builder()
-        .connect_timeout(patience.connect)
-        .timeout(patience.request)
-        .no_proxy()
-        .redirect(reqwest::redirect::Policy::none());
-    if let Some(pem) = &tls.ca_certificates {
-        let certificates = Certificate::from_pem_bundle(pem.as_bytes())
-            .map_err(|e| format!("CONSUL_CACERT_SECRET_ARN: the secret is not a PEM certificate: {e}"))?;
-        if certificates.is_empty() {
-            return Err("CONSUL_CACERT_SECRET_ARN: the secret holds no PEM certificate".to_owned());
+/// Makes clients that trust what the settings say.
+pub(super) struct Connector {
+    certificates: Option<Vec<Certificate>>,
+    server_name: Option<String>,
+    patience: Patience,
+}
+
+impl Connector {
+    /// # Errors
+    /// The CA certificate or the server name is not usable.
+    pub(super) fn new(tls: &TlsSettings, patience: Patience) -> Result<Self, String> {
+        choose_tls_backend();
+        let certificates = tls.ca_certificates.as_deref().map(read_certificates).transpose()?;
+        let connector = Self { certificates, server_name: tls.server_name.clone(), patience };
+        // No server is known yet, but what is wrong with the settings has to be told at the start.
+        let url = Url::parse("https://localhost").map_err(|e| e.to_string())?;
+        connector.url_for(&url)?;
+        if connector.certificates.is_some() {
+            connector.client_for(&Server { url, address: Ipv4Addr::LOCALHOST.into() }).map_err(|e| {
+                format!("CONSUL_CACERT_SECRET_ARN: what the secret holds is not a usable certificate: {e}")
+            })?;
         }
-        builder = builder.tls_certs_only(certificates);
+        Ok(connector)
     }
-    if let (Some(_), "https", Some(host)) = (&tls.server_name, url.scheme(), url.host_str()) {
-        let host = host.trim_matches(['[', ']']).to_owned();
-        builder = builder.dns_resolver(Arc::new(Alias { host }));
+
+    /// The URL that requests to a server go to, and a client for it.
+    pub(super) fn endpoint(&self, server: &Server) -> Result<Endpoint, String> {
+        Ok(Endpoint { url: self.url_for(&server.url)?, client: self.client_for(server)? })
     }
-    builder.build().map_err(|e| format!("the HTTP client for {url} could not be made: {e}"))
+
+    fn client_for(&self, server: &Server) -> Result<Client, String> {
+        let mut builder = Client::builder()
+            .connect_timeout(self.patience.connect)
+            .timeout(self.patience.request)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .dns_resolver(Arc::new(Pinned(server.address)));
+        if let Some(certificates) = &self.certificates {
+            builder = builder.tls_certs_only(certificates.clone());
+        }
+        builder.build().map_err(|e| format!("the HTTP client for {} could not be made: {e}", server.url))
+    }
+
+    /// The URL with the certificate's name as its host, where one is configured.
+    fn url_for(&self, url: &Url) -> Result<Url, String> {
+        let mut named = url.clone();
+        if let (Some(name), "https") = (&self.server_name, url.scheme()) {
+            named
+                .set_host(Some(name))
+                .map_err(|e| format!("CONSUL_TLS_SERVER_NAME: got {name:?}, expected a host name: {e}"))?;
+        }
+        Ok(named)
+    }
 }
 
-/// The URL that requests go to: with the certificate's name as its host, where one is configured.
-pub(super) fn url_for(url: &Url, tls: &TlsSettings) -> Result<Url, String> {
-    let mut named = url.clone();
-    if let (Some(name), "https") = (&tls.server_name, url.scheme()) {
-        named
-            .set_host(Some(name))
-            .map_err(|e| format!("CONSUL_TLS_SERVER_NAME: got {name:?}, expected a host name: {e}"))?;
+fn read_certificates(pem: &str) -> Result<Vec<Certificate>, String> {
+    let certificates = Certificate::from_pem_bundle(pem.as_bytes())
+        .map_err(|e| format!("CONSUL_CACERT_SECRET_ARN: the secret is not a PEM certificate: {e}"))?;
+    if certificates.is_empty() {
+        return Err("CONSUL_CACERT_SECRET_ARN: the secret holds no PEM certificate".to_owned());
     }
-    Ok(named)
+    Ok(certificates)
 }
 
-/// Resolves every name to the addresses of one host: the URL then bears the certificate's name, and the connection
-/// still goes to the configured host.
-struct Alias {
-    host: String,
-}
+/// Resolves every name to one address: the URL bears the name that is verified, and the connection goes to this server.
+struct Pinned(IpAddr);
 
-impl Resolve for Alias {
+impl Resolve for Pinned {
     fn resolve(&self, _: Name) -> Resolving {
-        let host = self.host.clone();
-        Box::pin(async move {
-            let found: Vec<SocketAddr> = tokio::net::lookup_host((host, 0)).await?.collect();
-            Ok(Box::new(found.into_iter()) as Addrs)
-        })
+        // Port 0 stands for the URL's.
+        let found = SocketAddr::new(self.0, 0);
+        Box::pin(async move { Ok(Box::new(std::iter::once(found)) as Addrs) })
     }
 }

@@ -99,7 +99,8 @@ impl Controller {
             let messages = sorted.looks.get(&service).cloned().unwrap_or_default();
             messages.into_iter().map(move |index| (index, Arc::clone(&error)))
         });
-        let failed: Vec<_> = sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).chain(ahead_failures).collect();
+        let failed: Vec<_> =
+            sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).chain(ahead_failures).collect();
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, message)| **message == index).map(|(task, _)| task);
             Some(Failed {
@@ -143,7 +144,10 @@ impl Controller {
     ) -> Vec<(usize, Arc<ControllerError>)> {
         let work = registered.iter().map(|((definition, cluster), messages)| async move {
             let made = self.provision_ahead(definition, cluster.as_ref(), deadline).await;
-            made.err().into_iter().flat_map(|error| messages.iter().map(move |index| (*index, Arc::clone(&error)))).collect()
+            made.err()
+                .into_iter()
+                .flat_map(|error| messages.iter().map(move |index| (*index, Arc::clone(&error))))
+                .collect()
         });
         let failed: Vec<Vec<_>> = stream::iter(work).buffer_unordered(CONCURRENCY).collect().await;
         failed.concat()

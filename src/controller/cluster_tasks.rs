@@ -52,9 +52,7 @@ impl Controller {
             Err(error @ EcsError::UnknownCluster(_)) => {
                 let statuses = self.edges.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;
                 match statuses.get(cluster) {
-                    Some(ClusterStatus::Deleted) => {
-                        Ok(ClusterTasks { cluster: cluster.clone(), tasks: Vec::new() })
-                    }
+                    Some(ClusterStatus::Deleted) => Ok(ClusterTasks { cluster: cluster.clone(), tasks: Vec::new() }),
                     _ => Err(error.into()),
                 }
             }

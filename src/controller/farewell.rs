@@ -48,7 +48,13 @@ impl Controller {
         for problem in &report.problems {
             warn!(action = "farewell", outcome = "failed", error = problem.label, reason = problem.reason);
         }
-        info!(action = "farewell", outcome = "done", tokens = report.tokens, services = report.services, nodes = report.nodes);
+        info!(
+            action = "farewell",
+            outcome = "done",
+            tokens = report.tokens,
+            services = report.services,
+            nodes = report.nodes
+        );
         report
     }
 

@@ -43,24 +43,30 @@ impl Controller {
         let start = Instant::now();
         for round in 0.. {
             let due = interval.map_or(Duration::ZERO, |interval| interval * round);
-            let is_over = round > 0 && (interval.is_none() || due >= MINUTE || due >= start.elapsed() + deadline.left());
+            let is_over =
+                round > 0 && (interval.is_none() || due >= MINUTE || due >= start.elapsed() + deadline.left());
             if is_over {
                 break;
             }
             sleep_until(start + due).await;
             self.sync_round(&mut report, deadline).await;
         }
-        info!(action = "sync_health", outcome = if report.problems.is_empty() { "done" } else { "incomplete" },
-            rounds = report.rounds, updated = report.updated, removed = report.removed);
+        info!(
+            action = "sync_health",
+            outcome = if report.problems.is_empty() { "done" } else { "incomplete" },
+            rounds = report.rounds,
+            updated = report.updated,
+            removed = report.removed
+        );
         report
     }
 
     async fn sync_round(&self, report: &mut HealthReport, deadline: Deadline) {
         report.rounds += 1;
         let clusters = &self.scope.clusters;
-        let syncs = clusters.iter().map(|cluster| async move {
-            (cluster, deadline.run(self.sync_cluster(cluster, deadline)).await)
-        });
+        let syncs = clusters
+            .iter()
+            .map(|cluster| async move { (cluster, deadline.run(self.sync_cluster(cluster, deadline)).await) });
         let synced: Vec<_> = stream::iter(syncs).buffer_unordered(CONCURRENCY).collect().await;
         for (cluster, result) in synced {
             let problems = match result {

@@ -20,8 +20,8 @@ mod message;
 mod observe;
 mod provision;
 mod revoke;
-mod sweep;
 pub mod settings;
+mod sweep;
 
 use std::{
     collections::BTreeMap,

@@ -15,9 +15,9 @@ use crate::{
     ecs::EcsError,
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-        identity::TaskDefinition,
         catalog::{ClientAgent, Member},
         identity::MeshService,
+        identity::TaskDefinition,
         phase::TaskPhase,
         plan::{Observed, holders_for},
         tags::Tags,
@@ -78,9 +78,8 @@ impl Controller {
                 _ => Ok(None),
             },
             Some(Ok(definition)) => {
-                let identity = definition
-                    .identify(&tags.cloned().unwrap_or_default(), default_tenancy)
-                    .map_err(|e| {
+                let identity =
+                    definition.identify(&tags.cloned().unwrap_or_default(), default_tenancy).map_err(|e| {
                         self.edges.ecs.forget(&change.definition);
                         Arc::new(ControllerError::from(e))
                     })?;

@@ -10,8 +10,8 @@ use crate::{
     consul::ConsulAddresses,
     mesh::{
         arn::ClusterArn,
-        guard::MaxDeletePercent,
         field::InvalidField,
+        guard::MaxDeletePercent,
         idleness::GracePeriod,
         plan::TokenMode,
         secret_name::{SecretNamePrefix, SecretNames},
@@ -61,8 +61,10 @@ impl Settings {
         let variables = Variables(|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
         let clusters = read_clusters(&variables)?;
         Ok(Self {
-            consul_addresses: variables
-                .required("CONSUL_HTTP_ADDR", "http(s)://host:port, several separated by commas")?,
+            consul_addresses: variables.required(
+                "CONSUL_HTTP_ADDR",
+                "http(s)://host:port, several separated by commas, or ecs://cluster/family-or-service:port",
+            )?,
             consul_credential: read_credential(&variables)?,
             ca_certificate_secret: variables.secret_id("CONSUL_CACERT_SECRET_ARN")?,
             tls_server_name: variables.checked("CONSUL_TLS_SERVER_NAME", is_host_name, "a DNS name")?,

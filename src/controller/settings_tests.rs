@@ -35,6 +35,7 @@ fn every_wrong_value_names_its_variable() {
     for (name, value) in [
         ("CONSUL_HTTP_ADDR", "consul:8500"),
         ("CONSUL_HTTP_ADDR", ""),
+        ("CONSUL_HTTP_ADDR", "ecs://infra/consul"),
         ("CONSUL_HTTP_TOKEN_SECRET_ARN", ""),
         ("ECS_CLUSTER_ARNS", "prod"),
         ("ECS_CLUSTER_ARNS", ""),

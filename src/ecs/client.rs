@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::IpAddr,
     num::NonZeroUsize,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -19,7 +20,7 @@ use aws_sdk_ecs::{
 use jiff::Timestamp;
 use lru::LruCache;
 
-use super::{ClusterStatus, Ecs, EcsError};
+use super::{ClusterStatus, Ecs, EcsError, addresses};
 use crate::{
     aws::describe,
     mesh::{
@@ -36,7 +37,7 @@ use crate::{
 /// How many revisions an environment remembers.
 const REMEMBERED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
 /// The most tasks that one `DescribeTasks` takes, and clusters that one `DescribeClusters` does.
-const DESCRIBE_LIMIT: usize = 100;
+pub(super) const DESCRIBE_LIMIT: usize = 100;
 
 /// The account's ECS.
 pub struct AwsEcs {
@@ -162,6 +163,10 @@ impl Ecs for AwsEcs {
         }
         Ok(described)
     }
+
+    async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
+        addresses::of_running_tasks(&self.client, cluster, family_or_service).await
+    }
 }
 
 fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
@@ -200,6 +205,6 @@ fn tags(tags: &[Tag]) -> Tags {
     tags.iter().filter_map(|tag| Some((tag.key()?, tag.value().unwrap_or_default()))).collect()
 }
 
-fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> EcsError {
+pub(super) fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> EcsError {
     EcsError::Failed { subject, reason: describe(error) }
 }

@@ -1,10 +1,11 @@
 //! Amazon ECS: its events, and what it says when asked.
 
+mod addresses;
 mod api_call;
 mod client;
 mod event;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
 use async_trait::async_trait;
 
@@ -82,4 +83,10 @@ pub trait Ecs: Send + Sync {
 
     /// Tasks of one cluster with their tags. Those that ECS no longer knows are not in the answer.
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError>;
+
+    /// The private addresses of the running tasks of a family or, where it has none, of a service.
+    ///
+    /// # Errors
+    /// ECS knows no such cluster, or the call failed. A name that it does not know has no tasks.
+    async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError>;
 }

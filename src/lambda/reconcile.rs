@@ -71,17 +71,13 @@ pub async fn reconcile(
     }
     let clusters: Result<Vec<ClusterArn>, InvalidField> =
         order.clusters.iter().map(|arn| arn.parse().map_err(|e: InvalidField| e.in_field("clusters"))).collect();
-    let order = SweepOrder {
-        clusters: clusters.map_err(invalid)?,
-        dry_run: order.dry_run,
-        force: order.force,
-        deleted: None,
-    };
+    let order =
+        SweepOrder { clusters: clusters.map_err(invalid)?, dry_run: order.dry_run, force: order.force, deleted: None };
     sweep(controller, &order, deadline).await
 }
 
 async fn sweep(controller: &Controller, order: &SweepOrder, deadline: Deadline) -> Result<Value, Diagnostic> {
-    controller.bootstrap_now_and_then(deadline).await;
+    //MERGE
     let report = controller.sweep(order, deadline).await;
     let summary = json!(report);
     if report.outcome == SweepOutcome::Incomplete {

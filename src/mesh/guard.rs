@@ -75,7 +75,8 @@ pub fn check(
     if limit.is_exceeded_by(deleted, tokens.len()) {
         return Err(Alarm::TooMany { what: "tokens", deleted, owned: tokens.len(), percent });
     }
-    let deleted = planned.iter().filter(|p| matches!(&p.action, Action::Deregister(i) if i.node == cluster.as_str())).count();
+    let deleted =
+        planned.iter().filter(|p| matches!(&p.action, Action::Deregister(i) if i.node == cluster.as_str())).count();
     if limit.is_exceeded_by(deleted, services) {
         return Err(Alarm::TooMany { what: "services", deleted, owned: services, percent });
     }

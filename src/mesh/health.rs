@@ -142,13 +142,23 @@ mod tests {
     }
 
     fn task(containers: &[(&str, ContainerHealth)]) -> SyncedTask {
-        let containers = containers.iter().map(|(name, health)| TaskContainer { name: (*name).to_owned(), health: *health });
-        SyncedTask { id: ID.parse().unwrap(), containers: containers.collect(), synced: vec!["app".to_owned()], is_stopping: false }
+        let containers =
+            containers.iter().map(|(name, health)| TaskContainer { name: (*name).to_owned(), health: *health });
+        SyncedTask {
+            id: ID.parse().unwrap(),
+            containers: containers.collect(),
+            synced: vec!["app".to_owned()],
+            is_stopping: false,
+        }
     }
 
     /// The new statuses of the app's, the dataplane's and the proxy's check, which were all `before`.
     fn synced(task: &SyncedTask, before: CheckStatus) -> Vec<(String, CheckStatus)> {
-        let checks = [check("web-1", "app", before), check("web-1", DATAPLANE, before), check("web-1-sidecar-proxy", DATAPLANE, before)];
+        let checks = [
+            check("web-1", "app", before),
+            check("web-1", DATAPLANE, before),
+            check("web-1-sidecar-proxy", DATAPLANE, before),
+        ];
         let changes = changes(task, &[instance("web-1"), instance("web-1-sidecar-proxy")], &checks);
         assert!(changes.orphans.is_empty());
         changes.updates.into_iter().map(|update| (update.check.id, update.status)).collect()
@@ -168,7 +178,11 @@ mod tests {
             assert_eq!(changed.len(), 3);
             assert!(changed.iter().all(|(_, status)| *status == CheckStatus::Critical));
         }
-        assert_eq!(synced(&task(&[(DATAPLANE, Healthy)]), CheckStatus::Passing).len(), 3, "a missing container is critical");
+        assert_eq!(
+            synced(&task(&[(DATAPLANE, Healthy)]), CheckStatus::Passing).len(),
+            3,
+            "a missing container is critical"
+        );
     }
 
     #[test]

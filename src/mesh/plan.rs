@@ -237,7 +237,8 @@ fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> 
     let is_its = |token: &ListedToken| {
         token.accessor == derived || is_service_token_of(&token.description, service, rules.clusters)
     };
-    let may_have_one = !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
+    let may_have_one =
+        !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
     may_have_one.then(|| service.clone())
 }
 

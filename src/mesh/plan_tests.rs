@@ -26,6 +26,7 @@ fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) ->
         phase,
         tenancy: Tenancy::Community,
         identity: Some(MeshIdentity { service: service(service_name), gateway: None }),
+        runs_client_agent: false,
     }
 }
 
@@ -42,6 +43,7 @@ fn token(accessor: u128, description: &str) -> ListedToken {
     ListedToken {
         accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
         description: description.to_owned(),
+        policies: Vec::new(),
         tenancy: Tenancy::Community,
     }
 }
@@ -52,6 +54,7 @@ fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
         id: format!("web-{}", task_id(number)),
         name: "web".to_owned(),
         task: task_id(number),
+        task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
         modify_index: 7,
         tenancy: Tenancy::Community,
     }
@@ -76,11 +79,26 @@ fn names() -> SecretNames {
     SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
 }
 
+/// The time of day in all these examples.
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000_000).unwrap()
+}
+
+fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
+    let (clusters, names) = ([cluster("prod"), cluster("test")], names());
+    let rules = Rules {
+        mode,
+        clusters: &clusters,
+        names: &names,
+        grace: GracePeriod::from_secs(300),
+        unused_for: SignedDuration::from_hours(24),
+        now: now(),
+    };
+    plan(observed, rules)
+}
+
 fn actions(observed: &Observed, mode: TokenMode) -> Vec<Action> {
-    plan(observed, Rules { mode, clusters: &[cluster("prod"), cluster("test")], names: &names() })
-        .into_iter()
-        .map(|planned| planned.action)
-        .collect()
+    planned(observed, mode).into_iter().map(|planned| planned.action).collect()
 }
 
 #[test]
@@ -100,8 +118,7 @@ fn a_starting_task_needs_the_client_s_and_its_service_s_token() {
 fn tasks_of_one_service_share_one_action() {
     let tasks = (1..=20).map(|number| task("prod", number, TaskPhase::Active, "web")).collect();
     let observed = Observed { tasks, ..Observed::default() };
-    let planned =
-        plan(&observed, Rules { mode: TokenMode::SecretsManager, clusters: &[cluster("prod")], names: &names() });
+    let planned = planned(&observed, TokenMode::SecretsManager);
     assert_eq!(planned.len(), 2);
     assert!(planned.iter().all(|planned| planned.tasks.len() == 20));
 }
@@ -121,6 +138,7 @@ fn a_task_told_to_stop_is_drained_and_loses_nothing() {
         tokens: vec![login_token("prod", 1)],
         instances: vec![instance("prod", 1), instance("prod", 2)],
         checks: vec![check("prod", 1, CheckStatus::Passing), check("prod", 2, CheckStatus::Passing)],
+        ..Observed::default()
     };
     assert_eq!(
         actions(&observed, TokenMode::AuthMethod),
@@ -146,7 +164,7 @@ fn of_a_stopped_task_nothing_stays_and_of_others_everything() {
         tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
         tokens: vec![login_token("prod", 1), login_token("prod", 2), login_token("test", 1), foreign],
         instances: vec![instance("prod", 1), instance("prod", 2), instance("test", 1)],
-        checks: Vec::new(),
+        ..Observed::default()
     };
     assert_eq!(
         actions(&observed, TokenMode::AuthMethod),
@@ -228,6 +246,7 @@ prop_compose! {
                     check(cluster_name(c), n, if passing { CheckStatus::Passing } else { CheckStatus::Critical })
                 })
                 .collect(),
+            ..Observed::default()
         }
     }
 }
@@ -265,7 +284,7 @@ proptest! {
                         check.status = CheckStatus::Critical;
                     }
                 }
-                Action::Provision(_) | Action::CheckIdleness(_) => {}
+                _ => {}
             }
         }
         prop_assert_eq!(actions(&observed, TokenMode::AuthMethod), []);

@@ -17,6 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::{
     Rotating, accessor, client, instance, patience,
     recorder::{Answer, Recorder},
+    urls,
 };
 
 #[tokio::test]
@@ -126,7 +127,7 @@ async fn a_black_hole_is_given_up_on() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
     let patience = Patience { request: Duration::from_millis(300), retries: 2, ..patience() };
-    let consul = HttpConsul::new(&server.url.parse().unwrap(), &TlsSettings::default(), credential, patience).unwrap();
+    let consul = HttpConsul::new(urls(&server.url), &TlsSettings::default(), credential, patience).unwrap();
     let error = consul.tokens(&Tenancy::Community).await.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");
     assert_eq!(server.seen().len(), 3);

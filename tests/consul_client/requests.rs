@@ -4,7 +4,7 @@ use ecs_mesh_controller::{
     consul::Consul,
     mesh::{
         arn::ClusterArn,
-        catalog::{CheckStatus, HealthCheck},
+        catalog::{CheckStatus, CheckUpdate, HealthCheck},
         tenancy::Tenancy,
         token::{Grant, NewToken, TokenPair},
     },
@@ -17,6 +17,10 @@ use crate::{
     recorder::{Answer, Recorder},
     token_json,
 };
+
+fn critical(check: HealthCheck) -> CheckUpdate {
+    CheckUpdate { check, status: CheckStatus::Critical, output: "ECS told the task to stop".to_owned() }
+}
 
 fn check(tenancy: Tenancy) -> HealthCheck {
     HealthCheck {
@@ -71,7 +75,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
     consul.checks(&[instance(tenancy.clone())]).await.unwrap();
     consul.deregister(&[instance(tenancy.clone())]).await.unwrap();
 
-    consul.mark_critical(&[check(tenancy.clone())]).await.unwrap();
+    consul.set_checks(&[critical(check(tenancy.clone()))]).await.unwrap();
 
     let node = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
     let meta_filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{TASK}%22");
@@ -119,7 +123,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
 async fn a_check_is_written_back_whole_with_only_its_status_changed() {
     let server = Recorder::start(|_, _| Answer::ok("true")).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    consul.mark_critical(&[check(Tenancy::Community)]).await.unwrap();
+    consul.set_checks(&[critical(check(Tenancy::Community))]).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
         server.seen()[0].json(),

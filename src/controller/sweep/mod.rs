@@ -97,9 +97,8 @@ impl Controller {
                 Some((reading.cluster.clone(), verdict.err()?))
             })
             .collect();
-        let is_held = |p: &Planned| {
-            p.action.deletes() && held.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster))
-        };
+        let is_held =
+            |p: &Planned| p.action.deletes() && held.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster));
         let (held_back, planned) = planned.into_iter().partition(is_held);
         (planned, held_back, held)
     }
@@ -109,12 +108,23 @@ impl Controller {
 fn log(report: &SweepReport) {
     for cluster in &report.clusters {
         if let Some(reason) = &cluster.guard {
-            error!(action = "sweep", outcome = "guard_tripped", cluster_arn = cluster.cluster_arn, reason,
-                "nothing was deleted; look at the summary, and invoke with {{\"force\": true}} if it is right");
+            error!(
+                action = "sweep",
+                outcome = "guard_tripped",
+                cluster_arn = cluster.cluster_arn,
+                reason,
+                "nothing was deleted; look at the summary, and invoke with {{\"force\": true}} if it is right"
+            );
         }
     }
     for problem in &report.problems {
-        error!(action = "sweep", outcome = "failed", cluster_arn = problem.cluster_arn, error = problem.label, reason = problem.reason);
+        error!(
+            action = "sweep",
+            outcome = "failed",
+            cluster_arn = problem.cluster_arn,
+            error = problem.label,
+            reason = problem.reason
+        );
     }
     let summary = serde_json::to_string(report).unwrap_or_default();
     info!(action = "sweep", outcome = report.outcome.as_str(), summary);

@@ -136,10 +136,14 @@ impl Swept {
         let (survey, held) = last.unwrap_or_default();
         let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
-        let mut problems: Vec<ProblemReport> =
-            survey.problems.iter().map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error)).collect();
+        let mut problems: Vec<ProblemReport> = survey
+            .problems
+            .iter()
+            .map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error))
+            .collect();
         for (cluster, outcome) in &outcomes {
-            let is_its = |report: &&mut ClusterReport| cluster.as_ref().is_some_and(|c| c.as_str() == report.cluster_arn);
+            let is_its =
+                |report: &&mut ClusterReport| cluster.as_ref().is_some_and(|c| c.as_str() == report.cluster_arn);
             if let Some(report) = clusters.iter_mut().find(is_its) {
                 count(outcome, report);
             }
@@ -227,14 +231,15 @@ fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option
     let mut candidates = clusters.iter();
     let found = match &planned.action {
         Action::Revoke(service) => {
-            let is_its = |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
+            let is_its =
+                |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
             let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
             let named: Vec<String> = marks.filter(is_its).map(|mark| mark.cluster).collect();
             candidates.find(|cluster| named.iter().any(|name| cluster.is_meant_by(name)))
         }
-        action => candidates.find(|cluster| {
-            concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster))
-        }),
+        action => {
+            candidates.find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster)))
+        }
     };
     found.or_else(|| clusters.first()).map(|cluster| (*cluster).clone())
 }

@@ -122,7 +122,8 @@ impl Controller {
                 }
             }
         }
-        let reads = existing.into_iter().map(|cluster| async move { (cluster, deadline.run(self.tasks_of(cluster)).await) });
+        let reads =
+            existing.into_iter().map(|cluster| async move { (cluster, deadline.run(self.tasks_of(cluster)).await) });
         let read: Vec<_> = stream::iter(reads).buffered(CONCURRENCY).collect().await;
         for (cluster, tasks) in read {
             match tasks {

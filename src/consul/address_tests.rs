@@ -1,0 +1,91 @@
+use super::*;
+
+fn ecs(text: &str) -> EcsServers {
+    match text.parse().unwrap() {
+        ConsulAddresses::Ecs(servers) => servers,
+        ConsulAddresses::Urls(urls) => panic!("{text}: {urls:?}"),
+    }
+}
+
+#[test]
+fn one_or_several_addresses() {
+    for (text, count) in [("http://10.0.0.1:8500", 1), ("https://a.example:8501, https://[::1]:8501", 2)] {
+        match text.parse().unwrap() {
+            ConsulAddresses::Urls(urls) => assert_eq!(urls.urls().len(), count, "{text}"),
+            ConsulAddresses::Ecs(servers) => panic!("{text}: {servers}"),
+        }
+    }
+}
+
+#[test]
+fn anything_else_is_refused() {
+    for text in ["", "10.0.0.1:8500", "ftp://a:1", "http://a:1/v1", "http://a:1,", "http://a:99999", "http://a?x=1"] {
+        let error = text.parse::<ConsulAddresses>().unwrap_err();
+        assert!(error.to_string().contains("expected http://host:port"), "{error}");
+    }
+}
+
+#[test]
+fn credentials_in_an_address_are_refused_and_not_repeated() {
+    for text in ["http://user:canary@a:8500", "ecs://user:canary@infra/consul:8500"] {
+        let error = text.parse::<ConsulAddresses>().unwrap_err();
+        assert!(!error.to_string().contains("canary"), "{error}");
+    }
+}
+
+#[test]
+fn servers_in_ecs_are_found_by_cluster_and_name() {
+    let servers = ecs("ecs://infra/consul-server:8500");
+    assert_eq!((servers.cluster(), servers.family_or_service()), ("infra", "consul-server"));
+    assert_eq!(ecs(" ecs://infra/consul-server:8500?scheme=http "), servers);
+    let longest = "x".repeat(255);
+    assert_eq!(ecs(&format!("ecs://{longest}/A_b-9:65535")).cluster(), longest);
+}
+
+#[test]
+fn a_task_s_address_becomes_a_url() {
+    for (text, address, url) in [
+        ("ecs://infra/consul:8500", "10.0.1.7", "http://10.0.1.7:8500/"),
+        ("ecs://infra/consul:8501?scheme=https", "10.0.1.7", "https://10.0.1.7:8501/"),
+        ("ecs://infra/consul:8500", "fd00::7", "http://[fd00::7]:8500/"),
+    ] {
+        let server = ecs(text).at(address.parse().unwrap()).unwrap();
+        assert_eq!((server.url.as_str(), server.address.to_string().as_str()), (url, address));
+    }
+}
+
+#[test]
+fn any_other_place_in_ecs_is_refused_with_the_right_form() {
+    for text in [
+        "ecs://",
+        "ecs://infra",
+        "ecs://infra/consul",
+        "ecs://infra/consul:",
+        "ecs://infra/:8500",
+        "ecs:///consul:8500",
+        "ecs://infra/consul:0",
+        "ecs://infra/consul:65536",
+        "ecs://infra/consul:+8500",
+        "ecs://infra/consul:8500/",
+        "ecs://infra/consul:8500/v1",
+        "ecs://infra/consul:8500#x",
+        "ecs://infra/consul:8500?",
+        "ecs://infra/consul:8500?scheme=",
+        "ecs://infra/consul:8500?scheme=ftp",
+        "ecs://infra/consul:8500?scheme=https&x=1",
+        "ecs://infra/con sul:8500",
+        "ecs://infra/consül:8500",
+        "ecs://in.fra/consul:8500",
+        "ecs://infra:80/consul:8500",
+        "ecs://arn:aws:ecs:us-east-1:123456789012:cluster/infra/consul:8500",
+        "ecs://infra/consul:8500,ecs://infra/other:8500",
+        "ecs://infra/consul:8500,http://10.0.0.1:8500",
+        "http://10.0.0.1:8500,ecs://infra/consul:8500",
+        "http://ecs://infra/consul:8500",
+    ] {
+        let error = text.parse::<ConsulAddresses>().unwrap_err();
+        assert!(error.to_string().contains("expected ecs://cluster/family-or-service:port"), "{text}: {error}");
+    }
+    let too_long = format!("ecs://infra/{}:8500", "x".repeat(256));
+    assert!(too_long.parse::<ConsulAddresses>().is_err());
+}

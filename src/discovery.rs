@@ -1,0 +1,46 @@
+//! Finds the Consul servers that `CONSUL_HTTP_ADDR` means.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::{
+    consul::{ConsulAddresses, EcsServers, NoServers, Server, ServerSource},
+    ecs::Ecs,
+};
+
+/// Where the client gets its servers from.
+pub fn servers(addresses: &ConsulAddresses, ecs: &Arc<dyn Ecs>) -> Arc<dyn ServerSource> {
+    match addresses {
+        ConsulAddresses::Urls(urls) => Arc::new(urls.clone()),
+        ConsulAddresses::Ecs(servers) => Arc::new(InEcs { ecs: Arc::clone(ecs), servers: servers.clone() }),
+    }
+}
+
+/// Servers that are tasks: whenever one is replaced, its address changes.
+struct InEcs {
+    ecs: Arc<dyn Ecs>,
+    servers: EcsServers,
+}
+
+#[async_trait]
+impl ServerSource for InEcs {
+    async fn servers(&self) -> Result<Vec<Server>, NoServers> {
+        let (cluster, name) = (self.servers.cluster(), self.servers.family_or_service());
+        let unknown = |e| {
+            NoServers::Unknown(format!(
+                "{e}; correct CONSUL_HTTP_ADDR, or let the role call ecs:ListTasks and ecs:DescribeTasks in that cluster"
+            ))
+        };
+        let addresses = self.ecs.addresses(cluster, name).await.map_err(unknown)?;
+        if addresses.is_empty() {
+            let reason = format!(
+                "no running task of {} has an address of its own; start it (in network mode awsvpc), or correct \
+                 CONSUL_HTTP_ADDR",
+                self.servers
+            );
+            return Err(NoServers::NotUp(reason));
+        }
+        addresses.into_iter().map(|address| self.servers.at(address).map_err(NoServers::Unknown)).collect()
+    }
+}
