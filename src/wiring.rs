@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use crate::{
-    consul::{CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
     controller::{
         Edges, SystemClock, SystemEntropy,
         settings::{CredentialSetting, Settings},
@@ -42,9 +42,10 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, Stri
         }
         CredentialSetting::Token(token) => Arc::new(FixedCredential(token.clone())),
     };
-    let consul = HttpConsul::new(&settings.consul_addresses, &tls, credential, Patience::default())?;
+    let consul = Arc::new(HttpConsul::new(&settings.consul_addresses, &tls, credential, Patience::default())?);
     Ok(Edges {
-        consul: Arc::new(consul),
+        bootstrap: Arc::clone(&consul) as Arc<dyn ConsulBootstrap>,
+        consul,
         ecs: Arc::new(AwsEcs::new(aws)),
         secrets,
         queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),

@@ -5,6 +5,7 @@
 
 mod acl;
 mod address;
+mod bootstrap;
 mod catalog;
 mod credential;
 mod error;
@@ -18,6 +19,7 @@ use async_trait::async_trait;
 use self::http::{Http, Request};
 pub use self::{
     address::ConsulAddresses,
+    bootstrap::{ConsulBootstrap, Fields},
     credential::CredentialSource,
     error::ConsulError,
     http::Patience,

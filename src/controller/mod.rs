@@ -3,10 +3,12 @@
 //! ```text
 //! events ─▶ message ─▶ observe ─▶ mesh::plan ─▶ apply ─▶ provision · drain · clear
 //!                                                  └──▶ idle check, later ─▶ revoke
+//! deployment ─▶ preflight ─▶ bootstrap
 //! ```
 
 mod apply;
 mod batch;
+mod bootstrap;
 mod clock;
 mod deadline;
 mod entropy;
@@ -14,6 +16,7 @@ mod error;
 mod idle_check;
 mod message;
 mod observe;
+mod preflight;
 mod provision;
 mod revoke;
 pub mod settings;
@@ -28,16 +31,19 @@ use lru::LruCache;
 
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
+    bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
     clock::{Clock, SystemClock},
     deadline::Deadline,
     entropy::{Entropy, SystemEntropy},
     error::ControllerError,
+    preflight::PreflightError,
 };
 use crate::{
-    consul::Consul,
+    consul::{Consul, ConsulBootstrap},
     ecs::Ecs,
     mesh::{
         arn::ClusterArn,
+        bootstrap::BootstrapScope,
         idleness::GracePeriod,
         plan::{Rules, TokenMode},
         secret_name::SecretNames,
@@ -70,6 +76,8 @@ pub struct Scope {
     pub grace: GracePeriod,
     /// Where in Consul tasks without Enterprise tags live.
     pub default_tenancy: Tenancy,
+    /// What is set up in Consul.
+    pub bootstrap: BootstrapScope,
 }
 
 /// Everything outside the process.
@@ -77,6 +85,8 @@ pub struct Scope {
 pub struct Edges {
     /// Consul.
     pub consul: Arc<dyn Consul>,
+    /// Consul, as it is set up.
+    pub bootstrap: Arc<dyn ConsulBootstrap>,
     /// ECS.
     pub ecs: Arc<dyn Ecs>,
     /// Secrets Manager.

@@ -9,6 +9,7 @@ use crate::{
     consul::ConsulAddresses,
     mesh::{
         arn::ClusterArn,
+        bootstrap::{BootstrapExtent, BootstrapScope},
         field::InvalidField,
         idleness::GracePeriod,
         plan::TokenMode,
@@ -42,7 +43,7 @@ pub struct Settings {
     /// `QUEUE_URL`: the function's own queue.
     pub queue_url: String,
     /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
-    /// `REVOCATION_GRACE_SECONDS` and `CONSUL_PARTITION`.
+    /// `REVOCATION_GRACE_SECONDS` and `CONSUL_PARTITION`; of setting Consul up, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -197,8 +198,19 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         mode: read_mode(variables.text("TOKEN_MODE").as_deref())?,
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
         default_tenancy,
+        bootstrap: read_bootstrap(variables)?,
         clusters,
     })
+}
+
+fn read_bootstrap<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<BootstrapScope, InvalidField> {
+    let extent = match variables.text("BOOTSTRAP").as_deref() {
+        None | Some("full") => BootstrapExtent::Full,
+        Some("dataplane") => BootstrapExtent::Dataplane,
+        Some("none") => BootstrapExtent::None,
+        Some(other) => return Err(InvalidField::new("BOOTSTRAP", other, "full, dataplane or none")),
+    };
+    Ok(BootstrapScope { extent, iam_role_path: variables.optional("IAM_ROLE_PATH")?.unwrap_or_default() })
 }
 
 fn read_mode(text: Option<&str>) -> Result<TokenMode, InvalidField> {
