@@ -93,7 +93,12 @@ pub async fn handle(
 
 /// Is Consul reachable, and does the credential suffice? Then all is set up and swept.
 async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), String> {
-    //MERGE
+    controller.preflight().await.map_err(|e| e.to_string())?;
+    let set_up = controller.bootstrap(deadline).await;
+    if !set_up.failures.is_empty() {
+        let reasons: Vec<String> = set_up.failures.iter().map(|failure| failure.error.to_string()).collect();
+        return Err(format!("setting Consul up: {}", reasons.join("; ")));
+    }
     let swept = controller.sweep(&SweepOrder::default(), deadline).await;
     match swept.outcome {
         // The guard waits for a person, who has its alarm; the deployment need not wait too.

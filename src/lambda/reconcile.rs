@@ -77,7 +77,6 @@ pub async fn reconcile(
 }
 
 async fn sweep(controller: &Controller, order: &SweepOrder, deadline: Deadline) -> Result<Value, Diagnostic> {
-    //MERGE
     let report = controller.sweep(order, deadline).await;
     let summary = json!(report);
     if report.outcome == SweepOutcome::Incomplete {
