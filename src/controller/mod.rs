@@ -10,6 +10,7 @@ mod ahead;
 mod apply;
 mod batch;
 mod bootstrap;
+mod bury;
 mod clock;
 mod cluster_tasks;
 mod deadline;

@@ -1,5 +1,7 @@
 //! The sweep: the same observe, plan, apply as for events, over whole clusters. It repairs what events missed.
 
+mod consul_side;
+mod gone_tasks;
 mod report;
 mod survey;
 
