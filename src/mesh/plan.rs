@@ -204,7 +204,7 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     tokens.chain(instances).map(|action| for_task(task, action)).collect()
 }
 
-/// What to do about an agent: nothing, unless all that its node holds is of stopped tasks.
+/// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
 fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
     let mut tasks = Vec::new();
@@ -212,7 +212,7 @@ fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
         let is_its = |task: &&MeshTask| {
             task.phase == TaskPhase::Stopped
                 && task.arn.id() == &instance.task
-                && instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(&task.cluster))
+                && instance.task_arn.as_ref() == Some(&task.arn)
         };
         tasks.push(observed.tasks.iter().find(is_its)?.arn.clone());
     }
