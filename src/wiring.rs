@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use crate::{
-    consul::{CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
     controller::{
         Edges, SystemClock, SystemEntropy,
         settings::{CredentialSetting, Settings},
@@ -45,9 +45,10 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, Stri
     };
     let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(aws));
     let servers = discovery::servers(&settings.consul_addresses, &ecs);
-    let consul = HttpConsul::new(servers, &tls, credential, Patience::default())?;
+    let consul = Arc::new(HttpConsul::new(servers, &tls, credential, Patience::default())?);
     Ok(Edges {
-        consul: Arc::new(consul),
+        bootstrap: Arc::clone(&consul) as Arc<dyn ConsulBootstrap>,
+        consul,
         ecs,
         secrets,
         queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),

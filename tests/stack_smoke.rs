@@ -1,8 +1,9 @@
 //! The test stack itself: it starts, the template goes into it, and each part does what the other tests count on.
 
-#![allow(clippy::indexing_slicing, clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod stack;
+mod world;
 
 use reqwest::Method;
 use serde_json::json;
@@ -14,7 +15,7 @@ use stack::jwt::JwtAuthMethod;
 use stack::wait::{SOON, eventually};
 
 async fn deployed(stack: &Stack, name: &str) -> Deployed {
-    let token = stack.consul.token_with_rules(name, r#"acl = "write""#).await;
+    let token = stack.consul.token_with_rules(name, &world::readme_policy()).await;
     let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller"));
     let secret = secret.secret_string(token.secret_id).send().await.unwrap();
     let cluster = stack.aws.ecs().create_cluster().cluster_name(name).send().await.unwrap();

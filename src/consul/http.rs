@@ -79,6 +79,10 @@ impl Request {
         Self::new(Method::PUT, subject, path)
     }
 
+    pub(super) fn post(subject: impl Into<String>, path: &[&str], body: Value) -> Self {
+        Self { body: Some(body), ..Self::new(Method::POST, subject, path) }
+    }
+
     pub(super) fn delete(subject: impl Into<String>, path: &[&str]) -> Self {
         Self::new(Method::DELETE, subject, path)
     }

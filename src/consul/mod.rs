@@ -5,6 +5,7 @@
 
 mod acl;
 mod address;
+mod bootstrap;
 mod catalog;
 mod credential;
 mod endpoints;
@@ -21,6 +22,7 @@ use async_trait::async_trait;
 use self::http::{Http, Request};
 pub use self::{
     address::{ConsulAddresses, ConsulUrls, EcsServers},
+    bootstrap::{ConsulBootstrap, Fields},
     credential::CredentialSource,
     error::ConsulError,
     http::Patience,

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use futures::{StreamExt, stream};
-use jiff::SignedDuration;
 use tracing::info;
 
 use super::{CONCURRENCY, Controller, ControllerError, Deadline, message::Message, observe::Failures};
@@ -20,8 +19,6 @@ use crate::{
     },
 };
 
-/// How long a task's agent may take to be missed by Consul. After that, the sweep looks after it.
-const AGENT_LAG: SignedDuration = SignedDuration::from_secs(120);
 /// What a check that the controller turned critical says.
 const DRAINING: &str = "ECS told the task to stop";
 
@@ -151,58 +148,6 @@ impl Controller {
         checks.into_iter().map(outcome).collect()
     }
 
-    async fn bury_agents(
-        &self,
-        agents: Vec<(ClientAgent, Planned)>,
-        basis: Basis<'_>,
-        deadline: Deadline,
-    ) -> Vec<Outcome> {
-        let work = agents.into_iter().map(|(agent, planned)| async move {
-            let name = &agent.member.name;
-            let result = match planned.action {
-                Action::ForceLeave(_) => {
-                    let left = deadline.run(self.edges.consul.force_leave(name, &agent.tenancy)).await;
-                    left.map(|()| {
-                        info!(action = "force_leave", outcome = "done", node = name);
-                        Effect::Done
-                    })
-                }
-                _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
-                _ => Ok(Effect::Unchanged),
-            };
-            Outcome { planned, result: result.map_err(Arc::new) }
-        });
-        all(work).await
-    }
-
-    /// Whether the events behind an action are so new that Consul may not have missed the agent yet.
-    fn is_fresh(&self, planned: &Planned, basis: Basis<'_>) -> bool {
-        let Basis::Events(changes) = basis else { return false };
-        let now = self.edges.clock.now();
-        let mut times = planned.tasks.iter().filter_map(|task| changes.get(task)).map(|change| change.time);
-        times.any(|time| now.duration_since(time) < AGENT_LAG)
-    }
-
-    async fn deregister_nodes(&self, nodes: Vec<(LeftoverNode, Planned)>, deadline: Deadline) -> Vec<Outcome> {
-        let work = nodes.into_iter().map(|(node, planned)| async move {
-            let result = deadline.run(self.deregister_empty_node(&node)).await;
-            Outcome { planned, result: result.map_err(Arc::new) }
-        });
-        all(work).await
-    }
-
-    /// Takes a synthetic node out, unless something is on it: whatever came meanwhile would go with it.
-    pub(super) async fn deregister_empty_node(&self, node: &LeftoverNode) -> Result<Effect, ConsulError> {
-        let name = node.cluster.as_str();
-        let now = self.edges.consul.node(name, &node.tenancy).await?;
-        if !now.is_some_and(|now| now.is_synthetic && now.instances.is_empty() && now.others.is_empty()) {
-            return Ok(Effect::Unchanged);
-        }
-        self.edges.consul.deregister_node(name, &node.tenancy).await?;
-        info!(action = "deregister_node", outcome = "done", cluster_arn = name);
-        Ok(Effect::Done)
-    }
-
     async fn revoke_planned(&self, revocations: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         if revocations.is_empty() {
             return Vec::new();
@@ -218,7 +163,7 @@ impl Controller {
 }
 
 /// Things to change, each as it was planned.
-type Group<T> = Vec<(T, Planned)>;
+pub(super) type Group<T> = Vec<(T, Planned)>;
 
 #[derive(Default)]
 struct Work {
@@ -259,7 +204,7 @@ impl Work {
     }
 }
 
-async fn all(work: impl Iterator<Item = impl Future<Output = Outcome>>) -> Vec<Outcome> {
+pub(super) async fn all(work: impl Iterator<Item = impl Future<Output = Outcome>>) -> Vec<Outcome> {
     stream::iter(work).buffer_unordered(CONCURRENCY).collect().await
 }
 

@@ -3,11 +3,14 @@
 //! ```text
 //! events ─▶ message ─▶ observe ─▶ mesh::plan ─▶ apply ─▶ provision · drain · clear
 //!                                                  └──▶ idle check, later ─▶ revoke
+//! deployment ─▶ preflight ─▶ bootstrap
 //! ```
 
 mod ahead;
 mod apply;
 mod batch;
+mod bootstrap;
+mod bury;
 mod clock;
 mod cluster_tasks;
 mod deadline;
@@ -18,6 +21,7 @@ mod health_sync;
 mod idle_check;
 mod message;
 mod observe;
+mod preflight;
 mod provision;
 mod revoke;
 pub mod settings;
@@ -34,19 +38,22 @@ use lru::LruCache;
 
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
+    bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
     clock::{Clock, SystemClock},
     deadline::Deadline,
     entropy::{Entropy, SystemEntropy},
     error::ControllerError,
     farewell::FarewellReport,
     health_sync::HealthReport,
+    preflight::PreflightError,
     sweep::{ClusterReport, Counts, ProblemReport, SweepOrder, SweepOutcome, SweepReport},
 };
 use crate::{
-    consul::Consul,
+    consul::{Consul, ConsulBootstrap},
     ecs::Ecs,
     mesh::{
         arn::ClusterArn,
+        bootstrap::BootstrapScope,
         guard::MaxDeletePercent,
         idleness::GracePeriod,
         plan::{Rules, TokenMode},
@@ -86,6 +93,8 @@ pub struct Scope {
     pub default_tenancy: Tenancy,
     /// The same for clusters that have a partition of their own.
     pub cluster_tenancies: BTreeMap<ClusterArn, Tenancy>,
+    /// What is set up in Consul.
+    pub bootstrap: BootstrapScope,
 }
 
 impl Scope {
@@ -101,6 +110,8 @@ impl Scope {
 pub struct Edges {
     /// Consul.
     pub consul: Arc<dyn Consul>,
+    /// Consul, as it is set up.
+    pub bootstrap: Arc<dyn ConsulBootstrap>,
     /// ECS.
     pub ecs: Arc<dyn Ecs>,
     /// Secrets Manager.
@@ -119,13 +130,15 @@ pub struct Controller {
     edges: Edges,
     /// Tokens known to be good, each until the given time: see [`GracePeriod::trusted`].
     trusted: Mutex<LruCache<TokenHolder, Timestamp>>,
+    /// When this environment last set Consul up.
+    bootstrapped: Mutex<Option<Timestamp>>,
 }
 
 impl Controller {
     /// A controller that trusts nothing yet.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        Self { scope, edges, trusted: Mutex::new(LruCache::new(TRUSTED_TOKENS)) }
+        Self { scope, edges, trusted: Mutex::new(LruCache::new(TRUSTED_TOKENS)), bootstrapped: Mutex::default() }
     }
 
     /// Whether `cluster` is one of the configured ones.

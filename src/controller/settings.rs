@@ -10,6 +10,7 @@ use crate::{
     consul::ConsulAddresses,
     mesh::{
         arn::ClusterArn,
+        bootstrap::{BootstrapExtent, BootstrapScope},
         field::InvalidField,
         guard::MaxDeletePercent,
         idleness::GracePeriod,
@@ -47,7 +48,7 @@ pub struct Settings {
     pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
-    /// `CLUSTER_PARTITIONS`.
+    /// `CLUSTER_PARTITIONS`; of setting Consul up, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -208,8 +209,19 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         max_delete: read_max_delete(variables.text("MAX_DELETE_PERCENT").as_deref())?,
         cluster_tenancies: read_cluster_tenancies(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
         default_tenancy,
+        bootstrap: read_bootstrap(variables)?,
         clusters,
     })
+}
+
+fn read_bootstrap<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<BootstrapScope, InvalidField> {
+    let extent = match variables.text("BOOTSTRAP").as_deref() {
+        None | Some("full") => BootstrapExtent::Full,
+        Some("dataplane") => BootstrapExtent::Dataplane,
+        Some("none") => BootstrapExtent::None,
+        Some(other) => return Err(InvalidField::new("BOOTSTRAP", other, "full, dataplane or none")),
+    };
+    Ok(BootstrapScope { extent, iam_role_path: variables.optional("IAM_ROLE_PATH")?.unwrap_or_default() })
 }
 
 fn read_mode(text: Option<&str>) -> Result<TokenMode, InvalidField> {

@@ -21,6 +21,8 @@ fn the_minimum_gets_sensible_defaults() {
     assert_eq!(settings.scope.mode, TokenMode::SecretsManager);
     assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
     assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
+    assert_eq!(settings.scope.bootstrap.extent, BootstrapExtent::Full);
+    assert_eq!(settings.scope.bootstrap.iam_role_path.to_string(), "/consul-ecs/");
     assert!(matches!(settings.consul_credential, CredentialSetting::Secret(_)));
 }
 
@@ -56,6 +58,11 @@ fn every_wrong_value_names_its_variable() {
         ("REVOCATION_GRACE_SECONDS", "soon"),
         ("SECRET_NAME_PREFIX", "a b"),
         ("CONSUL_PARTITION", "a/b"),
+        ("BOOTSTRAP", "some"),
+        ("IAM_ROLE_PATH", "consul-ecs"),
+        ("IAM_ROLE_PATH", "/consul-ecs"),
+        ("IAM_ROLE_PATH", "/a b/"),
+        ("IAM_ROLE_PATH", "/*/"),
     ] {
         let error = environment(&[(name, value)]).unwrap_err();
         assert_eq!(error.field(), name, "{name}={value}: {error}");
@@ -68,4 +75,12 @@ fn a_token_in_the_environment_is_never_shown() {
     assert!(!both.to_string().contains("canary-77"), "{both}");
     let alone = environment(&[("CONSUL_HTTP_TOKEN", "canary-77"), ("CONSUL_HTTP_TOKEN_SECRET_ARN", "")]).unwrap();
     assert!(!format!("{alone:?}").contains("canary-77"));
+}
+
+#[test]
+fn how_much_is_set_up_can_be_chosen() {
+    let chosen = |changes: &[(&str, &str)]| environment(changes).unwrap().scope.bootstrap;
+    assert_eq!(chosen(&[("BOOTSTRAP", "dataplane")]).extent, BootstrapExtent::Dataplane);
+    assert_eq!(chosen(&[("BOOTSTRAP", "none")]).extent, BootstrapExtent::None);
+    assert_eq!(chosen(&[("IAM_ROLE_PATH", "/team/mesh/")]).iam_role_path.to_string(), "/team/mesh/");
 }

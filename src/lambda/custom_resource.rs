@@ -26,11 +26,13 @@ const ANSWER_TRIES: usize = 3;
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub struct Request {
-    request_type: RequestType,
+    #[serde(rename = "RequestType")]
+    kind: Kind,
     #[serde(rename = "ResponseURL")]
     response_url: String,
     stack_id: String,
-    request_id: String,
+    #[serde(rename = "RequestId")]
+    id: String,
     logical_resource_id: String,
     physical_resource_id: Option<String>,
     #[serde(default)]
@@ -38,7 +40,7 @@ pub struct Request {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-enum RequestType {
+enum Kind {
     Create,
     Update,
     Delete,
@@ -61,14 +63,14 @@ pub async fn handle(
     request: Request,
     deadline: Deadline,
 ) -> Result<Value, String> {
-    let result = match (request.request_type, controller) {
-        (RequestType::Delete, _) if request.physical_resource_id.as_deref() == Some(NEVER_CREATED) => Ok(()),
-        (RequestType::Delete, _) if request.resource_properties.cleanup_on_delete != "true" => Ok(()),
+    let result = match (request.kind, controller) {
+        (Kind::Delete, _) if request.physical_resource_id.as_deref() == Some(NEVER_CREATED) => Ok(()),
+        (Kind::Delete, _) if request.resource_properties.cleanup_on_delete != "true" => Ok(()),
         (_, Err(reason)) => Err(reason.clone()),
-        (RequestType::Delete, Ok(controller)) => clean_up(controller, deadline).await,
-        (RequestType::Create | RequestType::Update, Ok(controller)) => set_up(controller, deadline).await,
+        (Kind::Delete, Ok(controller)) => clean_up(controller, deadline).await,
+        (Kind::Create | Kind::Update, Ok(controller)) => set_up(controller, deadline).await,
     };
-    let has_failed_creation = request.request_type == RequestType::Create && result.is_err();
+    let has_failed_creation = request.kind == Kind::Create && result.is_err();
     let physical_id = match &request.physical_resource_id {
         _ if has_failed_creation => NEVER_CREATED.to_owned(),
         Some(id) => id.clone(),
@@ -78,13 +80,13 @@ pub async fn handle(
         Ok(()) => ("SUCCESS", String::new()),
         Err(reason) => ("FAILED", reason.chars().take(LONGEST_REASON).collect()),
     };
-    tracing::info!(action = "custom_resource", outcome = status, request = ?request.request_type, reason);
+    tracing::info!(action = "custom_resource", outcome = status, request = ?request.kind, reason);
     let answer = json!({
         "Status": status,
         "Reason": reason,
         "PhysicalResourceId": physical_id,
         "StackId": request.stack_id,
-        "RequestId": request.request_id,
+        "RequestId": request.id,
         "LogicalResourceId": request.logical_resource_id,
     });
     deliver(&request.response_url, &answer).await?;
@@ -93,7 +95,12 @@ pub async fn handle(
 
 /// Is Consul reachable, and does the credential suffice? Then all is set up and swept.
 async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), String> {
-    //MERGE
+    controller.preflight().await.map_err(|e| e.to_string())?;
+    let set_up = controller.bootstrap(deadline).await;
+    if !set_up.failures.is_empty() {
+        let reasons: Vec<String> = set_up.failures.iter().map(|failure| failure.error.to_string()).collect();
+        return Err(format!("setting Consul up: {}", reasons.join("; ")));
+    }
     let swept = controller.sweep(&SweepOrder::default(), deadline).await;
     match swept.outcome {
         // The guard waits for a person, who has its alarm; the deployment need not wait too.

@@ -52,7 +52,7 @@ pub async fn reconcile(
     let controller = controller.map_err(|reason| diagnostic("refused_to_start", reason.clone()))?;
     let deadline = Deadline::after(left);
     if event.payload.get("detail-type").and_then(Value::as_str) == Some(API_CALL_DETAIL_TYPE) {
-        return match deleted_cluster(&event.payload).map_err(invalid)? {
+        return match deleted_cluster(&event.payload).map_err(|e| invalid(&e))? {
             Some(cluster) if controller.looks_after(&cluster) => {
                 let order =
                     SweepOrder { clusters: vec![cluster.clone()], deleted: Some(cluster), ..SweepOrder::default() };
@@ -71,13 +71,16 @@ pub async fn reconcile(
     }
     let clusters: Result<Vec<ClusterArn>, InvalidField> =
         order.clusters.iter().map(|arn| arn.parse().map_err(|e: InvalidField| e.in_field("clusters"))).collect();
-    let order =
-        SweepOrder { clusters: clusters.map_err(invalid)?, dry_run: order.dry_run, force: order.force, deleted: None };
+    let order = SweepOrder {
+        clusters: clusters.map_err(|e| invalid(&e))?,
+        dry_run: order.dry_run,
+        force: order.force,
+        deleted: None,
+    };
     sweep(controller, &order, deadline).await
 }
 
 async fn sweep(controller: &Controller, order: &SweepOrder, deadline: Deadline) -> Result<Value, Diagnostic> {
-    //MERGE
     let report = controller.sweep(order, deadline).await;
     let summary = json!(report);
     if report.outcome == SweepOutcome::Incomplete {
@@ -112,6 +115,6 @@ fn deleted_cluster(payload: &Value) -> Result<Option<ClusterArn>, InvalidField> 
     })
 }
 
-fn invalid(error: InvalidField) -> Diagnostic {
+fn invalid(error: &InvalidField) -> Diagnostic {
     diagnostic("invalid", error.to_string())
 }

@@ -8,6 +8,7 @@ use super::field::InvalidField;
 
 /// The parts that all ECS ARNs share.
 struct Parts<'a> {
+    aws_partition: &'a str,
     region: &'a str,
     account: &'a str,
     resource: &'a str,
@@ -23,7 +24,7 @@ fn split<'a>(arn: &'a str, kind: &str) -> Option<Parts<'a>> {
         return None;
     }
     let resource = resource.strip_prefix(kind)?.strip_prefix('/')?;
-    Some(Parts { region, account, resource })
+    Some(Parts { aws_partition: partition, region, account, resource })
 }
 
 fn is_label(text: &str) -> bool {
@@ -48,6 +49,7 @@ fn is_name(text: &str) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterArn {
     arn: String,
+    aws_partition: String,
     region: String,
     account: String,
     name: String,
@@ -66,6 +68,12 @@ impl ClusterArn {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The AWS partition: `aws`, `aws-cn`, `aws-us-gov`, …
+    #[must_use]
+    pub fn aws_partition(&self) -> &str {
+        &self.aws_partition
     }
 
     /// The AWS region.
@@ -106,6 +114,7 @@ impl FromStr for ClusterArn {
         }
         Ok(Self {
             arn: arn.to_owned(),
+            aws_partition: parts.aws_partition.to_owned(),
             region: parts.region.to_owned(),
             account: parts.account.to_owned(),
             name: parts.resource.to_owned(),

@@ -9,6 +9,7 @@ fn every_partition_parses() {
     for partition in ["aws", "aws-cn", "aws-us-gov", "aws-iso", "aws-iso-b", "aws-eusc"] {
         let cluster: ClusterArn = format!("arn:{partition}:ecs:xx-east-1:123456789012:cluster/prod").parse().unwrap();
         assert_eq!(cluster.name(), "prod");
+        assert_eq!(cluster.aws_partition(), partition);
         assert_eq!(cluster.account(), "123456789012");
         assert_eq!(cluster.region(), "xx-east-1");
     }

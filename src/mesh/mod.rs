@@ -2,6 +2,7 @@
 //! brings that about. Nothing here does I/O, knows a client's types, or has a clock of its own.
 
 pub mod arn;
+pub mod bootstrap;
 pub mod catalog;
 pub mod ecs_config;
 pub mod field;
@@ -10,6 +11,7 @@ pub mod health;
 pub mod identity;
 pub mod idleness;
 pub mod mark;
+pub mod permission;
 pub mod phase;
 pub mod plan;
 pub mod secret;

@@ -64,6 +64,12 @@ impl Tenancy {
         Self::Enterprise { partition, namespace: TenancyName("default".to_owned()) }
     }
 
+    /// The default namespace of the default partition: what is one for all partitions lives there.
+    #[must_use]
+    pub fn of_default_partition() -> Self {
+        Self::default_namespace_of(TenancyName("default".to_owned()))
+    }
+
     /// Both names or neither.
     ///
     /// # Errors

@@ -47,7 +47,13 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
     let fixture = Fixture::get().await;
     let consul = &fixture.stack.consul;
     let wrong = "11111111-2222-3333-4444-555555555555";
-    let world = fixture.deployment_of_its_own(consul, "wrong-credential", wrong, &[]).await;
+    let right = controller_token(consul, "right").await;
+    let world = fixture.deployment_of_its_own(consul, "wrong-credential", &right.secret_id, &[]).await;
+    let put_credential = async |token: &str| {
+        let call = world.aws.secrets().put_secret_value().secret_id("wrong-credential-controller");
+        call.secret_string(token).send().await.expect("PutSecretValue");
+    };
+    put_credential(wrong).await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
     let (starting, stopping) = (world.run(&definition).await, world.run(&definition).await);
@@ -71,10 +77,7 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
     assert_eq!(world.service_ids().await.len(), 2);
     assert_eq!(world.pair(&world.secret_name(&service)).await, Some(old.clone()));
     // And once the secret holds a right one, it is read again, and the work is done
-    let right = controller_token(consul, "right").await;
-    let secrets = world.aws.secrets();
-    let name = "wrong-credential-controller";
-    secrets.put_secret_value().secret_id(name).secret_string(right.secret_id).send().await.expect("PutSecretValue");
+    put_credential(&right.secret_id).await;
     world.settled_within(SEVERAL_RETURNS).await;
     assert_eq!(world.service_ids().await, Vec::<String>::new());
     assert!(!world.is_valid(&login.secret_id).await);

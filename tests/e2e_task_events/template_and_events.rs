@@ -4,17 +4,18 @@ use serde_json::{Value, json};
 
 use crate::{
     fixture::{self, Fixture},
-    stack::{aws, deploy::deploy},
+    stack::aws,
 };
 
 #[tokio::test]
 async fn the_rule_s_pattern_matches_the_right_files_in_events() {
     let fixture = Fixture::get().await;
-    let parameters = fixture.parameters(&fixture.stack.consul, "pattern", "unused", "123456789012").await;
-    let parameters: Vec<(&str, &str)> = parameters.iter().map(|(key, value)| (*key, value.as_str())).collect();
-    let deployed = deploy(&fixture.stack.aws, "pattern", &parameters).await;
-    let rule = fixture.stack.aws.call("events", "AWSEvents.DescribeRule", &json!({ "Name": deployed.rule_name })).await;
+    let world = Fixture::tokens("examples").await;
+    let rule_name = json!({ "Name": world.deployed.rule_name });
+    let rule = fixture.stack.aws.call("events", "AWSEvents.DescribeRule", &rule_name).await;
     let pattern = rule["EventPattern"].as_str().expect("a pattern");
+    // The local stack's account and cluster become the examples'
+    let pattern = pattern.replace(aws::ACCOUNT, "123456789012").replace("cluster/examples", "cluster/prod");
     for (name, event) in fixture::example_events() {
         let body = json!({ "EventPattern": pattern, "Event": event.to_string() });
         let tested = fixture.stack.aws.call("events", "AWSEvents.TestEventPattern", &body).await;

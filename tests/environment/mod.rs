@@ -73,7 +73,7 @@ impl Environment {
         Self::between(world, consul, aws, further, change).await
     }
 
-    async fn between(
+    pub(crate) async fn between(
         world: &World<'_>,
         consul: Recorder,
         aws: Recorder,

@@ -68,9 +68,14 @@ pub enum Answer {
     Forward,
     /// Let the real server answer once enough requests have arrived at the gate.
     ForwardThrough(Arc<Gate>),
+    /// Let the real server answer to another body, and change what it answers with status 200.
+    ForwardAs(String, Translation),
     /// Never answer.
     Hang,
 }
+
+/// What is made of the real server's answer.
+pub type Translation = Box<dyn FnOnce(String) -> String + Send>;
 
 /// Holds requests back until a number of them has arrived, and then lets all of them go on at once.
 pub struct Gate {
@@ -192,6 +197,9 @@ async fn answer(
             gate.pass().await;
             forward(&shared, seen, body).await
         }
+        Answer::ForwardAs(body, translation) => {
+            translated(forward(&shared, seen, body.into()).await, translation).await
+        }
         Answer::Hang => std::future::pending().await,
     }
 }
@@ -200,6 +208,7 @@ async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
     let upstream = shared.upstream.as_deref().expect("an upstream to forward to");
     let mut headers = seen.headers.clone();
     headers.remove("host");
+    headers.remove("content-length");
     let sent =
         shared.client.request(seen.method, format!("{upstream}{}", seen.uri)).headers(headers).body(body).send().await;
     match sent {
@@ -214,4 +223,15 @@ async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
         }
         Err(error) => Response::builder().status(502).body(Body::from(error.to_string())).expect("a response"),
     }
+}
+
+async fn translated(response: Response<Body>, translation: Translation) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await.expect("a whole answer");
+    if head.status != 200 {
+        return Response::from_parts(head, Body::from(body));
+    }
+    head.headers.remove("content-length");
+    let body = translation(String::from_utf8_lossy(&body).into_owned());
+    Response::from_parts(head, Body::from(body))
 }

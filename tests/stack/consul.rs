@@ -22,6 +22,8 @@ pub(crate) struct Consul {
     pub(crate) management_token: String,
     /// The certificate that a client must trust, if it speaks TLS.
     pub(crate) ca_certificate: Option<String>,
+    /// Where other agents of the datacenter find it.
+    pub(crate) serf_port: u16,
     name: String,
     client: Client,
     /// The address by the name that its certificate bears.
@@ -67,7 +69,8 @@ impl Consul {
             let certificate = reqwest::Certificate::from_pem(authority.certificate.as_bytes()).unwrap();
             client = client.tls_certs_only([certificate]).resolve(server_name, ([127, 0, 0, 1], port).into());
         }
-        write_configuration(&directory, port, authority.as_ref());
+        let serf_port = free_port();
+        write_configuration(&directory, port, serf_port, authority.as_ref());
 
         let scheme = if authority.is_some() { "https" } else { "http" };
         let mut consul = Self {
@@ -75,6 +78,7 @@ impl Consul {
             named_address: format!("{scheme}://{}:{port}", server_name.unwrap_or("127.0.0.1")),
             management_token: String::new(),
             ca_certificate: authority.map(|authority| authority.certificate),
+            serf_port,
             name,
             client: client.build().unwrap(),
             directory,
@@ -168,7 +172,7 @@ impl Consul {
 }
 
 /// `CONSUL_BIN`, or what `make setup` found.
-fn program() -> PathBuf {
+pub(super) fn program() -> PathBuf {
     std::env::var_os("CONSUL_BIN").map_or_else(|| tool("bin/consul"), PathBuf::from)
 }
 
@@ -181,7 +185,7 @@ fn version() -> (u32, u32) {
     (parts.next().unwrap(), parts.next().unwrap())
 }
 
-fn write_configuration(directory: &Path, port: u16, authority: Option<&Authority>) {
+fn write_configuration(directory: &Path, port: u16, serf_port: u16, authority: Option<&Authority>) {
     let mut configuration = json!({
         "server": true,
         "bootstrap_expect": 1,
@@ -191,7 +195,7 @@ fn write_configuration(directory: &Path, port: u16, authority: Option<&Authority
         "client_addr": "127.0.0.1",
         "ports": {
             "http": port, "https": -1, "dns": -1, "grpc": -1,
-            "serf_lan": free_port(), "serf_wan": -1, "server": free_port(),
+            "serf_lan": serf_port, "serf_wan": -1, "server": free_port(),
         },
         "acl": { "enabled": true, "default_policy": "deny" },
         "connect": { "enabled": true },

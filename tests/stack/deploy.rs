@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,6 +10,7 @@ use tokio::process::Command;
 
 use super::aws::{Aws, REGION};
 use super::http::Answer;
+use super::wait::eventually;
 use super::{in_repository, scratch, tool};
 
 const BUCKET: &str = "artifacts";
@@ -24,18 +25,34 @@ pub(crate) struct Deployed {
     pub(crate) function_name: String,
     pub(crate) rule_name: String,
     pub(crate) log_group: String,
+    /// The function that sweeps, and its log.
+    pub(crate) reconcile: String,
+    pub(crate) reconcile_log_group: String,
 }
 
 impl Deployed {
     /// No deployment at all, but a queue: for a function that runs in or beside the test itself.
     pub(crate) fn only_queue(url: String) -> Self {
         let none = String::new;
-        Self { queue_url: url, failed_queue_url: none(), function_name: none(), rule_name: none(), log_group: none() }
+        Self {
+            queue_url: url,
+            failed_queue_url: none(),
+            function_name: none(),
+            rule_name: none(),
+            log_group: none(),
+            reconcile: none(),
+            reconcile_log_group: none(),
+        }
     }
 }
 
 /// Creates or updates a stack. On an update, a parameter that is not given keeps its value.
 pub(crate) async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Deployed {
+    try_deploy(aws, stack, parameters).await.unwrap_or_else(|said| panic!("sam deploy of {stack}: {said}"))
+}
+
+/// The same, where it may fail: then it says what a user would see.
+pub(crate) async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
     Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
     let architecture = [("Architecture", architecture)];
@@ -64,13 +81,10 @@ pub(crate) async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) 
         .output()
         .await
         .unwrap();
-    assert!(
-        output.status.success(),
-        "sam deploy of {stack}: {}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-
+    if !output.status.success() {
+        let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        return Err(format!("{said}\n{complained}"));
+    }
     let outputs = Outputs::of(aws, stack).await;
     let deployed = Deployed {
         queue_url: outputs.get("TaskEventsQueueUrl"),
@@ -78,9 +92,32 @@ pub(crate) async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) 
         function_name: outputs.get("TaskEventsFunctionName"),
         rule_name: outputs.get("TaskStateChangeRuleName"),
         log_group: outputs.get("TaskEventsLogGroupName"),
+        reconcile: outputs.get("ReconcileFunctionName"),
+        reconcile_log_group: outputs.get("ReconcileLogGroupName"),
     };
     repair_concurrency(aws, &deployed.function_name).await;
-    deployed
+    Ok(deployed)
+}
+
+/// Deletes a stack, and waits until it is gone. An `Err` says how it ended instead.
+pub(crate) async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
+    let call = async |action: &str| {
+        let query = [("Action", action), ("Version", "2010-05-15"), ("StackName", stack)];
+        Answer::to(aws.request(Method::GET, "/", "cloudformation").query(&query)).await
+    };
+    call("DeleteStack").await.and_then(Answer::good)?;
+    eventually(&format!("stack {stack} to be deleted"), Duration::from_mins(2), || async {
+        let described = call("DescribeStacks").await?;
+        let text = described.body.to_string();
+        if text.contains("DELETE_FAILED") {
+            Ok(Err(text))
+        } else if described.status != 200 || text.contains("DELETE_COMPLETE") {
+            Ok(Ok(()))
+        } else {
+            Err(text)
+        }
+    })
+    .await
 }
 
 /// The built template, if it is newer than what it was built from: a test of yesterday's function proves nothing.

@@ -18,6 +18,7 @@
     clippy::unwrap_used
 )]
 
+pub(crate) mod agent;
 pub(crate) mod aws;
 pub(crate) mod consul;
 pub(crate) mod deploy;

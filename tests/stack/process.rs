@@ -97,6 +97,14 @@ impl Process {
         }
     }
 
+    /// Ends it at once, as `kill -9` does, with all that it has started.
+    pub(crate) fn kill(mut self) {
+        let group = format!("-{}", self.group());
+        let killed = Command::new("kill").args(["-KILL", "--", &group]).status().unwrap();
+        assert!(killed.success(), "{} cannot be killed", self.name);
+        self.supervisor.wait().unwrap();
+    }
+
     /// Lets it live on after us.
     pub(crate) fn keep(mut self) {
         if let Some(mut pipe) = self.supervisor.stdin.take() {

@@ -17,17 +17,44 @@ impl World<'_> {
 
     /// Registers a mesh task definition for `service`, as the Terraform module writes it.
     pub(crate) async fn mesh_definition(&self, service: &str) -> Definition {
+        self.definition_with(service, &[]).await
+    }
+
+    /// The same with further containers.
+    pub(crate) async fn definition_with(&self, service: &str, containers: &[Value]) -> Definition {
         let tags = json!([
             { "key": "consul.hashicorp.com/mesh", "value": "true" },
             { "key": "consul.hashicorp.com/service-name", "value": service },
         ]);
-        self.definition(service, &tags, Some(&json!({ "service": { "name": service, "port": 9090 } }))).await
+        let config = json!({ "service": { "name": service, "port": 9090 } });
+        self.register_definition(service, &tags, Some(&config), containers).await
     }
 
     /// Registers a task definition.
     pub(crate) async fn definition(&self, family: &str, tags: &Value, config: Option<&Value>) -> Definition {
+        self.register_definition(family, tags, config, &[]).await
+    }
+
+    async fn register_definition(
+        &self,
+        family: &str,
+        tags: &Value,
+        config: Option<&Value>,
+        further: &[Value],
+    ) -> Definition {
         let environment =
             config.map(|config| json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }]));
+        let mut containers = vec![
+            json!({
+                "name": "consul-ecs-mesh-init",
+                "image": "hashicorp/consul-ecs:0.9.0",
+                "essential": false,
+                "command": ["mesh-init"],
+                "environment": environment.unwrap_or_else(|| json!([])),
+            }),
+            json!({ "name": "app", "image": "example/app:1", "essential": true }),
+        ];
+        containers.extend(further.iter().cloned());
         let body = json!({
             "family": family,
             "networkMode": "awsvpc",
@@ -35,16 +62,7 @@ impl World<'_> {
             "cpu": "256",
             "memory": "512",
             "tags": tags,
-            "containerDefinitions": [
-                {
-                    "name": "consul-ecs-mesh-init",
-                    "image": "hashicorp/consul-ecs:0.9.0",
-                    "essential": false,
-                    "command": ["mesh-init"],
-                    "environment": environment.unwrap_or_else(|| json!([])),
-                },
-                { "name": "app", "image": "example/app:1", "essential": true },
-            ],
+            "containerDefinitions": containers,
         });
         let answer = self.ecs_call("RegisterTaskDefinition", &body).await;
         Definition(answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned())

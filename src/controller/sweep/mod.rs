@@ -1,9 +1,11 @@
 //! The sweep: the same observe, plan, apply as for events, over whole clusters. It repairs what events missed.
 
+mod consul_side;
+mod gone_tasks;
 mod report;
 mod survey;
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use tracing::{error, info};
 
@@ -20,6 +22,7 @@ use crate::mesh::{
     arn::ClusterArn,
     guard::{self, Alarm},
     plan::{Planned, plan},
+    tenancy::Tenancy,
 };
 
 /// How often the clusters are looked at again at once, because somebody else changed what was seen.
@@ -55,8 +58,14 @@ impl Controller {
     /// Looks at whole clusters, and does what has to be done as far as time and the guard allow.
     pub async fn sweep(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let mut swept = Swept::default();
+        if !order.dry_run {
+            swept.set_up(self.bootstrap_now_and_then(deadline).await);
+        }
         for look in 1..=LOOKS {
             let survey = self.survey(order, deadline).await;
+            if !order.dry_run {
+                swept.set_up(self.make_namespaces(&wanted_tenancies(&survey), deadline).await);
+            }
             let (planned, held_back, held) = self.plan_sweep(&survey, order);
             if order.dry_run {
                 swept.end(survey, held, planned, held_back);
@@ -102,6 +111,12 @@ impl Controller {
         let (held_back, planned) = planned.into_iter().partition(is_held);
         (planned, held_back, held)
     }
+}
+
+/// Where the living tasks want to be.
+fn wanted_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
+    let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
+    living.map(|task| task.tenancy.clone()).collect()
 }
 
 /// The lines that alarms and people look for.

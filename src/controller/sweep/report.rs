@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Held, Survey, SweepOrder, survey::Problem};
 use crate::{
     controller::{
-        ControllerError,
+        BootstrapFailure, BootstrapReport, ControllerError,
         apply::{Effect, Outcome},
     },
     mesh::{
@@ -112,6 +112,7 @@ impl ProblemReport {
 /// What a sweep has come to so far.
 #[derive(Default)]
 pub(super) struct Swept {
+    set_up: Vec<BootstrapFailure>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
     last: Option<(Survey, Held)>,
     planned: Vec<Planned>,
@@ -119,6 +120,10 @@ pub(super) struct Swept {
 }
 
 impl Swept {
+    pub(super) fn set_up(&mut self, report: BootstrapReport) {
+        self.set_up.extend(report.failures);
+    }
+
     pub(super) fn add(&mut self, outcomes: Vec<Outcome>, survey: &Survey) {
         let clusters: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
         let owned = outcomes.into_iter().map(|outcome| (owner(&outcome.planned, survey, &clusters), outcome));
@@ -132,7 +137,7 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, all: &[ClusterArn]) -> SweepReport {
-        let Self { outcomes, last, planned, held_back } = self;
+        let Self { set_up, outcomes, last, planned, held_back } = self;
         let (survey, held) = last.unwrap_or_default();
         let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
@@ -141,6 +146,11 @@ impl Swept {
             .iter()
             .map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error))
             .collect();
+        problems.extend(set_up.iter().map(|failure| ProblemReport {
+            cluster_arn: None,
+            label: "bootstrap",
+            reason: failure.error.to_string(),
+        }));
         for (cluster, outcome) in &outcomes {
             let is_its =
                 |report: &&mut ClusterReport| cluster.as_ref().is_some_and(|c| c.as_str() == report.cluster_arn);

@@ -16,10 +16,8 @@ use crate::{
     },
     ecs::{ClusterStatus, EcsError},
     mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-        catalog::{AgentStatus, ClientAgent, LeftoverNode, ServiceInstance},
+        arn::{ClusterArn, TaskDefinitionArn},
         idleness::ServiceTask,
-        mark::LoginMark,
         phase::TaskPhase,
         plan::{Extent, Observed},
         task::{DescribedTask, MeshTask},
@@ -62,17 +60,17 @@ pub(in crate::controller) struct Skipped {
 }
 
 /// The clusters as ECS describes them.
-struct Clusters {
-    read: Vec<ClusterTasks>,
-    deleted: BTreeSet<ClusterArn>,
+pub(super) struct Clusters {
+    pub(super) read: Vec<ClusterTasks>,
+    pub(super) deleted: BTreeSet<ClusterArn>,
 }
 
 impl Clusters {
-    fn tasks(&self, cluster: &ClusterArn) -> &[DescribedTask] {
+    pub(super) fn tasks(&self, cluster: &ClusterArn) -> &[DescribedTask] {
         self.read.iter().find(|read| read.cluster == *cluster).map_or(&[], |read| &read.tasks)
     }
 
-    fn is_read(&self, cluster: &ClusterArn) -> bool {
+    pub(super) fn is_read(&self, cluster: &ClusterArn) -> bool {
         self.deleted.contains(cluster) || self.read.iter().any(|read| read.cluster == *cluster)
     }
 }
@@ -196,177 +194,4 @@ impl Controller {
         let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
         by_name.into_values().cloned().collect()
     }
-
-    /// Tokens, nodes and dead agents of one partition.
-    async fn read_partition(
-        &self,
-        tenancy: &Tenancy,
-        wanted: &[&ClusterArn],
-        clusters: &Clusters,
-        deadline: Deadline,
-        survey: &mut Survey,
-    ) {
-        let (tokens, nodes, agents) = futures::join!(
-            deadline.run(self.edges.consul.tokens(tenancy)),
-            self.read_nodes(tenancy, wanted, deadline),
-            deadline.run(self.failed_agents(tenancy, wanted)),
-        );
-        match tokens {
-            Ok(tokens) => survey.observed.tokens.extend(tokens),
-            Err(error) => survey.problems.push(problem(None, error)),
-        }
-        match agents {
-            Ok(agents) => survey.observed.agents.extend(agents),
-            Err(error) => survey.problems.push(problem(None, error)),
-        }
-        for (cluster, node) in nodes {
-            match node {
-                Ok(Some(node)) => {
-                    survey.observed.instances.extend(node.instances.iter().cloned());
-                    let foreign = node.others.iter().map(|id| Skipped {
-                        cluster: cluster.clone(),
-                        what: format!("service {id}"),
-                        why: "it bears no task's mark".to_owned(),
-                    });
-                    survey.skipped.extend(foreign);
-                    if clusters.deleted.contains(&cluster) {
-                        survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy: tenancy.clone() });
-                    }
-                }
-                Ok(None) => {}
-                Err(error) => survey.problems.push(problem(Some(&cluster), error)),
-            }
-        }
-    }
-
-    async fn read_nodes(
-        &self,
-        tenancy: &Tenancy,
-        wanted: &[&ClusterArn],
-        deadline: Deadline,
-    ) -> Vec<(ClusterArn, Result<Option<crate::mesh::catalog::CatalogNode>, ControllerError>)> {
-        let reads = wanted.iter().map(|cluster| async move {
-            ((*cluster).clone(), deadline.run(self.edges.consul.node(cluster.as_str(), tenancy)).await)
-        });
-        stream::iter(reads).buffered(CONCURRENCY).collect().await
-    }
-
-    /// Agents that vanished without leaving, and whose nodes hold services of tasks of the clusters.
-    async fn failed_agents(
-        &self,
-        tenancy: &Tenancy,
-        clusters: &[&ClusterArn],
-    ) -> Result<Vec<ClientAgent>, ControllerError> {
-        let members = self.edges.consul.members(tenancy).await?;
-        let failed = members.into_iter().filter(|member| member.status == AgentStatus::Failed).collect();
-        let agents = self.client_agents(failed, tenancy).await?;
-        let is_of = |instance: &ServiceInstance| clusters.iter().any(|cluster| names_cluster(instance, cluster));
-        Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
-    }
-
-    /// Tasks that Consul mentions and ECS does not list: ECS is asked for each by name, and those that it does not know
-    /// are gone. Stopped tasks are known for an hour only.
-    async fn find_gone_tasks(
-        &self,
-        cluster: &ClusterArn,
-        clusters: &Clusters,
-        deadline: Deadline,
-        survey: &mut Survey,
-    ) {
-        if !clusters.is_read(cluster) {
-            return;
-        }
-        let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
-        let mut unlisted = mentioned(&survey.observed, cluster);
-        unlisted.retain(|id, _| !listed.contains(id));
-        if unlisted.is_empty() {
-            return;
-        }
-        let mut described = BTreeMap::new();
-        if !clusters.deleted.contains(cluster) {
-            let arns: Vec<TaskArn> = unlisted.keys().map(|id| TaskArn::in_cluster(cluster, id)).collect();
-            match deadline.run(self.edges.ecs.describe_tasks(cluster, &arns)).await {
-                Ok(tasks) => described.extend(tasks.into_iter().map(|task| (task.arn.id().clone(), task.phase))),
-                Err(error) => {
-                    survey.problems.push(problem(Some(cluster), error));
-                    return;
-                }
-            }
-        }
-        for (id, is_certain) in unlisted {
-            match (described.get(&id), is_certain) {
-                (Some(TaskPhase::Stopped), _) | (None, true) => {
-                    survey.observed.tasks.push(self.gone_task(cluster, &id));
-                }
-                (None, false) => survey.skipped.push(Skipped {
-                    cluster: cluster.clone(),
-                    what: format!("login token of task {id}"),
-                    why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
-                }),
-                (Some(_), _) => {}
-            }
-        }
-    }
-
-    /// What it left in Consul bears its ID; nothing else is known of it.
-    fn gone_task(&self, cluster: &ClusterArn, id: &TaskId) -> MeshTask {
-        MeshTask {
-            arn: TaskArn::in_cluster(cluster, id),
-            cluster: cluster.clone(),
-            phase: TaskPhase::Stopped,
-            tenancy: self.scope.tenancy_of(cluster).clone(),
-            identity: None,
-            runs_client_agent: false,
-        }
-    }
-
-    /// The checks of stopping tasks, which should be critical.
-    async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
-        let stopping: BTreeSet<(&str, &TaskId)> = survey
-            .observed
-            .tasks
-            .iter()
-            .filter(|task| task.phase == TaskPhase::Stopping)
-            .map(|task| (task.cluster.as_str(), task.arn.id()))
-            .collect();
-        let mut draining: BTreeMap<(String, Tenancy), Vec<ServiceInstance>> = BTreeMap::new();
-        for instance in &survey.observed.instances {
-            if stopping.contains(&(instance.node.as_str(), &instance.task)) {
-                let node = (instance.node.clone(), instance.tenancy.clone());
-                draining.entry(node).or_default().push(instance.clone());
-            }
-        }
-        for instances in draining.into_values() {
-            match deadline.run(self.edges.consul.checks(&instances)).await {
-                Ok(checks) => survey.observed.checks.extend(checks),
-                Err(error) => survey.problems.push(problem(None, error)),
-            }
-        }
-    }
-}
-
-/// Whether an instance's own mark says that its task is of `cluster`: only an ARN in its present shape can.
-fn names_cluster(instance: &ServiceInstance, cluster: &ClusterArn) -> bool {
-    instance.task_arn.as_ref().is_some_and(|arn| *arn == TaskArn::in_cluster(cluster, &instance.task))
-}
-
-/// The tasks of `cluster` that Consul mentions, and whether it is certain that they are of this very cluster: a cluster's
-/// name alone may be that of another account's.
-fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool> {
-    let mut mentioned = BTreeMap::new();
-    let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;
-    for token in &observed.tokens {
-        if let Some(mark) = LoginMark::parse(&token.description).filter(|mark| cluster.is_meant_by(&mark.cluster)) {
-            mention(mark.task, mark.cluster == cluster.as_str());
-        }
-    }
-    for instance in observed.instances.iter().filter(|instance| instance.node == cluster.as_str()) {
-        mention(instance.task.clone(), true);
-    }
-    for instance in observed.agents.iter().flat_map(|agent| &agent.node.instances) {
-        if names_cluster(instance, cluster) {
-            mention(instance.task.clone(), true);
-        }
-    }
-    mentioned
 }

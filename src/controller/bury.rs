@@ -1,0 +1,75 @@
+//! Nodes that have nobody any more: client agents that died with their tasks, and the synthetic nodes of deleted clusters.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use tracing::info;
+
+use super::{
+    Controller, ControllerError, Deadline,
+    apply::{Basis, Effect, Group, Outcome, all},
+};
+use crate::{
+    consul::ConsulError,
+    mesh::{
+        catalog::{ClientAgent, LeftoverNode},
+        plan::{Action, Planned},
+    },
+};
+
+/// How long a task's agent may take to be missed by Consul. After that, the sweep looks after it.
+const AGENT_LAG: SignedDuration = SignedDuration::from_secs(120);
+
+impl Controller {
+    pub(super) async fn bury_agents(
+        &self,
+        agents: Group<ClientAgent>,
+        basis: Basis<'_>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let work = agents.into_iter().map(|(agent, planned)| async move {
+            let name = &agent.member.name;
+            let result = match planned.action {
+                Action::ForceLeave(_) => {
+                    let left = deadline.run(self.edges.consul.force_leave(name, &agent.tenancy)).await;
+                    left.map(|()| {
+                        info!(action = "force_leave", outcome = "done", node = name);
+                        Effect::Done
+                    })
+                }
+                _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
+                _ => Ok(Effect::Unchanged),
+            };
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Whether the events behind an action are so new that Consul may not have missed the agent yet.
+    fn is_fresh(&self, planned: &Planned, basis: Basis<'_>) -> bool {
+        let Basis::Events(changes) = basis else { return false };
+        let now = self.edges.clock.now();
+        let mut times = planned.tasks.iter().filter_map(|task| changes.get(task)).map(|change| change.time);
+        times.any(|time| now.duration_since(time) < AGENT_LAG)
+    }
+
+    pub(super) async fn deregister_nodes(&self, nodes: Group<LeftoverNode>, deadline: Deadline) -> Vec<Outcome> {
+        let work = nodes.into_iter().map(|(node, planned)| async move {
+            let result = deadline.run(self.deregister_empty_node(&node)).await;
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Takes a synthetic node out, unless something is on it: whatever came meanwhile would go with it.
+    pub(super) async fn deregister_empty_node(&self, node: &LeftoverNode) -> Result<Effect, ConsulError> {
+        let name = node.cluster.as_str();
+        let now = self.edges.consul.node(name, &node.tenancy).await?;
+        if !now.is_some_and(|now| now.is_synthetic && now.instances.is_empty() && now.others.is_empty()) {
+            return Ok(Effect::Unchanged);
+        }
+        self.edges.consul.deregister_node(name, &node.tenancy).await?;
+        info!(action = "deregister_node", outcome = "done", cluster_arn = name);
+        Ok(Effect::Done)
+    }
+}

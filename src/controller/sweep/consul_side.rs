@@ -1,0 +1,113 @@
+//! What Consul holds of whole clusters: tokens, nodes, dead agents, and the checks of stopping tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use futures::{StreamExt, stream};
+
+use super::{
+    gone_tasks::names_cluster,
+    problem,
+    survey::{Clusters, Skipped, Survey},
+};
+use crate::{
+    controller::{CONCURRENCY, Controller, ControllerError, Deadline},
+    mesh::{
+        arn::{ClusterArn, TaskId},
+        catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
+        phase::TaskPhase,
+        tenancy::Tenancy,
+    },
+};
+
+impl Controller {
+    /// Tokens, nodes and dead agents of one partition.
+    pub(super) async fn read_partition(
+        &self,
+        tenancy: &Tenancy,
+        wanted: &[&ClusterArn],
+        clusters: &Clusters,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) {
+        let (tokens, nodes, agents) = futures::join!(
+            deadline.run(self.edges.consul.tokens(tenancy)),
+            self.read_nodes(tenancy, wanted, deadline),
+            deadline.run(self.failed_agents(tenancy, wanted)),
+        );
+        match tokens {
+            Ok(tokens) => survey.observed.tokens.extend(tokens),
+            Err(error) => survey.problems.push(problem(None, error)),
+        }
+        match agents {
+            Ok(agents) => survey.observed.agents.extend(agents),
+            Err(error) => survey.problems.push(problem(None, error)),
+        }
+        for (cluster, node) in nodes {
+            match node {
+                Ok(Some(node)) => {
+                    survey.observed.instances.extend(node.instances.iter().cloned());
+                    let foreign = node.others.iter().map(|id| Skipped {
+                        cluster: cluster.clone(),
+                        what: format!("service {id}"),
+                        why: "it bears no task's mark".to_owned(),
+                    });
+                    survey.skipped.extend(foreign);
+                    if clusters.deleted.contains(&cluster) {
+                        survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy: tenancy.clone() });
+                    }
+                }
+                Ok(None) => {}
+                Err(error) => survey.problems.push(problem(Some(&cluster), error)),
+            }
+        }
+    }
+
+    async fn read_nodes(
+        &self,
+        tenancy: &Tenancy,
+        wanted: &[&ClusterArn],
+        deadline: Deadline,
+    ) -> Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)> {
+        let reads = wanted.iter().map(|cluster| async move {
+            ((*cluster).clone(), deadline.run(self.edges.consul.node(cluster.as_str(), tenancy)).await)
+        });
+        stream::iter(reads).buffered(CONCURRENCY).collect().await
+    }
+
+    /// Agents that vanished without leaving, and whose nodes hold services of tasks of the clusters.
+    async fn failed_agents(
+        &self,
+        tenancy: &Tenancy,
+        clusters: &[&ClusterArn],
+    ) -> Result<Vec<ClientAgent>, ControllerError> {
+        let members = self.edges.consul.members(tenancy).await?;
+        let failed = members.into_iter().filter(|member| member.status == AgentStatus::Failed).collect();
+        let agents = self.client_agents(failed, tenancy).await?;
+        let is_of = |instance: &ServiceInstance| clusters.iter().any(|cluster| names_cluster(instance, cluster));
+        Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
+    }
+
+    /// The checks of stopping tasks, which should be critical.
+    pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
+        let stopping: BTreeSet<(&str, &TaskId)> = survey
+            .observed
+            .tasks
+            .iter()
+            .filter(|task| task.phase == TaskPhase::Stopping)
+            .map(|task| (task.cluster.as_str(), task.arn.id()))
+            .collect();
+        let mut draining: BTreeMap<(String, Tenancy), Vec<ServiceInstance>> = BTreeMap::new();
+        for instance in &survey.observed.instances {
+            if stopping.contains(&(instance.node.as_str(), &instance.task)) {
+                let node = (instance.node.clone(), instance.tenancy.clone());
+                draining.entry(node).or_default().push(instance.clone());
+            }
+        }
+        for instances in draining.into_values() {
+            match deadline.run(self.edges.consul.checks(&instances)).await {
+                Ok(checks) => survey.observed.checks.extend(checks),
+                Err(error) => survey.problems.push(problem(None, error)),
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Tasks that only Consul remembers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    problem,
+    survey::{Clusters, Skipped, Survey},
+};
+use crate::{
+    controller::{Controller, Deadline},
+    mesh::{
+        arn::{ClusterArn, TaskArn, TaskId},
+        catalog::ServiceInstance,
+        mark::LoginMark,
+        phase::TaskPhase,
+        plan::Observed,
+        task::MeshTask,
+    },
+};
+
+impl Controller {
+    /// Tasks that Consul mentions and ECS does not list: ECS is asked for each by name, and those that it does not know
+    /// are gone. Stopped tasks are known for an hour only.
+    pub(super) async fn find_gone_tasks(
+        &self,
+        cluster: &ClusterArn,
+        clusters: &Clusters,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) {
+        if !clusters.is_read(cluster) {
+            return;
+        }
+        let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
+        let mut unlisted = mentioned(&survey.observed, cluster);
+        unlisted.retain(|id, _| !listed.contains(id));
+        if unlisted.is_empty() {
+            return;
+        }
+        let mut described = BTreeMap::new();
+        if !clusters.deleted.contains(cluster) {
+            let arns: Vec<TaskArn> = unlisted.keys().map(|id| TaskArn::in_cluster(cluster, id)).collect();
+            match deadline.run(self.edges.ecs.describe_tasks(cluster, &arns)).await {
+                Ok(tasks) => described.extend(tasks.into_iter().map(|task| (task.arn.id().clone(), task.phase))),
+                Err(error) => {
+                    survey.problems.push(problem(Some(cluster), error));
+                    return;
+                }
+            }
+        }
+        for (id, is_certain) in unlisted {
+            match (described.get(&id), is_certain) {
+                (Some(TaskPhase::Stopped), _) | (None, true) => {
+                    survey.observed.tasks.push(self.gone_task(cluster, &id));
+                }
+                (None, false) => survey.skipped.push(Skipped {
+                    cluster: cluster.clone(),
+                    what: format!("login token of task {id}"),
+                    why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
+                }),
+                (Some(_), _) => {}
+            }
+        }
+    }
+
+    /// What it left in Consul bears its ID; nothing else is known of it.
+    fn gone_task(&self, cluster: &ClusterArn, id: &TaskId) -> MeshTask {
+        MeshTask {
+            arn: TaskArn::in_cluster(cluster, id),
+            cluster: cluster.clone(),
+            phase: TaskPhase::Stopped,
+            tenancy: self.scope.tenancy_of(cluster).clone(),
+            identity: None,
+            runs_client_agent: false,
+        }
+    }
+}
+
+/// Whether an instance's own mark says that its task is of `cluster`: only an ARN in its present shape can.
+pub(super) fn names_cluster(instance: &ServiceInstance, cluster: &ClusterArn) -> bool {
+    instance.task_arn.as_ref().is_some_and(|arn| *arn == TaskArn::in_cluster(cluster, &instance.task))
+}
+
+/// The tasks of `cluster` that Consul mentions, and whether it is certain that they are of this very cluster: a cluster's
+/// name alone may be that of another account's.
+fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool> {
+    let mut mentioned = BTreeMap::new();
+    let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;
+    for token in &observed.tokens {
+        if let Some(mark) = LoginMark::parse(&token.description).filter(|mark| cluster.is_meant_by(&mark.cluster)) {
+            mention(mark.task, mark.cluster == cluster.as_str());
+        }
+    }
+    for instance in observed.instances.iter().filter(|instance| instance.node == cluster.as_str()) {
+        mention(instance.task.clone(), true);
+    }
+    for instance in observed.agents.iter().flat_map(|agent| &agent.node.instances) {
+        if names_cluster(instance, cluster) {
+            mention(instance.task.clone(), true);
+        }
+    }
+    mentioned
+}

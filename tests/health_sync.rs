@@ -1,0 +1,158 @@
+//! Health sync: what ECS says of containers, into Consul's checks. The local ECS knows no health, so its answer is
+//! changed on the way.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod environment;
+mod recorder;
+mod stack;
+mod world;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use ecs_mesh_controller::controller::{Deadline, HealthReport};
+use environment::{Environment, world};
+use recorder::{Answer, Recorder};
+use serde_json::{Value, json};
+use world::{World, task_id};
+
+/// A task of a definition with an app that ECS checks, and all its checks in Consul, which start critical.
+async fn started(world: &World<'_>) -> String {
+    let checked = |name: &str| json!({ "name": name, "image": "example/x:1", "healthCheck": { "command": ["true"] } });
+    let definition = world.definition_with(&world.service(), &[checked("web"), checked("consul-dataplane")]).await;
+    let task = world.run(&definition).await;
+    let id = format!("{}-{}", world.service(), task_id(&task));
+    let meta = json!({ "task-id": task_id(&task), "task-arn": task, "source": "consul-ecs" });
+    for (instance, containers) in
+        [(id.clone(), vec!["web", "consul-dataplane"]), (format!("{id}-sidecar-proxy"), vec!["consul-dataplane"])]
+    {
+        let checks: Vec<Value> = containers
+            .iter()
+            .map(|container| {
+                json!({
+                    "CheckID": format!("{instance}-{container}"), "Name": "Consul ECS health check synced",
+                    "Type": "consul-ecs-health-check", "Status": "critical", "ServiceID": instance, "Notes": "kept",
+                })
+            })
+            .collect();
+        let service =
+            json!({ "ID": instance, "Service": instance.replace(&format!("-{}", task_id(&task)), ""), "Meta": meta });
+        world.register_raw(&json!({ "Service": service, "Checks": checks })).await;
+    }
+    task
+}
+
+/// An environment before an ECS that says of the task's containers what it is told.
+async fn environment(world: &World<'_>, task: &str, health: &[(&str, &str)]) -> Environment {
+    let described = world.ecs_call("DescribeTasks", &json!({ "cluster": world.name, "tasks": [task] })).await;
+    let mut answer = described;
+    let health: BTreeMap<&str, &str> = health.iter().copied().collect();
+    let containers = answer["tasks"][0]["containers"].as_array_mut().unwrap();
+    containers.retain(|container| health.contains_key(container["name"].as_str().unwrap()));
+    for container in containers {
+        container["healthStatus"] = json!(health[container["name"].as_str().unwrap()]);
+    }
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let aws = Recorder::before(&world.aws.endpoint, move |seen, _| match seen.operation().as_deref() {
+        Some("DescribeTasks") => Answer::ok(answer.to_string()),
+        _ => Answer::Forward,
+    })
+    .await;
+    Environment::between(world, consul, aws, &[("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none")], |edges| edges)
+        .await
+}
+
+async fn synced(environment: &Environment) -> HealthReport {
+    let report = environment.controller.sync_health(None, Deadline::after(Duration::from_secs(60))).await;
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    report
+}
+
+async fn statuses(world: &World<'_>, task: &str) -> Vec<String> {
+    let mut statuses: Vec<String> = world
+        .checks_of(task)
+        .await
+        .iter()
+        .map(|check| {
+            let id = check["CheckID"].as_str().unwrap().replace(task_id(task), "*");
+            format!("{id}: {}", check["Status"].as_str().unwrap())
+        })
+        .collect();
+    statuses.sort();
+    statuses
+}
+
+#[tokio::test]
+async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
+    let world = world("health").await;
+    let task = started(&world).await;
+    let service = world.service();
+    let checks = |app: &str, dataplane: &str| {
+        [
+            format!("{service}-*-consul-dataplane: {dataplane}"),
+            format!("{service}-*-sidecar-proxy-consul-dataplane: {dataplane}"),
+            format!("{service}-*-web: {app}"),
+        ]
+    };
+    // Healthy: two writes at most, for one task it is one
+    let healthy = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
+    assert_eq!(synced(&healthy).await.updated, 3);
+    assert_eq!(statuses(&world, &task).await, checks("passing", "passing"));
+    assert_eq!(world.checks_of(&task).await[0]["Notes"], "kept");
+    let writes =
+        |environment: &Environment| environment.consul.lines().iter().filter(|line| line.starts_with("PUT")).count();
+    assert_eq!(writes(&healthy), 1, "all checks of a task go in one write");
+    // And nothing when nothing has changed
+    assert_eq!(synced(&healthy).await.updated, 0);
+    assert_eq!(writes(&healthy), 1);
+    // An unhealthy app takes the proxy with it
+    let unhealthy = environment(&world, &task, &[("web", "UNHEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
+    assert_eq!(synced(&unhealthy).await.updated, 3);
+    assert_eq!(statuses(&world, &task).await, checks("critical", "critical"));
+    // A missing container is critical as well
+    let missing = environment(&world, &task, &[("web", "HEALTHY")]).await;
+    assert_eq!(synced(&missing).await.updated, 1);
+    assert_eq!(statuses(&world, &task).await, checks("passing", "critical"));
+}
+
+#[tokio::test]
+async fn a_check_of_no_synced_container_is_taken_out() {
+    let world = world("health-orphan").await;
+    let task = started(&world).await;
+    let id = format!("{}-{}", world.service(), task_id(&task));
+    let orphan = json!({ "CheckID": format!("{id}-old"), "Name": "x", "Type": "consul-ecs-health-check", "Status": "critical", "ServiceID": id });
+    let by_hand = json!({ "CheckID": "by-hand", "Name": "x", "Type": "http", "Status": "passing", "ServiceID": id });
+    world.register_raw(&json!({ "Checks": [orphan, by_hand] })).await;
+    let environment = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
+    assert_eq!(synced(&environment).await.removed, 1);
+    let left: Vec<String> = statuses(&world, &task).await;
+    assert_eq!(left.len(), 4, "{left:?}");
+    assert!(left.iter().any(|check| check.starts_with("by-hand")) && !left.iter().any(|check| check.contains("-old")));
+}
+
+#[tokio::test]
+async fn a_round_costs_two_reads_of_each_side() {
+    let world = world("health-cost").await;
+    let task = started(&world).await;
+    let environment = environment(&world, &task, &[("web", "UNKNOWN"), ("consul-dataplane", "HEALTHY")]).await;
+    synced(&environment).await;
+    environment.aws.forget();
+    environment.consul.forget();
+    synced(&environment).await;
+    assert_eq!(environment.aws.operations(), ["DescribeTasks", "ListTasks"]);
+    let mut lines: Vec<String> = environment.consul.lines();
+    lines.sort();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].starts_with("GET /v1/catalog/node-services/") && lines[1].starts_with("GET /v1/health/node/"));
+}
+
+#[tokio::test]
+async fn intervals_under_a_minute_are_rounds_of_one_invocation() {
+    let world = world("health-rounds").await;
+    let task = started(&world).await;
+    let environment = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
+    // What is left of the invocation bounds the rounds: at 0, 1 and 2 seconds, and the fourth would be too late
+    let deadline = Deadline::after(Duration::from_millis(3_000 + 2_500));
+    let report = environment.controller.sync_health(Some(Duration::from_secs(1)), deadline).await;
+    assert_eq!(report.rounds, 3);
+}

@@ -1,0 +1,226 @@
+//! Sweeps under faults: what could not be read is not judged, and what could not be done is left for the next one.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod environment;
+mod recorder;
+mod stack;
+mod world;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use ecs_mesh_controller::controller::{Clock, Deadline, Edges, SweepOrder, SweepOutcome, SweepReport};
+use environment::{Environment, world};
+use jiff::{SignedDuration, Timestamp};
+use recorder::{Answer, Recorder, Seen};
+use serde_json::json;
+use stack::jwt::JwtAuthMethod;
+use world::{World, cluster_arn, task_id};
+
+/// Settings of all these environments: nobody waits for a grace period, and nobody sets Consul up.
+const AT_ONCE: [(&str, &str); 2] = [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTRAP", "none")];
+
+async fn environment(
+    world: &World<'_>,
+    consul: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    aws: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    further: &[(&'static str, &'static str)],
+    change: impl FnOnce(Edges) -> Edges,
+) -> Environment {
+    let consul = Recorder::before(&world.consul.address, consul).await;
+    let aws = Recorder::before(&world.aws.endpoint, aws).await;
+    let settings: Vec<(&str, &str)> = AT_ONCE.iter().chain(further).copied().collect();
+    Environment::between(world, consul, aws, &settings, change).await
+}
+
+fn forward(_: &Seen, _: usize) -> Answer {
+    Answer::Forward
+}
+
+async fn swept(environment: &Environment, order: &SweepOrder) -> SweepReport {
+    environment.controller.sweep(order, Deadline::after(Duration::from_secs(60))).await
+}
+
+/// A stopped task, and what it has left in Consul.
+async fn zombie(world: &World<'_>) -> String {
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    world.stop(&task).await;
+    task
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_read_is_not_judged_and_the_other_one_is_done() {
+    let unreadable = world("unreadable").await;
+    let readable = world("readable").await;
+    let both: &'static str = Box::leak([cluster_arn("unreadable"), cluster_arn("readable")].join(",").into_boxed_str());
+    zombie(&unreadable).await;
+    zombie(&readable).await;
+    let idle = readable.token_of_old_controller("readable-web").await;
+    // The second page of the first cluster never comes
+    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+        Some("ListTasks") if seen.body.contains("unreadable") => {
+            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
+        }
+        _ => Answer::Forward,
+    };
+    let environment =
+        environment(&readable, forward, aws, &[("ECS_CLUSTER_ARNS", both), ("TOKEN_MODE", "auth-method")], |e| e).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    assert!(report.problems.iter().any(|problem| problem.reason.contains("unreadable")), "{:?}", report.problems);
+    let status: Vec<&str> = report.clusters.iter().map(|cluster| cluster.status).collect();
+    assert_eq!(status, ["unread", "active"]);
+    assert_eq!(unreadable.service_ids().await.len(), 2);
+    assert_eq!(readable.service_ids().await, Vec::<String>::new());
+    assert!(readable.is_valid(&idle.token).await, "a task of it may run in the cluster that could not be read");
+}
+
+#[tokio::test]
+async fn tokens_that_cannot_be_listed_are_not_judged_and_services_are() {
+    let world = world("no-tokens").await;
+    let stopped = zombie(&world).await;
+    let method = JwtAuthMethod::create(world.consul, "no-tokens").await;
+    let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&stopped)).await;
+    let consul = |seen: &Seen, _| match seen.line().as_str() {
+        "GET /v1/acl/tokens" => Answer::status(403, "Permission denied"),
+        _ => Answer::Forward,
+    };
+    let environment = environment(&world, consul, forward, &[], |e| e).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_permission_denied"));
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+    assert!(world.is_valid(&login.secret_id).await);
+}
+
+#[tokio::test]
+async fn a_bad_credential_deletes_nothing() {
+    let world = world("bad-credential").await;
+    zombie(&world).await;
+    let consul = |seen: &Seen, _| {
+        if seen.method == "GET" { Answer::status(403, "ACL not found") } else { Answer::Forward }
+    };
+    let environment = environment(&world, consul, forward, &[], |e| e).await;
+    let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
+    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_credential_rejected"));
+    assert_eq!(world.service_ids().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
+    let world = world("inactive").await;
+    zombie(&world).await;
+    // ECS calls a deleted cluster INACTIVE for a while, and lists nothing of it
+    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+        Some("DescribeClusters") => Answer::ok(
+            json!({ "clusters": [{ "clusterArn": cluster_arn("inactive"), "status": "INACTIVE" }] }).to_string(),
+        ),
+        Some("ListTasks") => Answer::status(
+            400,
+            json!({ "__type": "ClusterNotFoundException", "message": "Cluster not found." }).to_string(),
+        ),
+        _ => Answer::Forward,
+    };
+    let environment = environment(&world, forward, aws, &[], |e| e).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(report.clusters[0].status, "deleted");
+    let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
+    assert!(!nodes.contains(&world.cluster()), "{nodes}");
+    // And events of other services are not held up by it
+    let looked = environment.handle(&[environment::idle_check("inactive-web")]).await;
+    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
+}
+
+#[tokio::test]
+async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
+    let world = world("out-of-time").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    for _ in 0..40 {
+        let task = world.run(&definition).await;
+        world.register_instance(&world.service(), &task).await;
+        world.stop(&task).await;
+    }
+    // Of two transactions, the second one never answers
+    let transactions = Arc::new(AtomicUsize::new(0));
+    let consul = move |seen: &Seen, _| {
+        let is_second = seen.line().starts_with("PUT /v1/txn") && transactions.fetch_add(1, Ordering::SeqCst) == 1;
+        if is_second { Answer::Hang } else { Answer::Forward }
+    };
+    let environment = environment(&world, consul, forward, &[], |e| e).await;
+    let order = SweepOrder { force: true, ..SweepOrder::default() };
+    let report = environment.controller.sweep(&order, Deadline::after(Duration::from_secs(3 + 4))).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    let cluster = &report.clusters[0];
+    assert_eq!((cluster.deleted["services"], cluster.left), (64, 16), "{report:?}");
+    assert!(report.problems.iter().any(|problem| problem.label == "out_of_time"), "{:?}", report.problems);
+    let report = swept(&environment, &order).await;
+    assert_eq!((report.outcome, report.clusters[0].deleted["services"]), (SweepOutcome::Done, 16));
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+}
+
+/// A clock that is ahead of the others.
+struct Ahead(SignedDuration);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        Timestamp::now() + self.0
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_made_ahead_and_never_used_goes_after_its_time() {
+    let world = world("never-used").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let hours_later = async |hours| {
+        let clock = Arc::new(Ahead(SignedDuration::from_hours(hours)));
+        environment(&world, forward, forward, &[], |edges| Edges { clock, ..edges }).await
+    };
+    let registered = json!({
+        "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail", "time": "2026-11-21T10:00:00Z",
+        "detail": {
+            "eventSource": "ecs.amazonaws.com", "eventName": "RegisterTaskDefinition",
+            "responseElements": { "taskDefinition": { "taskDefinitionArn": definition.0 } },
+        },
+    });
+    let report = hours_later(0).await.handle(&[registered]).await;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    let pair = world.pair(&world.secret_name(&world.service())).await.expect("a token made ahead");
+    let report = swept(&hours_later(23).await, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert!(world.is_valid(&pair.token).await, "its first task may still come");
+    let report = swept(&hours_later(25).await, &SweepOrder::default()).await;
+    assert_eq!(report.clusters[0].deleted["serviceTokens"], 1, "{report:?}");
+    assert!(!world.is_valid(&pair.token).await);
+    assert_eq!(world.secret_text(&world.secret_name(&world.service())).await.as_deref(), Some("{}"));
+}
+
+#[tokio::test]
+async fn a_sweep_that_finds_all_in_order_only_reads() {
+    let world = world("sweep-cost").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    for _ in 0..105 {
+        let task = world.run(&definition).await;
+        world.register_instance(&world.service(), &task).await;
+    }
+    let further = [("TOKEN_MODE", "auth-method")];
+    let environment = environment(&world, forward, forward, &further, |e| e).await;
+    swept(&environment, &SweepOrder::default()).await;
+    environment.aws.forget();
+    environment.consul.forget();
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].found["livingTasks"]), (SweepOutcome::Done, 105));
+    // Two pages of running tasks and one of stopped ones; the definition is remembered
+    let expected = ["DescribeClusters", "DescribeTasks", "DescribeTasks", "ListTasks", "ListTasks", "ListTasks"];
+    assert_eq!(environment.aws.operations(), expected);
+    let mut lines = environment.consul.lines();
+    lines.sort();
+    let paths: Vec<&str> = lines.iter().map(|line| line.split("/arn").next().unwrap()).collect();
+    assert_eq!(paths, ["GET /v1/acl/tokens", "GET /v1/agent/members", "GET /v1/catalog/node-services"]);
+}
