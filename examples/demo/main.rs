@@ -20,6 +20,8 @@ use world::{World, cluster_arn, readme_policy};
 
 /// The demo's cluster.
 const NAME: &str = "demo";
+/// The name of the deployed stack.
+const STACK: &str = "ecs-mesh-controller";
 /// What its secrets' names begin with.
 const PREFIX: &str = "mesh";
 /// Short, so that nobody has to wait five minutes for the last scene.
@@ -42,8 +44,11 @@ async fn main() {
             ("EcsClusterArns", &cluster_arn(NAME)),
             ("SecretNamePrefix", PREFIX),
             ("RevocationGraceSeconds", GRACE_SECONDS),
+            ("CleanupOnDelete", "true"),
+            // The demo sweeps when it is time to.
+            ("ReconcileRate", "rate(1 day)"),
         ];
-        deploy(&aws, "ecs-mesh-controller", &parameters).await
+        deploy(&aws, STACK, &parameters).await
     })
     .await;
 
@@ -56,6 +61,10 @@ async fn main() {
     demo.a_task_stops(&first).await;
     let stolen = demo.the_last_task_stops(&second, Duration::from_secs(GRACE_SECONDS.parse().unwrap())).await;
     demo.the_service_comes_back(&stolen).await;
+    demo.a_zombie_is_swept().await;
+    if !keep {
+        demo.the_stack_is_deleted(STACK).await;
+    }
     demo.timeline.summary();
     println!("\n{}", console::style("Everything came out right.").green().bold());
 
@@ -77,6 +86,7 @@ fn leave_running(consul: &Consul, aws: &Aws, deployed: &stack::deploy::Deployed)
         aws.endpoint
     );
     println!("  function {}, log group {}, queue {}", deployed.function_name, deployed.log_group, deployed.queue_url);
+    println!("  function that sweeps {}, log group {}", deployed.reconcile, deployed.reconcile_log_group);
     println!("  logs of the servers: {}", scratch::directory().display());
     println!("To stop it:\n  {}\n  {}", consul.keep(), aws.keep());
 }

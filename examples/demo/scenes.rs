@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::{
-    stack::wait::{SOON, eventually},
+    stack::{
+        deploy::delete,
+        wait::{SOON, eventually},
+    },
     timeline::{Actor, Timeline},
     world::{Definition, Pair, World, task_id},
 };
@@ -130,6 +133,46 @@ impl<'a> Demo<'a> {
         self.holdings().await;
         assert_ne!(new.token, stolen.token, "the new token has a new secret");
         assert!(!self.world.is_valid(&stolen.token).await, "the stolen token stays dead");
+    }
+
+    pub(crate) async fn a_zombie_is_swept(&mut self) {
+        Timeline::chapter(
+            "A zombie: a task that ECS has long forgotten is still in the catalog; no event will ever tell",
+        );
+        let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/demo/{}", "0".repeat(32));
+        self.world.register_instance(SERVICE, &forgotten).await;
+        self.timeline.say(Actor::Consul, &format!("catalog: {} services", self.world.service_ids().await.len()));
+        let start = Instant::now();
+        let swept = self.world.aws.invoke(&self.world.deployed.reconcile, &json!({})).await;
+        let took = start.elapsed();
+        let summary = swept.expect("the sweep succeeds");
+        assert_eq!(summary["outcome"], "done", "{summary}");
+        let cluster = &summary["clusters"][0];
+        self.timeline.say(
+            Actor::Controller,
+            &format!(
+                "sweep: found {}, deleted {}, created {}",
+                cluster["found"], cluster["deleted"], cluster["created"]
+            ),
+        );
+        self.timeline.reacted("sweep on demand: the zombie is gone", took);
+        assert_eq!(self.world.service_ids().await, Vec::<String>::new(), "no service of the forgotten task is left");
+        self.holdings().await;
+    }
+
+    pub(crate) async fn the_stack_is_deleted(&mut self, stack: &str) {
+        Timeline::chapter("The stack is deleted, with CleanupOnDelete: what is left in Consul?");
+        let tokens = self.world.tokens_about("Token for").await.len();
+        self.timeline.say(Actor::Consul, &format!("before: {tokens} tokens of the controller, and the cluster's node"));
+        let start = Instant::now();
+        delete(self.world.aws, stack).await.expect("the stack is deleted");
+        self.timeline.reacted("stack deleted", start.elapsed());
+        let nodes = self.world.consul.get("/v1/catalog/nodes").await;
+        let names = nodes.as_array().expect("nodes").iter().filter_map(|node| node["Node"].as_str());
+        let names: Vec<&str> = names.collect();
+        assert!(!names.contains(&self.world.cluster().as_str()), "the synthetic node is gone");
+        assert!(self.world.tokens_about("Token for").await.is_empty(), "no token of the controller is left");
+        self.timeline.say(Actor::Consul, &format!("after: no token of the controller; nodes: {}", list(&names)));
     }
 
     /// Shows what the controller did, and how long it took.
