@@ -56,7 +56,10 @@ pub(crate) async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str
     Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
     let architecture = [("Architecture", architecture)];
-    let parameters = architecture.iter().chain(parameters).map(|(key, value)| format!("{key}={value}"));
+    let parameters = architecture.iter().chain(parameters).map(|(key, value)| match value.contains(' ') {
+        true => format!("{key}=\"{value}\""),
+        false => format!("{key}={value}"),
+    });
 
     let output = Command::new(tool("venv/bin/sam"))
         .args(["deploy", "--stack-name", stack, "--s3-bucket", BUCKET, "--region", REGION])
