@@ -64,7 +64,11 @@ pub fn check(
     listed: usize,
     limit: MaxDeletePercent,
 ) -> Result<(), Alarm> {
-    let tokens: Vec<&ListedToken> = observed.tokens.iter().filter(|token| owner(token, cluster).is_some()).collect();
+    let is_owned = |token: &&ListedToken| owner(token, cluster).is_some();
+    let mut tokens: Vec<&ListedToken> = observed.tokens.iter().filter(is_owned).collect();
+    // The default partition may have been listed twice: by its name, and without one.
+    tokens.sort_by_key(|token| token.accessor);
+    tokens.dedup_by_key(|token| token.accessor);
     let services = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
     let used = tokens.iter().filter(|token| owner(token, cluster) == Some(Owner::Task)).count() + services;
     if listed == 0 && used > 0 {
@@ -108,7 +112,7 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
             }
             Action::Revoke(service) => {
                 let is_its = |token: &&&ListedToken| {
-                    token.tenancy == service.tenancy
+                    token.tenancy.is_same_place(&service.tenancy)
                         && HolderMark::parse(&token.description)
                             .is_some_and(|mark| mark.service.as_ref() == Some(&service.name))
                 };

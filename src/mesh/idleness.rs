@@ -69,10 +69,12 @@ impl GracePeriod {
     }
 }
 
-/// How `service` stands at `now`, judged by every task of every cluster that it may run in.
+/// How `service` stands at `now`, judged by every task of every cluster that it may run in. A task that names no
+/// partition and namespace is one of the `default` ones, whose tokens may be seen either way.
 #[must_use]
 pub fn judge(service: &MeshService, tasks: &[ServiceTask], now: Timestamp, grace: GracePeriod) -> Idleness {
-    let mut own = tasks.iter().filter(|task| task.services.contains(service));
+    let is_same = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
+    let mut own = tasks.iter().filter(|task| task.services.iter().any(is_same));
     if let Some(living) = own.clone().find(|task| task.phase.is_living()) {
         return Idleness::Living(living.arn.clone());
     }
@@ -128,6 +130,17 @@ mod tests {
     fn other_services_do_not_count() {
         assert_eq!(judged(&[task(TaskPhase::Active, None, &["api"])]), Idleness::Idle);
         assert_eq!(judged(&[]), Idleness::Idle);
+    }
+
+    #[test]
+    fn a_service_that_names_the_default_namespace_is_the_one_that_names_none() {
+        let in_default =
+            MeshService { tenancy: Tenancy::default_namespace_of("default".parse().unwrap()), ..service("web") };
+        let in_another =
+            MeshService { tenancy: Tenancy::default_namespace_of("team-a".parse().unwrap()), ..service("web") };
+        let of = |service: MeshService| ServiceTask { services: vec![service], ..task(TaskPhase::Active, None, &[]) };
+        assert!(matches!(judged(&[of(in_default)]), Idleness::Living(_)), "both mean the same token");
+        assert_eq!(judged(&[of(in_another)]), Idleness::Idle);
     }
 
     proptest! {

@@ -160,8 +160,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
         }
         Extent::Clusters(None) => {}
     }
-    let is_ours_alone = |node: &&LeftoverNode| node.node.is_synthetic && node.node.others.is_empty();
-    let nodes = observed.leftover_nodes.iter().filter(is_ours_alone);
+    let nodes = observed.leftover_nodes.iter().filter(|node| is_left_alone(node, &observed.tasks));
     planned.extend(nodes.map(|node| unasked(Action::DeregisterNode(node.clone()))));
     planned
 }
@@ -204,7 +203,7 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     tokens.chain(instances).map(|action| for_task(task, action)).collect()
 }
 
-/// What to do about an agent: nothing, unless all that its node holds is of stopped tasks.
+/// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
 fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
     let mut tasks = Vec::new();
@@ -212,7 +211,7 @@ fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
         let is_its = |task: &&MeshTask| {
             task.phase == TaskPhase::Stopped
                 && task.arn.id() == &instance.task
-                && instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(&task.cluster))
+                && instance.task_arn.as_ref() == Some(&task.arn)
         };
         tasks.push(observed.tasks.iter().find(is_its)?.arn.clone());
     }
@@ -226,6 +225,16 @@ fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
         AgentStatus::Alive | AgentStatus::Left => return None,
     };
     Some(Planned { action, tasks })
+}
+
+/// Whether all that a synthetic node holds is of stopped tasks, which lose it by the same plan.
+fn is_left_alone(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
+    let is_of_stopped = |instance: &ServiceInstance| {
+        let is_its = |task: &MeshTask| task.cluster == leftover.cluster && *task.arn.id() == instance.task;
+        tasks.iter().any(|task| task.phase == TaskPhase::Stopped && is_its(task))
+    };
+    let node = &leftover.node;
+    node.is_synthetic && node.others.is_empty() && node.instances.iter().all(is_of_stopped)
 }
 
 /// The task's service, if it may have a token that has to go once the service is idle.

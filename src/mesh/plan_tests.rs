@@ -1,11 +1,18 @@
-use proptest::prelude::*;
+//! Examples of what events ask for, and the builders that all tests of the plan share.
 
 use super::*;
 use crate::mesh::{
-    arn::{ClusterArn, TaskId},
+    arn::TaskId,
+    catalog::{CatalogNode, Member},
     ecs_config::GatewayKind,
-    identity::MeshIdentity,
 };
+
+#[path = "plan_properties.rs"]
+mod properties;
+#[path = "plan_sweep_tests.rs"]
+mod sweep;
+#[path = "plan_world.rs"]
+mod world;
 
 fn cluster(name: &str) -> ClusterArn {
     format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap()
@@ -17,6 +24,10 @@ fn task_id(number: u8) -> TaskId {
 
 fn service(name: &str) -> MeshService {
     MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
+}
+
+fn enterprise(partition: &str, namespace: &str) -> Tenancy {
+    Tenancy::Enterprise { partition: partition.parse().unwrap(), namespace: namespace.parse().unwrap() }
 }
 
 fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) -> MeshTask {
@@ -31,12 +42,13 @@ fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) ->
 }
 
 fn login_token(cluster_name: &str, number: u8) -> ListedToken {
-    let meta = format!(
-        r#"{{"consul.hashicorp.com/task-id":"{}","consul.hashicorp.com/cluster":"{}"}}"#,
-        task_id(number),
-        cluster(cluster_name)
-    );
-    token(u128::from(number) + 1_000, &format!("token created via login: {meta}"))
+    token(u128::from(number) + 1_000, &login_description(cluster(cluster_name).as_str(), number))
+}
+
+fn login_description(cluster_mark: &str, number: u8) -> String {
+    let id = task_id(number);
+    let meta = format!(r#"{{"consul.hashicorp.com/task-id":"{id}","consul.hashicorp.com/cluster":"{cluster_mark}"}}"#);
+    format!("token created via login: {meta}")
 }
 
 fn token(accessor: u128, description: &str) -> ListedToken {
@@ -75,6 +87,28 @@ fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
     }
 }
 
+/// A client agent whose node holds the services of these tasks of `prod`.
+fn agent(status: AgentStatus, tasks: &[u8]) -> ClientAgent {
+    let name = "ip-10-0-0-7.ec2.internal".to_owned();
+    let on_its_node = |number: &u8| ServiceInstance { node: name.clone(), ..instance("prod", *number) };
+    let instances = tasks.iter().map(on_its_node).collect();
+    ClientAgent {
+        node: CatalogNode { is_synthetic: false, instances, others: Vec::new() },
+        member: Member { name, status },
+        tenancy: Tenancy::Community,
+    }
+}
+
+/// The synthetic node of a cluster, with the services of these tasks on it.
+fn leftover(cluster_name: &str, tasks: &[u8]) -> LeftoverNode {
+    let instances = tasks.iter().map(|number| instance(cluster_name, *number)).collect();
+    LeftoverNode {
+        cluster: cluster(cluster_name),
+        node: CatalogNode { is_synthetic: true, instances, others: Vec::new() },
+        tenancy: Tenancy::Community,
+    }
+}
+
 fn names() -> SecretNames {
     SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
 }
@@ -84,8 +118,17 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_000_000).unwrap()
 }
 
+/// The clusters of the deployment in all these examples.
+fn clusters() -> [ClusterArn; 2] {
+    [cluster("prod"), cluster("test")]
+}
+
+fn seconds_ago(seconds: i64) -> Timestamp {
+    now() - SignedDuration::from_secs(seconds)
+}
+
 fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
-    let (clusters, names) = ([cluster("prod"), cluster("test")], names());
+    let (clusters, names) = (clusters(), names());
     let rules = Rules {
         mode,
         clusters: &clusters,
@@ -219,74 +262,30 @@ fn a_stopped_task_without_a_definition_is_cleared_by_its_id() {
     assert_eq!(actions(&observed, TokenMode::AuthMethod), [Action::Deregister(instance("prod", 1))]);
 }
 
-prop_compose! {
-    fn any_observed()(
-        tasks in prop::collection::vec((0u8..2, 0u8..6, 0u8..3), 0..8),
-        tokens in prop::collection::vec((0u8..2, 0u8..6, any::<bool>()), 0..8),
-        instances in prop::collection::vec((0u8..2, 0u8..6), 0..8),
-        checks in prop::collection::vec((0u8..2, 0u8..6, any::<bool>()), 0..8),
-    ) -> Observed {
-        let cluster_name = |number: u8| if number == 0 { "prod" } else { "test" };
-        let phases = [TaskPhase::Active, TaskPhase::Stopping, TaskPhase::Stopped];
-        let mut seen = std::collections::BTreeSet::new();
-        Observed {
-            tasks: tasks
-                .into_iter()
-                .filter(|(c, n, _)| seen.insert((*c, *n)))
-                .map(|(c, n, phase)| task(cluster_name(c), n, phases[usize::from(phase)], "web"))
-                .collect(),
-            tokens: tokens
-                .into_iter()
-                .map(|(c, n, ours)| if ours { login_token(cluster_name(c), n) } else { token(u128::from(n), "by hand") })
-                .collect(),
-            instances: instances.into_iter().map(|(c, n)| instance(cluster_name(c), n)).collect(),
-            checks: checks
-                .into_iter()
-                .map(|(c, n, passing)| {
-                    check(cluster_name(c), n, if passing { CheckStatus::Passing } else { CheckStatus::Critical })
-                })
-                .collect(),
-            ..Observed::default()
-        }
-    }
+#[test]
+fn a_stopped_task_s_agent_that_still_seems_alive_is_looked_at_again() {
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+        agents: vec![agent(AgentStatus::Alive, &[1])],
+        ..Observed::default()
+    };
+    assert_eq!(
+        actions(&observed, TokenMode::AuthMethod),
+        [Action::AwaitAgent(agent(AgentStatus::Alive, &[1]))],
+        "its death may not have been noticed yet"
+    );
 }
 
-proptest! {
-    /// Promises 1 and 2: only ours, and never the living.
-    #[test]
-    fn whatever_was_seen_only_what_stopped_tasks_left_is_deleted(observed in any_observed()) {
-        let stopped = |node: &str, id: &TaskId| {
-            observed.tasks.iter().any(|t| {
-                t.phase == TaskPhase::Stopped && t.cluster.as_str() == node && t.arn.id() == id
-            })
-        };
-        for action in actions(&observed, TokenMode::SecretsManager) {
-            match action {
-                Action::DeleteLoginToken(token) => {
-                    let mark = LoginMark::parse(&token.description).expect("a login token");
-                    prop_assert!(stopped(&mark.cluster, &mark.task));
-                }
-                Action::Deregister(instance) => prop_assert!(stopped(&instance.node, &instance.task)),
-                _ => {}
-            }
+#[test]
+fn a_living_task_s_agent_is_nobody_s_to_wait_for() {
+    for phase in [TaskPhase::Active, TaskPhase::Stopping] {
+        for status in [AgentStatus::Alive, AgentStatus::Failed, AgentStatus::Left] {
+            let observed = Observed {
+                tasks: vec![task("prod", 1, phase, "web")],
+                agents: vec![agent(status, &[1])],
+                ..Observed::default()
+            };
+            assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
         }
-    }
-
-    /// Promise 4: what was done leaves nothing to do.
-    #[test]
-    fn a_plan_that_was_carried_out_leaves_only_what_is_idempotent(mut observed in any_observed()) {
-        for action in actions(&observed, TokenMode::AuthMethod) {
-            match action {
-                Action::DeleteLoginToken(token) => observed.tokens.retain(|t| t.accessor != token.accessor),
-                Action::Deregister(gone) => observed.instances.retain(|i| *i != gone),
-                Action::MarkCritical(done) => {
-                    for check in observed.checks.iter_mut().filter(|check| check.id == done.id && check.node == done.node) {
-                        check.status = CheckStatus::Critical;
-                    }
-                }
-                _ => {}
-            }
-        }
-        prop_assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
     }
 }

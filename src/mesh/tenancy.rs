@@ -98,6 +98,15 @@ impl Tenancy {
         Self::from_names(tags.get(PARTITION_TAG), tags.get(NAMESPACE_TAG), (PARTITION_TAG, NAMESPACE_TAG))
     }
 
+    /// Whether both mean the same place: to an Enterprise server, a request that names none means `default`.
+    #[must_use]
+    pub fn is_same_place(&self, other: &Self) -> bool {
+        fn names(tenancy: &Tenancy) -> [&str; 2] {
+            [tenancy.partition(), tenancy.namespace()].map(|name| name.map_or("default", TenancyName::as_str))
+        }
+        names(self) == names(other)
+    }
+
     /// The admin partition, if one is configured.
     #[must_use]
     pub fn partition(&self) -> Option<&TenancyName> {

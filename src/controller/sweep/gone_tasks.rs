@@ -7,14 +7,16 @@ use super::{
     survey::{Clusters, Skipped, Survey},
 };
 use crate::{
-    controller::{Controller, Deadline},
+    controller::{Controller, ControllerError, Deadline},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskId},
         catalog::ServiceInstance,
-        mark::LoginMark,
+        identity::MeshService,
+        mark::{HolderMark, LoginMark},
         phase::TaskPhase,
         plan::Observed,
         task::MeshTask,
+        token::{ListedToken, TokenHolder},
     },
 };
 
@@ -53,14 +55,54 @@ impl Controller {
                 (Some(TaskPhase::Stopped), _) | (None, true) => {
                     survey.observed.tasks.push(self.gone_task(cluster, &id));
                 }
-                (None, false) => survey.skipped.push(Skipped {
-                    cluster: cluster.clone(),
-                    what: format!("login token of task {id}"),
-                    why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
-                }),
+                (None, false) => {
+                    let is_its = |token: &ListedToken| {
+                        LoginMark::parse(&token.description)
+                            .is_some_and(|mark| mark.task == id && cluster.is_meant_by(&mark.cluster))
+                    };
+                    survey.observed.tokens.retain(|token| !is_its(token));
+                    survey.skipped.push(Skipped {
+                        cluster: cluster.clone(),
+                        what: format!("login token of task {id}"),
+                        why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
+                    });
+                }
                 (Some(_), _) => {}
             }
         }
+    }
+
+    /// Leaves out service tokens whose mark names the cluster without an account, unless our own secret holds them: a
+    /// cluster of that name may be in another account, too.
+    pub(super) async fn leave_out_doubtful_tokens(&self, deadline: Deadline, survey: &mut Survey) {
+        let mut kept = Vec::new();
+        for token in std::mem::take(&mut survey.observed.tokens) {
+            let doubtful = HolderMark::parse(&token.description).and_then(|mark| {
+                let is_certain = mark.is_certainly_of(&self.scope.clusters);
+                let cluster = self.scope.clusters.iter().find(|cluster| cluster.is_meant_by(&mark.cluster))?;
+                let service = MeshService { tenancy: token.tenancy.clone(), name: mark.service? };
+                (!is_certain).then_some((cluster, TokenHolder::Service(service)))
+            });
+            let Some((cluster, holder)) = doubtful else {
+                kept.push(token);
+                continue;
+            };
+            match deadline.run(self.holds(&holder, &token)).await {
+                Ok(true) => kept.push(token),
+                Ok(false) => survey.skipped.push(Skipped {
+                    cluster: cluster.clone(),
+                    what: format!("token {} of {holder}", token.accessor),
+                    why: "it names the cluster without an account, and our secret does not hold it".to_owned(),
+                }),
+                Err(error) => survey.problems.push(problem(Some(cluster), error)),
+            }
+        }
+        survey.observed.tokens = kept;
+    }
+
+    async fn holds(&self, holder: &TokenHolder, token: &ListedToken) -> Result<bool, ControllerError> {
+        let secret = self.edges.secrets.read(&self.secret_name(holder)?).await?;
+        Ok(secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor))
     }
 
     /// What it left in Consul bears its ID; nothing else is known of it.

@@ -93,6 +93,7 @@ impl Controller {
         for cluster in &wanted {
             self.find_gone_tasks(cluster, &clusters, deadline, &mut survey).await;
         }
+        self.leave_out_doubtful_tokens(deadline, &mut survey).await;
         self.read_checks(deadline, &mut survey).await;
         survey
     }
@@ -192,6 +193,8 @@ impl Controller {
         let homes = clusters.iter().map(|cluster| self.scope.tenancy_of(cluster));
         let all = homes.chain(tasks.iter().map(|task| &task.tenancy));
         let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
-        by_name.into_values().cloned().collect()
+        // Without a name it is the default partition, which must not be read twice.
+        let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");
+        by_name.into_iter().filter(|(name, _)| !(names_default && name.is_none())).map(|(_, t)| t.clone()).collect()
     }
 }

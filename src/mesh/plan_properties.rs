@@ -1,0 +1,270 @@
+//! What the plan promises whatever was seen. The oracles here use as little of the plan as they can.
+
+use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
+
+use super::{world::*, *};
+
+fn any_mode() -> impl Strategy<Value = TokenMode> {
+    prop::sample::select(vec![TokenMode::SecretsManager, TokenMode::AuthMethod])
+}
+
+fn names_task(description: &str, task: &MeshTask) -> bool {
+    let names = |value: &str| description.contains(&format!("\"{value}\""));
+    description.starts_with("token created via login: ")
+        && names(task.arn.id().as_str())
+        && (names(task.cluster.as_str()) || names(task.cluster.name()))
+}
+
+fn is_service_of(instance: &ServiceInstance, task: &MeshTask) -> bool {
+    instance.task == *task.arn.id()
+        && instance.task_arn.as_ref() == Some(&TaskArn::in_cluster(&task.cluster, task.arn.id()))
+}
+
+/// Whether the action takes something of this task away.
+fn robs(action: &Action, task: &MeshTask) -> bool {
+    match action {
+        Action::DeleteLoginToken(token) => names_task(&token.description, task),
+        Action::Deregister(instance) => is_service_of(instance, task),
+        Action::ForceLeave(agent) => agent.node.instances.iter().any(|i| is_service_of(i, task)),
+        Action::DeregisterNode(node) => node.node.instances.iter().any(|i| is_service_of(i, task)),
+        _ => false,
+    }
+}
+
+/// The marked tokens of a service that a deployment of `clusters()` may revoke.
+fn own_tokens<'a>(observed: &'a Observed, service: &'a MeshService) -> impl Iterator<Item = &'a ListedToken> {
+    observed.tokens.iter().filter(|token| {
+        token.tenancy == service.tenancy && is_service_token_of(&token.description, service, &clusters())
+    })
+}
+
+/// Community Edition, and Enterprise where nothing is named, mean the same place.
+fn place(service: &MeshService) -> (&str, &str, &str) {
+    let partition = service.tenancy.partition().map_or("default", |name| name.as_str());
+    (partition, service.tenancy.namespace().map_or("default", |name| name.as_str()), service.name.as_str())
+}
+
+/// Does what is planned, as the controller does it.
+fn carry_out(observed: &mut Observed, actions: &[Action]) {
+    for action in actions {
+        match action {
+            Action::Provision(holder) => drop(observed.provisioned.insert(holder.clone())),
+            Action::MarkCritical(check) => {
+                let marked = observed.checks.iter_mut().filter(|seen| *seen == check);
+                marked.for_each(|seen| seen.status = CheckStatus::Critical);
+            }
+            Action::DeleteLoginToken(token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
+            Action::Deregister(gone) => {
+                observed.instances.retain(|seen| seen != gone);
+                for leftover in &mut observed.leftover_nodes {
+                    leftover.node.instances.retain(|seen| seen != gone);
+                }
+            }
+            Action::ForceLeave(agent) => observed.agents.retain(|seen| seen != agent),
+            Action::Revoke(service) => {
+                let gone: Vec<_> = own_tokens(observed, service).map(|token| token.accessor).collect();
+                observed.tokens.retain(|seen| !gone.contains(&seen.accessor));
+            }
+            Action::DeregisterNode(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => {}
+        }
+    }
+    // A node goes only when nothing is left on it.
+    observed.leftover_nodes.retain(|seen| {
+        let is_planned = actions.iter().any(|action| {
+            matches!(action, Action::DeregisterNode(node) if node.cluster == seen.cluster && node.tenancy == seen.tenancy)
+        });
+        !(is_planned && seen.node.instances.is_empty() && seen.node.others.is_empty())
+    });
+}
+
+/// The same observation, in any order.
+fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
+    any_observed().prop_flat_map(|observed| {
+        let all_tasks = match &observed.extent {
+            Extent::Clusters(Some(tasks)) => tasks.clone(),
+            Extent::Clusters(None) | Extent::Events => Vec::new(),
+        };
+        let seen = observed.clone();
+        let shuffled = (
+            Just(observed.tasks).prop_shuffle(),
+            Just(observed.tokens).prop_shuffle(),
+            Just(observed.instances).prop_shuffle(),
+            Just(observed.checks).prop_shuffle(),
+            Just(observed.agents).prop_shuffle(),
+            Just(observed.leftover_nodes).prop_shuffle(),
+            Just(all_tasks).prop_shuffle(),
+        );
+        shuffled.prop_map(move |(tasks, tokens, instances, checks, agents, leftover_nodes, all_tasks)| {
+            let extent = match &seen.extent {
+                Extent::Clusters(Some(_)) => Extent::Clusters(Some(all_tasks)),
+                extent => extent.clone(),
+            };
+            let provisioned = seen.provisioned.clone();
+            let other = Observed { tasks, tokens, instances, checks, agents, leftover_nodes, provisioned, extent };
+            (seen.clone(), other)
+        })
+    })
+}
+
+fn kind(action: &Action) -> &'static str {
+    match action {
+        Action::Provision(_) => "Provision",
+        Action::MarkCritical(_) => "MarkCritical",
+        Action::DeleteLoginToken(_) => "DeleteLoginToken",
+        Action::Deregister(_) => "Deregister",
+        Action::ForceLeave(_) => "ForceLeave",
+        Action::AwaitAgent(_) => "AwaitAgent",
+        Action::DeregisterNode(_) => "DeregisterNode",
+        Action::CheckIdleness(_) => "CheckIdleness",
+        Action::Revoke(_) => "Revoke",
+    }
+}
+
+/// Or the properties below would prove nothing.
+#[test]
+fn arbitrary_observations_ask_for_every_kind_of_action() {
+    let mut runner = TestRunner::deterministic();
+    let mut planned = BTreeMap::new();
+    for _ in 0..1_000 {
+        let observed = any_observed().new_tree(&mut runner).unwrap().current();
+        let kinds: BTreeSet<_> = actions(&observed, TokenMode::SecretsManager).iter().map(kind).collect();
+        for kind in kinds {
+            *planned.entry(kind).or_insert(0) += 1;
+        }
+    }
+    let often: Vec<_> = planned.iter().filter(|(_, times)| **times >= 20).map(|(kind, _)| *kind).collect();
+    let all = [
+        "AwaitAgent",
+        "CheckIdleness",
+        "DeleteLoginToken",
+        "Deregister",
+        "DeregisterNode",
+        "ForceLeave",
+        "MarkCritical",
+        "Provision",
+        "Revoke",
+    ];
+    assert_eq!(often, all, "of 1,000 observations, so many asked for each: {planned:?}");
+}
+
+proptest! {
+    /// Promise 1, only ours: whatever is deleted bears our mark, and where it is a task's, that task is stopped.
+    #[test]
+    fn only_what_is_ours_and_of_stopped_tasks_is_deleted(observed in any_observed(), mode in any_mode()) {
+        let stopped = || observed.tasks.iter().filter(|task| task.phase == TaskPhase::Stopped);
+        for action in actions(&observed, mode) {
+            match action {
+                Action::DeleteLoginToken(token) => {
+                    prop_assert!(stopped().any(|task| names_task(&token.description, task)));
+                }
+                Action::Deregister(gone) => {
+                    prop_assert!(stopped().any(|t| gone.task == *t.arn.id() && gone.node == t.cluster.as_str()));
+                }
+                Action::ForceLeave(agent) => {
+                    prop_assert_eq!(agent.member.status, AgentStatus::Failed);
+                    prop_assert!(!agent.node.is_synthetic && agent.node.others.is_empty());
+                    prop_assert!(!agent.node.instances.is_empty());
+                    for instance in &agent.node.instances {
+                        prop_assert!(stopped().any(|task| is_service_of(instance, task)));
+                    }
+                }
+                Action::DeregisterNode(leftover) => {
+                    prop_assert!(observed.leftover_nodes.contains(&leftover));
+                    prop_assert!(leftover.node.is_synthetic && leftover.node.others.is_empty());
+                }
+                Action::Revoke(service) => prop_assert!(own_tokens(&observed, &service).next().is_some()),
+                Action::Provision(_) | Action::MarkCritical(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => {}
+            }
+        }
+    }
+
+    /// Promise 2, never the living: a task that is not stopped keeps its login, its services, its agent and its node.
+    #[test]
+    fn nothing_of_a_living_task_is_deleted(observed in any_observed(), mode in any_mode()) {
+        for action in actions(&observed, mode) {
+            for task in observed.tasks.iter().filter(|task| task.phase != TaskPhase::Stopped) {
+                prop_assert!(!robs(&action, task), "{action:?} robs {task:?}");
+            }
+        }
+    }
+
+    /// Promise 2, never the living: nor does it lose its service's token, or one that it may be starting with just now.
+    #[test]
+    fn no_service_in_use_loses_its_token(observed in any_sweep(), mode in any_mode()) {
+        let Extent::Clusters(Some(all_tasks)) = &observed.extent else { panic!("it saw everything") };
+        for action in actions(&observed, mode) {
+            let Action::Revoke(service) = action else { continue };
+            let is_its = |task: &&ServiceTask| task.services.iter().any(|other| place(other) == place(&service));
+            for task in all_tasks.iter().filter(is_its) {
+                prop_assert_eq!(task.phase, TaskPhase::Stopped);
+                let quiet_for = task.stopped_at.map(|at| now().duration_since(at).as_secs());
+                prop_assert!(quiet_for.is_none_or(|seconds| seconds >= 270));
+            }
+            for token in own_tokens(&observed, &service) {
+                let since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
+                prop_assert!(since.is_none_or(|since| now().duration_since(since).as_hours() >= 24));
+            }
+        }
+    }
+
+    /// Promise 3, never blind: who has not seen the tasks of every cluster calls no service idle.
+    #[test]
+    fn without_a_look_at_every_cluster_no_token_is_revoked(
+        observed in prop_oneof![any_events(), any_blind_sweep()],
+        mode in any_mode(),
+    ) {
+        let actions = actions(&observed, mode);
+        prop_assert!(!actions.iter().any(|action| matches!(action, Action::Revoke(_))));
+    }
+
+    /// Promise 3, never blind: events see no deleted clusters, and so take out no node.
+    #[test]
+    fn without_leftover_nodes_no_node_is_taken_out(mut observed in any_observed(), mode in any_mode()) {
+        observed.leftover_nodes.clear();
+        let actions = actions(&observed, mode);
+        prop_assert!(!actions.iter().any(|action| matches!(action, Action::DeregisterNode(_))));
+    }
+
+    /// Promise 3, never blind: a task that was not observed may live. It loses nothing.
+    #[test]
+    fn a_task_that_was_not_observed_loses_nothing(observed in any_observed(), mode in any_mode()) {
+        let all = clusters().into_iter().flat_map(|c| (0..8).map(move |id| task(c.name(), id, TaskPhase::Active, "web")));
+        let is_seen = |task: &MeshTask| observed.tasks.iter().any(|seen| seen.arn == task.arn);
+        let unseen: Vec<MeshTask> = all.filter(|task| !is_seen(task)).collect();
+        for action in actions(&observed, mode) {
+            prop_assert!(!unseen.iter().any(|task| robs(&action, task)), "{action:?}");
+        }
+    }
+
+    /// Promise 4, always converges: a sweep whose plan was carried out leaves nothing to do.
+    #[test]
+    fn after_a_sweep_there_is_nothing_left_to_do(
+        mut observed in prop_oneof![any_blind_sweep(), any_sweep()],
+        mode in any_mode(),
+    ) {
+        let planned = actions(&observed, mode);
+        carry_out(&mut observed, &planned);
+        prop_assert_eq!(actions(&observed, mode), []);
+    }
+
+    /// Promise 4, always converges: events may go on asking, but have nothing left to change.
+    #[test]
+    fn after_events_there_is_nothing_left_to_change(mut observed in any_events(), mode in any_mode()) {
+        let planned = actions(&observed, mode);
+        carry_out(&mut observed, &planned);
+        for action in actions(&observed, mode) {
+            prop_assert!(matches!(action, Action::CheckIdleness(_) | Action::AwaitAgent(_)), "{action:?}");
+        }
+    }
+
+    /// What was seen decides, not the order in which it was seen.
+    #[test]
+    fn the_order_of_what_was_seen_does_not_matter((observed, other) in with_another_order(), mode in any_mode()) {
+        let sorted = |observed: &Observed| {
+            let mut actions: Vec<String> = actions(observed, mode).iter().map(|action| format!("{action:?}")).collect();
+            actions.sort();
+            actions
+        };
+        prop_assert_eq!(sorted(&observed), sorted(&other));
+    }
+}
