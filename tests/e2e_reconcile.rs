@@ -30,13 +30,14 @@ use tokio::sync::OnceCell;
 use world::{World, cluster_arn, readme_policy};
 
 /// The clusters of the deployment that most tests share: one for each test.
-const CLUSTERS: [&str; 14] = [
+const CLUSTERS: [&str; 15] = [
     "lost-events",
     "fifty-stops",
     "dry-run",
     "foreign",
     "forgotten",
     "orphan-token",
+    "lost-policy",
     "guard-share",
     "guard-nothing",
     "side-by-side",
@@ -85,7 +86,8 @@ async fn deployment(
     let mut all = parameters(stack, consul, name, clusters, token).await;
     all.extend(further.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
     let all: Vec<(&str, &str)> = all.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    try_deploy(&stack.aws, name, &all).await
+    // The SAM CLI prints tables, and breaks lines where they are full.
+    try_deploy(&stack.aws, name, &all).await.map_err(|said| said.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// A cluster of the shared deployment.

@@ -217,10 +217,10 @@ impl Http {
         if let Some(body) = &request.body {
             built = built.json(body);
         }
-        let answer = built.send().await.map_err(|e| unavailable(request, describe(&e), e.is_connect()))?;
+        let answer = built.send().await.map_err(|e| unavailable(request, at(endpoint, &e), e.is_connect()))?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
-        let body = answer.bytes().await.map_err(|e| unavailable(request, describe(&e), false))?;
+        let body = answer.bytes().await.map_err(|e| unavailable(request, at(endpoint, &e), false))?;
         if status == StatusCode::OK && is_filtered {
             // A part of the truth is no truth: what is missing here would pass for absent.
             let reason = "Consul left results out, because the token may not read them".to_owned();
@@ -250,6 +250,11 @@ fn no_servers(request: &Request, reason: String) -> Refusal {
 
 fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusal {
     Refusal::Known(ConsulError::Unavailable { subject: request.subject.clone(), reason, had_no_effect })
+}
+
+/// Where it happened, and what.
+fn at(endpoint: &Endpoint, error: &reqwest::Error) -> String {
+    format!("{}: {}", endpoint.url.as_str().trim_end_matches('/'), describe(error))
 }
 
 /// The error and its causes, without the URL: a filter in it is long, and the subject says the same.

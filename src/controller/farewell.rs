@@ -3,6 +3,8 @@
 //! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
 //! of ours stays, and so do policies, roles and auth methods, which other clusters share.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use tracing::{info, warn};
 
@@ -92,7 +94,7 @@ impl Controller {
                 Err(error) => report.problems.push(ProblemReport::new(None, &error)),
             }
         }
-        if let Err(error) = deadline.run(self.remove_client_policies(&survey.observed)).await {
+        if let Err(error) = deadline.run(self.remove_client_policies(&survey.observed.tokens)).await {
             report.problems.push(ProblemReport::new(None, &error));
         }
         effect
@@ -152,16 +154,17 @@ impl Controller {
         Ok(Effect::Done)
     }
 
-    /// Removes the client agents' policy where no other token carries it.
-    async fn remove_client_policies(&self, observed: &Observed) -> Result<(), ControllerError> {
+    /// Removes the client agents' policy of each partition, where no token carries it any more.
+    async fn remove_client_policies(&self, tokens: &[ListedToken]) -> Result<(), ControllerError> {
         let name = self.scope.names.client_policy();
-        let own = self.own_tokens(&observed.tokens);
-        let clients = own.iter().filter(|(_, holder)| matches!(holder, TokenHolder::Client { .. }));
-        for (client, holder) in clients {
-            let is_carried = observed.tokens.iter().any(|token| {
-                token.accessor != client.accessor && token.tenancy == client.tenancy && token.policies.contains(&name)
-            });
-            if !is_carried && self.edges.consul.delete_client_policy(holder.tenancy(), &name).await? {
+        let clients = self.own_tokens(tokens).into_iter().filter_map(|(_, holder)| match holder {
+            TokenHolder::Client { tenancy } => Some(tenancy),
+            TokenHolder::Service(_) => None,
+        });
+        for tenancy in clients.collect::<BTreeSet<_>>() {
+            let left = self.edges.consul.tokens(&tenancy).await?;
+            let is_carried = left.iter().any(|token| token.policies.contains(&name));
+            if !is_carried && self.edges.consul.delete_client_policy(&tenancy, &name).await? {
                 info!(action = "delete_policy", outcome = "done", policy = name);
             }
         }

@@ -107,8 +107,8 @@ impl Controller {
         let pair = match step {
             TokenStep::InPlace { ours: true } => {
                 return match token {
-                    Some(token) if !matches!(need, Need::Ahead(_)) => self.take_into_use(holder, token).await,
-                    _ => Ok(Look::Provisioned(Effect::Unchanged)),
+                    Some(token) => self.put_in_order(holder, token, need).await,
+                    None => Ok(Look::Provisioned(Effect::Unchanged)),
                 };
             }
             TokenStep::InPlace { ours: false } => {
@@ -147,14 +147,7 @@ impl Controller {
     ) -> Result<Look, ControllerError> {
         let accessor = pair.accessor;
         let consul = &self.edges.consul;
-        let grant = match holder {
-            TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),
-            TokenHolder::Client { tenancy } => {
-                let policy = self.scope.names.client_policy();
-                consul.ensure_client_policy(tenancy, &policy).await?;
-                Grant::Policy(policy)
-            }
-        };
+        let grant = self.grant_for(holder).await?;
         let mut description = holder.token_description(cluster);
         if let (Need::Ahead(_), TokenHolder::Service(_)) = (need, holder) {
             description = marked_unused(&description, self.edges.clock.now());
@@ -176,22 +169,37 @@ impl Controller {
         }
     }
 
-    /// Takes the mark off a token that was made ahead: from now on it goes when its service is idle.
-    async fn take_into_use(&self, holder: &TokenHolder, token: Token) -> Result<Look, ControllerError> {
-        let description = marked_used(&token.description);
-        if description == token.description {
+    /// Mends a token that is in its place. One that was made ahead loses its mark now that a task needs it: from then on
+    /// it goes when its service is idle. And one whose policy somebody has deleted gets its grant back.
+    async fn put_in_order(&self, holder: &TokenHolder, token: Token, need: &Need<'_>) -> Result<Look, ControllerError> {
+        let is_used = !matches!(need, Need::Ahead(_));
+        let description = if is_used { marked_used(&token.description) } else { token.description.clone() };
+        let grants_nothing = token.grants_nothing();
+        if description == token.description && !grants_nothing {
             return Ok(Look::Provisioned(Effect::Unchanged));
         }
-        let tenancy = holder.tenancy().clone();
-        let used = NewToken { pair: token.pair, description, grant: Grant::AsBefore(token.grants), tenancy };
-        match self.edges.consul.update_token(&used).await {
+        let grant = if grants_nothing { self.grant_for(holder).await? } else { Grant::AsBefore(token.grants) };
+        let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
+        match self.edges.consul.update_token(&mended).await {
             Ok(()) => {
-                info!(action = "take_into_use", outcome = "done", holder = %holder, accessor_id = %used.pair.accessor);
+                info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %mended.pair.accessor);
                 Ok(Look::Provisioned(Effect::Done))
             }
             Err(ConsulError::NotFound { .. }) => Ok(Look::Overtaken),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What the holder's token may do; the policy that it names is there.
+    async fn grant_for(&self, holder: &TokenHolder) -> Result<Grant, ControllerError> {
+        Ok(match holder {
+            TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),
+            TokenHolder::Client { tenancy } => {
+                let policy = self.scope.names.client_policy();
+                self.edges.consul.ensure_client_policy(tenancy, &policy).await?;
+                Grant::Policy(policy)
+            }
+        })
     }
 
     /// Writes the pair into the secret, unless somebody else has written it since it was seen.

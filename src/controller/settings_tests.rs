@@ -63,6 +63,14 @@ fn every_wrong_value_names_its_variable() {
         ("IAM_ROLE_PATH", "/consul-ecs"),
         ("IAM_ROLE_PATH", "/a b/"),
         ("IAM_ROLE_PATH", "/*/"),
+        ("CLUSTER_PARTITIONS", "nobody=team"),
+        ("CLUSTER_PARTITIONS", "prod"),
+        ("CLUSTER_PARTITIONS", "prod=a/b"),
+        ("UNUSED_TOKEN_HOURS", "0"),
+        ("UNUSED_TOKEN_HOURS", "long"),
+        ("MAX_DELETE_PERCENT", "101"),
+        ("HEALTH_SYNC_INTERVAL_SECONDS", "9"),
+        ("HEALTH_SYNC_INTERVAL_SECONDS", "61"),
     ] {
         let error = environment(&[(name, value)]).unwrap_err();
         assert_eq!(error.field(), name, "{name}={value}: {error}");
@@ -75,6 +83,29 @@ fn a_token_in_the_environment_is_never_shown() {
     assert!(!both.to_string().contains("canary-77"), "{both}");
     let alone = environment(&[("CONSUL_HTTP_TOKEN", "canary-77"), ("CONSUL_HTTP_TOKEN_SECRET_ARN", "")]).unwrap();
     assert!(!format!("{alone:?}").contains("canary-77"));
+}
+
+#[test]
+fn each_cluster_may_have_a_partition_of_its_own() {
+    let other = "arn:aws:ecs:us-east-1:123456789012:cluster/test";
+    let settings = environment(&[
+        ("ECS_CLUSTER_ARNS", &format!("{CLUSTER},{other}")),
+        ("CONSUL_PARTITION", "home"),
+        ("CLUSTER_PARTITIONS", "test=team"),
+    ])
+    .unwrap();
+    let partition = |cluster: &str| {
+        let tenancy = settings.scope.tenancy_of(&cluster.parse().unwrap()).clone();
+        tenancy.partition().unwrap().to_string()
+    };
+    assert_eq!((partition(CLUSTER).as_str(), partition(other).as_str()), ("home", "team"));
+}
+
+#[test]
+fn health_is_synced_only_where_somebody_wants_it() {
+    assert_eq!(environment(&[]).unwrap().health_sync_interval, None);
+    let every_ten = environment(&[("HEALTH_SYNC_INTERVAL_SECONDS", "10")]).unwrap();
+    assert_eq!(every_ten.health_sync_interval, Some(Duration::from_secs(10)));
 }
 
 #[test]

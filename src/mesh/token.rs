@@ -136,6 +136,15 @@ pub struct Token {
     pub grants: Map<String, Value>,
 }
 
+impl Token {
+    /// Whether nothing links it to any right. Consul unlinks a policy or a role that is deleted.
+    #[must_use]
+    pub fn grants_nothing(&self) -> bool {
+        let is_link = |value: &Value| value.as_array().is_some_and(|links| !links.is_empty());
+        !self.grants.values().any(is_link)
+    }
+}
+
 /// A token as it stands in Consul's list: without its secret half.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedToken {

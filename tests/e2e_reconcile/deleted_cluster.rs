@@ -16,10 +16,13 @@ async fn a_deleted_cluster_is_swept_as_a_whole_and_until_then_its_absence_is_an_
     let definition = gone.mesh_definition(&gone.service()).await;
     let task = gone.run(&definition).await;
     gone.register_instance(&gone.service(), &task).await;
-    gone.start_task(&definition).await;
+    let started = gone.start_task(&definition).await;
     let pair = gone.provisioned(&gone.secret_name(&gone.service())).await;
     let other = staying.run(&staying.mesh_definition(&staying.service()).await).await;
     staying.register_instance(&staying.service(), &other).await;
+    // ECS deletes no cluster in which tasks run; of these stops nobody hears
+    gone.stop(&task).await;
+    gone.stop(&started).await;
     gone.ecs_call("DeleteCluster", &json!({ "cluster": gone.name })).await;
 
     // The local ECS forgets a deleted cluster at once: a sweep cannot tell it from one that never was, and says so

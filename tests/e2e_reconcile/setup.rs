@@ -16,7 +16,7 @@ async fn a_deployment_fails_where_consul_is_down() {
     let token = consul.token_with_rules("down", &readme_policy()).await;
     consul.stop();
     let said = deployment(&consul, "down", &["down"], &token.secret_id, &[]).await.expect_err("Consul is down");
-    assert!(said.contains("Consul is unavailable"), "{said}");
+    assert!(said.contains("Consul is unavailable") && said.contains("refused"), "{said}");
     // And the failed stack can be deleted, although there is nobody to clean up with
     delete(&Stack::shared().await.aws, "down").await.unwrap();
 }
@@ -27,7 +27,7 @@ async fn a_deployment_fails_where_the_credential_is_too_weak_and_names_what_is_m
     let weak = readme_policy().replace("acl = \"write\"", "acl = \"read\"");
     let token = consul.token_with_rules("weak", &weak).await;
     let said = deployment(consul, "weak", &["weak"], &token.secret_id, &[]).await.expect_err("acl:write is missing");
-    assert!(said.contains("acl = \\\"write\\\"") || said.contains("acl = \"write\""), "{said}");
+    assert!(said.contains("acl = \"write\""), "{said}");
     assert!(!said.contains(&token.secret_id), "{said}");
 }
 
@@ -69,7 +69,7 @@ async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
     delete(&stack.aws, "goodbye").await.unwrap();
     // Then nothing of the controller's is left
     let nodes = stack.consul.get("/v1/catalog/nodes").await.to_string();
-    assert!(!nodes.contains(&world.cluster()), "{nodes}");
+    assert!(!nodes.contains(&format!("\"{}\"", world.cluster())), "{nodes}");
     for token in [&login, &pair.token, &client.token] {
         assert!(!world.is_valid(token).await, "a token is left");
     }

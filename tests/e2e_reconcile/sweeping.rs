@@ -166,3 +166,31 @@ async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
     world.swept().await;
     assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair, "Consul's token is the one");
 }
+
+#[tokio::test]
+async fn a_client_token_whose_policy_was_deleted_gets_it_back() {
+    let world = world("lost-policy").await;
+    world.run(&world.mesh_definition(&world.service()).await).await;
+    world.swept().await;
+    let client = world.provisioned("sweep-consul-client-token").await;
+    let policy = world.consul.get("/v1/acl/policy/name/sweep-consul-client-policy").await;
+    world.consul.delete(&format!("/v1/acl/policy/{}", policy["ID"].as_str().unwrap())).await;
+    world.swept().await;
+    let token = world.consul.get(&format!("/v1/acl/token/{}", client.accessor_id)).await;
+    assert_eq!(token["Policies"][0]["Name"], "sweep-consul-client-policy", "{token}");
+}
+
+#[tokio::test]
+async fn a_misspelt_order_is_refused_with_what_is_expected() {
+    let world = world("dry-run").await;
+    for (order, said) in [
+        (json!({ "dryrun": true }), "dryRun"),
+        (json!({ "clusters": ["prod"] }), "a cluster ARN such as"),
+        (json!({ "clusters": [cluster_arn("nobodys")] }), "is not in ECS_CLUSTER_ARNS"),
+        (json!("sweep"), "dryRun"),
+    ] {
+        let error = world.aws.invoke(&world.deployed.reconcile, &order).await.expect_err("a wrong order");
+        let message = error["errorMessage"].as_str().unwrap();
+        assert!(message.contains(said), "{order}: {message}");
+    }
+}

@@ -8,19 +8,32 @@ use crate::{
 };
 
 #[tokio::test]
-async fn the_rule_s_pattern_matches_the_right_files_in_events() {
+async fn each_rule_s_pattern_matches_its_files_in_events_and_no_other() {
     let fixture = Fixture::get().await;
     let world = Fixture::tokens("examples").await;
-    let rule_name = json!({ "Name": world.deployed.rule_name });
-    let rule = fixture.stack.aws.call("events", "AWSEvents.DescribeRule", &rule_name).await;
-    let pattern = rule["EventPattern"].as_str().expect("a pattern");
-    // The local stack's account and cluster become the examples'
-    let pattern = pattern.replace(aws::ACCOUNT, "123456789012").replace("cluster/examples", "cluster/prod");
-    for (name, event) in fixture::example_events() {
-        let body = json!({ "EventPattern": pattern, "Event": event.to_string() });
-        let tested = fixture.stack.aws.call("events", "AWSEvents.TestEventPattern", &body).await;
-        let expected = !matches!(name.as_str(), "task-in-another-account.json" | "sqs-batch.json");
-        assert_eq!(tested["Result"], expected, "{name}");
+    let ahead = world.deployed.pre_provision_rule.clone().expect("the rule of the mode that makes tokens");
+    let expected = |rule: &str, file: &str| match file {
+        "task-in-another-account.json" | "sqs-batch.json" => false,
+        "api-call-register-task-definition.json" | "api-call-create-service.json" => rule == ahead,
+        "api-call-delete-cluster.json" => rule == world.deployed.cluster_deleted_rule,
+        _ => file.starts_with("task-") || file.starts_with("gateway-"),
+    };
+    for rule in [&world.deployed.rule_name, &ahead, &world.deployed.cluster_deleted_rule] {
+        let described = fixture.stack.aws.call("events", "AWSEvents.DescribeRule", &json!({ "Name": rule })).await;
+        let pattern = described["EventPattern"].as_str().expect("a pattern");
+        // The local stack's account and cluster become the examples'
+        let pattern = pattern.replace(aws::ACCOUNT, "123456789012").replace("cluster/examples", "cluster/prod");
+        for (name, event) in fixture::example_events() {
+            if name.starts_with("sweep-") {
+                continue;
+            }
+            let body = json!({ "EventPattern": pattern, "Event": event.to_string() });
+            let tested = fixture.stack.aws.call("events", "AWSEvents.TestEventPattern", &body).await;
+            let is_task_rule = *rule == world.deployed.rule_name;
+            let is_task_event = !name.starts_with("api-call-");
+            let wanted = expected(rule, &name) && is_task_rule == is_task_event;
+            assert_eq!(tested["Result"], wanted, "{rule}: {name}");
+        }
     }
 }
 
@@ -49,8 +62,13 @@ async fn every_file_in_events_can_be_invoked() {
                 gateway.0.split_at(gateway.0.find(":task-definition/").unwrap()).1,
             );
         let event: Value = serde_json::from_str(&text).unwrap();
-        let answer = world.aws.invoke(&world.deployed.function_name, &event).await;
+        let is_for_the_sweep = name.starts_with("sweep-") || name == "api-call-delete-cluster.json";
+        let function = if is_for_the_sweep { &world.deployed.reconcile } else { &world.deployed.function_name };
+        let answer = world.aws.invoke(function, &event).await;
         match name.as_str() {
+            "sweep-dry-run.json" => assert_eq!(answer.expect(&name)["outcome"], "dry_run"),
+            // The cluster exists: it is swept like any other
+            "sweep-force.json" | "api-call-delete-cluster.json" => assert_eq!(answer.expect(&name)["outcome"], "done"),
             "task-malformed.json" => {
                 let error = answer.expect_err(&name);
                 assert!(error["errorMessage"].as_str().unwrap().contains("detail.lastStatus"), "{error}");
@@ -68,5 +86,7 @@ async fn every_file_in_events_can_be_invoked() {
             _ => assert_eq!(answer.expect(&name), json!({ "outcome": "done" }), "{name}"),
         }
     }
-    assert_eq!(world.secret_text("mesh-web").await, None, "ECS knows none of these tasks: nothing is made for them");
+    let made = world.pair("mesh-web").await.expect("a registered definition's service has its token");
+    let token = world.consul.get(&format!("/v1/acl/token/{}", made.accessor_id)).await;
+    assert!(token["Description"].as_str().unwrap().contains("unused-since"), "ECS knows none of these tasks: {token}");
 }

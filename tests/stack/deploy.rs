@@ -28,6 +28,9 @@ pub(crate) struct Deployed {
     /// The function that sweeps, and its log.
     pub(crate) reconcile: String,
     pub(crate) reconcile_log_group: String,
+    /// The rules for API calls. The first exists only where tokens are made ahead.
+    pub(crate) pre_provision_rule: Option<String>,
+    pub(crate) cluster_deleted_rule: String,
 }
 
 impl Deployed {
@@ -42,6 +45,8 @@ impl Deployed {
             log_group: none(),
             reconcile: none(),
             reconcile_log_group: none(),
+            pre_provision_rule: None,
+            cluster_deleted_rule: none(),
         }
     }
 }
@@ -56,9 +61,9 @@ pub(crate) async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str
     Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
     let architecture = [("Architecture", architecture)];
-    let parameters = architecture.iter().chain(parameters).map(|(key, value)| match value.contains(' ') {
-        true => format!("{key}=\"{value}\""),
-        false => format!("{key}={value}"),
+    let parameters = architecture.iter().chain(parameters).map(|(key, value)| {
+        // The SAM CLI splits at spaces.
+        if value.contains(' ') { format!("{key}=\"{value}\"") } else { format!("{key}={value}") }
     });
 
     let output = Command::new(tool("venv/bin/sam"))
@@ -97,6 +102,8 @@ pub(crate) async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str
         log_group: outputs.get("TaskEventsLogGroupName"),
         reconcile: outputs.get("ReconcileFunctionName"),
         reconcile_log_group: outputs.get("ReconcileLogGroupName"),
+        pre_provision_rule: outputs.find("PreProvisionRuleName"),
+        cluster_deleted_rule: outputs.get("ClusterDeletedRuleName"),
     };
     repair_concurrency(aws, &deployed.function_name).await;
     Ok(deployed)
@@ -158,10 +165,13 @@ impl Outputs {
     }
 
     fn get(&self, key: &str) -> String {
-        let output = self.0.split_once(&format!("<OutputKey>{key}</OutputKey>"));
-        let value = output.and_then(|(_, rest)| rest.split_once("<OutputValue>"));
-        let value = value.and_then(|(_, rest)| rest.split_once("</OutputValue>"));
-        value.unwrap_or_else(|| panic!("no output {key} in {}", self.0)).0.to_owned()
+        self.find(key).unwrap_or_else(|| panic!("no output {key} in {}", self.0))
+    }
+
+    fn find(&self, key: &str) -> Option<String> {
+        let (_, rest) = self.0.split_once(&format!("<OutputKey>{key}</OutputKey>"))?;
+        let (_, rest) = rest.split_once("<OutputValue>")?;
+        Some(rest.split_once("</OutputValue>")?.0.to_owned())
     }
 }
 

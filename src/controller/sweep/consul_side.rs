@@ -14,8 +14,10 @@ use crate::{
     mesh::{
         arn::{ClusterArn, TaskId},
         catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
+        mark::{HolderMark, LoginMark},
         phase::TaskPhase,
         tenancy::Tenancy,
+        token::ListedToken,
     },
 };
 
@@ -35,7 +37,7 @@ impl Controller {
             deadline.run(self.failed_agents(tenancy, wanted)),
         );
         match tokens {
-            Ok(tokens) => survey.observed.tokens.extend(tokens),
+            Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| is_of_any(token, wanted))),
             Err(error) => survey.problems.push(problem(None, error)),
         }
         match agents {
@@ -110,4 +112,11 @@ impl Controller {
             }
         }
     }
+}
+
+/// Whether a token's marks name one of the clusters. All others are none of this sweep's business.
+fn is_of_any(token: &ListedToken, clusters: &[&ClusterArn]) -> bool {
+    let login = LoginMark::parse(&token.description).map(|mark| mark.cluster);
+    let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
+    named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_meant_by(&name)))
 }
