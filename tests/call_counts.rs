@@ -197,3 +197,17 @@ async fn a_revocation_costs_two_listings_and_a_look_afterwards() {
     assert_eq!(aws, ["DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"]);
     assert_eq!(consul, ["GET acl/token"]);
 }
+
+#[tokio::test]
+async fn a_stopped_task_with_an_agent_of_its_own_costs_one_question_more() {
+    let world = world("cost-agent").await;
+    let agent = json!({ "name": "consul-client", "image": "hashicorp/consul:1.8", "essential": false });
+    let task = world.run(&world.definition_with("cost-agent-web", &[agent]).await).await;
+    let environment = Environment::start(&world, "auth-method").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    world.stop(&task).await;
+    // Its agent has left as it should: nothing of it is in the catalog
+    let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
+    assert_eq!(aws, none());
+    assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services", "GET catalog/service"]);
+}

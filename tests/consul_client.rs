@@ -11,6 +11,8 @@ mod faults;
 mod recorder;
 #[path = "consul_client/requests.rs"]
 mod requests;
+#[path = "consul_client/sweeping.rs"]
+mod sweeping;
 
 use std::{
     sync::{

@@ -11,6 +11,8 @@ mod ahead;
 mod deleted_cluster;
 #[path = "e2e_reconcile/guard.rs"]
 mod guard;
+#[path = "e2e_reconcile/health.rs"]
+mod health;
 #[path = "e2e_reconcile/setup.rs"]
 mod setup;
 mod stack;
@@ -30,7 +32,7 @@ use tokio::sync::OnceCell;
 use world::{World, cluster_arn, readme_policy};
 
 /// The clusters of the deployment that most tests share: one for each test.
-const CLUSTERS: [&str; 15] = [
+const CLUSTERS: [&str; 16] = [
     "lost-events",
     "fifty-stops",
     "dry-run",
@@ -41,6 +43,7 @@ const CLUSTERS: [&str; 15] = [
     "guard-share",
     "guard-nothing",
     "side-by-side",
+    "health",
     "ahead",
     "ahead-failed",
     "dead-agent",

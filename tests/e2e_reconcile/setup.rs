@@ -6,6 +6,7 @@ use serde_json::json;
 
 use crate::{
     deployment,
+    health::{healthy_task, statuses},
     stack::{Stack, consul::Consul, deploy::delete, jwt::JwtAuthMethod, wait::eventually},
     world::{World, readme_policy, task_id},
 };
@@ -101,19 +102,24 @@ async fn without_being_asked_to_a_stack_leaves_everything() {
 }
 
 #[tokio::test]
-async fn the_schedule_sweeps_by_itself() {
+async fn the_schedules_sweep_and_sync_health_by_themselves() {
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules("schedule", &readme_policy()).await;
-    let further = [("ReconcileRate", "rate(1 minute)")];
+    let further = [("ReconcileRate", "rate(1 minute)"), ("HealthSyncIntervalSeconds", "20")];
     let deployed = deployment(&stack.consul, "schedule", &["schedule"], &token.secret_id, &further).await.unwrap();
     let world = World::new(stack, &deployed, "schedule", "schedule");
-    let definition = world.mesh_definition(&world.service()).await;
-    let task = world.run(&definition).await;
+    let living = healthy_task(&world).await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
     world.stop(&task).await;
     eventually("the schedule to sweep", Duration::from_secs(150), || async {
         let left = world.service_ids().await;
-        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+        if left.len() == 2 { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
+    eventually("the schedule to sync health", Duration::from_secs(150), || async {
+        let checks = world.checks_of(&living).await;
+        if statuses(&checks) == ["critical"; 2] { Ok(()) } else { Err(format!("{checks:?}")) }
     })
     .await;
 }
