@@ -69,8 +69,10 @@ async fn only_a_failed_agent_is_dead() {
     let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
     let members = client(&server.url, &Rotating::new(&["own"])).members(&enterprise()).await.unwrap();
     let statuses: Vec<AgentStatus> = members.into_iter().map(|Member { status, .. }| status).collect();
-    use AgentStatus::{Alive, Failed, Left};
-    assert_eq!(statuses, [Alive, Left, Left, Failed, Alive]);
+    assert_eq!(
+        statuses,
+        [AgentStatus::Alive, AgentStatus::Left, AgentStatus::Left, AgentStatus::Failed, AgentStatus::Alive]
+    );
     assert_eq!(server.lines(), ["GET /v1/agent/members?partition=team"]);
 }
 
@@ -114,7 +116,6 @@ async fn a_node_leaves_the_catalog_by_name() {
 #[tokio::test]
 async fn a_token_gets_another_description_and_keeps_the_rest() {
     let server = Recorder::start(|_, before| match before {
-        0 => Answer::ok("{}"),
         1 => Answer::status(404, ""),
         _ => Answer::ok("{}"),
     })
