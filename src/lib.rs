@@ -11,9 +11,11 @@
 //!
 //! - `bin/`, [`lambda`], [`wiring`], [`discovery`], [`logging`]: what runs in AWS Lambda.
 //! - [`controller`]: observes, plans, applies.
+//! - [`audit`]: judges task definitions.
 //! - [`consul`], [`ecs`], [`secrets`], [`queue`] (and [`aws`], which configures the SDK): the edges.
 //! - [`mesh`]: the domain, without I/O.
 
+pub mod audit;
 pub mod aws;
 pub mod consul;
 pub mod controller;

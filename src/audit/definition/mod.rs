@@ -1,0 +1,128 @@
+//! Task definitions as the rules see them: every value known, absent, or unknown until deployment, with its place.
+
+mod container;
+mod dialect;
+mod field;
+mod read;
+mod reader;
+
+use std::sync::Arc;
+
+pub use self::{
+    container::{Container, Dependency, HealthCheck, MountPoint, PortMapping, Secret, Ulimit, Variable},
+    dialect::Dialect,
+    field::{Field, List, Maybe, Text},
+    reader::Mismatch,
+};
+use super::{
+    document::{Place, Span},
+    source::SourceFile,
+};
+
+/// A task definition. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>
+#[derive(Debug, Clone)]
+pub struct TaskDefinition {
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
+    /// How the file spells keys.
+    pub dialect: Dialect,
+    /// What the file calls it: a logical ID, a resource address, an ARN. Empty where the file is nothing else.
+    pub address: String,
+    /// Its family.
+    pub family: Field<Text>,
+    /// `awsvpc`, `bridge`, `host` or `none`.
+    pub network_mode: Field<Text>,
+    /// `EC2`, `FARGATE`, `EXTERNAL`.
+    pub requires_compatibilities: List<Field<Text>>,
+    /// The role that its containers act with.
+    pub task_role: Field<Text>,
+    /// The role that ECS pulls images and reads secrets with.
+    pub execution_role: Field<Text>,
+    /// Its volumes' names.
+    pub volumes: List<Field<Text>>,
+    /// Its containers.
+    pub containers: List<Container>,
+    /// App Mesh's proxy.
+    pub proxy: Field<ProxyConfiguration>,
+    /// Its tags.
+    pub tags: List<Tag>,
+    /// The services that run it, as far as the input shows them.
+    pub services: Vec<ServiceUse>,
+    /// The whole of it.
+    pub place: Place,
+}
+
+impl TaskDefinition {
+    /// What reports call it: its family, or else its address.
+    #[must_use]
+    pub fn label(&self) -> String {
+        self.family.known().map_or_else(|| self.address.clone(), Text::shown)
+    }
+
+    /// The container called `name`.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Maybe<&Container> {
+        self.containers.find(|container| container.is_called(name))
+    }
+
+    /// A tag's value.
+    #[must_use]
+    pub fn tag(&self, key: &str) -> Maybe<&Tag> {
+        self.tags.find(|tag| tag.key.text() == Some(key))
+    }
+
+    /// What to point at where something of the definition itself is missing: its family, if it has one.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        if self.family.is_absent() { self.place.span } else { self.family.span() }
+    }
+
+    /// Whether it certainly runs on Fargate: by its compatibilities or by a service's launch type.
+    #[must_use]
+    pub fn runs_on_fargate(&self) -> bool {
+        let says = |text: Option<&str>| text == Some("FARGATE");
+        self.requires_compatibilities.items.iter().any(|item| says(item.text()))
+            || self.services.iter().any(|service| says(service.launch_type.text()))
+    }
+}
+
+/// A tag.
+#[derive(Debug, Clone)]
+pub struct Tag {
+    /// Its key.
+    pub key: Field<Text>,
+    /// Its value.
+    pub value: Field<Text>,
+    /// The whole of it.
+    pub place: Place,
+}
+
+/// The proxy of a task. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html>
+#[derive(Debug, Clone)]
+pub struct ProxyConfiguration {
+    /// `APPMESH`, which is also the default.
+    pub kind: Field<Text>,
+    /// The proxy's container.
+    pub container: Field<Text>,
+    /// Its properties.
+    pub properties: List<Tag>,
+    /// The whole of it.
+    pub place: Place,
+}
+
+/// A service that runs a task definition.
+#[derive(Debug, Clone)]
+pub struct ServiceUse {
+    /// Its name, logical ID or address.
+    pub name: String,
+    /// `TASK_DEFINITION`, `SERVICE` or `NONE`.
+    pub propagate_tags: Field<Text>,
+    /// `EC2`, `FARGATE`, `EXTERNAL`.
+    pub launch_type: Field<Text>,
+    /// Tags of the service itself.
+    pub tags: List<Tag>,
+    /// What to point at.
+    pub place: Place,
+}

@@ -1,0 +1,124 @@
+//! JSON inside of a string: Consul's configuration in an environment variable, Terraform's container definitions.
+
+use super::{Entry, Node, ParseError, Place, Route, Span, Step, Value, json::parse_json};
+
+/// Reads the JSON that the string `host` holds. `source` is the text of the file.
+///
+/// Places inside are places in the file, where the string is written as JSON writes strings; in any other notation all
+/// point at the whole string.
+///
+/// # Errors
+/// It is not a string, or the string is not JSON.
+pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
+    let Value::Text(text) = &host.value else {
+        return Err(ParseError::new(host.place.span, format!("{} where a JSON string is expected", host.kind())));
+    };
+    let map = Offsets::of(source, host.place.span, text);
+    let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(Step::Embedded));
+    match parse_json(text, &route) {
+        Ok(mut node) => {
+            relocate(&mut node, &map, host.place.route.is_some());
+            Ok(node)
+        }
+        Err(error) => Err(ParseError::new(map.span(error.span), error.reason)),
+    }
+}
+
+fn relocate(node: &mut Node, map: &Offsets, is_reachable: bool) {
+    node.place = Place { span: map.span(node.place.span), route: node.place.route.take().filter(|_| is_reachable) };
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(|item| relocate(item, map, is_reachable)),
+        Value::Map(entries) => {
+            for Entry { key_span, node, .. } in entries {
+                *key_span = map.span(*key_span);
+                relocate(node, map, is_reachable);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Unknown => {}
+    }
+}
+
+/// Where in the file each byte of a string's value comes from.
+enum Offsets {
+    /// By index, the end included.
+    Exact(Vec<usize>),
+    /// The notation is not JSON's.
+    Whole(Span),
+}
+
+impl Offsets {
+    fn of(source: &str, span: Span, text: &str) -> Self {
+        let literal = source.get(span.start..span.end).unwrap_or_default();
+        match literal.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            Some(inner) => Self::exact(inner, span.start + 1, text).unwrap_or(Self::Whole(span)),
+            None => Self::Whole(span),
+        }
+    }
+
+    /// Walks over the literal's escapes; `None` where the two do not match, as in YAML's own escapes.
+    fn exact(literal: &str, start: usize, text: &str) -> Option<Self> {
+        let mut offsets = Vec::with_capacity(text.len() + 1);
+        let mut rest = literal;
+        for wanted in text.chars() {
+            let offset = start + (literal.len() - rest.len());
+            offsets.extend(std::iter::repeat_n(offset, wanted.len_utf8()));
+            rest = after_one_character(rest, wanted)?;
+        }
+        offsets.push(start + (literal.len() - rest.len()));
+        rest.is_empty().then_some(Self::Exact(offsets))
+    }
+
+    fn span(&self, inner: Span) -> Span {
+        match self {
+            Self::Exact(offsets) => {
+                let at = |index: usize| offsets.get(index).or(offsets.last()).copied().unwrap_or_default();
+                Span::new(at(inner.start), at(inner.end))
+            }
+            Self::Whole(span) => *span,
+        }
+    }
+}
+
+/// What follows in a JSON string literal after the notation of `wanted`.
+fn after_one_character(literal: &str, wanted: char) -> Option<&str> {
+    let Some(escape) = literal.strip_prefix('\\') else {
+        return literal.strip_prefix(wanted);
+    };
+    let mut after = escape.chars();
+    match after.next()? {
+        'u' => {
+            // A character beyond the basic plane takes two units.
+            let units = wanted.len_utf16();
+            escape.get(if units == 2 { 11 } else { 5 }..)
+        }
+        _ => Some(after.as_str()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inner(source: &str) -> Result<Node, ParseError> {
+        embedded_json(source, parse_json(source, &Route::default()).unwrap().get("c").unwrap())
+    }
+
+    #[test]
+    fn places_inside_of_a_string_are_places_in_the_file() {
+        let source = r#"{"c": "{\"n\u00e4me\": \"w\ud83d\ude00b\", \"port\": 80}"}"#;
+        let node = inner(source).unwrap();
+        let slice = |node: &Node| source[node.place.span.start..node.place.span.end].to_owned();
+        assert_eq!(slice(node.get("port").unwrap()), "80");
+        assert_eq!(slice(node.get("näme").unwrap()), r#"\"w\ud83d\ude00b\""#);
+        let steps = node.get("port").unwrap().place.route.as_ref().unwrap().steps();
+        assert_eq!(steps, [Step::Key("c".to_owned()), Step::Embedded, Step::Key("port".to_owned())]);
+    }
+
+    #[test]
+    fn an_error_inside_points_into_the_file() {
+        let source = r#"{"c": "{\"a\": nonsense}"}"#;
+        let error = inner(source).unwrap_err();
+        assert!(source[error.span.start..].starts_with("nonsense"), "{error:?}");
+        assert!(inner(r#"{"c": 7}"#).unwrap_err().reason.contains("a number where"));
+    }
+}

@@ -1,0 +1,255 @@
+//! YAML, with the place of every value. CloudFormation's short forms (`!Ref x`) become their long ones (`Ref: x`).
+
+use std::collections::BTreeMap;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, Span as Mark, Tag};
+
+use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value};
+
+/// What aliases may come to: enough for any template, too little for a bomb.
+const MAX_NODES: usize = 300_000;
+
+/// Reads the first document of a YAML text.
+///
+/// # Errors
+/// It is not YAML, a key stands twice in one map or is no scalar, it is nested too deeply, or its aliases multiply.
+pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
+    let mut reader = Reader::new(text);
+    match reader.document()? {
+        Some(node) => Ok(node),
+        None => Err(ParseError::new(Span::default(), "not YAML: the text is empty")),
+    }
+}
+
+struct Reader<'t> {
+    parser: Parser<'t, saphyr_parser::StrInput<'t>>,
+    /// The parser counts characters; places are bytes.
+    bytes: Vec<usize>,
+    anchors: BTreeMap<usize, Node>,
+    nodes: usize,
+}
+
+impl<'t> Reader<'t> {
+    fn new(text: &'t str) -> Self {
+        let bytes = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
+        Self { parser: Parser::new_from_str(text), bytes, anchors: BTreeMap::new(), nodes: 0 }
+    }
+
+    fn document(&mut self) -> Result<Option<Node>, ParseError> {
+        loop {
+            let (event, mark) = self.next()?;
+            match event {
+                Event::StreamEnd => return Ok(None),
+                Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
+                event => return self.node(event, mark, Route::default(), 0).map(Some),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<(Event<'t>, Mark), ParseError> {
+        match self.parser.next_event() {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(error)) => {
+                let at = self.byte(error.marker().index());
+                Err(ParseError::new(Span::new(at, at), format!("not YAML: {}", error.info())))
+            }
+            None => {
+                let end = self.bytes.last().copied().unwrap_or_default();
+                Err(ParseError::new(Span::new(end, end), "not YAML: the text ends too early"))
+            }
+        }
+    }
+
+    fn node(&mut self, event: Event<'t>, mark: Mark, route: Route, depth: usize) -> Result<Node, ParseError> {
+        let start = self.span(mark);
+        if depth > MAX_DEPTH {
+            return Err(ParseError::new(start, format!("nested more than {MAX_DEPTH} levels deep")));
+        }
+        self.nodes += 1;
+        let (value, span, anchor, tag) = match event {
+            Event::Alias(anchor) => return self.alias(anchor, start),
+            Event::Scalar(text, style, anchor, tag) => {
+                let is_core = tag.as_ref().is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
+                let value = scalar(text.into_owned(), style, is_core || tag.as_deref().is_some_and(is_function));
+                (value, start, anchor, tag)
+            }
+            Event::SequenceStart(anchor, tag) => {
+                let (items, end) = self.items(&route, depth)?;
+                (Value::List(items), Span::new(start.start, end), anchor, tag)
+            }
+            Event::MappingStart(anchor, tag) => {
+                let (entries, end) = self.entries(&route, depth)?;
+                (Value::Map(entries), Span::new(start.start, end), anchor, tag)
+            }
+            _ => return Err(ParseError::new(start, "not YAML: a value is missing")),
+        };
+        let node = Node { value, place: Place { span, route: Some(route) } };
+        let node = match tag.as_deref().filter(|tag| is_function(tag)) {
+            Some(tag) => long_form(tag, node),
+            None => node,
+        };
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        Ok(node)
+    }
+
+    fn items(&mut self, route: &Route, depth: usize) -> Result<(Vec<Node>, usize), ParseError> {
+        let mut items = Vec::new();
+        loop {
+            let (event, mark) = self.next()?;
+            if matches!(event, Event::SequenceEnd) {
+                let end = items.last().map_or(0, |item: &Node| item.place.span.end);
+                return Ok((items, end.max(self.span(mark).start.min(end))));
+            }
+            let index = items.len();
+            items.push(self.node(event, mark, route.then(Step::Index(index)), depth + 1)?);
+        }
+    }
+
+    fn entries(&mut self, route: &Route, depth: usize) -> Result<(Vec<Entry>, usize), ParseError> {
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        loop {
+            let (event, mark) = self.next()?;
+            let key_span = self.span(mark);
+            let key = match event {
+                Event::MappingEnd => {
+                    let end = entries.last().map_or(0, |entry| entry.node.place.span.end.max(entry.key_span.end));
+                    return Ok((entries, end));
+                }
+                Event::Scalar(key, ..) => key.into_owned(),
+                _ => return Err(ParseError::new(key_span, "a key that is not a plain value")),
+            };
+            if !seen.insert(key.clone()) {
+                return Err(ParseError::new(key_span, format!("the key {key:?} stands twice in one map")));
+            }
+            let (event, mark) = self.next()?;
+            let node = self.node(event, mark, route.then(Step::Key(key.clone())), depth + 1)?;
+            entries.push(Entry { key, key_span, node });
+        }
+    }
+
+    /// An alias is a copy that points at itself, and that edits leave alone: they would change the original.
+    fn alias(&mut self, anchor: usize, span: Span) -> Result<Node, ParseError> {
+        let Some(original) = self.anchors.get(&anchor) else {
+            return Err(ParseError::new(span, "an alias of itself"));
+        };
+        let mut copy = original.clone();
+        self.nodes += pin(&mut copy, span);
+        if self.nodes > MAX_NODES {
+            return Err(ParseError::new(span, format!("aliases come to more than {MAX_NODES} values")));
+        }
+        Ok(copy)
+    }
+
+    fn span(&self, mark: Mark) -> Span {
+        Span::new(self.byte(mark.start.index()), self.byte(mark.end.index()))
+    }
+
+    fn byte(&self, character: usize) -> usize {
+        self.bytes.get(character).or(self.bytes.last()).copied().unwrap_or_default()
+    }
+}
+
+/// Lets everything inside of a copy point at the copy. Answers how many values that were.
+fn pin(node: &mut Node, span: Span) -> usize {
+    node.place = Place::fixed(span);
+    match &mut node.value {
+        Value::List(items) => 1 + items.iter_mut().map(|item| pin(item, span)).sum::<usize>(),
+        Value::Map(entries) => {
+            let pinned = entries.iter_mut().map(|entry| {
+                entry.key_span = span;
+                pin(&mut entry.node, span)
+            });
+            1 + pinned.sum::<usize>()
+        }
+        _ => 1,
+    }
+}
+
+/// A scalar by YAML's core schema: <https://yaml.org/spec/1.2.2/#103-core-schema>. `true` may also be written `True`.
+fn scalar(text: String, style: ScalarStyle, is_string: bool) -> Value {
+    if style != ScalarStyle::Plain || is_string {
+        return Value::Text(text);
+    }
+    match text.as_str() {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        number if is_number(number) => Value::Number(text),
+        _ => Value::Text(text),
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | '+' | '.')) && text.parse::<f64>().is_ok()
+}
+
+/// Whether a tag is CloudFormation's: `!Ref`, `!Sub`, `!GetAtt`…
+fn is_function(tag: &Tag) -> bool {
+    tag.handle == "!" && !tag.suffix.is_empty()
+}
+
+/// `!Sub x` is `Fn::Sub: x`. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
+fn long_form(tag: &Tag, node: Node) -> Node {
+    let key = match tag.suffix.as_str() {
+        name @ ("Ref" | "Condition") => name.to_owned(),
+        name => format!("Fn::{name}"),
+    };
+    let place = node.place.clone();
+    Node { value: Value::Map(vec![Entry { key, key_span: place.span, node }]), place }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_knows_its_place_in_bytes() {
+        let text = "# é\na:\n  - b: 'x'\n    c: 7\n  - [true, ~]\n";
+        let node = parse_yaml(text).unwrap();
+        let items = node.get("a").unwrap().items();
+        let slice = |node: &Node| &text[node.place.span.start..node.place.span.end];
+        assert_eq!(slice(items[0].get("b").unwrap()), "'x'");
+        assert!(matches!(&items[0].get("c").unwrap().value, Value::Number(n) if n == "7"));
+        assert!(matches!(items[1].items()[0].value, Value::Bool(true)));
+        assert!(matches!(items[1].items()[1].value, Value::Null));
+    }
+
+    #[test]
+    fn short_forms_become_long_ones() {
+        let node = parse_yaml("a: !Sub '${x}'\nb: !If [c, !Ref d, 8]\nc: !Condition e\n").unwrap();
+        assert_eq!(node.get("a").unwrap().get("Fn::Sub").unwrap().text(), Some("${x}"));
+        let branches = node.get("b").unwrap().get("Fn::If").unwrap().items();
+        assert_eq!(branches[1].get("Ref").unwrap().text(), Some("d"));
+        assert_eq!(node.get("c").unwrap().get("Condition").unwrap().text(), Some("e"));
+    }
+
+    #[test]
+    fn aliases_are_copies_that_edits_leave_alone() {
+        let node = parse_yaml("a: &x {b: 1}\nc: *x\n").unwrap();
+        assert!(node.get("c").unwrap().get("b").unwrap().place.route.is_none());
+    }
+
+    #[test]
+    fn what_is_not_yaml_is_refused() {
+        for (text, reason) in [
+            ("", "empty"),
+            ("a: [1, 2", "not YAML"),
+            ("a: 1\na: 2\n", "\"a\" stands twice"),
+            ("? [a]\n: b\n", "not a plain value"),
+            ("a: *nothing\n", "not YAML"),
+            ("a: &x [*x]\n", "alias of itself"),
+        ] {
+            let error = parse_yaml(text).unwrap_err();
+            assert!(error.reason.contains(reason), "{text}: {error}");
+        }
+        assert!(parse_yaml(&"[".repeat(10_000)).is_err());
+        let bomb: String =
+            (1..12).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(", "))).collect();
+        let error = parse_yaml(&format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{bomb}")).unwrap_err();
+        assert!(error.reason.contains("aliases"), "{error}");
+    }
+}

@@ -1,0 +1,4 @@
+//! App Mesh.
+
+pub(super) mod resources;
+pub(super) mod task;

@@ -1,0 +1,41 @@
+use crate::audit::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::audit::rules) static RULE: Rule = Rule {
+    id: "consul-network-mode",
+    summary: "the network mode is awsvpc",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the containers of the task do not share 127.0.0.1, so that neither the app nor the health checks reach the proxy",
+    explanation: "\
+Consul on ECS supports the network mode `awsvpc` only. It gives each task a network interface of its own: the address that is \
+registered in Consul, and a loopback interface that the app and its proxy share. In `bridge` mode, which is the default on EC2, \
+each container has its own loopback interface, and the app cannot reach its upstreams; in `host` mode two tasks on one instance \
+fight for the proxy's ports.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
+    ],
+    examples: &[Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "networkMode",
+        fails: Some(r#""bridge""#),
+        repaired: Some(r#""awsvpc""#),
+    }],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let mode = &subject.definition.network_mode;
+    let message = match (mode.text(), mode.is_absent()) {
+        (Some("awsvpc"), _) | (None, false) => return,
+        (Some(other), _) => format!("the network mode is {other}"),
+        (None, true) => "no network mode is set, which means bridge".to_owned(),
+    };
+    findings.add(Draft::new(mode.span(), message, "set networkMode to awsvpc").fix(Fix::set(&mode.place, "awsvpc")));
+}

@@ -1,0 +1,81 @@
+//! Every rule's examples: the broken twin has exactly one finding, of that rule; the repaired one has none. And every
+//! correct definition is clean.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::rules;
+use crate::audit::{
+    Material,
+    app_mesh::{Resource, Resources},
+    audit,
+    document::{Route, parse_json},
+    example::Base,
+    finding::Finding,
+    input::ecs_definition,
+    source::SourceFile,
+};
+
+/// Always found where App Mesh is: there is no way to be without.
+const ALWAYS: &str = "appmesh-end-of-service";
+
+fn findings(base: Base, json: &Value) -> Vec<Finding> {
+    let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));
+    let node = parse_json(&file.text, &Route::default()).unwrap();
+    let material = match base {
+        Base::AppMeshResources => {
+            Material { resources: Resources { all: Resource::all_in(&file, &node) }, ..Material::default() }
+        }
+        _ => Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() },
+    };
+    audit(&material).into_iter().filter(|finding| finding.rule.id != ALWAYS).collect()
+}
+
+fn shown(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect()
+}
+
+#[test]
+fn a_correct_definition_has_no_finding() {
+    for base in Base::ALL {
+        let json = serde_json::from_str(base.json()).unwrap();
+        assert_eq!(shown(&findings(base, &json)), Vec::<String>::new(), "{base:?}");
+    }
+}
+
+#[test]
+fn what_a_rule_s_example_breaks_that_rule_finds_and_no_other() {
+    for rule in rules() {
+        for example in rule.examples {
+            let found = findings(example.base, &example.broken().expect(rule.id));
+            let ids: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
+            assert_eq!(ids, [rule.id], "{} at {}: {:#?}", rule.id, example.at, shown(&found));
+        }
+    }
+}
+
+#[test]
+fn the_repaired_twin_of_an_example_has_no_finding() {
+    for rule in rules() {
+        for example in rule.examples {
+            let found = findings(example.base, &example.repaired().expect(rule.id));
+            assert_eq!(shown(&found), Vec::<String>::new(), "{} at {}", rule.id, example.at);
+        }
+    }
+}
+
+#[test]
+fn every_rule_is_fully_described() {
+    let mut ids: Vec<&str> = rules().map(|rule| rule.id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), rules().count());
+    for rule in rules() {
+        let group = ["consul-", "appmesh-", "ecs-"].iter().any(|group| rule.id.starts_with(group));
+        assert!(group, "{}: the ID's group", rule.id);
+        assert!(!rule.summary.ends_with('.') && !rule.effect.ends_with('.'), "{}: a phrase, not a sentence", rule.id);
+        assert!(rule.explanation.ends_with('.') && rule.explanation.len() > 80, "{}: an explanation", rule.id);
+        assert!(!rule.sources.is_empty(), "{}: its source", rule.id);
+        assert!(!rule.examples.is_empty() || rule.id == ALWAYS, "{}: an example", rule.id);
+    }
+}

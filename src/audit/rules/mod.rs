@@ -1,0 +1,32 @@
+//! The rules, one to a file.
+
+mod appmesh;
+mod consul;
+mod ecs;
+
+#[cfg(test)]
+mod examples;
+
+use super::rule::Rule;
+
+/// Every rule, group by group.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    let groups = [
+        consul::task::RULES,
+        consul::client::RULES,
+        consul::dataplane::RULES,
+        consul::gateway::RULES,
+        consul::configuration::RULES,
+        consul::tags::RULES,
+        appmesh::task::RULES,
+        appmesh::resources::RULES,
+        ecs::RULES,
+    ];
+    groups.into_iter().flatten().copied()
+}
+
+/// The rule called `id`.
+#[must_use]
+pub fn rule(id: &str) -> Option<&'static Rule> {
+    rules().find(|rule| rule.id == id)
+}

@@ -1,0 +1,204 @@
+//! The containers of Consul's mesh, told apart.
+
+use semver::Version;
+
+use super::{configuration::Configuration, image::image_of};
+use crate::{
+    audit::definition::{Container, Maybe, TaskDefinition},
+    mesh::ecs_config::{CONFIG_VARIABLE, GatewayKind},
+};
+
+/// Which containers do Consul's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// A Consul client agent and Envoy (consul-ecs up to 0.6).
+    Client,
+    /// Consul Dataplane and a control-plane container (consul-ecs 0.7).
+    ControlPlane,
+    /// Consul Dataplane and mesh-init (consul-ecs 0.8 and newer).
+    Dataplane,
+}
+
+/// The names that the Terraform modules give the containers.
+pub mod names {
+    /// Registers the service, and ends.
+    pub const MESH_INIT: &str = "consul-ecs-mesh-init";
+    /// The same, and stays (consul-ecs 0.7).
+    pub const CONTROL_PLANE: &str = "consul-ecs-control-plane";
+    /// Copies health from ECS to Consul.
+    pub const HEALTH_SYNC: &str = "consul-ecs-health-sync";
+    /// The task's Consul client agent.
+    pub const CLIENT: &str = "consul-client";
+    /// Envoy, with a client agent.
+    pub const SIDECAR_PROXY: &str = "sidecar-proxy";
+    /// Envoy, without one.
+    pub const DATAPLANE: &str = "consul-dataplane";
+}
+
+/// A task definition of Consul's mesh.
+#[derive(Debug)]
+pub struct ConsulTask<'d> {
+    /// Which containers do the work, as far as they show.
+    pub generation: Generation,
+    /// `consul-ecs-mesh-init`.
+    pub mesh_init: Option<&'d Container>,
+    /// `consul-ecs-control-plane`.
+    pub control_plane: Option<&'d Container>,
+    /// `consul-ecs-health-sync`.
+    pub health_sync: Option<&'d Container>,
+    /// `consul-client`.
+    pub client: Option<&'d Container>,
+    /// `sidecar-proxy`.
+    pub sidecar_proxy: Option<&'d Container>,
+    /// `consul-dataplane`.
+    pub dataplane: Option<&'d Container>,
+    /// Everything else.
+    pub apps: Vec<&'d Container>,
+    /// The configuration of mesh-init or of the control plane; of health-sync where both are missing.
+    pub configuration: Configuration,
+    /// Whether it is a gateway, by its configuration.
+    pub is_gateway: bool,
+    /// The kind of gateway, where it is a known one.
+    pub gateway: Option<GatewayKind>,
+    /// Whether there may be containers that are not known.
+    pub is_complete: bool,
+}
+
+impl<'d> ConsulTask<'d> {
+    /// Tells the containers of `definition` apart. `None` where none of them is the mesh's.
+    #[must_use]
+    pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
+        let containers = &definition.containers;
+        let mut roles = Roles::default();
+        for container in &containers.items {
+            roles.take(container);
+        }
+        if roles.is_controller || !roles.is_mesh() {
+            return None;
+        }
+        let holder = roles.control_plane.or(roles.mesh_init).or(roles.health_sync);
+        let configuration = match holder {
+            Some(holder) => Configuration::of(definition, holder),
+            None => Configuration { content: Maybe::Unknown, place: definition.place.clone() },
+        };
+        let is_gateway = matches!(configuration.at("gateway"), Maybe::Known(_));
+        let gateway = configuration.text("gateway.kind").and_then(|kind| match kind {
+            "mesh-gateway" => Some(GatewayKind::MeshGateway),
+            "api-gateway" => Some(GatewayKind::ApiGateway),
+            "terminating-gateway" => Some(GatewayKind::TerminatingGateway),
+            _ => None,
+        });
+        Some(Self {
+            generation: roles.generation(&configuration),
+            mesh_init: roles.mesh_init,
+            control_plane: roles.control_plane,
+            health_sync: roles.health_sync,
+            client: roles.client,
+            sidecar_proxy: roles.sidecar_proxy,
+            dataplane: roles.dataplane,
+            apps: roles.apps,
+            is_gateway,
+            gateway,
+            is_complete: containers.is_complete,
+            configuration,
+        })
+    }
+
+    /// The proxy of its generation.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&'d Container> {
+        match self.generation {
+            Generation::Client => self.sidecar_proxy,
+            Generation::ControlPlane | Generation::Dataplane => self.dataplane,
+        }
+    }
+
+    /// The container that the proxy waits for: mesh-init, or the control plane of 0.7.
+    #[must_use]
+    pub fn first(&self) -> Option<&'d Container> {
+        match self.generation {
+            Generation::Client | Generation::Dataplane => self.mesh_init,
+            Generation::ControlPlane => self.control_plane,
+        }
+    }
+
+    /// The version of consul-ecs, by the image of mesh-init, the control plane or health-sync.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        let holders = [self.control_plane, self.mesh_init, self.health_sync];
+        holders.into_iter().flatten().find_map(|container| image_of(container)?.version())
+    }
+
+    /// The containers of consul-ecs itself, which have its image and its configuration.
+    pub fn consul_ecs_containers(&self) -> impl Iterator<Item = &'d Container> + use<'d> {
+        [self.mesh_init, self.control_plane, self.health_sync].into_iter().flatten()
+    }
+}
+
+#[derive(Default)]
+struct Roles<'d> {
+    mesh_init: Option<&'d Container>,
+    control_plane: Option<&'d Container>,
+    health_sync: Option<&'d Container>,
+    client: Option<&'d Container>,
+    sidecar_proxy: Option<&'d Container>,
+    dataplane: Option<&'d Container>,
+    apps: Vec<&'d Container>,
+    has_configuration: bool,
+    /// The task is the controller of consul-ecs itself: not a task of the mesh, though it has a configuration.
+    is_controller: bool,
+}
+
+impl<'d> Roles<'d> {
+    fn take(&mut self, container: &'d Container) {
+        self.has_configuration |= matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
+        let command = container.command.texts().and_then(|words| words.first().copied());
+        let is_consul_ecs = image_of(container).is_some_and(|image| image.name.starts_with("consul-ecs"));
+        if is_consul_ecs && matches!(command, Some("controller" | "acl-controller")) {
+            self.is_controller = true;
+            return;
+        }
+        let by_command = command.filter(|_| is_consul_ecs);
+        let slot = match (container.name.text().unwrap_or_default(), by_command) {
+            (names::MESH_INIT, _) => &mut self.mesh_init,
+            (names::CONTROL_PLANE, _) => &mut self.control_plane,
+            (names::HEALTH_SYNC, _) => &mut self.health_sync,
+            (names::CLIENT, _) => &mut self.client,
+            (names::SIDECAR_PROXY, _) => &mut self.sidecar_proxy,
+            (names::DATAPLANE, _) => &mut self.dataplane,
+            (_, Some("mesh-init")) => &mut self.mesh_init,
+            (_, Some("control-plane")) => &mut self.control_plane,
+            (_, Some("health-sync")) => &mut self.health_sync,
+            _ => return self.apps.push(container),
+        };
+        slot.get_or_insert(container);
+    }
+
+    /// A client agent alone does not make a mesh: agents run in other tasks as well.
+    fn is_mesh(&self) -> bool {
+        let own = [self.mesh_init, self.control_plane, self.health_sync, self.dataplane];
+        self.has_configuration
+            || own.iter().any(Option::is_some)
+            || (self.sidecar_proxy.is_some() && self.client.is_some())
+    }
+
+    fn generation(&self, configuration: &Configuration) -> Generation {
+        if self.control_plane.is_some() {
+            return Generation::ControlPlane;
+        }
+        if self.dataplane.is_some() {
+            return Generation::Dataplane;
+        }
+        if self.client.is_some() || self.sidecar_proxy.is_some() {
+            return Generation::Client;
+        }
+        // Both proxies are missing: the image or the configuration may still tell.
+        let holders = [self.mesh_init, self.health_sync];
+        let version = holders.into_iter().flatten().find_map(|container| image_of(container)?.version());
+        match version {
+            Some(version) if version < Version::new(0, 7, 0) => Generation::Client,
+            None if matches!(configuration.at("consulServers"), Maybe::Absent) => Generation::Client,
+            Some(_) | None => Generation::Dataplane,
+        }
+    }
+}
