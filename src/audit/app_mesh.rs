@@ -61,6 +61,10 @@ impl ResourceKind {
         (Self::VirtualGateway, "virtualGateway", "virtualGatewayName"),
     ];
 
+    /// Every kind, those that are in others first.
+    const INNERMOST_FIRST: [Self; 6] =
+        [Self::Route, Self::VirtualNode, Self::VirtualRouter, Self::VirtualService, Self::VirtualGateway, Self::Mesh];
+
     /// For people.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -93,28 +97,40 @@ impl Resource {
     #[must_use]
     pub fn all_in(file: &Arc<SourceFile>, node: &Node) -> Vec<Self> {
         let exports = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
-        exports.iter().filter_map(|export| Self::one(file, export)).collect()
+        exports.iter().flat_map(|export| Self::exported(file, export)).collect()
     }
 
-    fn one(file: &Arc<SourceFile>, export: &Node) -> Option<Self> {
-        ResourceKind::KEYS.iter().find_map(|(kind, key, name_key)| {
-            // The CLI prints the resource under its kind; the API's body is the bare resource.
-            let node = export.get(key).filter(|inner| inner.get(name_key).is_some());
-            let name = node?.get(name_key)?;
-            let node = node?;
-            Some(Self {
-                kind: *kind,
-                mesh: node.get("meshName")?.text()?.to_owned(),
-                name: name.text()?.to_owned(),
-                router: node
-                    .get("virtualRouterName")
-                    .and_then(Node::text)
-                    .filter(|_| *kind == ResourceKind::Route)
-                    .map(str::to_owned),
-                node: node.clone(),
-                span: name.place.span,
-                file: file.clone(),
-            })
+    /// The CLI prints a resource under its kind; the API's body is the bare resource.
+    fn exported(file: &Arc<SourceFile>, export: &Node) -> Vec<Self> {
+        let under_kinds = ResourceKind::KEYS.iter().filter_map(|(kind, key, name_key)| {
+            let inner = export.get(key)?;
+            Self::new(file, *kind, inner, inner.get(name_key)?)
+        });
+        let found: Vec<Self> = under_kinds.collect();
+        if found.is_empty() { Self::bare(file, export).into_iter().collect() } else { found }
+    }
+
+    /// A body names what it is in as well: a route names its router, and everything its mesh.
+    fn bare(file: &Arc<SourceFile>, body: &Node) -> Option<Self> {
+        body.get("spec").filter(|_| body.get("gatewayRouteName").is_none())?;
+        let of_kind = |wanted: ResourceKind| {
+            let (_, _, key) = ResourceKind::KEYS.iter().find(|(kind, ..)| *kind == wanted)?;
+            Some((wanted, body.get(key)?))
+        };
+        let (kind, name) = ResourceKind::INNERMOST_FIRST.into_iter().find_map(of_kind)?;
+        Self::new(file, kind, body, name)
+    }
+
+    fn new(file: &Arc<SourceFile>, kind: ResourceKind, node: &Node, name: &Node) -> Option<Self> {
+        let router = node.get("virtualRouterName").and_then(Node::text).filter(|_| kind == ResourceKind::Route);
+        Some(Self {
+            kind,
+            mesh: node.get("meshName")?.text()?.to_owned(),
+            name: name.text()?.to_owned(),
+            router: router.map(str::to_owned),
+            node: node.clone(),
+            span: name.place.span,
+            file: file.clone(),
         })
     }
 

@@ -8,6 +8,7 @@ mod reader;
 
 use std::sync::Arc;
 
+pub(in crate::audit) use self::read::service_use;
 pub use self::{
     container::{Container, Dependency, HealthCheck, MountPoint, PortMapping, Secret, Ulimit, Variable},
     dialect::Dialect,

@@ -36,7 +36,7 @@ impl TaskDefinition {
     }
 }
 
-/// The tags of a map that is no task definition: a service's.
+/// Reads a service as far as it matters to the task definition that it runs.
 ///
 /// # Errors
 /// A value has another type than ECS's API gives it.

@@ -4,7 +4,7 @@ use super::{
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
 };
-use crate::audit::document::{Node, Place, Span, Step, Value};
+use crate::audit::document::{HOLE, Node, Place, Span, Step, Value};
 
 /// A value of another type than ECS's API has it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -77,6 +77,8 @@ impl<'n> Reader<'n> {
         };
         let value = match &node.value {
             Value::Unknown => Maybe::Unknown,
+            // What its unknown parts make of it, only a deployment can tell.
+            Value::Text(text) if text.contains(HOLE) => read(node).map_or(Maybe::Unknown, Maybe::Known),
             _ => Maybe::Known(read(node).ok_or_else(|| mismatch(node, self.at(key), wanted))?),
         };
         Ok(Field { value, place: node.place.clone() })
@@ -91,7 +93,12 @@ impl<'n> Reader<'n> {
         let dialect = self.dialect;
         let read = move |node: &Node| match &node.value {
             Value::Bool(value) => Some(*value),
-            Value::Text(text) if dialect.is_lenient() => text.to_lowercase().parse().ok(),
+            // CloudFormation reads YAML 1.1.
+            Value::Text(text) if dialect.is_lenient() => match text.to_lowercase().as_str() {
+                "true" | "yes" | "on" => Some(true),
+                "false" | "no" | "off" => Some(false),
+                _ => None,
+            },
             _ => None,
         };
         self.field(key, read, "true or false")

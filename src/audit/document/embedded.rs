@@ -1,11 +1,13 @@
 //! JSON inside of a string: Consul's configuration in an environment variable, Terraform's container definitions.
 
-use super::{Entry, Node, ParseError, Place, Route, Span, Step, Value, json::parse_json};
+use std::borrow::Cow;
+
+use super::{Entry, HOLE, Node, ParseError, Place, Route, Span, Step, Value, json::parse_json};
 
 /// Reads the JSON that the string `host` holds. `source` is the text of the file.
 ///
 /// Places inside are places in the file, where the string is written as JSON writes strings; in any other notation all
-/// point at the whole string.
+/// point at the whole string. Where an unknown part of the string stands for a whole value, that value is unknown.
 ///
 /// # Errors
 /// It is not a string, or the string is not JSON.
@@ -13,15 +15,50 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
     let Value::Text(text) = &host.value else {
         return Err(ParseError::new(host.place.span, format!("{} where a JSON string is expected", host.kind())));
     };
+    let text = &with_quoted_holes(text);
     let map = Offsets::of(source, host.place.span, text);
     let route = host.place.route.as_ref().map_or_else(Route::default, |route| route.then(Step::Embedded));
     match parse_json(text, &route) {
         Ok(mut node) => {
             relocate(&mut node, &map, host.place.route.is_some());
+            forget_holes(&mut node);
             Ok(node)
         }
         Err(error) => Err(ParseError::new(map.span(error.span), error.reason)),
     }
+}
+
+/// Puts quotes around unknown parts outside of strings, as in `"port": ${Port}`, so that the rest can be read.
+fn with_quoted_holes(text: &str) -> Cow<'_, str> {
+    if !text.contains(HOLE) {
+        return Cow::Borrowed(text);
+    }
+    let (mut quoted, mut in_string, mut is_escaped) = (String::with_capacity(text.len() + 16), false, false);
+    for c in text.chars() {
+        match c {
+            HOLE if !in_string => quoted.extend(['"', HOLE, '"']),
+            _ => quoted.push(c),
+        }
+        in_string ^= c == '"' && !is_escaped;
+        is_escaped = in_string && c == '\\' && !is_escaped;
+    }
+    Cow::Owned(quoted)
+}
+
+/// Makes values unknown that an unknown part stands for. In a list it may stand for several: nothing is known of that.
+fn forget_holes(node: &mut Node) {
+    if is_hole(node) || node.items().iter().any(is_hole) {
+        node.value = Value::Unknown;
+    }
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(forget_holes),
+        Value::Map(entries) => entries.iter_mut().for_each(|entry| forget_holes(&mut entry.node)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) | Value::Unknown => {}
+    }
+}
+
+fn is_hole(node: &Node) -> bool {
+    matches!(&node.value, Value::Text(text) if text.chars().eq([HOLE]))
 }
 
 fn relocate(node: &mut Node, map: &Offsets, is_reachable: bool) {
@@ -107,7 +144,7 @@ mod tests {
     fn places_inside_of_a_string_are_places_in_the_file() {
         let source = r#"{"c": "{\"n\u00e4me\": \"w\ud83d\ude00b\", \"port\": 80}"}"#;
         let node = inner(source).unwrap();
-        let slice = |node: &Node| source[node.place.span.start..node.place.span.end].to_owned();
+        let slice = |node: &Node| source.get(node.place.span.start..node.place.span.end).unwrap_or_default();
         assert_eq!(slice(node.get("port").unwrap()), "80");
         assert_eq!(slice(node.get("näme").unwrap()), r#"\"w\ud83d\ude00b\""#);
         let steps = node.get("port").unwrap().place.route.as_ref().unwrap().steps();
@@ -115,10 +152,21 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_part_that_stands_for_a_value_is_an_unknown_value() {
+        let text = format!(r#"{{"port": {HOLE}, "name": "a-{HOLE}", "tags": [{HOLE}, "x"], "tls": true}}"#);
+        let host = Node { value: Value::Text(text), place: Place::default() };
+        let node = embedded_json("", &host).unwrap();
+        assert!(matches!(node.get("port").unwrap().value, Value::Unknown));
+        assert!(matches!(node.get("tags").unwrap().value, Value::Unknown));
+        assert!(matches!(&node.get("name").unwrap().value, Value::Text(name) if name.starts_with("a-")));
+        assert!(matches!(node.get("tls").unwrap().value, Value::Bool(true)));
+    }
+
+    #[test]
     fn an_error_inside_points_into_the_file() {
         let source = r#"{"c": "{\"a\": nonsense}"}"#;
         let error = inner(source).unwrap_err();
-        assert!(source[error.span.start..].starts_with("nonsense"), "{error:?}");
+        assert!(source.get(error.span.start..).unwrap().starts_with("nonsense"), "{error:?}");
         assert!(inner(r#"{"c": 7}"#).unwrap_err().reason.contains("a number where"));
     }
 }

@@ -35,7 +35,9 @@ impl Position {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        Self { line, column: before.get(line_start..).unwrap_or_default().chars().count() + 1 }
+        // A byte order mark is no character that anybody sees.
+        let column = before.get(line_start..).unwrap_or_default().chars().filter(|c| *c != '\u{FEFF}').count() + 1;
+        Self { line, column }
     }
 }
 
@@ -115,6 +117,7 @@ mod tests {
         assert_eq!(Position::of(text, 0), Position { line: 1, column: 1 });
         assert_eq!(Position::of(text, 5), Position { line: 2, column: 2 });
         assert_eq!(Position::of(text, 99), Position { line: 3, column: 1 });
+        assert_eq!(Position::of("\u{FEFF}a", 3), Position { line: 1, column: 1 });
     }
 
     #[test]

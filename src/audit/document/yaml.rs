@@ -22,8 +22,9 @@ pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
 }
 
 struct Reader<'t> {
+    text: &'t str,
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
-    /// The parser counts characters; places are bytes.
+    /// The parser counts characters; places are bytes. Empty where a character is a byte.
     bytes: Vec<usize>,
     anchors: BTreeMap<usize, Node>,
     nodes: usize,
@@ -31,8 +32,9 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn new(text: &'t str) -> Self {
-        let bytes = text.char_indices().map(|(byte, _)| byte).chain([text.len()]).collect();
-        Self { parser: Parser::new_from_str(text), bytes, anchors: BTreeMap::new(), nodes: 0 }
+        let starts = text.char_indices().map(|(byte, _)| byte);
+        let bytes = if text.is_ascii() { Vec::new() } else { starts.collect() };
+        Self { text, parser: Parser::new_from_str(text), bytes, anchors: BTreeMap::new(), nodes: 0 }
     }
 
     fn document(&mut self) -> Result<Option<Node>, ParseError> {
@@ -54,7 +56,7 @@ impl<'t> Reader<'t> {
                 Err(ParseError::new(Span::new(at, at), format!("not YAML: {}", error.info())))
             }
             None => {
-                let end = self.bytes.last().copied().unwrap_or_default();
+                let end = self.text.len();
                 Err(ParseError::new(Span::new(end, end), "not YAML: the text ends too early"))
             }
         }
@@ -100,7 +102,7 @@ impl<'t> Reader<'t> {
             let (event, mark) = self.next()?;
             if matches!(event, Event::SequenceEnd) {
                 let end = items.last().map_or(0, |item: &Node| item.place.span.end);
-                return Ok((items, end.max(self.span(mark).start.min(end))));
+                return Ok((items, end.max(self.bracket(mark, ']'))));
             }
             let index = items.len();
             items.push(self.node(event, mark, route.then(Step::Index(index)), depth + 1)?);
@@ -116,7 +118,7 @@ impl<'t> Reader<'t> {
             let key = match event {
                 Event::MappingEnd => {
                     let end = entries.last().map_or(0, |entry| entry.node.place.span.end.max(entry.key_span.end));
-                    return Ok((entries, end));
+                    return Ok((merged(entries), end.max(self.bracket(mark, '}'))));
                 }
                 Event::Scalar(key, ..) => key.into_owned(),
                 _ => return Err(ParseError::new(key_span, "a key that is not a plain value")),
@@ -143,13 +145,34 @@ impl<'t> Reader<'t> {
         Ok(copy)
     }
 
+    /// Where the closing bracket ends that a list or map in flow style has; 0 where there is none.
+    fn bracket(&self, mark: Mark, bracket: char) -> usize {
+        let start = self.span(mark).start;
+        let is_there = self.text.get(start..).is_some_and(|rest| rest.starts_with(bracket));
+        if is_there { start + bracket.len_utf8() } else { 0 }
+    }
+
     fn span(&self, mark: Mark) -> Span {
         Span::new(self.byte(mark.start.index()), self.byte(mark.end.index()))
     }
 
     fn byte(&self, character: usize) -> usize {
-        self.bytes.get(character).or(self.bytes.last()).copied().unwrap_or_default()
+        let byte = if self.bytes.is_empty() { Some(character) } else { self.bytes.get(character).copied() };
+        byte.unwrap_or(self.text.len()).min(self.text.len())
     }
+}
+
+/// Takes in what `<<: *other` merges: what the map does not say itself. Source: <https://yaml.org/type/merge.html>
+fn merged(mut entries: Vec<Entry>) -> Vec<Entry> {
+    let Some(index) = entries.iter().position(|entry| entry.key == "<<") else { return entries };
+    let others = entries.remove(index).node;
+    let others = if others.items().is_empty() { vec![others] } else { others.items().to_vec() };
+    for entry in others.iter().flat_map(Node::entries) {
+        if entries.iter().all(|own| own.key != entry.key) {
+            entries.push(entry.clone());
+        }
+    }
+    entries
 }
 
 /// Lets everything inside of a copy point at the copy. Answers how many values that were.
@@ -211,8 +234,9 @@ mod tests {
         let text = "# é\na:\n  - b: 'x'\n    c: 7\n  - [true, ~]\n";
         let node = parse_yaml(text).unwrap();
         let items = node.get("a").unwrap().items();
-        let slice = |node: &Node| &text[node.place.span.start..node.place.span.end];
+        let slice = |node: &Node| text.get(node.place.span.start..node.place.span.end).unwrap();
         assert_eq!(slice(items[0].get("b").unwrap()), "'x'");
+        assert_eq!(slice(&items[1]), "[true, ~]");
         assert!(matches!(&items[0].get("c").unwrap().value, Value::Number(n) if n == "7"));
         assert!(matches!(items[1].items()[0].value, Value::Bool(true)));
         assert!(matches!(items[1].items()[1].value, Value::Null));
@@ -234,6 +258,14 @@ mod tests {
     }
 
     #[test]
+    fn a_merged_map_adds_what_the_map_does_not_say() {
+        let node = parse_yaml("a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  c: 3\n").unwrap();
+        let keys: Vec<&str> = node.get("d").unwrap().entries().iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!(keys, ["c", "b"]);
+        assert!(matches!(&node.get("d").unwrap().get("c").unwrap().value, Value::Number(c) if c == "3"));
+    }
+
+    #[test]
     fn what_is_not_yaml_is_refused() {
         for (text, reason) in [
             ("", "empty"),
@@ -247,9 +279,9 @@ mod tests {
             assert!(error.reason.contains(reason), "{text}: {error}");
         }
         assert!(parse_yaml(&"[".repeat(10_000)).is_err());
-        let bomb: String =
-            (1..12).map(|n| format!("a{n}: &a{n} [{}]\n", vec![format!("*a{}", n - 1); 9].join(", "))).collect();
-        let error = parse_yaml(&format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{bomb}")).unwrap_err();
+        let line = |n: usize| format!("a{n}: &a{n} [{}]", vec![format!("*a{}", n - 1); 9].join(", "));
+        let bomb: Vec<String> = (1..12).map(line).collect();
+        let error = parse_yaml(&format!("a0: &a0 [x, x, x, x, x, x, x, x, x]\n{}", bomb.join("\n"))).unwrap_err();
         assert!(error.reason.contains("aliases"), "{error}");
     }
 }

@@ -10,7 +10,7 @@ use crate::audit::{
 
 /// Whether a file holds a task definition.
 #[must_use]
-pub fn is_ecs_definition(node: &Node) -> bool {
+pub(super) fn is_ecs_definition(node: &Node) -> bool {
     node.get("containerDefinitions").is_some()
         || node.get("taskDefinition").is_some_and(|inner| inner.get("containerDefinitions").is_some())
 }

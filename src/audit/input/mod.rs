@@ -1,5 +1,21 @@
-//! Where task definitions come from.
+//! Where task definitions come from: texts in any of four formats, and the files that hold them.
+//!
+//! A problem with one file, or with one definition of it, never keeps the others from being checked.
 
+mod cloudformation;
 mod ecs_json;
+mod gather;
+mod notation;
+mod paths;
+mod problem;
+mod source;
+mod terraform;
+mod text;
 
-pub use self::ecs_json::ecs_definition;
+pub use self::{
+    ecs_json::ecs_definition,
+    gather::{Gathered, gather},
+    notation::{Notation, parse},
+    problem::InputProblem,
+    source::read_source,
+};

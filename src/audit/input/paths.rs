@@ -1,0 +1,125 @@
+//! The files that arguments mean: files, directories and globs.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use globset::{GlobBuilder, GlobMatcher};
+use ignore::{DirEntry, WalkBuilder};
+
+use super::{problem::InputProblem, text::because};
+
+/// The files that are looked at in directories.
+const EXTENSIONS: [&str; 4] = ["json", "yaml", "yml", "template"];
+
+/// A file to read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FoundFile {
+    /// Its path.
+    pub(super) path: PathBuf,
+    /// Its path for people.
+    pub(super) name: String,
+    /// Whether the user named it, rather than a directory or a glob.
+    pub(super) is_named: bool,
+}
+
+/// The files that `arguments` mean, each once, sorted by name.
+pub(super) fn files<'a>(
+    arguments: impl Iterator<Item = &'a String>,
+    problems: &mut Vec<InputProblem>,
+) -> Vec<FoundFile> {
+    let mut found: BTreeMap<PathBuf, FoundFile> = BTreeMap::new();
+    for argument in arguments {
+        for file in files_of(argument, problems) {
+            let identity = fs::canonicalize(&file.path).unwrap_or_else(|_| file.path.clone());
+            match found.get_mut(&identity) {
+                Some(known) if known.is_named || !file.is_named => {}
+                Some(known) => *known = file,
+                None => drop(found.insert(identity, file)),
+            }
+        }
+    }
+    let mut files: Vec<FoundFile> = found.into_values().collect();
+    files.sort_by(|a, b| a.name.cmp(&b.name));
+    files
+}
+
+fn files_of(argument: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
+    let path = Path::new(argument);
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => walk(path, None, problems),
+        Ok(_) => vec![FoundFile { path: path.to_owned(), name: argument.to_owned(), is_named: true }],
+        Err(error) if error.kind() == ErrorKind::NotFound && argument.contains(['*', '?', '[', '{']) => {
+            matching(argument, problems)
+        }
+        Err(error) => {
+            problems.push(InputProblem::of(argument, because(&error)));
+            Vec::new()
+        }
+    }
+}
+
+/// The files that a glob means: those that it matches, and all in the directories that it matches.
+fn matching(pattern: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
+    let pattern_of_walk = pattern.strip_prefix("./").unwrap_or(pattern);
+    let glob = match GlobBuilder::new(pattern_of_walk).literal_separator(true).build() {
+        Ok(glob) => glob.compile_matcher(),
+        Err(error) => {
+            problems.push(InputProblem::of(pattern, format!("no such file, and no glob: {}", error.kind())));
+            return Vec::new();
+        }
+    };
+    let is_plain = |part: &&str| !part.contains(['*', '?', '[', '{', '\\']);
+    let base: PathBuf = pattern_of_walk.split_inclusive('/').take_while(is_plain).collect::<String>().into();
+    let base = if base.as_os_str().is_empty() { Path::new(".") } else { &base };
+    let files = if base.is_dir() { walk(base, Some(&glob), problems) } else { Vec::new() };
+    if files.is_empty() {
+        let reason = "no file matches (looked at: *.json, *.yaml, *.yml, *.template; not what Git ignores)";
+        problems.push(InputProblem::of(pattern, reason));
+    }
+    files
+}
+
+/// The files below a directory as Git sees it, also where there is no repository.
+fn walk(root: &Path, glob: Option<&GlobMatcher>, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
+    let mut builder = WalkBuilder::new(root);
+    // Links to directories are not followed: they lead out, or in circles.
+    builder.require_git(false).ignore(false).follow_links(false).sort_by_file_name(Ord::cmp);
+    let mut files = Vec::new();
+    for entry in builder.build() {
+        match entry {
+            Ok(entry) if is_candidate(&entry) => {
+                let path = entry.path().strip_prefix("./").unwrap_or(entry.path());
+                if glob.is_none_or(|glob| path.ancestors().any(|part| glob.is_match(part))) {
+                    let name = path.to_string_lossy().into_owned();
+                    files.push(FoundFile { path: path.to_owned(), name, is_named: false });
+                }
+            }
+            Ok(_) => {}
+            Err(error) => {
+                let reason = error.io_error().map_or_else(|| error.to_string(), because);
+                let place = path_of(&error).unwrap_or(root);
+                problems.push(InputProblem::of(place.to_string_lossy(), reason));
+            }
+        }
+    }
+    files
+}
+
+fn is_candidate(entry: &DirEntry) -> bool {
+    let extension = entry.path().extension().and_then(|extension| extension.to_str());
+    let is_ours = extension.is_some_and(|own| EXTENSIONS.iter().any(|wanted| own.eq_ignore_ascii_case(wanted)));
+    // A link to a file is that file.
+    is_ours && fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file())
+}
+
+fn path_of(error: &ignore::Error) -> Option<&Path> {
+    match error {
+        ignore::Error::WithPath { path, .. } => Some(path),
+        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => path_of(err),
+        _ => None,
+    }
+}

@@ -1,0 +1,86 @@
+//! One text, in whichever of our formats it is.
+
+use std::sync::Arc;
+
+use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform};
+use crate::audit::{Material, app_mesh::Resource, document::Node, source::SourceFile};
+
+/// From this size on, a file that nobody named is parsed only if it mentions one of ours.
+const LARGE: usize = 64 * 1024;
+
+/// One of these words stands in every text of our formats that holds something to check.
+const WORDS: [&str; 4] = ["ontainerDefinitions", "AWS::ECS::TaskDefinition", "aws_ecs_task_definition", "meshName"];
+
+/// Reads one text into `material`. What is of none of our formats is a problem only if the user named it.
+///
+/// # Errors
+/// The first thing in it that cannot be checked; what can be is in `material` all the same.
+#[expect(clippy::needless_pass_by_value, reason = "what is read shares the file")]
+pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Material) -> Result<(), InputProblem> {
+    let mut problems = Vec::new();
+    read_all(&file, is_named, material, &mut problems);
+    problems.into_iter().next().map_or(Ok(()), Err)
+}
+
+/// Reads one text into `material`, and everything in it that cannot be checked into `problems`.
+pub(super) fn read_all(
+    file: &Arc<SourceFile>,
+    is_named: bool,
+    material: &mut Material,
+    problems: &mut Vec<InputProblem>,
+) {
+    if !is_named && file.text.len() > LARGE && !WORDS.iter().any(|word| file.text.contains(word)) {
+        return;
+    }
+    match notation::parse(file) {
+        Ok((_, node)) => {
+            let is_ours = read_node(file, &node, material, problems);
+            if !is_ours && is_named {
+                problems.push(InputProblem::of(&file.name, none_of_ours(&node)));
+            }
+        }
+        Err(error) => problems.push(InputProblem::unreadable(file, &error)),
+    }
+}
+
+/// Answers whether the file is of one of our formats.
+fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, problems: &mut Vec<InputProblem>) -> bool {
+    if cloudformation::is_template(node) {
+        cloudformation::read_template(file, node, material, problems);
+        return true;
+    }
+    if terraform::is_shown(node) {
+        terraform::read_shown(file, node, material, problems);
+        return true;
+    }
+    let each = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+    let mut is_ours = false;
+    for definition in each.iter().filter(|item| ecs_json::is_ecs_definition(item)) {
+        is_ours = true;
+        match ecs_json::ecs_definition(file.clone(), definition) {
+            Ok(definition) => material.definitions.push(definition),
+            Err(mismatch) => problems.push(InputProblem::mismatch(file, "", &mismatch)),
+        }
+    }
+    let resources = Resource::all_in(file, node);
+    is_ours |= !resources.is_empty();
+    material.resources.all.extend(resources);
+    is_ours
+}
+
+fn none_of_ours(node: &Node) -> &'static str {
+    if node.get("terraform_version").is_some() && node.get("lineage").is_some() {
+        return "a raw Terraform state: give me what `terraform show -json` prints";
+    }
+    if node.get("resource").is_some_and(|resources| resources.get("aws_ecs_task_definition").is_some()) {
+        return terraform::SOURCE_IS_NOT_READ;
+    }
+    "is none of: ECS task definition, CloudFormation template, Terraform `show -json`, App Mesh export; what is it?"
+}
+
+/// Why a file is not read, where its name says enough.
+pub(super) fn refused_by_name(name: &str) -> Option<&'static str> {
+    let name = name.to_ascii_lowercase();
+    let is_source = [".tf", ".tf.json", ".tofu"].iter().any(|extension| name.ends_with(extension));
+    is_source.then_some(terraform::SOURCE_IS_NOT_READ)
+}
