@@ -15,6 +15,8 @@ pub mod definition;
 pub mod document;
 pub mod example;
 pub mod finding;
+pub mod fix;
+pub mod inject;
 pub mod input;
 pub mod rule;
 pub mod rules;

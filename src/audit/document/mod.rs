@@ -6,7 +6,6 @@ mod node;
 mod place;
 mod yaml;
 
-pub(in crate::audit) use self::node::HOLE;
 pub use self::{
     embedded::embedded_json,
     json::parse_json,
@@ -14,6 +13,7 @@ pub use self::{
     place::{Place, Position, Route, Span, Step},
     yaml::parse_yaml,
 };
+pub(in crate::audit) use self::{json::JSON_WITH_COMMENTS, node::HOLE};
 
 /// Containers nested deeper than this are refused, in JSON and in YAML.
 const MAX_DEPTH: usize = 128;
