@@ -23,6 +23,10 @@ impl Configuration {
     pub fn of(definition: &TaskDefinition, container: &Container) -> Self {
         let (content, place) = match container.variable(CONFIG_VARIABLE) {
             Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),
+            // It may also come from Secrets Manager or the Parameter Store.
+            Maybe::Absent if !matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent) => {
+                (Maybe::Unknown, Place { span: container.span(), route: None })
+            }
             Maybe::Absent => (Maybe::Absent, Place { span: container.span(), route: None }),
             Maybe::Unknown => (Maybe::Unknown, Place { span: container.span(), route: None }),
         };
@@ -82,6 +86,16 @@ impl Configuration {
         match self.at(path) {
             Maybe::Known(node) => node.text(),
             Maybe::Absent | Maybe::Unknown => None,
+        }
+    }
+
+    /// A name, for which empty means absent; `None` where it is unknown or no string.
+    #[must_use]
+    pub fn name_at(&self, path: &str) -> Option<Option<&str>> {
+        match self.at(path) {
+            Maybe::Known(node) => node.text().map(|name| Some(name).filter(|name| !name.is_empty())),
+            Maybe::Absent => Some(None),
+            Maybe::Unknown => None,
         }
     }
 
