@@ -89,13 +89,17 @@ impl Configuration {
         }
     }
 
-    /// A name, for which empty means absent; `None` where it is unknown or no string.
+    /// A string, for which empty means absent. What is no string counts as unknown: another rule says so.
     #[must_use]
-    pub fn name_at(&self, path: &str) -> Option<Option<&str>> {
+    pub fn name_at(&self, path: &str) -> Maybe<&str> {
         match self.at(path) {
-            Maybe::Known(node) => node.text().map(|name| Some(name).filter(|name| !name.is_empty())),
-            Maybe::Absent => Some(None),
-            Maybe::Unknown => None,
+            Maybe::Known(node) => match node.text() {
+                Some("") => Maybe::Absent,
+                Some(name) => Maybe::Known(name),
+                None => Maybe::Unknown,
+            },
+            Maybe::Absent => Maybe::Absent,
+            Maybe::Unknown => Maybe::Unknown,
         }
     }
 

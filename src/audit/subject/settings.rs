@@ -83,9 +83,9 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
-    /// The name in Consul by the configuration; `None` where it is unknown, `Some(None)` where it is left to the family.
+    /// The name in Consul by the configuration; absent where it is left to the family.
     #[must_use]
-    pub fn configured_name(&self) -> Option<Option<&str>> {
+    pub fn configured_name(&self) -> Maybe<&str> {
         self.configuration.name_at(if self.is_gateway { "gateway.name" } else { "service.name" })
     }
 }

@@ -1,5 +1,6 @@
 use crate::{
     audit::{
+        definition::Maybe,
         example::{Base, Example},
         finding::{Draft, Findings, Severity},
         rule::{Applies, Check, Rule},
@@ -50,7 +51,7 @@ Without a name in the configuration it takes the task's family in lower case.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    let Some(Some(name)) = consul.configured_name() else { return };
+    let Maybe::Known(name) = consul.configured_name() else { return };
     if name.parse::<ServiceName>().is_ok() {
         return;
     }

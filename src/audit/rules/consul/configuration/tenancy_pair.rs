@@ -1,4 +1,5 @@
 use crate::audit::{
+    definition::Maybe,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -51,8 +52,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let section = if consul.is_gateway { "gateway" } else { "service" };
     let (partition, namespace) = (format!("{section}.partition"), format!("{section}.namespace"));
     let (there, missing) = match (configuration.name_at(&partition), configuration.name_at(&namespace)) {
-        (Some(Some(_)), Some(None)) => (partition, namespace),
-        (Some(None), Some(Some(_))) => (namespace, partition),
+        (Maybe::Known(_), Maybe::Absent) => (partition, namespace),
+        (Maybe::Absent, Maybe::Known(_)) => (namespace, partition),
         _ => return,
     };
     let message = format!("{there} is set, and {missing} is not");

@@ -99,7 +99,7 @@ impl Way {
         let is_on = |key: &&str| configuration.flag(&at(key), true) == Some(true);
         let has_tls =
             self.switches.iter().all(is_on) && configuration.flag("consulServers.defaults.tls", true) == Some(true);
-        let lacks = |path: &str| matches!(configuration.name_at(path), Some(None));
+        let lacks = |path: &str| matches!(configuration.name_at(path), Maybe::Absent);
         has_tls && lacks(&at("caCertFile")) && lacks("consulServers.defaults.caCertFile")
     }
 }

@@ -84,7 +84,7 @@ fn is_waited_for(subject: &Subject<'_>, dataplane: &Container) -> bool {
 fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings<'_>) {
     let Some(words) = health_check.command.texts() else { return };
     // What asks no port that shows is somebody's own script.
-    let Some(asked) = words.iter().rev().find_map(|word| asked_port(word)) else { return };
+    let Some(asked) = asked_port(&words) else { return };
     if asked == port {
         return;
     }
@@ -99,11 +99,33 @@ fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u6
 }
 
 /// The port in `127.0.0.1:22000`, `http://localhost:22000/ready` and `nc -z 127.0.0.1 22000`.
-fn asked_port(word: &str) -> Option<u64> {
-    word.split_whitespace().rev().find_map(|part| {
-        let after = part.rsplit_once(':').map_or(part, |(_, after)| after);
-        let digits: String = after.chars().take_while(char::is_ascii_digit).collect();
-        let rest = after.get(digits.len()..).unwrap_or_default();
-        (rest.is_empty() || rest.starts_with('/')).then(|| digits.parse().ok()).flatten()
-    })
+fn asked_port(words: &[&str]) -> Option<u64> {
+    let parts: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
+    let behind_a_colon = |part: &&str| {
+        let (_, after) = part.rsplit_once(':')?;
+        let digits = after.split('/').next()?;
+        digits.parse().ok()
+    };
+    let of_nc = || {
+        let asks = parts.iter().any(|part| part.rsplit('/').next() == Some("nc"));
+        parts.iter().rev().find_map(|part| part.parse().ok()).filter(|_| asks)
+    };
+    parts.iter().find_map(behind_a_colon).or_else(of_nc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_that_a_health_check_asks_is_found_where_it_shows() {
+        for (words, port) in [
+            (vec!["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], Some(22000)),
+            (vec!["CMD", "nc", "-z", "127.0.0.1", "22000"], Some(22000)),
+            (vec!["CMD-SHELL", "curl -sf http://localhost:22000/ready || exit 1"], Some(22000)),
+            (vec!["CMD-SHELL", "/check.sh 30 || exit 1"], None),
+        ] {
+            assert_eq!(asked_port(&words), port, "{words:?}");
+        }
+    }
 }

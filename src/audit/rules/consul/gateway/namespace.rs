@@ -1,4 +1,5 @@
 use crate::audit::{
+    definition::Maybe,
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
@@ -45,7 +46,7 @@ pub(in crate::audit::rules::consul) fn is_wrong(namespace: &str) -> bool {
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
-    let Some(Some(namespace)) = configuration.name_at("gateway.namespace") else { return };
+    let Maybe::Known(namespace) = configuration.name_at("gateway.namespace") else { return };
     if is_wrong(namespace) {
         let place = configuration.place_of("gateway.namespace");
         let message = format!("the gateway's namespace is {namespace}");

@@ -2,7 +2,7 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{ConsulTask, Subject},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -38,7 +38,7 @@ and to be replaced. A task of a service is different: there the app's container 
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
-    let Some(proxy) = subject.consul.as_ref().and_then(|consul| consul.proxy()) else { return };
+    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
     if proxy.is_essential() == Some(false) {
         let essential = &proxy.essential;
         let message = format!("{} is not essential, though the task is a gateway", proxy.label());

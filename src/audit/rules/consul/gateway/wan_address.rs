@@ -50,7 +50,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         return;
     };
     let configuration = &consul.configuration;
-    let has_none = matches!(configuration.name_at("gateway.wanAddress.address"), Some(None));
+    let has_none = matches!(configuration.name_at("gateway.wanAddress.address"), Maybe::Absent);
     if has_none && federates(configuration) && !matches!(configuration.at("gateway.wanAddress"), Maybe::Unknown) {
         let place = configuration.place_of("gateway.wanAddress.address");
         let message = "the mesh gateway federates datacenters, and has no WAN address";

@@ -1,5 +1,6 @@
 use crate::{
     audit::{
+        definition::Maybe,
         example::{Base, Example},
         finding::{Draft, Findings, Severity},
         rule::{Applies, Check, Rule},
@@ -34,7 +35,7 @@ may end with `-` or `_`, or begin with one; a service's name may not. Give the s
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let family = &subject.definition.family;
-    let is_its_name = subject.consul.as_ref().and_then(|consul| consul.configured_name()) == Some(None);
+    let is_its_name = subject.consul.as_ref().is_some_and(|consul| matches!(consul.configured_name(), Maybe::Absent));
     let Some(name) = family.text().filter(|name| is_its_name && ServiceName::from_family(name).is_err()) else {
         return;
     };

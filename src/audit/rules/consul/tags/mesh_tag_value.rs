@@ -17,7 +17,8 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
     effect: "the controller ignores the tasks: it makes no token for them, and cleans up nothing when they stop",
     explanation: "\
 The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, letter by letter. `True`, `TRUE`, `yes` and `1` are \
-none of it, and the task is not one of the mesh.",
+none of it, and the task is not one of the mesh. `false` is the documented way to keep the controller off on purpose, and left \
+alone.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[Example {
         base: Base::Dataplane,
@@ -36,7 +37,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         (None, true) => "",
         (None, false) => return,
     };
-    if value != "true" {
+    if !matches!(value, "true" | "false") {
         let message = format!("the tag {MESH_TAG} has the value {value:?}");
         let fix = Fix::set(&tag.value.place, "true");
         findings.add(Draft::new(tag.value.span(), message, "write true, in lower case").fix(fix));

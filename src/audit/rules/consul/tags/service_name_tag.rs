@@ -63,8 +63,16 @@ impl<'d> Names<'d> {
     /// Those of a task whose configured name is a legal one; another rule looks after the others.
     pub(super) fn of(subject: &Subject<'d>) -> Option<Self> {
         let definition = subject.definition;
-        let family = definition.family.text().map(str::to_lowercase);
-        let configured = subject.consul.as_ref()?.configured_name()?.map(str::to_owned).or_else(|| family.clone())?;
+        let consul = subject.consul.as_ref()?;
+        // Before 0.5 the family's letters stayed as they were.
+        let is_lowered = consul.version().is_none_or(|version| version.minor >= 5);
+        let family = definition.family.text();
+        let family = family.map(|family| if is_lowered { family.to_lowercase() } else { family.to_owned() });
+        let configured = match consul.configured_name() {
+            Maybe::Known(name) => name.to_owned(),
+            Maybe::Absent => family.clone()?,
+            Maybe::Unknown => return None,
+        };
         let (tag, tagged) = match definition.tag(SERVICE_NAME_TAG) {
             Maybe::Known(tag) => (Some(tag), tag.value.text()?.to_owned()),
             Maybe::Absent => (None, family?),
@@ -84,7 +92,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     findings.add(match tag {
         Some(tag) => {
             let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
-            Draft::new(tag.value.span(), message, format!("set the tag and the configuration's name to the same name"))
+            Draft::new(tag.value.span(), message, "set the tag and the configuration's name to the same name")
         }
         None if tags.items.is_empty() => return,
         None => {

@@ -38,20 +38,24 @@ service lives. The controllers want both or neither; without them they take `def
     check: Check::Task(check),
 };
 
-/// The value of a tag, for which empty means absent; `None` where it is unknown.
-pub(super) fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Option<Option<(&'d Tag, &'d str)>> {
+/// A tag and its value, for which empty means absent.
+pub(super) fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'d str)> {
     match definition.tag(key) {
-        Maybe::Known(tag) => tag.value.text().map(|value| Some((tag, value)).filter(|(_, value)| !value.is_empty())),
-        Maybe::Absent => Some(None),
-        Maybe::Unknown => None,
+        Maybe::Known(tag) => match tag.value.text() {
+            Some("") => Maybe::Absent,
+            Some(value) => Maybe::Known((tag, value)),
+            None => Maybe::Unknown,
+        },
+        Maybe::Absent => Maybe::Absent,
+        Maybe::Unknown => Maybe::Unknown,
     }
 }
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let definition = subject.definition;
     let (tag, there, missing) = match (value_of(definition, PARTITION_TAG), value_of(definition, NAMESPACE_TAG)) {
-        (Some(Some((tag, _))), Some(None)) => (tag, PARTITION_TAG, NAMESPACE_TAG),
-        (Some(None), Some(Some((tag, _)))) => (tag, NAMESPACE_TAG, PARTITION_TAG),
+        (Maybe::Known((tag, _)), Maybe::Absent) => (tag, PARTITION_TAG, NAMESPACE_TAG),
+        (Maybe::Absent, Maybe::Known((tag, _))) => (tag, NAMESPACE_TAG, PARTITION_TAG),
         _ => return,
     };
     let message = format!("the tag {there} is there, and {missing} is not");

@@ -1,6 +1,7 @@
 use super::tenancy_tags::value_of;
 use crate::{
     audit::{
+        definition::Maybe,
         example::{Base, Example},
         finding::{Draft, Findings, Severity},
         rule::{Applies, Check, Rule},
@@ -52,28 +53,31 @@ const TEAM_A: &[(&str, &str)] = &[
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     let section = if consul.is_gateway { "gateway" } else { "service" };
-    let keys = [("partition", PARTITION_TAG), ("namespace", NAMESPACE_TAG)];
-    let pairs = keys.map(|(key, tag)| {
-        let configured = consul.configuration.name_at(&format!("{section}.{key}"))?;
-        Some((key, configured, tag, value_of(subject.definition, tag)?))
-    });
-    let [Some(partition), Some(namespace)] = pairs else { return };
+    let keys = ["partition", "namespace"].map(|key| format!("{section}.{key}"));
+    let tags = [PARTITION_TAG, NAMESPACE_TAG];
+    let configured = keys.each_ref().map(|key| consul.configuration.name_at(key));
+    let tagged = tags.map(|tag| value_of(subject.definition, tag));
+    let is_faulty_gateway =
+        consul.is_gateway && matches!(configured, [_, Maybe::Known(name)] if namespace::is_wrong(name));
     // One alone is other rules' business, and so is a gateway's wrong namespace.
-    let is_faulty_gateway = consul.is_gateway && namespace.1.is_some_and(namespace::is_wrong);
-    if partition.1.is_some() != namespace.1.is_some()
-        || partition.3.is_some() != namespace.3.is_some()
-        || is_faulty_gateway
-    {
+    if is_faulty_gateway || !is_certain_pair(&configured) || !is_certain_pair(&tagged) {
         return;
     }
-    for (key, configured, tag, tagged) in [partition, namespace] {
-        let (wanted, found) = (configured.unwrap_or("default"), tagged.map_or("default", |(_, value)| value));
+    for (((key, tag), configured), tagged) in keys.iter().zip(tags).zip(configured).zip(tagged) {
+        let wanted = if let Maybe::Known(name) = configured { name } else { "default" };
+        let (found, span) = match tagged {
+            Maybe::Known((tag, value)) => (value, tag.value.span()),
+            _ => ("default", subject.definition.tags.place.span),
+        };
         if wanted != found {
-            let span = tagged.map_or_else(|| subject.definition.tags.place.span, |(tag, _)| tag.value.span());
-            let message = format!("by the tags the {key} is {found}, by the configuration {wanted}");
-            let place = consul.configuration.place_of(&format!("{section}.{key}"));
-            let draft = Draft::new(span, message, format!("set {tag} and {section}.{key} to the same {key}"));
-            findings.add(draft.note(place.span, "what the configuration says"));
+            let message = format!("by the tags the task is in {found}, but {key} is {wanted}");
+            let draft = Draft::new(span, message, format!("set {tag} and {key} to the same name"));
+            findings.add(draft.note(consul.configuration.place_of(key).span, "what the configuration says"));
         }
     }
+}
+
+/// Whether both are certainly there, or both certainly not.
+fn is_certain_pair<T>(pair: &[Maybe<T>; 2]) -> bool {
+    matches!(pair, [Maybe::Known(_), Maybe::Known(_)] | [Maybe::Absent, Maybe::Absent])
 }

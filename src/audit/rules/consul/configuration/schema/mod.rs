@@ -4,6 +4,9 @@ mod fields;
 mod registration;
 mod shape;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::BTreeSet;
 
 use semver::Version;
@@ -80,12 +83,11 @@ impl Walk {
         let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         for entry in node.entries() {
             let path = at(&entry.key);
-            match shape.field(&entry.key) {
-                Some(fact) => self.field(&entry.node, entry.key_span, fact, shape.is_strict, &path),
-                None => {
-                    let nearest = shape.nearest(&entry.key);
-                    self.add(entry.key_span, &path, Fault::Unknown { is_refused: shape.is_strict, nearest });
-                }
+            if let Some(fact) = shape.field(&entry.key) {
+                self.field(&entry.node, entry.key_span, fact, shape.is_strict, &path);
+            } else {
+                let nearest = shape.nearest(&entry.key);
+                self.add(entry.key_span, &path, Fault::Unknown { is_refused: shape.is_strict, nearest });
             }
         }
         let required = shape.fields.iter().filter(|fact| fact.is_required && fact.releases.contain(&self.presumed));
@@ -115,9 +117,11 @@ impl Walk {
 
     fn value(&mut self, node: &Node, kind: &Kind, path: &str) {
         match (kind, &node.value) {
-            (Kind::Text, Value::Text(_)) | (Kind::Flag, Value::Bool(_)) | (Kind::AnyMap, Value::Map(_)) => {}
             (Kind::NotEmpty, Value::Text(text)) if text.is_empty() => self.wrong_value(node, path, "is empty"),
-            (Kind::NotEmpty, Value::Text(_)) => {}
+            (_, Value::Unknown)
+            | (Kind::Text | Kind::NotEmpty, Value::Text(_))
+            | (Kind::Flag, Value::Bool(_))
+            | (Kind::AnyMap, Value::Map(_)) => {}
             (Kind::OneOf(choices), Value::Text(text)) => self.choice(node, choices, text, path),
             (Kind::Whole(min, max), Value::Number(number)) => self.whole(node, number, (*min, *max), path),
             (Kind::Words | Kind::Texts | Kind::Ports, Value::List(items)) => self.list(items, kind, path),
@@ -132,7 +136,6 @@ impl Walk {
                     self.value(item, &Kind::Map(shape), &format!("{path}[{index}]"));
                 }
             }
-            (_, Value::Unknown) => {}
             (kind, _) => self.wrong_type(node, path, wanted(kind)),
         }
     }
