@@ -169,7 +169,7 @@ fn put_at(here: &mut Value, steps: &[&str], value: Option<&Value>) -> Option<()>
     }
     let map = here.as_object_mut()?;
     match (rest, value) {
-        ([], None) => drop(map.remove(*first)?),
+        ([], None) => drop(map.remove(*first)),
         ([], Some(value)) => drop(map.insert((*first).to_owned(), value.clone())),
         (rest, value) => {
             put_at(map.entry(*first).or_insert_with(|| Value::Object(serde_json::Map::new())), rest, value)?;
@@ -184,6 +184,7 @@ fn put_in_list(here: &mut Value, name: &str, rest: &[&str], value: Option<&Value
     match (index, rest, value) {
         (Some(index), [], None) if index < items.len() => drop(items.remove(index)),
         (None, [], Some(value)) => items.push(value.clone()),
+        (None, [], None) => {}
         (Some(index), rest, value) => put_at(items.get_mut(index)?, rest, value)?,
         (None, ..) => return None,
     }

@@ -23,6 +23,10 @@ impl Configuration {
     pub fn of(definition: &TaskDefinition, container: &Container) -> Self {
         let (content, place) = match container.variable(CONFIG_VARIABLE) {
             Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),
+            // It may also come from Secrets Manager or the Parameter Store.
+            Maybe::Absent if !matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent) => {
+                (Maybe::Unknown, Place { span: container.span(), route: None })
+            }
             Maybe::Absent => (Maybe::Absent, Place { span: container.span(), route: None }),
             Maybe::Unknown => (Maybe::Unknown, Place { span: container.span(), route: None }),
         };
@@ -82,6 +86,20 @@ impl Configuration {
         match self.at(path) {
             Maybe::Known(node) => node.text(),
             Maybe::Absent | Maybe::Unknown => None,
+        }
+    }
+
+    /// A string, for which empty means absent. What is no string counts as unknown: another rule says so.
+    #[must_use]
+    pub fn name_at(&self, path: &str) -> Maybe<&str> {
+        match self.at(path) {
+            Maybe::Known(node) => match node.text() {
+                Some("") => Maybe::Absent,
+                Some(name) => Maybe::Known(name),
+                None => Maybe::Unknown,
+            },
+            Maybe::Absent => Maybe::Absent,
+            Maybe::Unknown => Maybe::Unknown,
         }
     }
 

@@ -2,7 +2,10 @@
 
 use semver::Version;
 
-use super::{configuration::Configuration, image::image_of};
+use super::{
+    configuration::Configuration,
+    image::{consul_ecs_version, image_of},
+};
 use crate::{
     audit::definition::{Container, Maybe, TaskDefinition},
     mesh::ecs_config::{CONFIG_VARIABLE, GatewayKind},
@@ -126,7 +129,7 @@ impl<'d> ConsulTask<'d> {
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         let holders = [self.control_plane, self.mesh_init, self.health_sync];
-        holders.into_iter().flatten().find_map(|container| image_of(container)?.version())
+        holders.into_iter().flatten().find_map(consul_ecs_version)
     }
 
     /// The containers of consul-ecs itself, which have its image and its configuration.
@@ -194,7 +197,7 @@ impl<'d> Roles<'d> {
         }
         // Both proxies are missing: the image or the configuration may still tell.
         let holders = [self.mesh_init, self.health_sync];
-        let version = holders.into_iter().flatten().find_map(|container| image_of(container)?.version());
+        let version = holders.into_iter().flatten().find_map(consul_ecs_version);
         match version {
             Some(version) if version < Version::new(0, 7, 0) => Generation::Client,
             None if matches!(configuration.at("consulServers"), Maybe::Absent) => Generation::Client,

@@ -47,6 +47,14 @@ pub fn image_of(container: &Container) -> Option<Image> {
     (text.whole().is_some() || text.tail().contains('/')).then_some(image)
 }
 
+/// The version of consul-ecs that a container's image names. All of its releases so far are 0.x: any other number is
+/// somebody's own.
+#[must_use]
+pub fn consul_ecs_version(container: &Container) -> Option<Version> {
+    let image = image_of(container).filter(|image| image.name.starts_with("consul-ecs"))?;
+    image.version().filter(|version| version.major == 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

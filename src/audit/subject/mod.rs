@@ -3,11 +3,12 @@
 mod configuration;
 mod consul;
 mod image;
+mod settings;
 
 pub use self::{
     configuration::Configuration,
     consul::{ConsulTask, Generation, names},
-    image::{Image, image_of},
+    image::{Image, consul_ecs_version, image_of},
 };
 use super::definition::{Container, Maybe, ProxyConfiguration, TaskDefinition};
 

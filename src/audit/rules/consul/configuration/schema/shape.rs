@@ -1,0 +1,157 @@
+//! What a field of the configuration may be.
+
+use semver::Version;
+
+/// A field of the configuration.
+#[derive(Debug)]
+pub(super) struct Fact {
+    /// Its key.
+    pub(super) name: &'static str,
+    /// What it holds.
+    pub(super) kind: Kind,
+    /// The releases of consul-ecs that know it.
+    pub(super) releases: Releases,
+    /// Whether it has to be there.
+    pub(super) is_required: bool,
+    /// Whether it may be null, which means the same as leaving it out.
+    pub(super) is_nullable: bool,
+}
+
+/// What a field holds.
+#[derive(Debug)]
+pub(super) enum Kind {
+    /// A string.
+    Text,
+    /// A string with something in it.
+    NotEmpty,
+    /// One of these strings.
+    OneOf(&'static [Choice]),
+    /// True or false.
+    Flag,
+    /// A whole number between these.
+    Whole(i64, i64),
+    /// A list of strings.
+    Words,
+    /// A list of different strings.
+    Texts,
+    /// A list of different ports.
+    Ports,
+    /// A map of strings.
+    TextMap,
+    /// A map that Consul or Envoy makes sense of.
+    AnyMap,
+    /// A map.
+    Map(&'static Shape),
+    /// A list of maps.
+    Maps(&'static Shape),
+}
+
+/// A port; zero stands for the default, or for none.
+pub(super) const PORT: Kind = Kind::Whole(0, 65_535);
+/// A port that has to be one.
+pub(super) const REAL_PORT: Kind = Kind::Whole(1, 65_535);
+
+/// A string that may stand in a field.
+#[derive(Debug)]
+pub(super) struct Choice {
+    /// The string.
+    pub(super) text: &'static str,
+    /// The releases that know it.
+    pub(super) releases: Releases,
+}
+
+/// A map's fields.
+#[derive(Debug)]
+pub(super) struct Shape {
+    /// Whether consul-ecs refuses fields that it does not know; else it ignores them.
+    pub(super) is_strict: bool,
+    /// What it knows.
+    pub(super) fields: &'static [Fact],
+}
+
+/// Releases 0.x, by their x.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Releases {
+    since: u64,
+    until: Option<u64>,
+}
+
+impl Releases {
+    /// All that have a configuration: from 0.3 on.
+    pub(super) const ALL: Self = Self { since: 3, until: None };
+
+    /// From 0.`minor` on.
+    pub(super) const fn since(minor: u64) -> Self {
+        Self { since: minor, until: None }
+    }
+
+    /// Whether `version` is one of them.
+    pub(super) fn contain(self, version: &Version) -> bool {
+        version.minor >= self.since && self.until.is_none_or(|last| version.minor <= last)
+    }
+
+    /// For people.
+    pub(super) fn shown(self) -> String {
+        match self.until {
+            Some(last) if last == self.since => format!("consul-ecs 0.{last} only"),
+            Some(last) if self.since == Self::ALL.since => format!("consul-ecs up to 0.{last}"),
+            Some(last) => format!("consul-ecs 0.{} to 0.{last}", self.since),
+            None => format!("consul-ecs 0.{} or newer", self.since),
+        }
+    }
+}
+
+impl Choice {
+    /// A string that all releases know.
+    pub(super) const fn new(text: &'static str) -> Self {
+        Self { text, releases: Releases::ALL }
+    }
+
+    /// A string that is known from 0.`minor` on.
+    pub(super) const fn since(text: &'static str, minor: u64) -> Self {
+        Self { text, releases: Releases::since(minor) }
+    }
+}
+
+impl Fact {
+    /// A field that may be there, or be null.
+    pub(super) const fn may(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, releases: Releases::ALL, is_required: false, is_nullable: true }
+    }
+
+    /// A field that has to be there.
+    pub(super) const fn must(name: &'static str, kind: Kind) -> Self {
+        Self { name, kind, releases: Releases::ALL, is_required: true, is_nullable: false }
+    }
+
+    /// Known from 0.`minor` on.
+    pub(super) const fn since(mut self, minor: u64) -> Self {
+        self.releases.since = minor;
+        self
+    }
+
+    /// Known up to 0.`minor`.
+    pub(super) const fn until(mut self, minor: u64) -> Self {
+        self.releases.until = Some(minor);
+        self
+    }
+
+    /// Not null, though it may be left out.
+    pub(super) const fn never_null(mut self) -> Self {
+        self.is_nullable = false;
+        self
+    }
+}
+
+impl Shape {
+    /// The field called `name`.
+    pub(super) fn field(&self, name: &str) -> Option<&Fact> {
+        self.fields.iter().find(|fact| fact.name == name)
+    }
+
+    /// A field that differs from `name` by case, hyphens and underscores alone: `destination_name`.
+    pub(super) fn nearest(&self, name: &str) -> Option<&'static str> {
+        let bare = |text: &str| text.replace(['-', '_'], "").to_lowercase();
+        self.fields.iter().map(|fact| fact.name).find(|known| bare(known) == bare(name))
+    }
+}

@@ -1,0 +1,55 @@
+use crate::audit::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::audit::rules) static RULE: Rule = Rule {
+    id: "consul-gateway-namespace",
+    summary: "a gateway lives in the namespace default",
+    severity: Severity::Error,
+    applies: Applies::ConsulGateway,
+    effect: "Consul refuses the registration of the gateway, or its token does not fit",
+    explanation: "\
+Gateways serve a whole admin partition, and Consul on ECS registers them in its `default` namespace. The roles that the \
+controller makes for the tokens of gateways are there as well. The Terraform module sets `default` where there is a partition, and \
+nothing otherwise.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
+        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
+    ],
+    examples: &[Example {
+        base: Base::TerminatingGateway,
+        given: &[
+            ("config.gateway.partition", r#""blue""#),
+            ("config.gateway.namespace", r#""default""#),
+            ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
+            (
+                "tags[consul.hashicorp.com/namespace]",
+                r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#,
+            ),
+        ],
+        at: "config.gateway.namespace",
+        fails: Some(r#""team-a""#),
+        repaired: Some(r#""default""#),
+    }],
+    check: Check::Task(check),
+};
+
+/// Whether a gateway's namespace is one that it cannot have.
+pub(in crate::audit::rules::consul) fn is_wrong(namespace: &str) -> bool {
+    namespace != "default"
+}
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let configuration = &consul.configuration;
+    let Maybe::Known(namespace) = configuration.name_at("gateway.namespace") else { return };
+    if is_wrong(namespace) {
+        let place = configuration.place_of("gateway.namespace");
+        let message = format!("the gateway's namespace is {namespace}");
+        findings.add(Draft::new(place.span, message, "set it to default").fix(Fix::set(&place, "default")));
+    }
+}
