@@ -52,6 +52,10 @@ impl AwsEcs {
         Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(REMEMBERED_DEFINITIONS)) }
     }
 
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
     async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<TaskDefinition, EcsError> {
         let call = self.client.describe_task_definition().task_definition(arn.as_str());
         let answer = call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {

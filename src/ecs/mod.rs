@@ -3,7 +3,9 @@
 mod addresses;
 mod api_call;
 mod client;
+mod definition_json;
 mod event;
+mod inventory;
 
 use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
 
@@ -13,6 +15,7 @@ pub use self::{
     api_call::{API_CALL_DETAIL_TYPE, ApiCall, parse_api_call},
     client::AwsEcs,
     event::{DETAIL_TYPE, SOURCE, parse_task_change},
+    inventory::{Inventory, RunningService},
 };
 use crate::mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},

@@ -76,6 +76,12 @@ impl Field<Text> {
 pub struct Text(pub(in crate::audit) String);
 
 impl Text {
+    /// A text of which all is known.
+    #[must_use]
+    pub fn known(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
     /// All of it, if all of it is known.
     #[must_use]
     pub fn whole(&self) -> Option<&str> {

@@ -19,12 +19,15 @@ pub(super) fn edit(text: &str, steps: &[Step], change: &Change) -> Result<String
 fn make(root: &CstRootNode, steps: &[Step], change: &Change) -> Option<()> {
     let Some((last, before)) = steps.split_last() else {
         return match change {
-            Change::Set(value) => Some(root.set_value(input(value))),
+            Change::Set(value) => {
+                root.set_value(input(value));
+                Some(())
+            }
             Change::Append(value) => root.array_value().map(|array| drop(array.append(input(value)))),
             Change::Remove => None,
         };
     };
-    let parent = before.iter().try_fold(root.value()?, child)?;
+    let parent = before.iter().try_fold(root.value()?, |node, step| child(&node, step))?;
     match (last, change) {
         (Step::Key(key), Change::Set(value)) => {
             let object = parent.as_object()?;
@@ -34,15 +37,15 @@ fn make(root: &CstRootNode, steps: &[Step], change: &Change) -> Option<()> {
             }
         }
         (Step::Key(key), Change::Remove) => parent.as_object()?.get(key)?.remove(),
-        (Step::Index(_), Change::Set(value)) => replace(child(parent, last)?, value)?,
-        (Step::Index(_), Change::Remove) => child(parent, last)?.remove(),
-        (_, Change::Append(value)) => drop(child(parent, last)?.as_array()?.append(input(value))),
+        (Step::Index(_), Change::Set(value)) => replace(child(&parent, last)?, value)?,
+        (Step::Index(_), Change::Remove) => child(&parent, last)?.remove(),
+        (_, Change::Append(value)) => drop(child(&parent, last)?.as_array()?.append(input(value))),
         (Step::Embedded, _) => return None,
     }
     Some(())
 }
 
-fn child(node: CstNode, step: &Step) -> Option<CstNode> {
+fn child(node: &CstNode, step: &Step) -> Option<CstNode> {
     match step {
         Step::Key(key) => node.as_object()?.get(key)?.value(),
         Step::Index(index) => node.as_array()?.elements().into_iter().nth(*index),

@@ -101,15 +101,13 @@ fn spell(dialect: Dialect, change: &Change) -> Change {
 
 /// The way as people write it.
 fn shown(steps: &[Step]) -> String {
-    let mut path = String::new();
-    for step in steps {
-        match step {
-            Step::Key(key) if path.is_empty() => path.push_str(key),
-            Step::Key(key) => path.extend([".", key]),
-            Step::Index(index) => path.push_str(&format!("[{index}]")),
-            Step::Embedded => path.push_str(" → "),
-        }
-    }
+    let parts = steps.iter().enumerate().map(|(index, step)| match step {
+        Step::Key(key) if index == 0 => key.clone(),
+        Step::Key(key) => format!(".{key}"),
+        Step::Index(index) => format!("[{index}]"),
+        Step::Embedded => " → ".to_owned(),
+    });
+    let path: String = parts.collect();
     if path.is_empty() { "value".to_owned() } else { path }
 }
 

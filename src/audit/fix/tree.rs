@@ -21,7 +21,10 @@ pub(super) fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
 pub(super) fn change(node: &mut Node, steps: &[Step], change: &Change) -> Option<()> {
     let Some((last, before)) = steps.split_last() else {
         return match change {
-            Change::Set(value) => Some(*node = of_json(value)),
+            Change::Set(value) => {
+                *node = of_json(value);
+                Some(())
+            }
             Change::Append(value) => append(node, value),
             Change::Remove => None,
         };
@@ -48,22 +51,19 @@ fn child<'n>(node: &'n mut Node, step: &Step) -> Option<&'n mut Node> {
 }
 
 fn append(node: &mut Node, value: &Json) -> Option<()> {
-    match &mut node.value {
-        Value::List(items) => Some(items.push(of_json(value))),
-        _ => None,
-    }
+    let Value::List(items) = &mut node.value else { return None };
+    items.push(of_json(value));
+    Some(())
 }
 
 fn set(parent: &mut Node, step: &Step, value: &Json) -> Option<()> {
     if let Some(there) = child(parent, step) {
-        return Some(*there = of_json(value));
+        *there = of_json(value);
+        return Some(());
     }
-    match (&mut parent.value, step) {
-        (Value::Map(entries), Step::Key(key)) => {
-            Some(entries.push(Entry { key: key.clone(), key_span: Span::default(), node: of_json(value) }))
-        }
-        _ => None,
-    }
+    let (Value::Map(entries), Step::Key(key)) = (&mut parent.value, step) else { return None };
+    entries.push(Entry { key: key.clone(), key_span: Span::default(), node: of_json(value) });
+    Some(())
 }
 
 fn remove(parent: &mut Node, step: &Step) -> Option<()> {

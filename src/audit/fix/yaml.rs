@@ -73,11 +73,11 @@ fn is_in_brackets(text: &str, list: &Node) -> bool {
 
 /// `[a, b]` becomes `[a, b, "c"]`.
 fn append_in_brackets(text: &str, list: &Node, value: &Json) -> Result<String, EditError> {
-    let last = list.items().last().map(|item| item.place.span.end);
-    let from = last.unwrap_or(list.place.span.start + 1);
+    let end_of_last = list.items().last().map(|item| item.place.span.end);
+    let from = end_of_last.unwrap_or(list.place.span.start + 1);
     let rest = text.get(from..).unwrap_or_default();
     let end = rest.find(|c: char| !c.is_whitespace() && c != ',').unwrap_or_default();
-    let comma = if last.is_some() { ", " } else { "" };
+    let comma = if end_of_last.is_some() { ", " } else { "" };
     put(text, Span::new(from, from + end), &format!("{comma}{value}"))
 }
 

@@ -5,6 +5,7 @@
 mod cloudformation;
 mod ecs_json;
 mod gather;
+mod live;
 mod notation;
 mod paths;
 mod problem;
@@ -15,6 +16,7 @@ mod text;
 pub use self::{
     ecs_json::ecs_definition,
     gather::{Gathered, gather},
+    live::{LiveScope, gather_live},
     notation::{Notation, parse},
     problem::InputProblem,
     source::read_source,
