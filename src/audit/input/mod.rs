@@ -8,6 +8,8 @@ mod gather;
 mod notation;
 mod paths;
 mod problem;
+#[cfg(test)]
+mod properties;
 mod source;
 mod terraform;
 mod text;

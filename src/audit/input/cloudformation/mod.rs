@@ -9,6 +9,8 @@ mod functions;
 mod resolve;
 mod scope;
 mod substitute;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
