@@ -195,6 +195,13 @@ fn a_generated_skeleton_with_keys_that_nobody_knows_is_read() {
     assert_eq!(read("skeleton.json", text).unwrap().definitions[0].containers.items.len(), 1);
 }
 
+#[test]
+fn yaml_as_the_cli_prints_and_takes_it_is_read() {
+    let text =
+        "taskDefinition:\n  family: web\n  containerDefinitions:\n  - name: web\n    image: example/web:1\ntags: []\n";
+    assert_eq!(labels(&read("web.yml", text).unwrap()), ["web"]);
+}
+
 /// Name, text, and what the one line says after the name.
 #[rustfmt::skip]
 const BAD: [(&str, &str, &str); 22] = [

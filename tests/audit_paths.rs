@@ -55,6 +55,13 @@ fn a_directory_is_walked_as_git_sees_it_in_order_and_other_formats_are_skipped()
 }
 
 #[test]
+fn a_directory_that_is_named_is_walked_even_if_git_ignores_it() {
+    let folder = tree();
+    assert_eq!(files(&folder, &gathered(&[folder.path("ignored")])), ["ignored/a.json"]);
+    assert_eq!(files(&folder, &gathered(&[folder.path(".hidden/")])), [".hidden/a.json"]);
+}
+
+#[test]
 fn a_glob_finds_what_it_matches_and_what_is_in_directories_that_it_matches() {
     let folder = tree();
     for (glob, expected) in [

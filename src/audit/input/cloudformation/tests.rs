@@ -154,11 +154,12 @@ fn edits_reach_literals_but_not_what_a_function_comes_to() {
     let definition = read("Family: !Ref Known\nNetworkMode: bridge\nTaskRoleArn: !If [Yes, literal, x]");
     let slice = |span: crate::audit::document::Span| definition.file.text.get(span.start..span.end).unwrap();
     assert!(definition.family.place.route.is_none());
-    assert!(slice(definition.family.span()).ends_with("Known"));
+    assert_eq!(slice(definition.family.span()), "!Ref Known");
     assert!(definition.network_mode.place.route.is_some());
     assert_eq!(slice(definition.network_mode.span()), "bridge");
     assert!(definition.task_role.place.route.is_none());
     assert_eq!(slice(definition.task_role.span()), "literal");
+    assert_eq!(slice(definition.place.span), "Web");
 }
 
 fn definitions(resources: &str) -> Vec<TaskDefinition> {
@@ -220,10 +221,11 @@ fn services_are_found_by_what_they_refer_to() {
 fn functions_that_multiply_come_to_an_end() {
     let doubled = (0..60).fold("x".to_owned(), |inner, _| format!("!Sub ['${{a}}${{a}}', {{a: {inner}}}]"));
     assert_eq!(shown(&read(&format!("Family: {doubled}")).family), "?");
-    let chain: String =
-        (0..10_000).map(|n| format!("  C{n}: !And [!Condition C{}, !Condition C{}]\n", n + 1, n + 1)).collect();
+    let condition = |n: usize| format!("  C{n}: !And [!Condition C{}, !Condition C{}]", n + 1, n + 1);
+    let chain: Vec<String> = (0..10_000).map(condition).collect();
+    let chain = chain.join("\n");
     let text = format!(
-        "Conditions:\n{chain}Resources:\n  Web: {{Type: 'AWS::ECS::TaskDefinition', Properties: {{Family: !If [C0, a, b]}}}}\n"
+        "Conditions:\n{chain}\nResources:\n  Web: {{Type: 'AWS::ECS::TaskDefinition', Properties: {{Family: !If [C0, a, b]}}}}\n"
     );
     let mut material = Material::default();
     read_source(Arc::new(SourceFile::new("a.yaml", text)), true, &mut material).unwrap();
