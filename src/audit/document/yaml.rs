@@ -1,6 +1,6 @@
 //! YAML, with the place of every value. CloudFormation's short forms (`!Ref x`) become their long ones (`Ref: x`).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr_parser::{Event, Parser, ScalarStyle, Span as Mark, Tag};
 
@@ -87,7 +87,7 @@ impl<'t> Reader<'t> {
         };
         let node = Node { value, place: Place { span, route: Some(route) } };
         let node = match tag.as_deref().filter(|tag| is_function(tag)) {
-            Some(tag) => long_form(tag, node),
+            Some(tag) => self.long_form(tag, node),
             None => node,
         };
         if anchor > 0 {
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
 
     fn entries(&mut self, route: &Route, depth: usize) -> Result<(Vec<Entry>, usize), ParseError> {
         let mut entries: Vec<Entry> = Vec::new();
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         loop {
             let (event, mark) = self.next()?;
             let key_span = self.span(mark);
@@ -145,6 +145,21 @@ impl<'t> Reader<'t> {
         Ok(copy)
     }
 
+    /// `!Sub x` is `Fn::Sub: x`. Source:
+    /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
+    fn long_form(&self, tag: &Tag, node: Node) -> Node {
+        let key = match tag.suffix.as_str() {
+            name @ ("Ref" | "Condition") => name.to_owned(),
+            name => format!("Fn::{name}"),
+        };
+        let mut place = node.place.clone();
+        let before = self.text.get(..place.span.start).unwrap_or_default().trim_end();
+        if let Some(without_tag) = before.strip_suffix(&format!("!{}", tag.suffix)) {
+            place.span.start = without_tag.len();
+        }
+        Node { value: Value::Map(vec![Entry { key, key_span: place.span, node }]), place }
+    }
+
     /// Where the closing bracket ends that a list or map in flow style has; 0 where there is none.
     fn bracket(&self, mark: Mark, bracket: char) -> usize {
         let start = self.span(mark).start;
@@ -167,11 +182,9 @@ fn merged(mut entries: Vec<Entry>) -> Vec<Entry> {
     let Some(index) = entries.iter().position(|entry| entry.key == "<<") else { return entries };
     let others = entries.remove(index).node;
     let others = if others.items().is_empty() { vec![others] } else { others.items().to_vec() };
-    for entry in others.iter().flat_map(Node::entries) {
-        if entries.iter().all(|own| own.key != entry.key) {
-            entries.push(entry.clone());
-        }
-    }
+    let mut said: BTreeSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
+    let added = others.iter().flat_map(Node::entries).filter(|entry| said.insert(entry.key.clone()));
+    entries.extend(added.cloned());
     entries
 }
 
@@ -214,17 +227,6 @@ fn is_function(tag: &Tag) -> bool {
     tag.handle == "!" && !tag.suffix.is_empty()
 }
 
-/// `!Sub x` is `Fn::Sub: x`. Source:
-/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
-fn long_form(tag: &Tag, node: Node) -> Node {
-    let key = match tag.suffix.as_str() {
-        name @ ("Ref" | "Condition") => name.to_owned(),
-        name => format!("Fn::{name}"),
-    };
-    let place = node.place.clone();
-    Node { value: Value::Map(vec![Entry { key, key_span: place.span, node }]), place }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -245,7 +247,9 @@ mod tests {
     #[test]
     fn short_forms_become_long_ones() {
         let node = parse_yaml("a: !Sub '${x}'\nb: !If [c, !Ref d, 8]\nc: !Condition e\n").unwrap();
-        assert_eq!(node.get("a").unwrap().get("Fn::Sub").unwrap().text(), Some("${x}"));
+        let sub = node.get("a").unwrap();
+        assert_eq!(sub.get("Fn::Sub").unwrap().text(), Some("${x}"));
+        assert_eq!((sub.place.span.start, sub.place.span.end), (3, 14));
         let branches = node.get("b").unwrap().get("Fn::If").unwrap().items();
         assert_eq!(branches[1].get("Ref").unwrap().text(), Some("d"));
         assert_eq!(node.get("c").unwrap().get("Condition").unwrap().text(), Some("e"));

@@ -9,6 +9,8 @@ mod live;
 mod notation;
 mod paths;
 mod problem;
+#[cfg(test)]
+mod properties;
 mod source;
 mod terraform;
 mod text;

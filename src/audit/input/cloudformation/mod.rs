@@ -9,15 +9,17 @@ mod functions;
 mod resolve;
 mod scope;
 mod substitute;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
-use self::scope::{Scopes, Template};
+use self::scope::{Scope, Scopes, Template};
 use super::problem::InputProblem;
 use crate::audit::{
     Material,
     definition::{Dialect, TaskDefinition, service_use},
-    document::{Entry, Node, Value},
+    document::{Entry, Node, Span, Value},
     source::SourceFile,
 };
 
@@ -41,7 +43,7 @@ pub(super) fn read_template(
     collect(node.get("Resources").map(Node::entries).unwrap_or_default(), &mut resources);
     let mut definitions = Vec::new();
     for resource in resources.iter().filter(|resource| resource.kind == "AWS::ECS::TaskDefinition") {
-        let properties = scopes.of(resource.condition()).resolve(resource.properties);
+        let properties = resource.resolved(scopes.of(resource.condition()));
         // What a macro makes of the whole of it cannot be told.
         if matches!(properties.value, Value::Unknown) {
             continue;
@@ -57,7 +59,7 @@ pub(super) fn read_template(
         let Some(definition) = definitions.iter_mut().find(|definition| Some(&*definition.address) == target) else {
             continue;
         };
-        let properties = scope.resolve(service.properties);
+        let properties = service.resolved(scope);
         match service_use(service.id.to_owned(), &properties, Dialect::CloudFormation) {
             Ok(service) => definition.services.push(service),
             Err(mismatch) => problems.push(InputProblem::mismatch(file, "", &mismatch)),
@@ -73,6 +75,7 @@ pub(super) fn read_template(
 /// A resource of a template.
 struct Resource<'n> {
     id: &'n str,
+    id_span: Span,
     kind: &'n str,
     node: &'n Node,
     properties: &'n Node,
@@ -83,15 +86,24 @@ impl<'n> Resource<'n> {
     fn condition(&self) -> Option<&'n str> {
         self.node.get("Condition").and_then(Node::text)
     }
+
+    /// Its properties, which as a whole are pointed at by its ID.
+    fn resolved(&self, scope: &Scope<'_, '_>) -> Node {
+        let mut properties = scope.resolve(self.properties);
+        if matches!(properties.value, Value::Map(_)) {
+            properties.place.span = self.id_span;
+        }
+        properties
+    }
 }
 
 /// The resources, also those that `Fn::ForEach` multiplies: of each of these one, whose loop variable is unknown.
 fn collect<'n>(entries: &'n [Entry], out: &mut Vec<Resource<'n>>) {
-    for Entry { key, node, .. } in entries {
+    for Entry { key, key_span, node } in entries {
         if key.starts_with("Fn::ForEach::") {
             collect(node.items().get(2).map(Node::entries).unwrap_or_default(), out);
         } else if let (Some(kind), Some(properties)) = (node.get("Type").and_then(Node::text), node.get("Properties")) {
-            out.push(Resource { id: key, kind, node, properties });
+            out.push(Resource { id: key, id_span: *key_span, kind, node, properties });
         }
     }
 }

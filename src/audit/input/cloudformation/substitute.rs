@@ -44,7 +44,8 @@ pub(super) fn without_dynamic_references(text: &str) -> Value {
         rest = reference.split_once("}}").map_or("", |(_, after)| after);
     }
     out.push_str(rest);
-    if out.chars().eq([HOLE]) { Value::Unknown } else { Value::Text(out) }
+    let is_unknown = !out.is_empty() && out.chars().all(|c| c == HOLE);
+    if is_unknown { Value::Unknown } else { Value::Text(out) }
 }
 
 #[cfg(test)]
