@@ -31,7 +31,10 @@ impl<'d> AppMeshTask<'d> {
             container.image.known().is_some_and(|image| image.mentions("appmesh-envoy"))
                 || RESOURCE_VARIABLES.iter().any(|name| matches!(container.variable(name), Maybe::Known(_)))
         };
-        let envoy = containers.iter().find(is_envoy).or_else(|| containers.iter().find(looks_like_envoy));
+        // A proxy configuration may name the wrong container.
+        let envoy = containers.iter().find(|it| is_envoy(it) && looks_like_envoy(it));
+        let envoy =
+            envoy.or_else(|| containers.iter().find(looks_like_envoy)).or_else(|| containers.iter().find(is_envoy));
         if proxy.is_none() && envoy.is_none() {
             return None;
         }
@@ -94,11 +97,11 @@ impl<'t> MeshResource<'t> {
     /// Takes `mesh/<mesh>/virtualNode/<node>`, `mesh/<mesh>/virtualGateway/<gateway>` or the ARN of one apart.
     #[must_use]
     pub fn parse(text: &'t str) -> Option<Self> {
-        let path: &str = match text.strip_prefix("arn:") {
+        let path = match text.strip_prefix("arn:") {
             Some(arn) => {
                 let parts: Vec<&str> = arn.splitn(5, ':').collect();
-                let [_, "appmesh", _, _, path] = parts.as_slice() else { return None };
-                *path
+                let [_, "appmesh", _, _, path] = parts[..] else { return None };
+                path
             }
             None => text,
         };
