@@ -92,7 +92,124 @@ impl Resources {
     }
 }
 
+impl Resources {
+    /// Whether a resource is certainly missing: others of its kind in its mesh are there, and it is not. An export need
+    /// not hold everything.
+    #[must_use]
+    pub fn lacks(&self, kind: ResourceKind, mesh: &str, name: &str) -> bool {
+        self.of(kind).any(|resource| resource.mesh == mesh) && self.named(kind, mesh, name).is_none()
+    }
+
+    /// Another mesh that has a resource of this kind and name.
+    #[must_use]
+    pub fn other_mesh_with(&self, kind: ResourceKind, mesh: &str, name: &str) -> Option<&str> {
+        let other = self.of(kind).find(|resource| resource.name == name && resource.mesh != mesh);
+        other.map(|resource| resource.mesh.as_str())
+    }
+
+    /// The references of all resources of one kind to resources that are in no mesh of the run.
+    pub fn broken_references(&self, from: ResourceKind) -> impl Iterator<Item = (&Resource, Reference<'_>)> {
+        self.of(from).flat_map(|resource| resource.references().into_iter().map(move |to| (resource, to))).filter(
+            |(resource, to)| {
+                self.lacks(to.kind, &resource.mesh, to.name)
+                    && self.other_mesh_with(to.kind, &resource.mesh, to.name).is_none()
+            },
+        )
+    }
+
+    /// The names of the resources of one kind in a mesh, for help.
+    #[must_use]
+    pub fn names(&self, kind: ResourceKind, mesh: &str) -> String {
+        let names: Vec<&str> =
+            self.of(kind).filter(|resource| resource.mesh == mesh).map(|resource| resource.name.as_str()).collect();
+        names.join(", ")
+    }
+
+    /// The routes of a virtual router.
+    pub fn routes<'r>(&'r self, router: &'r Resource) -> impl Iterator<Item = &'r Resource> {
+        self.of(ResourceKind::Route)
+            .filter(|route| route.mesh == router.mesh && route.router.as_deref() == Some(router.name.as_str()))
+    }
+}
+
+/// A resource that another one names.
+#[derive(Debug, Clone, Copy)]
+pub struct Reference<'r> {
+    /// What it is.
+    pub kind: ResourceKind,
+    /// Its name.
+    pub name: &'r str,
+    /// Where it is named.
+    pub node: &'r Node,
+}
+
+impl<'r> Reference<'r> {
+    fn of(kind: ResourceKind, node: Option<&'r Node>) -> Option<Self> {
+        let node = node?;
+        Some(Self { kind, name: node.text()?, node })
+    }
+}
+
+/// The kinds of route, under whose key a route's specification holds what it does.
+pub const ROUTE_KINDS: [(&str, &str); 4] =
+    [("httpRoute", "http"), ("http2Route", "http2"), ("grpcRoute", "grpc"), ("tcpRoute", "tcp")];
+
 impl Resource {
+    /// The resources that it names.
+    #[must_use]
+    pub fn references(&self) -> Vec<Reference<'_>> {
+        match self.kind {
+            ResourceKind::VirtualService => {
+                let node = self.spec("provider.virtualNode.virtualNodeName");
+                let router = self.spec("provider.virtualRouter.virtualRouterName");
+                let node = Reference::of(ResourceKind::VirtualNode, node);
+                node.into_iter().chain(Reference::of(ResourceKind::VirtualRouter, router)).collect()
+            }
+            ResourceKind::VirtualNode | ResourceKind::VirtualGateway => {
+                let backends = self.spec("backends").map(Node::items).unwrap_or_default();
+                backends
+                    .iter()
+                    .filter_map(|backend| {
+                        let name = backend.get("virtualService")?.get("virtualServiceName");
+                        Reference::of(ResourceKind::VirtualService, name)
+                    })
+                    .collect()
+            }
+            ResourceKind::Route => {
+                let router = Reference::of(ResourceKind::VirtualRouter, self.node.get("virtualRouterName"));
+                let targets = self.weighted_targets().iter();
+                let nodes = targets.filter_map(|to| Reference::of(ResourceKind::VirtualNode, to.get("virtualNode")));
+                router.into_iter().chain(nodes).collect()
+            }
+            ResourceKind::Mesh | ResourceKind::VirtualRouter => Vec::new(),
+        }
+    }
+
+    /// The protocol of a route, and what stands under it.
+    #[must_use]
+    pub fn route(&self) -> Option<(&'static str, &Node)> {
+        ROUTE_KINDS.iter().find_map(|(key, protocol)| Some((*protocol, self.spec(key)?)))
+    }
+
+    /// A route's targets.
+    #[must_use]
+    pub fn weighted_targets(&self) -> &[Node] {
+        let action = self.route().and_then(|(_, route)| route.get("action"));
+        action.and_then(|action| action.get("weightedTargets")).map(Node::items).unwrap_or_default()
+    }
+
+    /// The port mappings of its listeners: `port` and `protocol`.
+    pub fn listeners(&self) -> impl Iterator<Item = &Node> {
+        let listeners = self.spec("listeners").map(Node::items).unwrap_or_default();
+        listeners.iter().filter_map(|listener| listener.get("portMapping"))
+    }
+
+    /// Where the value at a path of its specification stands, or else its name.
+    #[must_use]
+    pub fn span_of(&self, path: &str) -> Span {
+        self.spec(path).map_or(self.span, |node| node.place.span)
+    }
+
     /// Takes the resources out of what a file holds: one export, or a list of exports.
     #[must_use]
     pub fn all_in(file: &Arc<SourceFile>, node: &Node) -> Vec<Self> {

@@ -66,6 +66,9 @@ fn ask(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out
         Check::AllTasks(check) => check(subjects, &mut |subject, draft| {
             Findings::about(rule, subject.definition, out).add(draft);
         }),
+        Check::TasksAmongResources(check) => check(subjects, resources, &mut |subject, draft| {
+            Findings::about(rule, subject.definition, out).add(draft);
+        }),
         Check::Resources(check) => check(resources, subjects, &mut |resource, draft| {
             Findings::within(rule, resource.file.clone(), resource.label(), out).add(draft);
         }),

@@ -75,6 +75,8 @@ pub enum Check {
     Task(fn(&Subject<'_>, &mut Findings<'_>)),
     /// At exported resources of App Mesh, and the definitions of the same run.
     Resources(fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)),
+    /// At task definitions, beside the exported resources of the same run.
+    TasksAmongResources(fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)),
     /// At all definitions of a run.
     AllTasks(fn(&[Subject<'_>], &mut TaskFindings<'_>)),
 }

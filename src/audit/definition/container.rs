@@ -90,6 +90,17 @@ impl Container {
         self.secrets.find(|secret| secret.name.text() == Some(name))
     }
 
+    /// Whether it has a health check; `None` where only a deployment can tell. The check `NONE` is none.
+    #[must_use]
+    pub fn has_health_check(&self) -> Option<bool> {
+        match &self.health_check.value {
+            Maybe::Absent => Some(false),
+            Maybe::Unknown => None,
+            Maybe::Known(check) if check.command.items.first().and_then(Field::text) == Some("NONE") => Some(false),
+            Maybe::Known(_) => Some(true),
+        }
+    }
+
     /// What it runs: entry point and command in one, if all of it is known.
     #[must_use]
     pub fn command_line(&self) -> Option<Vec<&str>> {

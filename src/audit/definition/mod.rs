@@ -73,6 +73,33 @@ impl TaskDefinition {
         self.tags.find(|tag| tag.key.text() == Some(key))
     }
 
+    /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
+    /// none is given), directly or because of what it waits for. Where that is not known, it counts as so.
+    #[must_use]
+    pub fn is_held_back(&self, container: &Container, name: &str, condition: Option<&str>) -> bool {
+        let mut seen = vec![container];
+        let mut next = 0;
+        while let Some(here) = seen.get(next).copied() {
+            next += 1;
+            if !here.depends_on.is_complete {
+                return true;
+            }
+            for dependency in &here.depends_on.items {
+                let Some(other) = dependency.container.text() else { return true };
+                let reached = dependency.condition.text();
+                if other == name && (condition.is_none() || reached == condition || dependency.condition.is_unknown()) {
+                    return true;
+                }
+                if let Maybe::Known(other) = self.container(other)
+                    && !seen.iter().any(|known| std::ptr::eq(*known, other))
+                {
+                    seen.push(other);
+                }
+            }
+        }
+        false
+    }
+
     /// What to point at where something of the definition itself is missing: its family, if it has one.
     #[must_use]
     pub fn span(&self) -> Span {
@@ -111,6 +138,36 @@ pub struct ProxyConfiguration {
     pub properties: List<Tag>,
     /// The whole of it.
     pub place: Place,
+}
+
+impl ProxyConfiguration {
+    /// A property. One that differs only by case makes it unknown: that it is misspelled is another finding.
+    #[must_use]
+    pub fn property(&self, name: &str) -> Maybe<&Tag> {
+        let is_misspelled =
+            |property: &Tag| property.key.text().is_some_and(|key| key.eq_ignore_ascii_case(name) && key != name);
+        match self.properties.find(|property| property.key.text() == Some(name)) {
+            Maybe::Absent if self.properties.items.iter().any(is_misspelled) => Maybe::Unknown,
+            Maybe::Absent if self.properties.items.iter().any(|property| property.key.text().is_none()) => {
+                Maybe::Unknown
+            }
+            found => found,
+        }
+    }
+
+    /// The comma-separated items of a property, where all of them are known.
+    #[must_use]
+    pub fn items(&self, name: &str) -> Option<Vec<&str>> {
+        let Maybe::Known(property) = self.property(name) else { return None };
+        let text = property.value.text()?;
+        Some(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect())
+    }
+
+    /// The ports of a property; nothing where one of its items is none.
+    #[must_use]
+    pub fn ports(&self, name: &str) -> Option<Vec<u16>> {
+        self.items(name)?.into_iter().map(|item| item.parse().ok().filter(|port| *port != 0)).collect()
+    }
 }
 
 /// A service that runs a task definition.

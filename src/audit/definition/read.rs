@@ -67,14 +67,17 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
         Ok((capabilities, linux.flag("initProcessEnabled")?))
     })?;
     let (added_capabilities, init_process) = linux_parameters(&linux);
+    let mut environment = reader.maps("environment", |variable| {
+        Ok(Variable { name: variable.text("name")?, value: variable.text("value")?, place: variable.place() })
+    })?;
+    // A file of variables is in S3: any variable may be in it.
+    environment.is_complete &= !reader.maps("environmentFiles", |_| Ok(()))?.is_present;
     Ok(Container {
         image: reader.text("image")?,
         essential: reader.flag("essential")?,
         entry_point: reader.texts("entryPoint")?,
         command: reader.texts("command")?,
-        environment: reader.maps("environment", |variable| {
-            Ok(Variable { name: variable.text("name")?, value: variable.text("value")?, place: variable.place() })
-        })?,
+environment,
         environment_files: reader.maps("environmentFiles", |file| file.text("value"))?,
         secrets: reader.maps("secrets", |secret| {
             Ok(Secret { name: secret.text("name")?, value_from: secret.text("valueFrom")?, place: secret.place() })

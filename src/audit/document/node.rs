@@ -79,6 +79,15 @@ impl Node {
         }
     }
 
+    /// A whole number.
+    #[must_use]
+    pub fn number(&self) -> Option<i64> {
+        match &self.value {
+            Value::Number(number) => number.parse().ok(),
+            _ => None,
+        }
+    }
+
     /// What kind of value it is, for error messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {

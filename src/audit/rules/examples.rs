@@ -27,9 +27,16 @@ fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));
     let node = parse_json(&file.text, &Route::default()).unwrap();
     let material = match base {
-        Base::AppMeshResources => {
-            Material { resources: Resources { all: Resource::all_in(&file, &node) }, ..Material::default() }
-        }
+        // Task definitions may stand among the exports: they are of the same run.
+        Base::AppMeshResources => Material {
+            resources: Resources { all: Resource::all_in(&file, &node) },
+            definitions: node
+                .items()
+                .iter()
+                .filter(|item| item.get("containerDefinitions").is_some())
+                .map(|item| ecs_definition(file.clone(), item).unwrap())
+                .collect(),
+        },
         _ => Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() },
     };
     audit(&material).into_iter().filter(|finding| finding.rule.id != ALWAYS).collect()

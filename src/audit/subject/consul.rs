@@ -36,6 +36,8 @@ pub mod names {
     pub const SIDECAR_PROXY: &str = "sidecar-proxy";
     /// Envoy, without one.
     pub const DATAPLANE: &str = "consul-dataplane";
+    /// All of them.
+    pub const ALL: [&str; 6] = [MESH_INIT, CONTROL_PLANE, HEALTH_SYNC, CLIENT, SIDECAR_PROXY, DATAPLANE];
 }
 
 /// A task definition of Consul's mesh.

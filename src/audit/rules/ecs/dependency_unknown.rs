@@ -32,7 +32,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         for dependency in &container.depends_on.items {
             let Some(name) = dependency.container.text() else { continue };
             let may_be = |other: &Container| other.is_called(name) || other.name.text().is_none();
-            if containers.lacks(may_be) {
+            if containers.lacks(may_be) && !subject.is_name_of_the_mesh(name) {
                 let known: Vec<String> = containers.items.iter().map(Container::label).collect();
                 let message = format!("{} waits for {name}, which is not there", container.label());
                 let help = format!("name one of {}, or take the dependency away", known.join(", "));

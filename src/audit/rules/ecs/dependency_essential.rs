@@ -1,0 +1,60 @@
+use crate::audit::{
+    definition::{Container, Maybe},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::audit::rules) static RULE: Rule = Rule {
+    id: "ecs-dependency-essential",
+    summary: "containers wait for the end of non-essential containers only",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    effect: "ECS refuses to register the definition, as the end of an essential container ends the whole task",
+    explanation: "\
+`COMPLETE` and `SUCCESS` wait for the end of a container. When an essential container ends, ECS stops the task, so that nothing \
+could start afterwards: ECS accepts the two conditions on containers with `essential: false` only. A container that does not \
+say so is essential.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
+    examples: &[
+        Example {
+            base: Base::Plain,
+            given: &[],
+            at: "containerDefinitions[migrate].essential",
+            fails: None,
+            repaired: Some("false"),
+        },
+        Example {
+            base: Base::Plain,
+            given: &[("containerDefinitions[migrate].essential", "true")],
+            at: "containerDefinitions[report].dependsOn[migrate].condition",
+            fails: Some(r#""COMPLETE""#),
+            repaired: Some(r#""START""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    for container in &subject.definition.containers.items {
+        for dependency in &container.depends_on.items {
+            let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
+            let other = dependency.container.text().map(|name| subject.definition.container(name));
+            let (Some(condition), Some(Maybe::Known(other))) = (condition, other) else { continue };
+            if other.is_essential() != Some(true) || subject.is_of_the_mesh(other) || is_itself(container, other) {
+                continue;
+            }
+            let (label, awaited) = (container.label(), other.label());
+            let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
+            let help = format!("set essential to false on {awaited}, or wait for another condition");
+            let why = if other.essential.is_absent() { "essential, as it does not say otherwise" } else { "essential" };
+            let draft = Draft::new(dependency.condition.span(), message, help).of(container);
+            findings.add(draft.note(other.essential.span(), why));
+        }
+    }
+}
+
+fn is_itself(one: &Container, other: &Container) -> bool {
+    std::ptr::eq(one, other)
+}
