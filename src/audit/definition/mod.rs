@@ -66,6 +66,34 @@ impl TaskDefinition {
         self.containers.find(|container| container.is_called(name))
     }
 
+    /// Whether `container` starts only once the container called `first` has met `condition`: because it waits for that
+    /// itself, or for a container that does. `None` where only a deployment can tell.
+    #[must_use]
+    pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
+        let mut seen = vec![container];
+        let mut next = 0;
+        let mut is_certain = true;
+        while let Some(here) = seen.get(next).copied() {
+            next += 1;
+            is_certain &= here.depends_on.is_complete;
+            for dependency in &here.depends_on.items {
+                let name = dependency.container.text();
+                match (name, dependency.condition.text()) {
+                    (Some(name), Some(found)) if name == first && found == condition => return Some(true),
+                    (Some(_), Some(_)) => {}
+                    _ => is_certain = false,
+                }
+                let known = self.containers.items.iter().find(|other| name.is_some_and(|name| other.is_called(name)));
+                match known {
+                    Some(other) if !seen.iter().any(|known| std::ptr::eq(*known, other)) => seen.push(other),
+                    Some(_) => {}
+                    None => is_certain &= self.containers.is_complete,
+                }
+            }
+        }
+        is_certain.then_some(false)
+    }
+
     /// A tag's value.
     #[must_use]
     pub fn tag(&self, key: &str) -> Maybe<&Tag> {

@@ -1,13 +1,15 @@
 //! A task definition and the part that each of its containers plays in the mesh.
 
+mod agent_script;
 mod configuration;
 mod consul;
 mod image;
 
 pub use self::{
+    agent_script::AgentScript,
     configuration::Configuration,
     consul::{ConsulTask, Generation, names},
-    image::{Image, image_of},
+    image::{Image, Software, image_of},
 };
 use super::definition::{Container, Maybe, ProxyConfiguration, TaskDefinition};
 
@@ -34,6 +36,9 @@ pub struct AppMeshTask<'d> {
     /// All containers but Envoy and the X-Ray daemon.
     pub apps: Vec<&'d Container>,
 }
+
+/// Where a client agent leaves the program `consul` for mesh-init.
+pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
 
 /// The variables that tell Envoy who it is, the newer one first.
 pub const RESOURCE_VARIABLES: [&str; 2] = ["APPMESH_RESOURCE_ARN", "APPMESH_VIRTUAL_NODE_NAME"];
@@ -74,6 +79,23 @@ fn is_virtual_gateway(envoy: &Container) -> bool {
         Maybe::Known(variable) => variable.value.known().is_some_and(|value| value.mentions("virtualGateway/")),
         Maybe::Absent | Maybe::Unknown => false,
     })
+}
+
+/// Whether a container only watches the others or carries their logs away: it needs no mesh, and should come first.
+#[must_use]
+pub fn is_observer(container: &Container) -> bool {
+    const OBSERVERS: [&str; 9] = [
+        "xray-daemon",
+        "fluent-bit",
+        "fluentbit",
+        "fluentd",
+        "firelens",
+        "cloudwatch-agent",
+        "otel-collector",
+        "opentelemetry-collector",
+        "datadog",
+    ];
+    container.image.known().is_some_and(|image| OBSERVERS.iter().any(|name| image.mentions(name)))
 }
 
 /// Whether a container is AWS's X-Ray daemon.
