@@ -128,6 +128,13 @@ impl<'d> AgentScript<'d> {
         })
     }
 
+    /// Whether a setting is a list without an item: `retry_join = [ ]`.
+    #[must_use]
+    pub fn has_empty_list(&self, name: &str) -> bool {
+        let compact: String = self.text.split_whitespace().collect();
+        [format!("{name}=[]"), format!("{name}\":[]")].iter().any(|empty| compact.contains(empty))
+    }
+
     /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two.
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<&str> {

@@ -43,7 +43,7 @@ in a definition should be replaced, not only moved. This looks at the well-known
             given: &[],
             at: "containerDefinitions[web].environment",
             fails: Some(r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
-            repaired: None,
+            repaired: Some("[]"),
         },
         Example {
             base: Base::Client,
