@@ -154,3 +154,57 @@ pub struct ServiceUse {
     /// What to point at.
     pub place: Place,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::audit::{
+        document::{Route, parse_json},
+        input::ecs_definition,
+    };
+
+    /// Containers by name, each with what it waits for.
+    fn definition(containers: &[(&str, Value)]) -> TaskDefinition {
+        let containers: Vec<Value> =
+            containers.iter().map(|(name, waits)| json!({ "name": name, "dependsOn": waits })).collect();
+        let file = SourceFile::new("f.json", json!({ "family": "f", "containerDefinitions": containers }).to_string());
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        ecs_definition(Arc::new(file), &node).unwrap()
+    }
+
+    fn waits(name: &str, condition: &str) -> Value {
+        json!([{ "containerName": name, "condition": condition }])
+    }
+
+    #[test]
+    fn a_container_comes_after_what_it_waits_for_itself_or_through_others() {
+        let definition = definition(&[
+            ("app", waits("migration", "SUCCESS")),
+            ("migration", waits("proxy", "HEALTHY")),
+            ("proxy", waits("init", "SUCCESS")),
+            ("init", json!([])),
+            ("early", waits("proxy", "START")),
+        ]);
+        let after = |name: &str, condition: &str| {
+            let container = definition.containers.items.iter().find(|container| container.is_called(name)).unwrap();
+            definition.comes_after(container, "proxy", condition)
+        };
+        assert_eq!(after("app", "HEALTHY"), Some(true));
+        assert_eq!(after("migration", "HEALTHY"), Some(true));
+        assert_eq!(after("early", "HEALTHY"), Some(false));
+        assert_eq!(after("early", "START"), Some(true));
+        assert_eq!(after("init", "HEALTHY"), Some(false));
+    }
+
+    #[test]
+    fn a_cycle_ends_and_what_is_not_known_decides_nothing() {
+        let mut definition = definition(&[("a", waits("b", "START")), ("b", waits("a", "START")), ("c", json!([]))]);
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), Some(false));
+        definition.containers.items.get_mut(1).unwrap().depends_on.is_complete = false;
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), None);
+    }
+}

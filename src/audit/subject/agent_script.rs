@@ -57,10 +57,9 @@ impl<'d> AgentScript<'d> {
     #[must_use]
     pub fn has_shell(&self) -> bool {
         let texts: Vec<&str> = self.words.iter().filter_map(|word| word.known()).map(|text| text.0.as_str()).collect();
-        texts.windows(2).any(|pair| match pair {
-            [shell, flag] => is_shell(shell) && flag.starts_with('-') && flag.contains('c'),
-            _ => false,
-        })
+        let after = texts.iter().skip_while(|word| !is_shell(word)).skip(1);
+        let mut options = after.take_while(|word| !word.contains(char::is_whitespace));
+        options.any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c'))
     }
 
     /// Whether `needle` is in it.
@@ -236,8 +235,11 @@ mod tests {
             AgentScript::of(&definition.containers.items[0]).unwrap().has_shell()
         };
         assert!(has_shell(&["/bin/sh", "-ec"], &["exec consul agent"]));
+        assert!(has_shell(&["/bin/bash", "-e", "-c"], &["exec consul agent"]));
+        assert!(has_shell(&["bash", "-o", "pipefail", "-ec"], &["exec consul agent"]));
         assert!(has_shell(&[], &["bash", "-c", "exec consul agent"]));
         assert!(!has_shell(&[], &["exec consul agent"]));
+        assert!(!has_shell(&["/bin/sh"], &["exec consul agent -c"]));
         assert!(!has_shell(&["consul"], &["agent"]));
     }
 }

@@ -1,4 +1,5 @@
 use crate::audit::{
+    definition::Container,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -44,7 +45,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if consul.client.is_some() || !consul.is_complete {
         return;
     }
-    let span = consul.mesh_init.map_or(subject.definition.span(), |mesh_init| mesh_init.span());
+    let span = consul.mesh_init.map_or(subject.definition.span(), Container::span);
     findings.add(Draft::new(
         span,
         "the task has no Consul client agent",

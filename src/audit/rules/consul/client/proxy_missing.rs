@@ -1,4 +1,5 @@
 use crate::audit::{
+    definition::Container,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -43,7 +44,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if consul.sidecar_proxy.is_some() || !consul.is_complete {
         return;
     }
-    let span = consul.mesh_init.or(consul.client).map_or(subject.definition.span(), |container| container.span());
+    let span = consul.mesh_init.or(consul.client).map_or(subject.definition.span(), Container::span);
     findings.add(Draft::new(
         span,
         "no container runs Envoy",

@@ -55,20 +55,21 @@ struct Difference {
 
 /// The first place where the two certainly differ. `path` is the way there, and empty at the top.
 fn difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
-    let here = |path: &str| Some(Difference { path: path.to_owned(), span: found.place.span });
+    let here = Some(Difference { path: path.to_owned(), span: found.place.span });
     match (&wanted.value, &found.value) {
-        (Value::Unknown, _) | (_, Value::Unknown) => None,
+        (Value::Unknown, _) | (_, Value::Unknown) | (Value::Null, Value::Null) => None,
         (Value::Map(_), Value::Map(_)) => map_difference(wanted, found, path),
         (Value::List(left), Value::List(right)) if left.len() == right.len() => {
             let mut pairs = left.iter().zip(right).enumerate();
             pairs.find_map(|(index, (wanted, found))| difference(wanted, found, &format!("{path}[{index}]")))
         }
-        (Value::Text(left), Value::Text(right)) if left.contains(HOLE) || right.contains(HOLE) => None,
-        (Value::Text(left), Value::Text(right)) if left == right => None,
-        (Value::Number(left), Value::Number(right)) if left == right => None,
-        (Value::Bool(left), Value::Bool(right)) if left == right => None,
-        (Value::Null, Value::Null) => None,
-        _ => here(path),
+        (Value::Text(left), Value::Text(right)) => {
+            let is_certain = !left.contains(HOLE) && !right.contains(HOLE);
+            here.filter(|_| is_certain && left != right)
+        }
+        (Value::Number(left), Value::Number(right)) => here.filter(|_| left != right),
+        (Value::Bool(left), Value::Bool(right)) => here.filter(|_| left != right),
+        _ => here,
     }
 }
 

@@ -1,4 +1,5 @@
 use crate::audit::{
+    definition::Container,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -79,9 +80,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if consul.generation == Generation::ControlPlane || consul.mesh_init.is_some() || !consul.is_complete {
         return;
     }
-    let proxy = consul.proxy().map_or(subject.definition.span(), |proxy| proxy.span());
+    let span = consul.proxy().map_or(subject.definition.span(), Container::span);
     findings.add(Draft::new(
-        proxy,
+        span,
         "no container runs mesh-init",
         format!("add the container {} with the image consul-ecs and the command [\"mesh-init\"]", names::MESH_INIT),
     ));

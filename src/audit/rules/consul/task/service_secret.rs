@@ -53,7 +53,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let is_own = holder.strip_prefix(service.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
     if !is_own {
         let shown = secret.text().map_or("", |text| text.trim_end_matches(':'));
-        let message = format!("{} of the service {service} comes from the secret {shown}", SERVICE_TOKEN);
+        let message = format!("{SERVICE_TOKEN} of the service {service} comes from the secret {shown}");
         let help = format!("name the secret {prefix}{service}, or its ARN");
         findings.add(Draft::new(secret.span(), message, help).of(mesh_init));
     }
