@@ -109,6 +109,30 @@ impl Container {
         Some(words)
     }
 
+    /// What it sees at `path`.
+    #[must_use]
+    pub fn mount_at(&self, path: &str) -> Maybe<&MountPoint> {
+        let path = path.trim_end_matches('/');
+        let is_there =
+            |mount: &MountPoint| mount.container_path.text().map(|at| at.trim_end_matches('/')) == Some(path);
+        match self.mount_points.find(is_there) {
+            Maybe::Absent if self.mount_points.items.iter().any(|mount| mount.container_path.text().is_none()) => {
+                Maybe::Unknown
+            }
+            found => found,
+        }
+    }
+
+    /// Whether it certainly has the variable `name`, plain or secret; [`Maybe::Absent`] where it certainly has not.
+    #[must_use]
+    pub fn environment_has(&self, name: &str) -> Maybe<()> {
+        match (self.variable(name), self.secret(name)) {
+            (Maybe::Known(_), _) | (_, Maybe::Known(_)) => Maybe::Known(()),
+            (Maybe::Absent, Maybe::Absent) => Maybe::Absent,
+            _ => Maybe::Unknown,
+        }
+    }
+
     /// The condition under which it waits for the container called `name`.
     #[must_use]
     pub fn waits_for(&self, name: &str) -> Maybe<&Dependency> {

@@ -67,6 +67,34 @@ impl TaskDefinition {
         self.containers.find(|container| container.is_called(name))
     }
 
+    /// Whether `container` starts only once the container called `first` has met `condition`: because it waits for that
+    /// itself, or for a container that does. `None` where only a deployment can tell.
+    #[must_use]
+    pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
+        let mut seen = vec![container];
+        let mut next = 0;
+        let mut is_certain = true;
+        while let Some(here) = seen.get(next).copied() {
+            next += 1;
+            is_certain &= here.depends_on.is_complete;
+            for dependency in &here.depends_on.items {
+                let name = dependency.container.text();
+                match (name, dependency.condition.text()) {
+                    (Some(name), Some(found)) if name == first && found == condition => return Some(true),
+                    (Some(_), Some(_)) => {}
+                    _ => is_certain = false,
+                }
+                let known = self.containers.items.iter().find(|other| name.is_some_and(|name| other.is_called(name)));
+                match known {
+                    Some(other) if !seen.iter().any(|known| std::ptr::eq(*known, other)) => seen.push(other),
+                    Some(_) => {}
+                    None => is_certain &= self.containers.is_complete,
+                }
+            }
+        }
+        is_certain.then_some(false)
+    }
+
     /// A tag's value.
     #[must_use]
     pub fn tag(&self, key: &str) -> Maybe<&Tag> {
@@ -183,4 +211,58 @@ pub struct ServiceUse {
     pub tags: List<Tag>,
     /// What to point at.
     pub place: Place,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::audit::{
+        document::{Route, parse_json},
+        input::ecs_definition,
+    };
+
+    /// Containers by name, each with what it waits for.
+    fn definition(containers: &[(&str, Value)]) -> TaskDefinition {
+        let containers: Vec<Value> =
+            containers.iter().map(|(name, waits)| json!({ "name": name, "dependsOn": waits })).collect();
+        let file = SourceFile::new("f.json", json!({ "family": "f", "containerDefinitions": containers }).to_string());
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        ecs_definition(Arc::new(file), &node).unwrap()
+    }
+
+    fn waits(name: &str, condition: &str) -> Value {
+        json!([{ "containerName": name, "condition": condition }])
+    }
+
+    #[test]
+    fn a_container_comes_after_what_it_waits_for_itself_or_through_others() {
+        let definition = definition(&[
+            ("app", waits("migration", "SUCCESS")),
+            ("migration", waits("proxy", "HEALTHY")),
+            ("proxy", waits("init", "SUCCESS")),
+            ("init", json!([])),
+            ("early", waits("proxy", "START")),
+        ]);
+        let after = |name: &str, condition: &str| {
+            let container = definition.containers.items.iter().find(|container| container.is_called(name)).unwrap();
+            definition.comes_after(container, "proxy", condition)
+        };
+        assert_eq!(after("app", "HEALTHY"), Some(true));
+        assert_eq!(after("migration", "HEALTHY"), Some(true));
+        assert_eq!(after("early", "HEALTHY"), Some(false));
+        assert_eq!(after("early", "START"), Some(true));
+        assert_eq!(after("init", "HEALTHY"), Some(false));
+    }
+
+    #[test]
+    fn a_cycle_ends_and_what_is_not_known_decides_nothing() {
+        let mut definition = definition(&[("a", waits("b", "START")), ("b", waits("a", "START")), ("c", json!([]))]);
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), Some(false));
+        definition.containers.items.get_mut(1).unwrap().depends_on.is_complete = false;
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), None);
+    }
 }

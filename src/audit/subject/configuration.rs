@@ -103,6 +103,16 @@ impl Configuration {
         }
     }
 
+    /// A list's items, none where it is absent; `None` where it is unknown or no list.
+    #[must_use]
+    pub fn list(&self, path: &str) -> Option<&[Node]> {
+        match self.at(path) {
+            Maybe::Known(node) => matches!(node.value, Value::List(_)).then(|| node.items()),
+            Maybe::Absent => Some(&[]),
+            Maybe::Unknown => None,
+        }
+    }
+
     /// The place of the value at `path`, or the place where it would be.
     #[must_use]
     pub fn place_of(&self, path: &str) -> Place {

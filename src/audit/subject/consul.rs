@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     audit::definition::{Container, Maybe, TaskDefinition},
-    mesh::ecs_config::{CONFIG_VARIABLE, GatewayKind},
+    mesh::{
+        ecs_config::{CONFIG_VARIABLE, GatewayKind},
+        tags::SERVICE_NAME_TAG,
+    },
 };
 
 /// Which containers do Consul's work.
@@ -34,6 +37,8 @@ pub mod names {
     pub const CLIENT: &str = "consul-client";
     /// Envoy, with a client agent.
     pub const SIDECAR_PROXY: &str = "sidecar-proxy";
+    /// Waits for the Consul server's own task, and ends (before consul-ecs 0.2).
+    pub const DISCOVER_SERVERS: &str = "discover-servers";
     /// Envoy, without one.
     pub const DATAPLANE: &str = "consul-dataplane";
     /// All of them.
@@ -134,6 +139,48 @@ impl<'d> ConsulTask<'d> {
         holders.into_iter().flatten().find_map(consul_ecs_version)
     }
 
+    /// Whether `name` is that of a container which a task of its generation must have, and this one lacks.
+    #[must_use]
+    pub fn misses(&self, name: &str) -> bool {
+        let wanted: &[(&str, Option<&Container>)] = match self.generation {
+            Generation::Client => &[
+                (names::MESH_INIT, self.mesh_init),
+                (names::CLIENT, self.client),
+                (names::SIDECAR_PROXY, self.sidecar_proxy),
+            ],
+            Generation::ControlPlane => {
+                &[(names::CONTROL_PLANE, self.control_plane), (names::DATAPLANE, self.dataplane)]
+            }
+            Generation::Dataplane => &[(names::MESH_INIT, self.mesh_init), (names::DATAPLANE, self.dataplane)],
+        };
+        wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
+    }
+
+    /// Where the containers of consul-ecs leave what the others need, without a slash at its end. `None` where only a
+    /// deployment can tell.
+    #[must_use]
+    pub fn shared_directory(&self) -> Option<&str> {
+        match self.configuration.at("bootstrapDir") {
+            Maybe::Known(node) => node.text().map(|path| path.trim_end_matches('/')),
+            Maybe::Absent => Some("/consul"),
+            Maybe::Unknown => None,
+        }
+    }
+
+    /// The service's name in Consul, where it is certain: by the configuration, or else the tag, or else the family.
+    #[must_use]
+    pub fn service_name(&self, definition: &TaskDefinition) -> Option<String> {
+        match self.configuration.at("service.name") {
+            Maybe::Known(node) if node.text().is_some_and(|name| !name.is_empty()) => node.text().map(str::to_owned),
+            Maybe::Known(_) | Maybe::Absent => match definition.tag(SERVICE_NAME_TAG) {
+                Maybe::Known(tag) => tag.value.text().map(str::to_owned),
+                Maybe::Absent => definition.family.text().map(str::to_lowercase),
+                Maybe::Unknown => None,
+            },
+            Maybe::Unknown => None,
+        }
+    }
+
     /// The containers of consul-ecs itself, which have its image and its configuration.
     pub fn consul_ecs_containers(&self) -> impl Iterator<Item = &'d Container> + use<'d> {
         [self.mesh_init, self.control_plane, self.health_sync].into_iter().flatten()
@@ -171,6 +218,7 @@ impl<'d> Roles<'d> {
             (names::CLIENT, _) => &mut self.client,
             (names::SIDECAR_PROXY, _) => &mut self.sidecar_proxy,
             (names::DATAPLANE, _) => &mut self.dataplane,
+            (names::DISCOVER_SERVERS, _) | (_, Some("discover-servers")) => return,
             (_, Some("mesh-init")) => &mut self.mesh_init,
             (_, Some("control-plane")) => &mut self.control_plane,
             (_, Some("health-sync")) => &mut self.health_sync,

@@ -38,6 +38,33 @@ impl Image {
     }
 }
 
+/// The programs of the mesh, as their images are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Software {
+    /// consul-ecs.
+    ConsulEcs,
+    /// Consul itself.
+    Consul,
+    /// Consul Dataplane.
+    Dataplane,
+    /// Envoy.
+    Envoy,
+}
+
+impl Image {
+    /// What it certainly holds. A mirror may call its copy anything, so that most names say nothing.
+    #[must_use]
+    pub fn software(&self) -> Option<Software> {
+        match self.name.as_str() {
+            name if name.contains("consul-ecs") => Some(Software::ConsulEcs),
+            name if name.contains("consul-dataplane") => Some(Software::Dataplane),
+            "consul" | "consul-enterprise" => Some(Software::Consul),
+            "envoy" | "envoy-alpine" | "envoy-distroless" | "aws-appmesh-envoy" => Some(Software::Envoy),
+            _ => None,
+        }
+    }
+}
+
 /// A container's image, where enough of its reference is known to tell its name.
 #[must_use]
 pub fn image_of(container: &Container) -> Option<Image> {

@@ -5,7 +5,7 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{ConsulTask, Subject},
 };
 
 /// 2^20: the most that a kernel grants without sysctl settings that ECS does not offer.
@@ -45,7 +45,7 @@ registered; the container then fails with `CannotStartContainerError` at run tim
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
-    let Some(proxy) = subject.consul.as_ref().and_then(|consul| consul.proxy()) else { return };
+    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
     let limit = proxy.ulimits.items.iter().find(|limit| limit.name.text() == Some("nofile"));
     match limit {
         Some(limit) => too_high(proxy, limit, findings),

@@ -1,0 +1,107 @@
+use serde_json::json;
+
+use crate::audit::{
+    definition::{Container, HealthCheck, Maybe},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Subject},
+};
+
+pub(in crate::audit::rules) static RULE: Rule = Rule {
+    id: "consul-sidecar-proxy-health-check",
+    summary: "the health check of the sidecar proxy probes its public listener",
+    severity: Severity::Error,
+    applies: Applies::ConsulClient,
+    effect: "the proxy is never healthy, so that the app never starts; or it is healthy before it takes any traffic",
+    explanation: "\
+The app waits for the proxy to be healthy, and healthy means that Envoy has got its configuration: it opens the public listener \
+then, and not before. The listener's port is `proxy.publicListenerPort` of the configuration, 20000 if absent. A gateway listens \
+on the port of `gateway.lanAddress`, 8443 if absent. A check of another port fails for ever, or passes too early, like that of \
+Envoy's admin port.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "config.proxy.publicListenerPort",
+            fails: Some("21000"),
+            repaired: Some("20000"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["CMD-SHELL", "nc -z 127.0.0.1 19000"]"#),
+            repaired: Some(r#"["CMD-SHELL", "nc -z 127.0.0.1 20000"]"#),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
+            repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["nc", "-z", "127.0.0.1", "8443"] }"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(proxy), Some(ports)) = (consul.sidecar_proxy, ports(consul)) else { return };
+    let Some(port) = ports.first().copied() else { return };
+    match &proxy.health_check.value {
+        Maybe::Known(check) => wrong_port(proxy, check, &ports, findings),
+        // Where another container waits for its health, ECS's own rules report that it has none.
+        Maybe::Absent if !is_waited_for(subject, proxy) => {
+            let message = format!("{} has no health check", proxy.label());
+            let help = format!("give it the health check nc -z 127.0.0.1 {port}");
+            let value = json!({ "command": ["nc", "-z", "127.0.0.1", port.to_string()] });
+            let fix = Fix::set(&proxy.health_check.place, value);
+            findings.add(Draft::new(proxy.health_check.span(), message, help).of(proxy).fix(fix));
+        }
+        Maybe::Absent | Maybe::Unknown => {}
+    }
+}
+
+/// The ports that tell, the first being the usual one. `None` where only a deployment can tell.
+fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
+    let configuration = &consul.configuration;
+    if !consul.is_gateway {
+        configuration.json()?;
+        return Some(vec![configuration.number("proxy.publicListenerPort", 20_000)?]);
+    }
+    let lan = configuration.number("gateway.lanAddress.port", 8443)?;
+    Some(vec![lan, configuration.number("gateway.healthCheckPort", lan)?])
+}
+
+fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &mut Findings<'_>) {
+    let (Some(words), Some(port)) = (check.command.texts(), ports.first()) else { return };
+    let mut probed = words.iter().flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric() && c != '.'));
+    let numbers: Vec<u64> = probed.by_ref().filter_map(|word| word.parse().ok()).filter(|n| *n > 1023).collect();
+    let Some(found) = numbers.first().filter(|_| !numbers.iter().any(|number| ports.contains(number))) else { return };
+    let message = format!("the health check of {} probes port {found}, but the listener is on {port}", proxy.label());
+    let place = &check.command.place;
+    // Only the plain form is certainly about nothing but the port.
+    let is_plain = matches!(words.as_slice(), ["nc", "-z", _, _] | ["CMD", "nc", "-z", _, _]);
+    let wanted: Vec<String> = words.iter().map(|word| word.replace(&found.to_string(), &port.to_string())).collect();
+    let fix = Fix::set(place, wanted).filter(|_| is_plain);
+    findings.add(Draft::new(place.span, message, format!("let it probe port {port}")).of(proxy).fix(fix));
+}
+
+fn is_waited_for(subject: &Subject<'_>, proxy: &Container) -> bool {
+    let Some(name) = proxy.name.text() else { return true };
+    subject.definition.containers.items.iter().any(|container| {
+        matches!(container.waits_for(name), Maybe::Known(dependency) if dependency.condition.text() == Some("HEALTHY"))
+    })
+}

@@ -1,0 +1,90 @@
+use crate::audit::{
+    definition::{Container, Variable},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+/// The variables in which Consul's programs look for credentials.
+const CREDENTIALS: [&str; 12] = [
+    "AGENT_TOKEN",
+    "CONSUL_ACL_TOKEN",
+    "CONSUL_BOOTSTRAP_TOKEN",
+    "CONSUL_CLIENT_TOKEN",
+    "CONSUL_GOSSIP_ENCRYPTION_KEY",
+    "CONSUL_GRPC_TOKEN",
+    "CONSUL_HTTP_AUTH",
+    "CONSUL_HTTP_TOKEN",
+    "CONSUL_LICENSE",
+    "CONSUL_MANAGEMENT_TOKEN",
+    "CONSUL_TOKEN",
+    "DP_CREDENTIAL_STATIC_TOKEN",
+];
+
+pub(in crate::audit::rules) static RULE: Rule = Rule {
+    id: "consul-credential-in-plain",
+    summary: "no credential of Consul is in a plain environment variable",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "everybody who may describe task definitions reads the credential, in this revision for ever",
+    explanation: "\
+Values under `environment` are part of the task definition: whoever may call `ecs:DescribeTaskDefinition` sees them, they are in \
+templates, plans and the console, and a revision cannot be changed afterwards. Under `secrets`, the definition holds only where \
+the value is, in Secrets Manager or the Parameter Store, and ECS reads it when the container starts. A credential that has been \
+in a definition should be replaced, not only moved. This looks at the well-known names, in each container of the task.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
+        "https://developer.hashicorp.com/consul/docs/ecs/manual/secure-configuration",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[web].environment",
+            fails: Some(r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
+            repaired: Some("[]"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].environment",
+            fails: Some(r#"[{ "name": "AGENT_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
+            repaired: Some(r#"[{ "name": "CONSUL_DATACENTER", "value": "dc1" }]"#),
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].environment",
+            fails: Some(
+                r#"[{ "name": "DP_CREDENTIAL_STATIC_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#,
+            ),
+            repaired: Some("[]"),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    for container in &subject.definition.containers.items {
+        for variable in &container.environment.items {
+            if let Some(name) = variable.name.text().filter(|name| CREDENTIALS.contains(name))
+                && has_value(variable)
+            {
+                findings.add(finding(container, variable, name));
+            }
+        }
+    }
+}
+
+/// An empty value is no secret; of an unknown one nobody can tell.
+fn has_value(variable: &Variable) -> bool {
+    variable.value.known().is_some_and(|value| !value.shown().is_empty())
+}
+
+fn finding(container: &Container, variable: &Variable, name: &str) -> Draft {
+    let message = format!("{} has {name} in plain text", container.label());
+    let help =
+        format!("put the value into Secrets Manager, name it under secrets as {name}, and replace the old value");
+    Draft::new(variable.name.span(), message, help).of(container)
+}
