@@ -15,11 +15,14 @@ pub mod definition;
 pub mod document;
 pub mod example;
 pub mod finding;
+pub mod ignore;
 pub mod input;
+pub mod report;
 pub mod rule;
 pub mod rules;
 pub mod source;
 pub mod subject;
+pub mod timeline;
 
 use self::{
     app_mesh::Resources,
