@@ -10,6 +10,7 @@
 //! which each knows only those below it:
 //!
 //! - `bin/`, [`lambda`], [`wiring`], [`discovery`], [`logging`]: what runs in AWS Lambda.
+//! - [`cli`]: what runs in a terminal.
 //! - [`controller`]: observes, plans, applies.
 //! - [`audit`]: judges task definitions.
 //! - [`consul`], [`ecs`], [`secrets`], [`queue`] (and [`aws`], which configures the SDK): the edges.
@@ -17,6 +18,7 @@
 
 pub mod audit;
 pub mod aws;
+pub mod cli;
 pub mod consul;
 pub mod controller;
 pub mod discovery;

@@ -16,12 +16,15 @@ pub mod document;
 pub mod example;
 pub mod finding;
 pub mod fix;
+pub mod ignore;
 pub mod inject;
 pub mod input;
+pub mod report;
 pub mod rule;
 pub mod rules;
 pub mod source;
 pub mod subject;
+pub mod timeline;
 
 use self::{
     app_mesh::Resources,

@@ -1,0 +1,159 @@
+//! `# mesh-audit: ignore[rule, …] why` and `# mesh-audit: ignore-file[rule, …] why`; in JSON with `//`.
+
+use super::nearest::unknown_rule;
+use crate::audit::{document::Position, input::InputProblem, rules::rule, source::SourceFile};
+
+const MARK: &str = "mesh-audit:";
+
+/// What a comment says about one rule.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Directive {
+    /// The rule.
+    pub(super) rule: &'static str,
+    /// The line that it is about; all lines if there is none.
+    pub(super) line: Option<usize>,
+    /// Why.
+    pub(super) reason: String,
+    /// Where it stands.
+    pub(super) position: Position,
+    /// Whether there was a finding for it.
+    pub(super) is_used: bool,
+}
+
+/// What the comments of a file say. What cannot be meant becomes a problem.
+pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) -> Vec<Directive> {
+    if !file.text.contains(MARK) {
+        return Vec::new();
+    }
+    let lines: Vec<&str> = file.text.lines().collect();
+    let first_content = lines.iter().position(|line| !is_beside_the_content(line)).unwrap_or(lines.len());
+    let mut directives = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let Some((column, rest)) = marked(line) else { continue };
+        let position = Position { line: index + 1, column };
+        let mut problem = |reason: String| {
+            problems.push(InputProblem { file: file.name.clone(), position: Some(position), reason });
+        };
+        let Some(comment) = Comment::parse(rest) else {
+            problem("a mesh-audit comment is written ignore[rule, …] reason or ignore-file[rule, …] reason".to_owned());
+            continue;
+        };
+        if comment.is_for_file && index >= first_content {
+            problem("ignore-file stands at the top of the file, above its first value".to_owned());
+            continue;
+        }
+        let about = if comment.is_for_file { None } else { Some(line_meant(&lines, index) + 1) };
+        for id in comment.rules {
+            match rule(id) {
+                Some(rule) => directives.push(Directive {
+                    rule: rule.id,
+                    line: about,
+                    reason: comment.reason.to_owned(),
+                    position,
+                    is_used: false,
+                }),
+                None => problem(unknown_rule(id)),
+            }
+        }
+    }
+    directives
+}
+
+struct Comment<'l> {
+    is_for_file: bool,
+    rules: Vec<&'l str>,
+    reason: &'l str,
+}
+
+impl<'l> Comment<'l> {
+    fn parse(text: &'l str) -> Option<Self> {
+        let (verb, rest) = text.trim_start().split_once('[')?;
+        let (rules, reason) = rest.split_once(']')?;
+        let is_for_file = match verb {
+            "ignore" => false,
+            "ignore-file" => true,
+            _ => return None,
+        };
+        let rules: Vec<&str> = rules.split(',').map(str::trim).filter(|rule| !rule.is_empty()).collect();
+        let reason = reason.trim();
+        let reason = if reason.is_empty() { "no reason given" } else { reason };
+        (!rules.is_empty()).then_some(Self { is_for_file, rules, reason })
+    }
+}
+
+/// The column of a comment with the mark, and what follows the mark.
+fn marked(line: &str) -> Option<(usize, &str)> {
+    let (before, rest) = line.split_once(MARK)?;
+    let before = before.trim_end();
+    let opener = before.strip_suffix("//").or_else(|| before.strip_suffix('#'))?;
+    // YAML's comments need a blank before them: `a#b` is text.
+    let is_comment = opener.is_empty() || opener.ends_with(char::is_whitespace) || before.ends_with("//");
+    is_comment.then(|| (opener.chars().count() + 1, rest))
+}
+
+fn is_comment(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with('#') || line.starts_with("//")
+}
+
+fn is_beside_the_content(line: &str) -> bool {
+    line.trim().is_empty() || line.trim() == "---" || is_comment(line)
+}
+
+/// A comment of its own is about the next line that is none.
+fn line_meant(lines: &[&str], index: usize) -> usize {
+    let below = lines.iter().skip(index).position(|line| !is_comment(line)).unwrap_or_default();
+    index + below
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> (Vec<(&'static str, Option<usize>, String)>, Vec<String>) {
+        let mut problems = Vec::new();
+        let directives = directives(&SourceFile::new("f", text), &mut problems);
+        let directives = directives.into_iter().map(|d| (d.rule, d.line, d.reason)).collect();
+        (directives, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_comment_is_about_its_line_or_the_next_one() {
+        let text = "a: 1 # mesh-audit: ignore[consul-network-mode] bridge is wanted\n\
+            # mesh-audit: ignore[consul-proxy-open-files, ecs-dependency-unknown]\n\
+            # more words\n\
+            b: 2\n";
+        let none = || "no reason given".to_owned();
+        assert_eq!(
+            read(text).0,
+            [
+                ("consul-network-mode", Some(1), "bridge is wanted".to_owned()),
+                ("consul-proxy-open-files", Some(4), none()),
+                ("ecs-dependency-unknown", Some(4), none()),
+            ]
+        );
+    }
+
+    #[test]
+    fn json_has_its_own_comments() {
+        let text = "// mesh-audit: ignore-file[consul-network-mode] lab\n{\"a\": 1} // mesh-audit: ignore[ecs-dependency-unknown] x";
+        let (directives, problems) = read(text);
+        assert_eq!(directives[0], ("consul-network-mode", None, "lab".to_owned()));
+        assert_eq!(directives[1], ("ecs-dependency-unknown", Some(2), "x".to_owned()));
+        assert_eq!(problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_a_problem() {
+        let problem = |text| read(text).1.join("\n");
+        assert_eq!(
+            problem("a: 1 # mesh-audit: ignore[consul-netwrk-mode] x"),
+            "f:1:6: there is no rule \"consul-netwrk-mode\"; did you mean consul-network-mode?"
+        );
+        assert!(
+            problem("a: 1\n# mesh-audit: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file stands")
+        );
+        assert!(problem("# mesh-audit: ignore consul-network-mode\n").contains("is written ignore[rule"));
+        assert_eq!(problem("a: 'see mesh-audit: ignore'"), "");
+    }
+}

@@ -1,0 +1,46 @@
+//! The formats.
+
+/// A format of reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For people, with the lines of the files.
+    Text,
+    /// The auditor's own, by `docs/schema/report.schema.json`.
+    Json,
+    /// SARIF 2.1.0, for code scanning.
+    Sarif,
+    /// `JUnit` XML, for test reports of CI servers.
+    Junit,
+    /// Workflow commands of GitHub Actions, which become annotations.
+    Github,
+    /// For comments of pull requests.
+    Markdown,
+    /// One page that needs nothing else.
+    Html,
+}
+
+impl Format {
+    /// Every one.
+    pub const ALL: [Self; 7] =
+        [Self::Text, Self::Json, Self::Sarif, Self::Junit, Self::Github, Self::Markdown, Self::Html];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Json => "json",
+            Self::Sarif => "sarif",
+            Self::Junit => "junit",
+            Self::Github => "github",
+            Self::Markdown => "markdown",
+            Self::Html => "html",
+        }
+    }
+
+    /// The one with this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|format| format.as_str() == name)
+    }
+}

@@ -1,0 +1,113 @@
+//! Markdown for comments of pull requests.
+
+use std::fmt::Write;
+
+use super::{Definition, Report, Reported, page, summary::counted};
+
+pub(super) fn render(report: &Report) -> String {
+    let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };
+    let mut out = format!("## {verdict} mesh-audit: {}\n", escape(&report.summary()));
+    let mut subjects: Vec<(&str, &str)> =
+        report.findings.iter().map(|finding| (finding.file.as_str(), finding.subject.as_str())).collect();
+    subjects.dedup();
+    let mut seen = std::collections::BTreeSet::new();
+    for (file, subject) in subjects.into_iter().filter(|subject| seen.insert(*subject)) {
+        let of_subject = |finding: &&Reported| finding.file == file && finding.subject == subject;
+        let _ = writeln!(out, "\n### {} <sub>{}</sub>\n", escape(subject), escape(file));
+        out.push_str("| | Finding | At run time | Mend |\n|---|---|---|---|\n");
+        report.findings.iter().filter(of_subject).for_each(|finding| row(&mut out, finding));
+    }
+    problems(&mut out, report);
+    ignored(&mut out, report);
+    clean(&mut out, report);
+    out
+}
+
+fn row(out: &mut String, finding: &Reported) {
+    let fix = if finding.is_fixable { " *(`mesh-audit fix` can do this)*" } else { "" };
+    // Writing to a string cannot fail.
+    let _ = writeln!(
+        out,
+        "| {} | {}<br>[`{}`]({}), line {} | {} | {}{fix} |",
+        finding.severity.as_str(),
+        escape(&finding.message),
+        finding.rule.id,
+        page(finding.rule),
+        finding.start.line,
+        escape(finding.rule.effect),
+        escape(&finding.help)
+    );
+}
+
+fn problems(out: &mut String, report: &Report) {
+    if report.problems.is_empty() {
+        return;
+    }
+    out.push_str("\n### Could not be read\n\n");
+    for problem in &report.problems {
+        let _ = writeln!(out, "- {}", escape(&problem.to_string()));
+    }
+}
+
+fn ignored(out: &mut String, report: &Report) {
+    if report.ignored.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "\n<details><summary>{} ignored</summary>\n", counted(report.ignored.len(), "finding"));
+    out.push_str("| Finding | Where | Why |\n|---|---|---|\n");
+    for finding in &report.ignored {
+        let (by, reason) = finding.ignored.as_ref().map_or(("", ""), |(by, reason)| (by.as_str(), reason.as_str()));
+        let place = escape(&finding.place());
+        let _ = writeln!(
+            out,
+            "| `{}` {} | {place} | {} ({by}) |",
+            finding.rule.id,
+            escape(&finding.message),
+            escape(reason)
+        );
+    }
+    out.push_str("\n</details>\n");
+}
+
+fn clean(out: &mut String, report: &Report) {
+    let has_none = |definition: &&Definition| {
+        !report.findings.iter().any(|finding| finding.file == definition.file && finding.subject == definition.label)
+    };
+    let clean: Vec<String> = report.definitions.iter().filter(has_none).map(|found| escape(&found.label)).collect();
+    if !clean.is_empty() {
+        let _ = writeln!(out, "\nWithout findings: {}.", clean.join(", "));
+    }
+}
+
+/// Text that is nothing but text: no markup, no HTML, no mention of a person or an issue, no end of a table's cell.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '@' => out.push_str("&#64;"),
+            '#' => out.push_str("&#35;"),
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '|' | '~' | '!' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '\n' | '\r' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_in_names_stays_text() {
+        assert_eq!(escape("a|b"), "a\\|b");
+        assert_eq!(escape("<script>"), "&lt;script&gt;");
+        assert_eq!(escape("@team #1 [x](y)"), "&#64;team &#35;1 \\[x\\](y)");
+    }
+}

@@ -1,0 +1,72 @@
+//! For people: the offending part underlined in its line.
+
+use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+
+use super::{Report, Reported, page};
+use crate::audit::finding::Severity;
+
+/// Excerpts are cut already: the renderer is not to cut once more.
+const WIDTH: usize = 400;
+
+pub(super) fn render(report: &Report, in_colour: bool) -> String {
+    let renderer = if in_colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(WIDTH);
+    let mut out = String::new();
+    for finding in &report.findings {
+        out.push_str(&draw(finding, &renderer));
+        out.push_str("\n\n");
+    }
+    out.push_str(&report.summary());
+    out.push('\n');
+    out
+}
+
+fn draw(finding: &Reported, renderer: &Renderer) -> String {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Info => Level::INFO,
+    };
+    let title = level.primary_title(finding.message.as_str()).id(finding.rule.id);
+    let origin = Origin::path(finding.file.as_str()).line(finding.start.line).char_column(finding.start.column);
+    let fix = finding.is_fixable.then(|| said(Level::HELP, "fix", "mesh-audit fix can do this".to_owned()));
+    let group = title
+        .element(origin)
+        .element(snippet(finding))
+        .elements(far_notes(finding))
+        .element(said(Level::NOTE, "in", subject(finding)))
+        .element(said(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
+        .element(said(Level::HELP, "mend", finding.help.clone()))
+        .elements(fix)
+        .element(said(Level::NOTE, "more", page(finding.rule)));
+    renderer.render(&[group])
+}
+
+fn snippet(finding: &Reported) -> Snippet<'_, Annotation<'_>> {
+    let excerpt = &finding.excerpt;
+    let notes = finding.notes.iter().zip(&excerpt.notes).filter_map(|(note, place)| {
+        let place = place.clone()?;
+        Some(AnnotationKind::Context.span(place).label(note.text.as_str()))
+    });
+    Snippet::source(excerpt.text.as_str())
+        .line_start(excerpt.first_line)
+        .annotation(AnnotationKind::Primary.span(excerpt.main.clone()))
+        .annotations(notes)
+}
+
+/// Notes about places that are not in the excerpt.
+fn far_notes(finding: &Reported) -> impl Iterator<Item = Element<'_>> {
+    let far = finding.notes.iter().zip(&finding.excerpt.notes).filter(|(_, place)| place.is_none());
+    far.map(|(note, _)| said(Level::NOTE, "note", format!("{} (line {})", note.text, note.start.line)))
+}
+
+fn subject(finding: &Reported) -> String {
+    match &finding.container {
+        Some(container) => format!("{}, container {container}", finding.subject),
+        None => finding.subject.clone(),
+    }
+}
+
+fn said<'a>(level: Level<'a>, name: &'a str, text: String) -> Element<'a> {
+    level.with_name(name).message(text).into()
+}

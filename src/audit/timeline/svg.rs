@@ -1,0 +1,157 @@
+//! A timeline as a picture: a lane for each container, time from left to right.
+
+mod columns;
+
+use std::fmt::Write;
+
+use self::columns::{Columns, LABELS, fitted};
+use super::{Lane, Part, Starting, Timeline};
+
+/// The picture's style sheet. It follows the reader's preference for light or dark.
+pub const STYLE: &str = include_str!("svg/style.css");
+
+const TOP: usize = 52;
+const LANE: usize = 32;
+const BAR: usize = 20;
+
+impl Timeline {
+    /// As a picture that needs nothing else.
+    #[must_use]
+    pub fn svg(&self) -> String {
+        self.draw(&format!("<style>{STYLE}</style>"))
+    }
+
+    /// As a picture for a page that has [`STYLE`] already.
+    #[must_use]
+    pub fn inline_svg(&self) -> String {
+        self.draw("")
+    }
+
+    fn draw(&self, style: &str) -> String {
+        let columns = Columns::of(self);
+        let (width, height) = (columns.width, TOP + LANE * self.lanes.len() + 40);
+        let name = escape(&self.name);
+        let mut out = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"timeline\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
+             height=\"{height}\" role=\"img\" aria-label=\"Start and stop of {name}\">{style}\
+             <rect class=\"tl-ground\" width=\"{width}\" height=\"{height}\" rx=\"6\"/>"
+        );
+        self.draw_axis(&mut out, &columns);
+        for (row, lane) in self.lanes.iter().enumerate() {
+            draw_lane(&mut out, lane, TOP + row * LANE, &columns);
+        }
+        draw_legend(&mut out, height - 20);
+        out.push_str("</svg>\n");
+        out
+    }
+
+    fn draw_axis(&self, out: &mut String, columns: &Columns) {
+        let bottom = TOP + LANE * self.lanes.len();
+        text(out, "tl-title", LABELS, 18, "Start");
+        text(out, "tl-title", columns.stop_at(0), 18, "Stop");
+        let last = self.stop.len().saturating_sub(1);
+        let starts = (0..self.start.len()).map(|step| (columns.start_at(step), format!("T{step}")));
+        let stops = (0..=last).map(|step| {
+            let what = if step == last {
+                " KILL"
+            } else if step + 1 == last {
+                " STOPPED"
+            } else {
+                ""
+            };
+            (columns.stop_at(step), format!("T{step}{what}"))
+        });
+        for (x, label) in starts.chain(stops) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "<line class=\"tl-tick\" x1=\"{x}\" y1=\"42\" x2=\"{x}\" y2=\"{bottom}\"/>");
+            text(out, "tl-axis", x, 36, &label);
+        }
+    }
+}
+
+fn draw_lane(out: &mut String, lane: &Lane, top: usize, columns: &Columns) {
+    let line = top + LANE / 2 + 4;
+    let bar = top + (LANE - BAR) / 2;
+    let class = match lane.part {
+        Part::App => "tl-app",
+        Part::Proxy => "tl-proxy",
+        Part::Helper => "tl-helper",
+    };
+    titled(out, "tl-name", 12, line, &lane.container, LABELS - 24);
+    let from = match &lane.starts {
+        Starting::Never(reason) => {
+            let room = columns.width - LABELS - 16;
+            titled(out, "tl-never", LABELS + 6, line, &format!("never starts: {reason}"), room);
+            return;
+        }
+        Starting::At(step) | Starting::NotBefore(step) => columns.start_at(*step),
+    };
+    if !lane.waits_for.is_empty() {
+        let words = format!("after {}", lane.waits_for.join(" + "));
+        titled(out, "tl-wait", LABELS + 6, line, &words, from.saturating_sub(LABELS + 12));
+    }
+    let Some((term, gone)) = lane.stops else {
+        let to = lane.ends.map_or(columns.running_end(), |end| columns.start_at(end));
+        rect(out, class, from, bar, to);
+        titled(out, "tl-on", from + 8, line, "runs, then ends", to.saturating_sub(from + 12));
+        return;
+    };
+    rect(out, class, from, bar, columns.stop_at(term));
+    text(out, "tl-on tl-middle", columns.running_middle(), line, "running");
+    rect(out, &format!("{class} tl-stopping"), columns.stop_at(term), bar, columns.stop_at(gone));
+    titled(
+        out,
+        "tl-off",
+        columns.stop_at(term) + 8,
+        line,
+        lane.stopping,
+        columns.stop_at(gone) - columns.stop_at(term),
+    );
+    let kill = lane.stop_timeout.map_or_else(|| "after ?".to_owned(), |seconds| format!("after {seconds} s"));
+    titled(out, "tl-kill", columns.kill() + 6, line, &kill, columns.width.saturating_sub(columns.kill() + 6));
+}
+
+fn draw_legend(out: &mut String, y: usize) {
+    let mut x = LABELS;
+    for (class, words) in [("tl-app", "app"), ("tl-proxy", "proxy"), ("tl-helper", "helper")] {
+        let _ = write!(out, "<rect class=\"{class}\" x=\"{x}\" y=\"{}\" width=\"12\" height=\"12\" rx=\"3\"/>", y - 10);
+        text(out, "tl-axis", x + 18, y, words);
+        x += 80;
+    }
+    text(out, "tl-axis", x, y, "lighter: between TERM and exit");
+}
+
+fn rect(out: &mut String, class: &str, from: usize, y: usize, to: usize) {
+    let width = to.saturating_sub(from);
+    let _ = write!(out, "<rect class=\"{class}\" x=\"{from}\" y=\"{y}\" width=\"{width}\" height=\"{BAR}\" rx=\"4\"/>");
+}
+
+fn text(out: &mut String, class: &str, x: usize, y: usize, words: &str) {
+    let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escape(words));
+}
+
+/// A text with so much of it as fits, and all of it for a pointer that stays.
+fn titled(out: &mut String, class: &str, x: usize, y: usize, words: &str, room: usize) {
+    let shown = fitted(words, room);
+    let title = if shown == words { String::new() } else { format!("<title>{}</title>", escape(words)) };
+    if !shown.is_empty() {
+        let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{title}{}</text>", escape(&shown));
+    }
+}
+
+fn escape(words: &str) -> String {
+    words
+        .chars()
+        .map(|c| match c {
+            '&' => "&amp;".to_owned(),
+            '<' => "&lt;".to_owned(),
+            '>' => "&gt;".to_owned(),
+            '"' => "&quot;".to_owned(),
+            '\'' => "&#39;".to_owned(),
+            c if c.is_control() => "\u{FFFD}".to_owned(),
+            // Not characters of XML.
+            '\u{FFFE}' | '\u{FFFF}' => "\u{FFFD}".to_owned(),
+            c => c.to_string(),
+        })
+        .collect()
+}

@@ -1,0 +1,105 @@
+//! `mesh-audit check`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, builder::PossibleValue};
+
+use super::{Exit, Failure, Streams, configuration};
+use crate::audit::{
+    audit,
+    ignore::{self, Config},
+    input::{Gathered, gather},
+    report::{Format, Report, Threshold},
+};
+
+/// Look for what will not work in the mesh
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
+                  Findings are ignored by a comment on their line or above it:\n  \
+                  # mesh-audit: ignore[consul-network-mode] the lab runs without a mesh\n\
+                  or by an entry in mesh-audit.toml:\n  \
+                  [[ignore]]\n  rule = \"consul-network-mode\"\n  path = \"lab/**\"\n  reason = \"the lab runs without a mesh\"\n\n\
+                  Examples:\n  mesh-audit check\n  mesh-audit check template.yaml services/\n  \
+                  mesh-audit check --fail-on warning --format github .\n  \
+                  terraform show -json plan.out | mesh-audit check --format html --output audit.html -")]
+pub(super) struct Arguments {
+    /// Files, directories and globs; - is standard input [default: the current directory]
+    #[arg(value_name = "PATHS")]
+    paths: Vec<String>,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+/// How to judge and what to write: the same wherever definitions come from.
+#[derive(Debug, Args)]
+struct ReportArguments {
+    /// How to write the report
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write the report to this file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The severity from which on findings fail the run [default: error]
+    #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES)]
+    fail_on: Option<String>,
+    /// The configuration file [default: the nearest mesh-audit.toml, upwards from here]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl ValueEnum for Format {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.as_str()))
+    }
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    let directory = configuration::working_directory()?;
+    let config = configuration::read(arguments.report.config.as_deref(), &directory)?;
+    let gathered = material(arguments, streams);
+    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
+    let threshold = threshold(&arguments.report, &config);
+    let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
+    for problem in &report.problems {
+        streams.tell(&format!("error: {problem}"));
+    }
+    for unused in &sorted.unused {
+        streams.tell(&format!("info: {unused}"));
+    }
+    let ReportArguments { format, output, .. } = &arguments.report;
+    let in_colour = streams.in_colour && output.is_none();
+    let rendered = report.render(*format, in_colour).map_err(|error| Failure::Told(error.to_string()))?;
+    let exit = exit(&report);
+    match streams.answer_to(output.as_deref(), &rendered) {
+        // The verdict stands, whether anybody read the report to its end or not.
+        Ok(()) | Err(Failure::Closed) => Ok(exit),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn exit(report: &Report) -> Exit {
+    if !report.problems.is_empty() {
+        Exit::Unusable
+    } else if report.fails() {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    }
+}
+
+/// What to look at, from wherever the arguments say.
+fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Gathered {
+    let here = [".".to_owned()];
+    let paths = if arguments.paths.is_empty() { here.as_slice() } else { &arguments.paths };
+    gather(paths, streams.input)
+}
+
+/// The command line's word counts before the configuration's.
+fn threshold(arguments: &ReportArguments, config: &Config) -> Threshold {
+    let name = arguments.fail_on.as_deref().or(config.fail_on.as_deref()).unwrap_or("error");
+    Threshold::named(name).unwrap_or(Threshold::From(crate::audit::finding::Severity::Error))
+}

@@ -1,0 +1,124 @@
+//! Everything about a rule, as text and as a page of the documentation.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::audit::{
+    example::{Base, Example},
+    rule::Rule,
+    rules::rules,
+};
+
+const INTRODUCTION: &str = "\
+# Rules
+
+Each rule looks for one thing that breaks a task definition, or will. The pages are written by
+`mesh-audit rules --format markdown --output-dir docs/rules`, from the rules themselves.
+
+A finding that is meant to be is ignored by a comment on its line, or alone above it
+(`# mesh-audit: ignore[rule-id] why`, in JSON with `//`), or by an entry in `mesh-audit.toml`:
+
+```toml
+[[ignore]]
+rule = \"consul-network-mode\"
+path = \"lab/**\"
+reason = \"the lab runs without a mesh\"
+```
+";
+
+const GROUPS: [(&str, &str); 3] = [("consul-", "Consul"), ("appmesh-", "App Mesh"), ("ecs-", "ECS")];
+
+/// For `explain`.
+pub(super) fn text(rule: &Rule) -> String {
+    let mut out = format!("{}: {}\n\n", rule.id, rule.summary);
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "severity     {}", rule.severity.as_str());
+    let _ = writeln!(out, "applies to   {}", rule.applies.as_str());
+    let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
+    for example in rule.examples {
+        let _ = writeln!(out, "\n{}\n", heading(example));
+        let _ = writeln!(out, "  fails:\n{}", indented(&fragment(example, example.fails)));
+        let _ = writeln!(out, "  repaired:\n{}", indented(&fragment(example, example.repaired)));
+    }
+    let _ = writeln!(out, "\nSources:");
+    for source in rule.sources {
+        let _ = writeln!(out, "  {source}");
+    }
+    out
+}
+
+/// For the documentation.
+pub(super) fn markdown(rule: &Rule) -> String {
+    let mut out = format!("# {}\n\n{}.\n\n", rule.id, capitalised(rule.summary));
+    let _ = writeln!(out, "| | |\n|---|---|\n| Severity | {} |", rule.severity.as_str());
+    let _ = writeln!(out, "| Applies to | {} |", rule.applies.as_str());
+    let _ = writeln!(out, "\n## At run time\n\n{}.\n\n## Why\n\n{}", capitalised(rule.effect), rule.explanation);
+    if !rule.examples.is_empty() {
+        out.push_str("\n## Examples\n");
+    }
+    for example in rule.examples {
+        let _ = writeln!(out, "\n### {}\n", heading(example));
+        let _ = writeln!(out, "Fails:\n\n```json\n{}\n```\n", fragment(example, example.fails));
+        let _ = writeln!(out, "Repaired:\n\n```json\n{}\n```", fragment(example, example.repaired));
+    }
+    out.push_str("\n## Sources\n\n");
+    for source in rule.sources {
+        let _ = writeln!(out, "- <{source}>");
+    }
+    out
+}
+
+/// The list of all pages.
+pub(super) fn markdown_index() -> String {
+    let mut out = INTRODUCTION.to_owned();
+    for (prefix, group) in GROUPS {
+        let _ = writeln!(out, "\n## {group}\n\n| Rule | Severity | What a correct definition has |\n|---|---|---|");
+        for rule in rules().filter(|rule| rule.id.starts_with(prefix)) {
+            let cell = rule.summary.replace('|', "\\|");
+            let _ = writeln!(out, "| [{0}]({0}.md) | {1} | {cell} |", rule.id, rule.severity.as_str());
+        }
+    }
+    out
+}
+
+fn heading(example: &Example) -> String {
+    let base = match example.base {
+        Base::Client => "a service of the client generation",
+        Base::ClientGateway => "a mesh gateway of the client generation",
+        Base::ControlPlane => "a service of consul-ecs 0.7",
+        Base::Dataplane => "a service of the dataplane generation",
+        Base::MeshGateway => "a mesh gateway",
+        Base::ApiGateway => "an API gateway",
+        Base::TerminatingGateway => "a terminating gateway",
+        Base::AppMesh => "a service of App Mesh",
+        Base::AppMeshGateway => "a virtual gateway of App Mesh",
+        Base::AppMeshResources => "resources of App Mesh",
+        Base::Plain => "a task in no mesh",
+    };
+    let place = match example.at.strip_prefix("config") {
+        Some(path) if path.is_empty() || path.starts_with(['.', '@', '[']) => {
+            format!("`CONSUL_ECS_CONFIG_JSON{path}`")
+        }
+        _ => format!("`{}`", example.at),
+    };
+    format!("{place} of {base}")
+}
+
+/// What stands at the example's place: the key and its value.
+fn fragment(example: &Example, value: Option<&str>) -> String {
+    let Some(value) = value else { return "// left out".to_owned() };
+    let pretty = serde_json::from_str::<Value>(value).and_then(|value| serde_json::to_string_pretty(&value));
+    let pretty = pretty.unwrap_or_else(|_| value.to_owned());
+    let key = example.at.rsplit('.').next().unwrap_or(example.at);
+    if key.contains(['[', ']', '@']) { pretty } else { format!("\"{key}\": {pretty}") }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("    {line}")).collect::<Vec<_>>().join("\n")
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}

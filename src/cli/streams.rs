@@ -1,0 +1,61 @@
+//! Where a command reads and writes.
+
+use std::{
+    env, fs,
+    io::{self, Read, Write},
+    path::Path,
+};
+
+use super::Failure;
+
+/// The streams of a process, and what is known of them.
+pub struct Streams<'s> {
+    /// Standard input.
+    pub input: &'s mut dyn Read,
+    /// Standard output: the answer, and nothing else.
+    pub output: &'s mut dyn Write,
+    /// Standard error: everything else.
+    pub errors: &'s mut dyn Write,
+    /// Whether the answer may have colours.
+    pub in_colour: bool,
+}
+
+impl Streams<'_> {
+    /// Whether a terminal that reads standard output wants colours, by its environment: <https://no-color.org>
+    #[must_use]
+    pub fn wants_colour(is_terminal: bool) -> bool {
+        let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
+        is_terminal && !is_set("NO_COLOR") && !is_dumb
+    }
+
+    /// Does what the user says about colours, if they say anything.
+    pub(super) fn decide_colour(&mut self, wanted: Option<bool>) {
+        self.in_colour = wanted.unwrap_or(self.in_colour);
+    }
+
+    /// Writes the answer, or a part of it.
+    pub(super) fn answer(&mut self, text: &str) -> Result<(), Failure> {
+        self.output.write_all(text.as_bytes())?;
+        Ok(self.output.flush()?)
+    }
+
+    /// Writes the answer to a file, if one is wanted.
+    pub(super) fn answer_to(&mut self, file: Option<&Path>, text: &str) -> Result<(), Failure> {
+        match file {
+            Some(file) => write(file, text),
+            None => self.answer(text),
+        }
+    }
+
+    /// Says something that is not the answer.
+    pub(super) fn tell(&mut self, text: &str) {
+        // There is nobody to tell that nobody listens.
+        let _: io::Result<()> = writeln!(self.errors, "{text}");
+    }
+}
+
+/// Writes a file.
+pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    fs::write(file, text).map_err(|error| Failure::Told(format!("{}: {error}", file.display())))
+}
