@@ -181,12 +181,8 @@ fn whole(number: &str) -> Option<u64> {
 }
 
 fn mismatch(node: &Node, path: String, wanted: &'static str) -> Mismatch {
-    let found = match &node.value {
-        Value::Number(number) => number.clone(),
-        Value::Bool(value) => value.to_string(),
-        // A value may be a secret that stands in the wrong place: its kind says enough.
-        _ => node.kind().to_owned(),
-    };
+    // A value may be a secret, or one that stands in the wrong place: its kind says enough.
+    let found = node.kind().to_owned();
     let path = if path.is_empty() { "the task definition".to_owned() } else { path };
     Mismatch { span: node.place.span, path, found, wanted }
 }

@@ -75,7 +75,7 @@ fn none_of_ours(node: &Node) -> &'static str {
     if node.get("resource").is_some_and(|resources| resources.get("aws_ecs_task_definition").is_some()) {
         return terraform::SOURCE_IS_NOT_READ;
     }
-    "is none of: ECS task definition, CloudFormation template, Terraform `show -json`, App Mesh export; what is it?"
+    "is none of: ECS task definition, CloudFormation template, Terraform `show -json`, App Mesh export; in directories, such files are skipped"
 }
 
 /// Why a file is not read, where its name says enough.
