@@ -20,7 +20,7 @@ use crate::audit::{
 /// Always found where App Mesh is: there is no way to be without.
 const ALWAYS: &str = "appmesh-end-of-service";
 
-fn findings(base: Base, json: &Value) -> Vec<Finding> {
+pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));
     let node = parse_json(&file.text, &Route::default()).unwrap();
     let material = match base {
@@ -39,7 +39,7 @@ fn findings(base: Base, json: &Value) -> Vec<Finding> {
     audit(&material).into_iter().filter(|finding| finding.rule.id != ALWAYS).collect()
 }
 
-fn shown(findings: &[Finding]) -> Vec<String> {
+pub(super) fn shown(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect()
 }
 
