@@ -51,7 +51,7 @@ fn targets<'r>(resources: &'r Resources, router: &'r Resource, protocol: &str) -
     let names: BTreeSet<&str> = resources
         .routes(router)
         .filter(|route| route.route().is_some_and(|(spoken, _)| spoken == protocol))
-        .flat_map(|route| route.weighted_targets())
+        .flat_map(Resource::weighted_targets)
         .filter_map(|target| target.get("virtualNode")?.text())
         .collect();
     names.into_iter().filter_map(|name| resources.named(ResourceKind::VirtualNode, &router.mesh, name)).collect()
