@@ -23,7 +23,7 @@ const ALWAYS: &str = "appmesh-end-of-service";
 /// Found only where a definition is not alone: beside a service, or beside others. These rules have tests of their own.
 const NEVER_ALONE: [&str; 1] = ["consul-tags-not-propagated"];
 
-fn findings(base: Base, json: &Value) -> Vec<Finding> {
+pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));
     let node = parse_json(&file.text, &Route::default()).unwrap();
     let material = match base {
@@ -42,7 +42,7 @@ fn findings(base: Base, json: &Value) -> Vec<Finding> {
     audit(&material).into_iter().filter(|finding| finding.rule.id != ALWAYS).collect()
 }
 
-fn shown(findings: &[Finding]) -> Vec<String> {
+pub(super) fn shown(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect()
 }
 

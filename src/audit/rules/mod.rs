@@ -6,6 +6,8 @@ mod ecs;
 
 #[cfg(test)]
 mod examples;
+#[cfg(test)]
+mod silence_tests;
 
 use super::rule::Rule;
 

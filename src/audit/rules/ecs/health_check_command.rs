@@ -61,7 +61,7 @@ fn look_at(container: &Container, check: &HealthCheck, findings: &mut Findings<'
             "add what it is to run after CMD or CMD-SHELL",
         ),
         ["CMD-SHELL", line, rest @ ..] if !rest.is_empty() && !line.contains('$') => (
-            format!("the health check of {label} runs `{line}` without the {} items that follow it", rest.len()),
+            format!("the health check of {label} runs one item without the {} that follow it", rest.len()),
             "write the whole line as one item after CMD-SHELL, or begin with CMD",
         ),
         ["CMD", program] if program.contains(' ') => (

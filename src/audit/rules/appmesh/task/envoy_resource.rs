@@ -60,11 +60,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         |name: &str| matches!(envoy.variable(name), Maybe::Absent) && matches!(envoy.secret(name), Maybe::Absent);
     let (span, message) = match mesh.resource_variable() {
         Some(variable) => {
-            let Some(value) = variable.value.text().filter(|value| MeshResource::parse(value).is_none()) else {
+            if variable.value.text().is_none_or(|value| MeshResource::parse(value).is_some()) {
                 return;
-            };
+            }
             let name = variable.name.text().unwrap_or_default();
-            (variable.value.span(), format!("{name} is {value}, which names no virtual node or gateway"))
+            (variable.value.span(), format!("{name} names no virtual node or gateway"))
         }
         None if RESOURCE_VARIABLES.iter().all(|name| is_absent(name)) => {
             (envoy.environment.place.span, format!("{} is not told what it stands for", envoy.label()))
