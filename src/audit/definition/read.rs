@@ -75,7 +75,6 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
         environment: reader.maps("environment", |variable| {
             Ok(Variable { name: variable.text("name")?, value: variable.text("value")?, place: variable.place() })
         })?,
-        environment_files: reader.maps("environmentFiles", |file| file.text("value"))?,
         secrets: reader.maps("secrets", |secret| {
             Ok(Secret { name: secret.text("name")?, value_from: secret.text("valueFrom")?, place: secret.place() })
         })?,
