@@ -19,8 +19,6 @@ pub struct Container {
     pub command: List<Field<Text>>,
     /// Plain environment variables.
     pub environment: List<Variable>,
-    /// Files with environment variables, in S3.
-    pub environment_files: List<Field<Text>>,
     /// Environment variables whose values ECS reads from Secrets Manager or the Parameter Store.
     pub secrets: List<Secret>,
     /// Volumes that it mounts.
@@ -77,11 +75,7 @@ impl Container {
     /// A plain environment variable.
     #[must_use]
     pub fn variable(&self, name: &str) -> Maybe<&Variable> {
-        match self.environment.find(|variable| variable.name.text() == Some(name)) {
-            // It may be in a file.
-            Maybe::Absent if !self.environment_files.is_certainly_empty() => Maybe::Unknown,
-            found => found,
-        }
+        self.environment.find(|variable| variable.name.text() == Some(name))
     }
 
     /// A secret environment variable.

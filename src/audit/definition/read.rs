@@ -78,7 +78,6 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
         entry_point: reader.texts("entryPoint")?,
         command: reader.texts("command")?,
         environment,
-        environment_files: reader.maps("environmentFiles", |file| file.text("value"))?,
         secrets: reader.maps("secrets", |secret| {
             Ok(Secret { name: secret.text("name")?, value_from: secret.text("valueFrom")?, place: secret.place() })
         })?,

@@ -60,6 +60,20 @@ impl Configuration {
         }
     }
 
+    /// A string, for which empty means absent. What is no string counts as unknown: another rule says so.
+    #[must_use]
+    pub fn name_at(&self, path: &str) -> Maybe<&str> {
+        match self.at(path) {
+            Maybe::Known(node) => match node.text() {
+                Some("") => Maybe::Absent,
+                Some(name) => Maybe::Known(name),
+                None => Maybe::Unknown,
+            },
+            Maybe::Absent => Maybe::Absent,
+            Maybe::Unknown => Maybe::Unknown,
+        }
+    }
+
     /// A flag, with what absence means; `None` where it is unknown or no boolean.
     #[must_use]
     pub fn flag(&self, path: &str, default: bool) -> Option<bool> {
@@ -86,20 +100,6 @@ impl Configuration {
         match self.at(path) {
             Maybe::Known(node) => node.text(),
             Maybe::Absent | Maybe::Unknown => None,
-        }
-    }
-
-    /// A string, for which empty means absent. What is no string counts as unknown: another rule says so.
-    #[must_use]
-    pub fn name_at(&self, path: &str) -> Maybe<&str> {
-        match self.at(path) {
-            Maybe::Known(node) => match node.text() {
-                Some("") => Maybe::Absent,
-                Some(name) => Maybe::Known(name),
-                None => Maybe::Unknown,
-            },
-            Maybe::Absent => Maybe::Absent,
-            Maybe::Unknown => Maybe::Unknown,
         }
     }
 

@@ -40,9 +40,34 @@ service by a new revision that has only the new set, and let both revisions run 
             ),
             repaired: None,
         },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init]",
+            fails: Some(MESH_INIT),
+            repaired: None,
+        },
     ],
     check: Check::Task(check),
 };
+
+/// What 0.8 has in the place of the control plane.
+const MESH_INIT: &str = r#"{
+    "name": "consul-ecs-mesh-init", "image": "public.ecr.aws/hashicorp/consul-ecs:0.7.2", "essential": false,
+    "command": ["mesh-init"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"consulServers\":{\"hosts\":\"consul.example.internal\"},\"service\":{\"name\":\"web\",\"port\":9090}}"
+    }],
+    "mountPoints": [
+        { "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false },
+        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }
+    ],
+    "secrets": [
+        { "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" },
+        { "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }
+    ]
+}"#;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_mixed()) else { return };

@@ -32,7 +32,7 @@ Without a name in the configuration it takes the task's family in lower case.",
             repaired: Some(r#""web""#),
         },
         Example {
-            base: Base::Client,
+            base: Base::ControlPlane,
             given: &[],
             at: "config.service.name",
             fails: Some(r#""web-""#),

@@ -57,3 +57,33 @@ fn is_without_tls(consul: &ConsulTask<'_>) -> bool {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::audit::{
+        Material, audit,
+        document::{Route, parse_json},
+        input::ecs_definition,
+        source::SourceFile,
+    };
+
+    fn found(json: &str) -> usize {
+        let file = Arc::new(SourceFile::new("gateway.json", json));
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        let definitions = vec![ecs_definition(file, &node).unwrap()];
+        let findings = audit(&Material { definitions, ..Material::default() });
+        findings.iter().filter(|finding| finding.rule.id == RULE.id).count()
+    }
+
+    #[test]
+    fn with_a_client_agent_tls_shows_by_its_ca() {
+        let federating = Base::ClientGateway
+            .json()
+            .replace(r#"\"lanAddress\""#, r#"\"meta\":{\"consul-wan-federation\":\"1\"},\"lanAddress\""#);
+        assert_eq!(found(&federating), 0);
+        assert_eq!(found(&federating.replace("ca_file", "log_file").replace("CONSUL_CACERT", "OTHER")), 1);
+    }
+}
