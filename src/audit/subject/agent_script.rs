@@ -121,6 +121,10 @@ impl<'d> AgentScript<'d> {
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.text.match_indices(name).find_map(|(at, _)| {
+            let before = self.text.get(..at)?.chars().next_back();
+            if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+                return None;
+            }
             let rest = self.text.get(at + name.len()..)?.trim_start_matches(['"', '\\']).trim_start();
             let value = rest.strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '"', '\\']);
             value.split(['"', '\'', '\n', ',', ' ', '\\', '}', ';']).next()
@@ -203,6 +207,12 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_is_a_whole_word() {
+        let script = "auto_encrypt = { tls = true }\nencrypt_verify_incoming = true\nencrypt = \"$KEY\"\n";
+        assert!(check(script, |s| s.setting("encrypt") == Some("$KEY")));
+    }
+
+    #[test]
     fn configuration_from_elsewhere_makes_the_text_incomplete() {
         for (script, expected) in [
             ("exec consul agent", true),
@@ -210,6 +220,8 @@ mod tests {
             ("exec consul agent -config-file=/etc/consul.hcl", false),
             ("exec consul agent -config-dir /etc/consul", false),
             ("./run.sh", false),
+            // Where a deployment fills something in, it may be anything.
+            ("exec consul agent \u{FDD0}", false),
         ] {
             assert_eq!(check(script, |s| s.is_all()), expected, "{script}");
         }

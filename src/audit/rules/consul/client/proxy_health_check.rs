@@ -46,6 +46,13 @@ Envoy's admin port.",
             repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
         },
         Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["CMD", "nc", "-z", "127.0.0.1", "20000"] }"#),
+        },
+        Example {
             base: Base::ClientGateway,
             given: &[],
             at: "containerDefinitions[sidecar-proxy].healthCheck",
@@ -62,15 +69,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(port) = ports.first().copied() else { return };
     match &proxy.health_check.value {
         Maybe::Known(check) => wrong_port(proxy, check, &ports, findings),
-        // Where another container waits for its health, ECS's own rules report that it has none.
-        Maybe::Absent if !is_waited_for(subject, proxy) => {
+        Maybe::Absent => {
             let message = format!("{} has no health check", proxy.label());
             let help = format!("give it the health check nc -z 127.0.0.1 {port}");
             let value = json!({ "command": ["nc", "-z", "127.0.0.1", port.to_string()] });
             let fix = Fix::set(&proxy.health_check.place, value);
             findings.add(Draft::new(proxy.health_check.span(), message, help).of(proxy).fix(fix));
         }
-        Maybe::Absent | Maybe::Unknown => {}
+        Maybe::Unknown => {}
     }
 }
 
@@ -97,11 +103,4 @@ fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &
     let wanted: Vec<String> = words.iter().map(|word| word.replace(&found.to_string(), &port.to_string())).collect();
     let fix = Fix::set(place, wanted).filter(|_| is_plain);
     findings.add(Draft::new(place.span, message, format!("let it probe port {port}")).of(proxy).fix(fix));
-}
-
-fn is_waited_for(subject: &Subject<'_>, proxy: &Container) -> bool {
-    let Some(name) = proxy.name.text() else { return true };
-    subject.definition.containers.items.iter().any(|container| {
-        matches!(container.waits_for(name), Maybe::Known(dependency) if dependency.condition.text() == Some("HEALTHY"))
-    })
 }
