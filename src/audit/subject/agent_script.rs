@@ -5,6 +5,9 @@ use crate::audit::{
     document::HOLE,
 };
 
+/// Where a client agent leaves the program `consul` for mesh-init.
+pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
+
 /// The script of a Consul client agent, or the agent's own arguments.
 ///
 /// It is judged by its text alone. What is there is there; what is not there is missing only if no other place could

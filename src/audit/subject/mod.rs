@@ -4,12 +4,14 @@ mod agent_script;
 mod configuration;
 mod consul;
 mod image;
+mod observer;
 
 pub use self::{
-    agent_script::AgentScript,
+    agent_script::{AgentScript, BINARY_DIRECTORY},
     configuration::Configuration,
     consul::{ConsulTask, Generation, names},
     image::{Image, Software, image_of},
+    observer::is_observer,
 };
 use super::definition::{Container, Maybe, ProxyConfiguration, TaskDefinition};
 
@@ -36,9 +38,6 @@ pub struct AppMeshTask<'d> {
     /// All containers but Envoy and the X-Ray daemon.
     pub apps: Vec<&'d Container>,
 }
-
-/// Where a client agent leaves the program `consul` for mesh-init.
-pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
 
 /// The variables that tell Envoy who it is, the newer one first.
 pub const RESOURCE_VARIABLES: [&str; 2] = ["APPMESH_RESOURCE_ARN", "APPMESH_VIRTUAL_NODE_NAME"];
@@ -79,23 +78,6 @@ fn is_virtual_gateway(envoy: &Container) -> bool {
         Maybe::Known(variable) => variable.value.known().is_some_and(|value| value.mentions("virtualGateway/")),
         Maybe::Absent | Maybe::Unknown => false,
     })
-}
-
-/// Whether a container only watches the others or carries their logs away: it needs no mesh, and should come first.
-#[must_use]
-pub fn is_observer(container: &Container) -> bool {
-    const OBSERVERS: [&str; 9] = [
-        "xray-daemon",
-        "fluent-bit",
-        "fluentbit",
-        "fluentd",
-        "firelens",
-        "cloudwatch-agent",
-        "otel-collector",
-        "opentelemetry-collector",
-        "datadog",
-    ];
-    container.image.known().is_some_and(|image| OBSERVERS.iter().any(|name| image.mentions(name)))
 }
 
 /// Whether a container is AWS's X-Ray daemon.
