@@ -1,3 +1,4 @@
+use semver::Version;
 use serde_json::json;
 
 use crate::audit::{
@@ -7,6 +8,12 @@ use crate::audit::{
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
 };
+
+/// Where the public listener is if nothing else is said.
+const DEFAULT_PORT: u64 = 20_000;
+
+/// The first version of consul-ecs that lets the configuration say so. Older ones ignore it.
+const PORT_SINCE: Version = Version::new(0, 6, 0);
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-sidecar-proxy-health-check",
@@ -26,7 +33,13 @@ Envoy's admin port.",
     examples: &[
         Example {
             base: Base::Client,
-            given: &[],
+            given: &[
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+                ),
+            ],
             at: "config.proxy.publicListenerPort",
             fails: Some("21000"),
             repaired: Some("20000"),
@@ -85,7 +98,10 @@ fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
     let configuration = &consul.configuration;
     if !consul.is_gateway {
         configuration.json()?;
-        return Some(vec![configuration.number("proxy.publicListenerPort", 20_000)?]);
+        let is_older = consul.version().is_some_and(|version| version < PORT_SINCE);
+        let port =
+            if is_older { DEFAULT_PORT } else { configuration.number("proxy.publicListenerPort", DEFAULT_PORT)? };
+        return Some(vec![port]);
     }
     let lan = configuration.number("gateway.lanAddress.port", 8443)?;
     Some(vec![lan, configuration.number("gateway.healthCheckPort", lan)?])
