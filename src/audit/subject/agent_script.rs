@@ -5,6 +5,9 @@ use crate::audit::{
     document::HOLE,
 };
 
+/// Where a client agent leaves the program `consul` for mesh-init.
+pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
+
 /// The script of a Consul client agent, or the agent's own arguments.
 ///
 /// It is judged by its text alone. What is there is there; what is not there is missing only if no other place could
@@ -121,6 +124,10 @@ impl<'d> AgentScript<'d> {
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&str> {
         self.text.match_indices(name).find_map(|(at, _)| {
+            let before = self.text.get(..at)?.chars().next_back();
+            if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+                return None;
+            }
             let rest = self.text.get(at + name.len()..)?.trim_start_matches(['"', '\\']).trim_start();
             let value = rest.strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '"', '\\']);
             value.split(['"', '\'', '\n', ',', ' ', '\\', '}', ';']).next()
@@ -189,7 +196,7 @@ mod tests {
             ("echo starting consul agent\n./run.sh", None),
             ("./run.sh", None),
         ] {
-            assert_eq!(check(script, |s| s.starts_agent_with_exec()), expected, "{script}");
+            assert_eq!(check(script, |s| Some(s.starts_agent_with_exec())), Some(expected), "{script}");
         }
     }
 
@@ -203,6 +210,12 @@ mod tests {
     }
 
     #[test]
+    fn a_setting_is_a_whole_word() {
+        let script = "auto_encrypt = { tls = true }\nencrypt_verify_incoming = true\nencrypt = \"$KEY\"\n";
+        assert!(check(script, |s| s.setting("encrypt") == Some("$KEY")));
+    }
+
+    #[test]
     fn configuration_from_elsewhere_makes_the_text_incomplete() {
         for (script, expected) in [
             ("exec consul agent", true),
@@ -210,8 +223,10 @@ mod tests {
             ("exec consul agent -config-file=/etc/consul.hcl", false),
             ("exec consul agent -config-dir /etc/consul", false),
             ("./run.sh", false),
+            // Where a deployment fills something in, it may be anything.
+            ("exec consul agent \u{FDD0}", false),
         ] {
-            assert_eq!(check(script, |s| s.is_all()), expected, "{script}");
+            assert_eq!(check(script, |s| Some(s.is_all())), Some(expected), "{script}");
         }
     }
 

@@ -5,14 +5,16 @@ mod app_mesh;
 mod configuration;
 mod consul;
 mod image;
+mod observer;
 mod settings;
 
 pub use self::{
-    agent_script::AgentScript,
+    agent_script::{AgentScript, BINARY_DIRECTORY},
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     configuration::Configuration,
     consul::{ConsulTask, Generation, names},
     image::{Image, Software, consul_ecs_version, image_of},
+    observer::is_observer,
 };
 use super::definition::{Container, TaskDefinition};
 
@@ -26,9 +28,6 @@ pub struct Subject<'d> {
     /// Its part in App Mesh, if it has one.
     pub app_mesh: Option<AppMeshTask<'d>>,
 }
-
-/// Where a client agent leaves the program `consul` for mesh-init.
-pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
 
 impl<'d> Subject<'d> {
     /// Looks at `definition`.
@@ -58,21 +57,4 @@ impl<'d> Subject<'d> {
         let is_envoy = proxy.is_some_and(|proxy| proxy.container.text() == Some(name));
         is_envoy || (self.consul.is_some() && names::ALL.contains(&name))
     }
-}
-
-/// Whether a container only watches the others or carries their logs away: it needs no mesh, and should come first.
-#[must_use]
-pub fn is_observer(container: &Container) -> bool {
-    const OBSERVERS: [&str; 9] = [
-        "xray-daemon",
-        "fluent-bit",
-        "fluentbit",
-        "fluentd",
-        "firelens",
-        "cloudwatch-agent",
-        "otel-collector",
-        "opentelemetry-collector",
-        "datadog",
-    ];
-    container.image.known().is_some_and(|image| OBSERVERS.iter().any(|name| image.mentions(name)))
 }

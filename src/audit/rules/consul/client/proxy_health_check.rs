@@ -1,3 +1,4 @@
+use semver::Version;
 use serde_json::json;
 
 use crate::audit::{
@@ -7,6 +8,12 @@ use crate::audit::{
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
 };
+
+/// Where the public listener is if nothing else is said.
+const DEFAULT_PORT: u64 = 20_000;
+
+/// The first version of consul-ecs that lets the configuration say so. Older ones ignore it.
+const PORT_SINCE: Version = Version::new(0, 6, 0);
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-sidecar-proxy-health-check",
@@ -26,7 +33,13 @@ Envoy's admin port.",
     examples: &[
         Example {
             base: Base::Client,
-            given: &[],
+            given: &[
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+                ),
+            ],
             at: "config.proxy.publicListenerPort",
             fails: Some("21000"),
             repaired: Some("20000"),
@@ -46,6 +59,13 @@ Envoy's admin port.",
             repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
         },
         Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["CMD", "nc", "-z", "127.0.0.1", "20000"] }"#),
+        },
+        Example {
             base: Base::ClientGateway,
             given: &[],
             at: "containerDefinitions[sidecar-proxy].healthCheck",
@@ -62,15 +82,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(port) = ports.first().copied() else { return };
     match &proxy.health_check.value {
         Maybe::Known(check) => wrong_port(proxy, check, &ports, findings),
-        // Where another container waits for its health, ECS's own rules report that it has none.
-        Maybe::Absent if !is_waited_for(subject, proxy) => {
+        Maybe::Absent => {
             let message = format!("{} has no health check", proxy.label());
             let help = format!("give it the health check nc -z 127.0.0.1 {port}");
             let value = json!({ "command": ["nc", "-z", "127.0.0.1", port.to_string()] });
             let fix = Fix::set(&proxy.health_check.place, value);
             findings.add(Draft::new(proxy.health_check.span(), message, help).of(proxy).fix(fix));
         }
-        Maybe::Absent | Maybe::Unknown => {}
+        Maybe::Unknown => {}
     }
 }
 
@@ -79,7 +98,10 @@ fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
     let configuration = &consul.configuration;
     if !consul.is_gateway {
         configuration.json()?;
-        return Some(vec![configuration.number("proxy.publicListenerPort", 20_000)?]);
+        let is_older = consul.version().is_some_and(|version| version < PORT_SINCE);
+        let port =
+            if is_older { DEFAULT_PORT } else { configuration.number("proxy.publicListenerPort", DEFAULT_PORT)? };
+        return Some(vec![port]);
     }
     let lan = configuration.number("gateway.lanAddress.port", 8443)?;
     Some(vec![lan, configuration.number("gateway.healthCheckPort", lan)?])
@@ -97,11 +119,4 @@ fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &
     let wanted: Vec<String> = words.iter().map(|word| word.replace(&found.to_string(), &port.to_string())).collect();
     let fix = Fix::set(place, wanted).filter(|_| is_plain);
     findings.add(Draft::new(place.span, message, format!("let it probe port {port}")).of(proxy).fix(fix));
-}
-
-fn is_waited_for(subject: &Subject<'_>, proxy: &Container) -> bool {
-    let Some(name) = proxy.name.text() else { return true };
-    subject.definition.containers.items.iter().any(|container| {
-        matches!(container.waits_for(name), Maybe::Known(dependency) if dependency.condition.text() == Some("HEALTHY"))
-    })
 }

@@ -37,7 +37,14 @@ eyes as soon as it is registered, before the app answers and while it fails. Ser
         },
         Example {
             base: Base::Client,
-            given: &[("config.consulLogin", r#"{ "enabled": true }"#)],
+            given: &[
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+                ),
+                ("config.consulLogin", r#"{ "enabled": true }"#),
+            ],
             at: "config.healthSyncContainers",
             fails: Some("[]"),
             repaired: Some(r#"["web"]"#),

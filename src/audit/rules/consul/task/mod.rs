@@ -2,12 +2,12 @@
 
 mod app_essential;
 mod app_order;
+mod consul_ecs_image;
 mod credential_in_plain;
 mod health_native_and_synced;
 mod health_sync_command;
 mod health_sync_configuration;
 mod health_sync_containers;
-mod health_sync_image;
 mod health_sync_missing;
 mod health_sync_needless;
 mod health_sync_order;
@@ -15,7 +15,6 @@ mod health_unsynced;
 mod helper_essential;
 mod mesh_init_command;
 mod mesh_init_essential;
-mod mesh_init_image;
 mod mesh_init_missing;
 mod mesh_init_mounts;
 mod network_mode;
@@ -34,7 +33,7 @@ pub(in crate::audit::rules) static RULES: &[&Rule] = &[
     &network_mode::RULE,
     &volumes::RULE,
     &mesh_init_missing::RULE,
-    &mesh_init_image::RULE,
+    &consul_ecs_image::RULE,
     &mesh_init_command::RULE,
     &mesh_init_essential::RULE,
     &mesh_init_mounts::RULE,
@@ -47,7 +46,6 @@ pub(in crate::audit::rules) static RULES: &[&Rule] = &[
     &helper_essential::RULE,
     &health_sync_missing::RULE,
     &health_sync_needless::RULE,
-    &health_sync_image::RULE,
     &health_sync_command::RULE,
     &health_sync_order::RULE,
     &health_sync_configuration::RULE,

@@ -1,10 +1,13 @@
 use super::service_token::{AGENT_TOKEN, SERVICE_TOKEN};
-use crate::audit::{
-    definition::{Container, Field, Maybe, Text},
-    example::{Base, Example},
-    finding::{Draft, Findings, Severity},
-    rule::{Applies, Check, Rule},
-    subject::Subject,
+use crate::{
+    audit::{
+        definition::{Container, Field, Maybe, Text},
+        example::{Base, Example},
+        finding::{Draft, Findings, Severity},
+        rule::{Applies, Check, Rule},
+        subject::Subject,
+    },
+    mesh::service_name::ServiceName,
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -46,7 +49,11 @@ left alone.",
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     let (Some(mesh_init), Some(client)) = (consul.mesh_init, consul.client) else { return };
-    let Some(service) = consul.service_name(subject.definition).filter(|_| !consul.is_gateway) else { return };
+    let Some(service) = consul.service_name(subject.definition) else { return };
+    // An illegal name is another rule's, and gateways have no secret of this kind.
+    if consul.is_gateway || service.parse::<ServiceName>().is_err() {
+        return;
+    }
     let (Some(secret), Some(prefix)) = (secret(mesh_init, SERVICE_TOKEN), prefix(client)) else { return };
     let Some(holder) = secret_name(secret).and_then(|name| name.strip_prefix(prefix)) else { return };
     // What follows the service's name may be a namespace, a partition and the six characters of the ARN.
