@@ -14,16 +14,14 @@ use crate::audit::{
 
 /// Look for what will not work in the mesh
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
+#[command(after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
                   Findings are ignored by a comment on their line or above it:\n  \
                   # mesh-audit: ignore[consul-network-mode] the lab runs without a mesh\n\
                   or by an entry in mesh-audit.toml:\n  \
                   [[ignore]]\n  rule = \"consul-network-mode\"\n  path = \"lab/**\"\n  reason = \"the lab runs without a mesh\"\n\n\
                   Examples:\n  mesh-audit check\n  mesh-audit check template.yaml services/\n  \
                   mesh-audit check --fail-on warning --format github .\n  \
-                  terraform show -json plan.out | mesh-audit check --format html --output audit.html -"
-)]
+                  terraform show -json plan.out | mesh-audit check --format html --output audit.html -")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]

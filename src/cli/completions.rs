@@ -7,11 +7,9 @@ use super::{Exit, Failure, Streams};
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Examples:\n  mesh-audit completions bash > /etc/bash_completion.d/mesh-audit\n  \
+#[command(after_help = "Examples:\n  mesh-audit completions bash > /etc/bash_completion.d/mesh-audit\n  \
                   mesh-audit completions zsh > ~/.zfunc/_mesh-audit\n  \
-                  mesh-audit completions fish > ~/.config/fish/completions/mesh-audit.fish"
-)]
+                  mesh-audit completions fish > ~/.config/fish/completions/mesh-audit.fish")]
 pub(super) struct Arguments {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]

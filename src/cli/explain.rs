@@ -7,7 +7,9 @@ use crate::audit::{ignore::unknown_rule, rules::rule};
 
 /// Tell everything about a rule
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  mesh-audit explain consul-network-mode\n  mesh-audit explain ecs-dependency-unknown | less")]
+#[command(
+    after_help = "Examples:\n  mesh-audit explain consul-network-mode\n  mesh-audit explain ecs-dependency-unknown | less"
+)]
 pub(super) struct Arguments {
     /// The rule's name, as findings show it
     #[arg(value_name = "RULE")]

@@ -40,10 +40,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         streams.tell(&format!("error: {problem}"));
     }
     let wanted = |definition: &&TaskDefinition| {
-        arguments
-            .family
-            .as_ref()
-            .is_none_or(|family| definition.label() == *family || definition.address == *family)
+        arguments.family.as_ref().is_none_or(|family| definition.label() == *family || definition.address == *family)
     };
     let definitions: Vec<&TaskDefinition> = gathered.material.definitions.iter().filter(wanted).collect();
     if definitions.is_empty() {
@@ -51,7 +48,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     if arguments.format == Drawing::Svg && definitions.len() > 1 {
         let labels = labels(definitions.iter().copied());
-        return Err(Failure::Told(format!("a picture shows one task definition: choose with --family one of {labels}")));
+        return Err(Failure::Told(format!(
+            "a picture shows one task definition: choose with --family one of {labels}"
+        )));
     }
     let drawn: Vec<String> = definitions
         .iter()

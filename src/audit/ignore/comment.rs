@@ -150,7 +150,9 @@ mod tests {
             problem("a: 1 # mesh-audit: ignore[consul-netwrk-mode] x"),
             "f:1:6: there is no rule \"consul-netwrk-mode\"; did you mean consul-network-mode?"
         );
-        assert!(problem("a: 1\n# mesh-audit: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file stands"));
+        assert!(
+            problem("a: 1\n# mesh-audit: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file stands")
+        );
         assert!(problem("# mesh-audit: ignore consul-network-mode\n").contains("is written ignore[rule"));
         assert_eq!(problem("a: 'see mesh-audit: ignore'"), "");
     }

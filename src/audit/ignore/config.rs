@@ -178,7 +178,10 @@ mod tests {
             ("fail-on = 'eror'", "1:11: fail-on is one of error, never; did you mean error?"),
             ("fail-on = 1", "1:11: fail-on is a string, not an integer"),
             ("\n[severity]\necs-dependency-unknwn = 'info'", "did you mean ecs-dependency-unknown?"),
-            ("[severity]\necs-dependency-unknown = 'loud'", "2:26: ecs-dependency-unknown is one of error, warning, info"),
+            (
+                "[severity]\necs-dependency-unknown = 'loud'",
+                "2:26: ecs-dependency-unknown is one of error, warning, info",
+            ),
             ("[[ignore]]\nrule = 'ecs-dependency-unknown'", "1:1: reason is missing"),
             ("[[ignore]]\nrule = 'ecs-dependency-unknown'\nreason = ' '", "3:10: the reason is empty"),
             ("[[ignore]]\nrule = 'nonsense'\nreason = 'x'", "2:8: there is no rule \"nonsense\""),

@@ -13,13 +13,7 @@ pub use self::{
     config::{Config, ConfigError, IgnoreEntry},
     nearest::unknown_rule,
 };
-use super::{
-    Material,
-    document::Position,
-    finding::Finding,
-    input::InputProblem,
-    source::SourceFile,
-};
+use super::{Material, document::Position, finding::Finding, input::InputProblem, source::SourceFile};
 
 /// Findings told apart by whether somebody decided to live with them.
 #[derive(Debug, Default)]

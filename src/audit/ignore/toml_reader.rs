@@ -103,7 +103,8 @@ impl<'t> TableReader<'t> {
 
     pub(super) fn tables(&self, key: &str) -> Result<Vec<Self>, ConfigError> {
         let Some(value) = self.table.get(key) else { return Ok(Vec::new()) };
-        let tables = value.get_ref().as_array().and_then(|items| items.iter().map(|item| self.as_table(item)).collect());
+        let tables =
+            value.get_ref().as_array().and_then(|items| items.iter().map(|item| self.as_table(item)).collect());
         tables.ok_or_else(|| self.wrong(value.span().start, format!("{key} is a list of tables: [[{key}]]")))
     }
 

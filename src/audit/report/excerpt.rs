@@ -35,7 +35,9 @@ impl Excerpt {
         let home = lines.line_of(main.start);
         let notes: Vec<Option<Range<usize>>> = notes
             .iter()
-            .map(|note| Some(shortened(lines, *note)).filter(|note| lines.line_of(note.start).abs_diff(home) <= FURTHEST))
+            .map(|note| {
+                Some(shortened(lines, *note)).filter(|note| lines.line_of(note.start).abs_diff(home) <= FURTHEST)
+            })
             .collect();
         // By line: where to look first.
         let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();

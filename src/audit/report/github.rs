@@ -23,11 +23,8 @@ fn annotate(out: &mut String, finding: &Reported) {
     };
     let (start, end) = (finding.start, finding.end);
     // Columns count only within one line.
-    let columns = if start.line == end.line {
-        format!(",col={},endColumn={}", start.column, end.column)
-    } else {
-        String::new()
-    };
+    let columns =
+        if start.line == end.line { format!(",col={},endColumn={}", start.column, end.column) } else { String::new() };
     let text = format!(
         "{}\nat run time: {}\nmend: {}\nmore: {}",
         finding.message,
@@ -48,9 +45,8 @@ fn annotate(out: &mut String, finding: &Reported) {
 }
 
 fn complain(out: &mut String, problem: &InputProblem) {
-    let place = problem
-        .position
-        .map_or_else(String::new, |Position { line, column }| format!(",line={line},col={column}"));
+    let place =
+        problem.position.map_or_else(String::new, |Position { line, column }| format!(",line={line},col={column}"));
     let _ =
         writeln!(out, "::error file={}{place},title=unreadable::{}", property(&problem.file), data(&problem.reason));
 }

@@ -99,13 +99,15 @@ impl Excerpt {
             if !touches(&self.main) && !self.notes.iter().flatten().any(touches) {
                 continue;
             }
+            let blank = text.len() - text.trim_start().len();
             let within = |byte: usize| text.floor_char_boundary(byte.clamp(span.start, span.end) - span.start);
             let (from, to) = if touches(&self.main) {
-                (within(self.main.start), within(self.main.end))
+                (within(self.main.start).max(blank), within(self.main.end).max(blank))
             } else {
                 (text.len(), text.len())
             };
-            let piece = |is_marked, range: std::ops::Range<usize>| (is_marked, text.get(range).unwrap_or_default().to_owned());
+            let piece =
+                |is_marked, range: std::ops::Range<usize>| (is_marked, text.get(range).unwrap_or_default().to_owned());
             let pieces = vec![piece(false, 0..from), piece(true, from..to), piece(false, to..text.len())];
             let pieces = pieces.into_iter().filter(|(_, text)| !text.is_empty()).collect();
             lines.push(Line { number: self.first_line + index, pieces });

@@ -6,18 +6,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Value, json};
 use serde_sarif::sarif::{
     ArtifactLocation, Invocation, Location, LogicalLocation, Message, MultiformatMessageString, Notification,
-    PhysicalLocation, Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run, Sarif,
-    Suppression, Tool, ToolComponent,
+    PhysicalLocation, Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run,
+    Sarif, Suppression, Tool, ToolComponent,
 };
 
 use super::{Report, Reported, ReportedNote, page};
 use crate::audit::{
-    document::Position,
-    finding::Severity,
-    ignore::IgnoredBy,
-    input::InputProblem,
-    rule::Rule,
-    rules::rules,
+    document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, rules::rules,
 };
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -64,7 +59,8 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
         .default_configuration(ReportingConfiguration::builder().level(level(rule.severity)).build());
     // The standard wants an absolute address.
-    match [page(rule).as_str()].into_iter().chain(rule.sources.iter().copied()).find(|uri| uri.starts_with("https://")) {
+    match [page(rule).as_str()].into_iter().chain(rule.sources.iter().copied()).find(|uri| uri.starts_with("https://"))
+    {
         Some(uri) => descriptor.help_uri(uri).build(),
         None => descriptor.build(),
     }

@@ -10,8 +10,10 @@ impl Timeline {
     pub fn mermaid(&self) -> String {
         let mut out = "flowchart LR\n".to_owned();
         self.write_chart(&mut out, "start", &self.start);
-        let stuck: Vec<String> =
-            self.stuck().map(|(lane, reason)| format!("<b>{}</b> never starts: {}", escape(&lane.container), escape(reason))).collect();
+        let stuck: Vec<String> = self
+            .stuck()
+            .map(|(lane, reason)| format!("<b>{}</b> never starts: {}", escape(&lane.container), escape(reason)))
+            .collect();
         if !stuck.is_empty() {
             // Writing to a string cannot fail.
             let _ = writeln!(out, "  never[\"{}\"]", stuck.join("<br/>"));
@@ -23,7 +25,8 @@ impl Timeline {
     fn write_chart(&self, out: &mut String, title: &str, steps: &[Vec<Event>]) {
         let _ = writeln!(out, "  subgraph {title}[\"{} of {}\"]\n    direction LR", capital(title), escape(&self.name));
         for (step, events) in steps.iter().enumerate() {
-            let lines = events.iter().map(|event| format!("<b>{}</b> {}", escape(self.name_of(event)), escape(&event.what)));
+            let lines =
+                events.iter().map(|event| format!("<b>{}</b> {}", escape(self.name_of(event)), escape(&event.what)));
             let lines: Vec<String> = [format!("T{step}")].into_iter().chain(lines).collect();
             let _ = writeln!(out, "    {title}{step}[\"{}\"]", lines.join("<br/>"));
         }

@@ -94,8 +94,13 @@ impl Timeline {
     pub fn of(definition: &TaskDefinition) -> Self {
         let subject = Subject::new(definition);
         let starts = Starts::of(definition);
-        let mut lanes: Vec<Lane> =
-            definition.containers.items.iter().enumerate().map(|(index, container)| starts.lane(index, container, &subject)).collect();
+        let mut lanes: Vec<Lane> = definition
+            .containers
+            .items
+            .iter()
+            .enumerate()
+            .map(|(index, container)| starts.lane(index, container, &subject))
+            .collect();
         let start = start::events(&lanes);
         let stop = stop_order(&mut lanes, &subject, &starts);
         Self { name: definition.label(), lanes, start, stop, is_complete: definition.containers.is_complete }
@@ -107,6 +112,20 @@ impl Timeline {
             Starting::Never(reason) => Some((lane, reason.as_str())),
             Starting::At(_) | Starting::NotBefore(_) => None,
         })
+    }
+
+    /// Puts every text through `said`.
+    pub fn reword(&mut self, said: impl Fn(&str) -> String) {
+        let mut reword = |text: &mut String| *text = said(text);
+        reword(&mut self.name);
+        for lane in &mut self.lanes {
+            reword(&mut lane.container);
+            lane.waits_for.iter_mut().for_each(&mut reword);
+            if let Starting::Never(reason) = &mut lane.starts {
+                reword(reason);
+            }
+        }
+        self.start.iter_mut().chain(&mut self.stop).flatten().for_each(|event| reword(&mut event.what));
     }
 
     fn name_of(&self, event: &Event) -> &str {

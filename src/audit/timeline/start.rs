@@ -49,8 +49,11 @@ impl Starts {
             let waits_for_itself =
                 group.len() > 1 || group.first().is_some_and(|node| graph.contains_edge(*node, *node));
             for member in &members {
-                let starting =
-                    if waits_for_itself { circle(containers, &members, *member) } else { starts.after(*member, containers) };
+                let starting = if waits_for_itself {
+                    circle(containers, &members, *member)
+                } else {
+                    starts.after(*member, containers)
+                };
                 if let Some(slot) = starts.starts.get_mut(*member) {
                     *slot = starting;
                 }

@@ -99,7 +99,14 @@ fn draw_lane(out: &mut String, lane: &Lane, top: usize, columns: &Columns) {
     rect(out, class, from, bar, columns.stop_at(term));
     text(out, "tl-on tl-middle", columns.running_middle(), line, "running");
     rect(out, &format!("{class} tl-stopping"), columns.stop_at(term), bar, columns.stop_at(gone));
-    titled(out, "tl-off", columns.stop_at(term) + 8, line, lane.stopping, columns.stop_at(gone) - columns.stop_at(term));
+    titled(
+        out,
+        "tl-off",
+        columns.stop_at(term) + 8,
+        line,
+        lane.stopping,
+        columns.stop_at(gone) - columns.stop_at(term),
+    );
     let kill = lane.stop_timeout.map_or_else(|| "after ?".to_owned(), |seconds| format!("after {seconds} s"));
     titled(out, "tl-kill", columns.kill() + 6, line, &kill, columns.width.saturating_sub(columns.kill() + 6));
 }
