@@ -1,6 +1,6 @@
 //! A report from what an audit found.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
@@ -39,12 +39,11 @@ impl Report {
             .map(|ignored| files.report(&ignored.finding, Some((ignored.by, clean(&ignored.reason)))))
             .collect();
         let definitions: Vec<Definition> =
-            material.definitions.iter().map(|definition| describe(definition, &mut files)).collect();
+            material.definitions.iter().map(|definition| describe(definition, &files)).collect();
         let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
         let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
-        let has_findings = |definition: &&Definition| {
-            findings.iter().any(|finding| finding.subject == definition.label && finding.file == definition.file)
-        };
+        let found: BTreeSet<(&str, &str)> = findings.iter().map(Reported::group).collect();
+        let has_findings = |definition: &&Definition| found.contains(&definition.group());
         let counts = Counts {
             errors: count(Severity::Error),
             warnings: count(Severity::Warning),
@@ -73,7 +72,7 @@ impl<'m> Files<'m> {
         let mut lines = BTreeMap::new();
         for definition in &material.definitions {
             let of_file = secrets.entry(definition.file.name.as_str()).or_default();
-            definition.containers.items.iter().for_each(|container| of_file.learn(container));
+            of_file.learn(definition);
         }
         secrets.values_mut().for_each(Secrets::settle);
         let of_definitions = material.definitions.iter().map(|definition| &definition.file);
@@ -133,11 +132,13 @@ impl<'m> Files<'m> {
     }
 }
 
-fn describe(definition: &TaskDefinition, files: &mut Files<'_>) -> Definition {
+fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {
     let start = definition.span().start;
     let lines = files.lines.get(&definition.file.name);
     let mut timeline = Timeline::of(definition);
-    timeline.name = clean(&timeline.name);
+    let none = Secrets::default();
+    let secrets = files.secrets.get(definition.file.name.as_str()).unwrap_or(&none);
+    timeline.reword(|text| clean(&secrets.out_of(text)));
     Definition {
         label: clean(&definition.label()),
         file: clean(&definition.file.name),

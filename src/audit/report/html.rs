@@ -99,9 +99,10 @@ impl Excerpt {
             if !touches(&self.main) && !self.notes.iter().flatten().any(touches) {
                 continue;
             }
+            let blank = text.len() - text.trim_start().len();
             let within = |byte: usize| text.floor_char_boundary(byte.clamp(span.start, span.end) - span.start);
             let (from, to) = if touches(&self.main) {
-                (within(self.main.start), within(self.main.end))
+                (within(self.main.start).max(blank), within(self.main.end).max(blank))
             } else {
                 (text.len(), text.len())
             };

@@ -15,14 +15,10 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
     for finding in report.findings.iter().chain(&report.ignored) {
         suites.entry(finding.file.as_str()).or_default().push(case(report, finding));
     }
-    let found: std::collections::BTreeSet<(&str, &str)> =
-        report.findings.iter().map(|finding| (finding.file.as_str(), finding.subject.as_str())).collect();
-    for definition in &report.definitions {
-        if !found.contains(&(definition.file.as_str(), definition.label.as_str())) {
-            let mut case = TestCase::new(definition.label.as_str(), TestCaseStatus::success());
-            case.set_classname(definition.label.as_str());
-            suites.entry(definition.file.as_str()).or_default().push(case);
-        }
+    for definition in report.clean_definitions() {
+        let mut case = TestCase::new(definition.label.as_str(), TestCaseStatus::success());
+        case.set_classname(definition.label.as_str());
+        suites.entry(definition.file.as_str()).or_default().push(case);
     }
     let mut junit = JunitReport::new("mesh-audit");
     for (file, cases) in suites {

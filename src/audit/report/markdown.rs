@@ -2,20 +2,22 @@
 
 use std::fmt::Write;
 
-use super::{Definition, Report, Reported, page, summary::counted};
+use super::{Report, Reported, page, summary::counted};
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };
     let mut out = format!("## {verdict} mesh-audit: {}\n", escape(&report.summary()));
-    let mut subjects: Vec<(&str, &str)> =
-        report.findings.iter().map(|finding| (finding.file.as_str(), finding.subject.as_str())).collect();
-    subjects.dedup();
-    let mut seen = std::collections::BTreeSet::new();
-    for (file, subject) in subjects.into_iter().filter(|subject| seen.insert(*subject)) {
-        let of_subject = |finding: &&Reported| finding.file == file && finding.subject == subject;
+    let mut groups: Vec<((&str, &str), Vec<&Reported>)> = Vec::new();
+    for finding in &report.findings {
+        match groups.iter_mut().rev().find(|(group, _)| *group == finding.group()) {
+            Some((_, findings)) => findings.push(finding),
+            None => groups.push((finding.group(), vec![finding])),
+        }
+    }
+    for ((file, subject), findings) in groups {
         let _ = writeln!(out, "\n### {} <sub>{}</sub>\n", escape(subject), escape(file));
         out.push_str("| | Finding | At run time | Mend |\n|---|---|---|---|\n");
-        report.findings.iter().filter(of_subject).for_each(|finding| row(&mut out, finding));
+        findings.into_iter().for_each(|finding| row(&mut out, finding));
     }
     problems(&mut out, report);
     ignored(&mut out, report);
@@ -70,10 +72,7 @@ fn ignored(out: &mut String, report: &Report) {
 }
 
 fn clean(out: &mut String, report: &Report) {
-    let has_none = |definition: &&Definition| {
-        !report.findings.iter().any(|finding| finding.file == definition.file && finding.subject == definition.label)
-    };
-    let clean: Vec<String> = report.definitions.iter().filter(has_none).map(|found| escape(&found.label)).collect();
+    let clean: Vec<String> = report.clean_definitions().map(|definition| escape(&definition.label)).collect();
     if !clean.is_empty() {
         let _ = writeln!(out, "\nWithout findings: {}.", clean.join(", "));
     }

@@ -14,6 +14,8 @@ mod secret;
 mod summary;
 mod text;
 
+use std::collections::BTreeSet;
+
 pub use self::format::Format;
 use super::{
     document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, timeline::Timeline,
@@ -176,6 +178,12 @@ pub struct RenderError {
 }
 
 impl Report {
+    /// The definitions that nothing was found in.
+    pub fn clean_definitions(&self) -> impl Iterator<Item = &Definition> {
+        let found: BTreeSet<(&str, &str)> = self.findings.iter().map(Reported::group).collect();
+        self.definitions.iter().filter(move |definition| !found.contains(&definition.group()))
+    }
+
     /// Whether findings fail the run.
     #[must_use]
     pub fn fails(&self) -> bool {
@@ -201,9 +209,23 @@ impl Report {
 }
 
 impl Reported {
+    /// What it is about: the file, and the definition or resource in it.
+    #[must_use]
+    pub fn group(&self) -> (&str, &str) {
+        (&self.file, &self.subject)
+    }
+
     /// Where it is: `web.json:4:20`.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}:{}", self.file, self.start.line, self.start.column)
+    }
+}
+
+impl Definition {
+    /// What findings about it have as their group.
+    #[must_use]
+    pub fn group(&self) -> (&str, &str) {
+        (&self.file, &self.label)
     }
 }

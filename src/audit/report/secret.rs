@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::audit::{
-    definition::{Container, Text, Variable},
+    definition::{TaskDefinition, Text, Variable},
     document::Span,
 };
 
@@ -20,15 +20,19 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Adds those of a container.
-    pub(super) fn learn(&mut self, container: &Container) {
-        for variable in container.environment.items.iter().filter(|variable| sounds_secret(variable)) {
-            if variable.value.is_absent() {
-                continue;
-            }
+    /// Adds those of a definition.
+    pub(super) fn learn(&mut self, definition: &TaskDefinition) {
+        let containers = &definition.containers.items;
+        // What is a name as well is no secret.
+        let is_name = |value: &str| {
+            definition.family.text() == Some(value) || containers.iter().any(|container| container.is_called(value))
+        };
+        let variables = containers.iter().flat_map(|container| &container.environment.items);
+        for variable in variables.filter(|variable| sounds_secret(variable) && !variable.value.is_absent()) {
             self.spans.push(variable.value.span());
             let whole = variable.value.known().and_then(Text::whole);
-            self.values.extend(whole.filter(|value| value.chars().count() >= SHORTEST).map(str::to_owned));
+            let telling = whole.filter(|value| value.chars().count() >= SHORTEST && !is_name(value));
+            self.values.extend(telling.map(str::to_owned));
         }
     }
 

@@ -1,6 +1,6 @@
 //! For people: the offending part underlined in its line.
 
-use annotate_snippets::{Annotation, AnnotationKind, Element, Level, Origin, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Origin, Padding, Renderer, Snippet};
 
 use super::{Report, Reported, page};
 use crate::audit::finding::Severity;
@@ -22,24 +22,31 @@ pub(super) fn render(report: &Report, in_colour: bool) -> String {
 }
 
 fn draw(finding: &Reported, renderer: &Renderer) -> String {
-    let level = match finding.severity {
-        Severity::Error => Level::ERROR,
-        Severity::Warning => Level::WARNING,
-        Severity::Info => Level::INFO,
-    };
-    let title = level.primary_title(finding.message.as_str()).id(finding.rule.id);
+    let title = level_of(finding.severity).primary_title(finding.message.as_str()).id(finding.rule.id);
     let origin = Origin::path(finding.file.as_str()).line(finding.start.line).char_column(finding.start.column);
     let fix = finding.is_fixable.then(|| said(Level::HELP, "fix", "mesh-audit fix can do this".to_owned()));
-    let group = title
-        .element(origin)
+    // The excerpt has no path of its own: its columns are not those of the file, where a line is cut.
+    let excerpt = Group::with_level(level_of(finding.severity))
         .element(snippet(finding))
+        .element(Padding)
         .elements(far_notes(finding))
         .element(said(Level::NOTE, "in", subject(finding)))
         .element(said(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
         .element(said(Level::HELP, "mend", finding.help.clone()))
         .elements(fix)
         .element(said(Level::NOTE, "more", page(finding.rule)));
-    renderer.render(&[group])
+    let drawn = renderer.render(&[title.element(origin), excerpt]);
+    // Below title and place, each of the two groups draws a rule of its own.
+    let lines = drawn.lines().enumerate().filter(|(index, _)| *index != 2);
+    lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+}
+
+fn level_of(severity: Severity) -> Level<'static> {
+    match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Info => Level::INFO,
+    }
 }
 
 fn snippet(finding: &Reported) -> Snippet<'_, Annotation<'_>> {

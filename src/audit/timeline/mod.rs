@@ -114,6 +114,20 @@ impl Timeline {
         })
     }
 
+    /// Puts every text through `said`.
+    pub fn reword(&mut self, said: impl Fn(&str) -> String) {
+        let mut reword = |text: &mut String| *text = said(text);
+        reword(&mut self.name);
+        for lane in &mut self.lanes {
+            reword(&mut lane.container);
+            lane.waits_for.iter_mut().for_each(&mut reword);
+            if let Starting::Never(reason) = &mut lane.starts {
+                reword(reason);
+            }
+        }
+        self.start.iter_mut().chain(&mut self.stop).flatten().for_each(|event| reword(&mut event.what));
+    }
+
     fn name_of(&self, event: &Event) -> &str {
         event.lane.and_then(|lane| self.lanes.get(lane)).map_or("the task", |lane| lane.container.as_str())
     }

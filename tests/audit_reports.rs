@@ -1,0 +1,170 @@
+//! Every format of a report over a small run: as snapshots, and against the formats' schemas.
+
+use std::{path::Path, sync::Arc};
+
+use ecs_mesh_controller::audit::{
+    Material, audit,
+    document::{Route, parse_json},
+    ignore::{self, Config},
+    input::{InputProblem, ecs_definition},
+    report::{Format, Report, Threshold},
+    source::SourceFile,
+};
+use serde_json::{Value, json};
+
+/// What a run over these files reports; one definition in each.
+fn report(files: &[(&str, String)], config: &str) -> Report {
+    let definitions = files.iter().map(|(name, text)| {
+        let file = Arc::new(SourceFile::new(*name, text.as_str()));
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        ecs_definition(file, &node).unwrap()
+    });
+    let material = Material { definitions: definitions.collect(), ..Material::default() };
+    let config =
+        Config::read(&SourceFile::new("mesh-audit.toml", config), Path::new("/run"), &Threshold::NAMES).unwrap();
+    let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
+    let problem =
+        InputProblem { file: "broken.json".to_owned(), position: None, reason: "the file is empty".to_owned() };
+    Report::new(&material, &sorted, &[problem], files.len() + 1, Threshold::named("error").unwrap())
+}
+
+/// A definition with three mistakes, one in no mesh with hostile names, one that is clean, and one finding that is ignored.
+fn mixed() -> Report {
+    let mut web: Value = serde_json::from_str(include_str!("../src/audit/bases/dataplane.json")).unwrap();
+    web["networkMode"] = json!("bridge");
+    web["containerDefinitions"][1]["command"] = json!(["health-sync"]);
+    web["containerDefinitions"][2]["ulimits"][0]["softLimit"] = json!(2_097_152);
+    let mut hostile: Value = serde_json::from_str(include_str!("../src/audit/bases/plain.json")).unwrap();
+    hostile["family"] = json!("<script>alert(1)</script>|@x\u{1b}[31m");
+    hostile["containerDefinitions"][1]["dependsOn"][0]["containerName"] =
+        json!("</td><img src=x onerror=alert(1)>\n::error::");
+    let clean = include_str!("../src/audit/bases/client.json").to_owned();
+    let config = "[severity]\nconsul-proxy-open-files = 'warning'\n\
+        [[ignore]]\nrule = 'consul-network-mode'\nfamily = 'web'\nreason = 'a lab'\n";
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
+    let files = [("web.json", pretty(&web)), ("odd, 100%.json", pretty(&hostile)), ("client.json", clean)];
+    report(&files, config)
+}
+
+fn rendered(report: &Report, format: Format) -> String {
+    report.render(format, false).unwrap()
+}
+
+fn assert_valid(schema: &str, document: &str) {
+    // A stray bracket in SARIF's pattern of languages, which no report of ours has, is no regular expression here.
+    let schema: Value = serde_json::from_str(&schema.replace("{2}]?$", "{2}$")).unwrap();
+    let document: Value = serde_json::from_str(document).unwrap();
+    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+#[test]
+fn every_format_says_the_same_as_last_time() {
+    let report = mixed();
+    for format in Format::ALL {
+        let text = rendered(&report, format).replace(env!("CARGO_PKG_VERSION"), "[version]");
+        insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(format!("report_{}", format.as_str()), text);
+        });
+    }
+}
+
+#[test]
+fn a_clean_run_is_one_line() {
+    let text =
+        rendered(&report(&[("web.json", include_str!("../src/audit/bases/plain.json").to_owned())], ""), Format::Text);
+    assert_eq!(text, "no findings in 1 task definition (2 files, 1 problem)\n");
+}
+
+#[test]
+fn json_and_sarif_are_what_their_schemas_say() {
+    for report in [mixed(), report(&[], "")] {
+        assert_valid(include_str!("../docs/schema/report.schema.json"), &rendered(&report, Format::Json));
+        assert_valid(include_str!("schemas/sarif-schema-2.1.0.json"), &rendered(&report, Format::Sarif));
+    }
+}
+
+#[test]
+fn a_finding_keeps_its_fingerprint_when_lines_move() {
+    let wrong = include_str!("../src/audit/bases/dataplane.json").replace("awsvpc", "bridge");
+    let moved = format!("\n\n{wrong}");
+    let fingerprint = |text: &str| report(&[("web.json", text.to_owned())], "").findings[0].fingerprint.clone();
+    assert_eq!(fingerprint(&wrong), fingerprint(&moved));
+    assert_ne!(fingerprint(&wrong), fingerprint(&wrong.replace("bridge", "host")));
+}
+
+#[test]
+fn ignored_findings_are_suppressed_in_sarif() {
+    let sarif: Value = serde_json::from_str(&rendered(&mixed(), Format::Sarif)).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let suppressed: Vec<&Value> =
+        results.iter().filter(|result| result["suppressions"] != json!([])).map(|result| &result["ruleId"]).collect();
+    assert_eq!(suppressed, ["consul-network-mode"]);
+}
+
+#[test]
+fn junit_counts_what_fails() {
+    let xml = rendered(&mixed(), Format::Junit);
+    assert!(xml.starts_with("<?xml version=\"1.0\""), "{xml}");
+    let suites = xml.lines().find(|line| line.starts_with("<testsuites")).unwrap();
+    assert!(suites.contains("tests=\"6\" skipped=\"1\" failures=\"2\" errors=\"1\""), "{suites}");
+    assert!(xml.contains("<skipped message=\"ignored: a lab\""), "{xml}");
+    assert!(!xml.contains('\u{1b}'));
+}
+
+#[test]
+fn names_are_nothing_but_names_in_every_format() {
+    let report = mixed();
+    let html = rendered(&report, Format::Html);
+    assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
+    for format in Format::ALL {
+        assert!(!rendered(&report, format).contains('\u{1b}'), "{format:?} steers the terminal");
+    }
+    let markdown = rendered(&report, Format::Markdown);
+    assert!(!markdown.contains("<script") && !markdown.contains("@x"), "{markdown}");
+    let github = rendered(&report, Format::Github);
+    assert!(github.contains("file=odd%2C 100%25.json,line="), "{github}");
+    assert_eq!(github.lines().filter(|line| line.starts_with("::")).count(), 4, "{github}");
+}
+
+#[test]
+fn the_page_needs_nothing_from_the_network() {
+    let html = rendered(&mixed(), Format::Html);
+    for outside in ["http://", "src=\"", "@import", "url(", "<link", "<iframe"] {
+        let html = html.replace("http://www.w3.org/2000/svg", "");
+        assert!(!html.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn no_secret_leaves_through_a_report() {
+    // Given secrets beside the mistakes, on their very lines.
+    let mut web: Value = serde_json::from_str(include_str!("../src/audit/bases/dataplane.json")).unwrap();
+    web["containerDefinitions"][0]["environment"] = json!([
+        { "name": "DB_PASSWORD", "value": "hunter2-hunter2" },
+        { "name": "API_TOKEN", "value": "tök\"en-tok\"en" },
+        { "name": "COLOUR", "value": "blue-as-the-sky" },
+    ]);
+    web["containerDefinitions"][0]["dependsOn"][0]["containerName"] = json!("hunter2-hunter2");
+    for text in [web.to_string(), serde_json::to_string_pretty(&web).unwrap()] {
+        let report = report(&[("web.json", text)], "");
+        assert!(!report.findings.is_empty());
+        // When they are reported in any way, then no secret is.
+        for format in Format::ALL {
+            let rendered = rendered(&report, format);
+            assert!(!rendered.contains("hunter2") && !rendered.contains("en-tok"), "{format:?}: {rendered}");
+        }
+    }
+}
+
+#[test]
+fn a_file_of_one_line_is_cut_around_the_place() {
+    let mut web: Value = serde_json::from_str(include_str!("../src/audit/bases/dataplane.json")).unwrap();
+    web["networkMode"] = json!("bridge");
+    let text = rendered(&report(&[("plan.json", web.to_string())], ""), Format::Text);
+    assert!(text.lines().all(|line| line.chars().count() < 140), "{text}");
+    let column = web.to_string().find("\"bridge\"").unwrap() + 1;
+    assert!(text.contains(&format!("plan.json:1:{column}\n")) && text.contains("\"bridge\""), "{text}");
+}
