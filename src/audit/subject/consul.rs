@@ -41,8 +41,6 @@ pub mod names {
     pub const DISCOVER_SERVERS: &str = "discover-servers";
     /// Envoy, without one.
     pub const DATAPLANE: &str = "consul-dataplane";
-    /// All of them.
-    pub const ALL: [&str; 6] = [MESH_INIT, CONTROL_PLANE, HEALTH_SYNC, CLIENT, SIDECAR_PROXY, DATAPLANE];
 }
 
 /// A task definition of Consul's mesh.

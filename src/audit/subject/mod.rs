@@ -50,11 +50,11 @@ impl<'d> Subject<'d> {
         consul.unwrap_or(false) || envoy.is_some_and(|envoy| std::ptr::eq(envoy, container))
     }
 
-    /// Whether a container of this name would do the mesh's own work. Where it is missing, the mesh's rules say so.
+    /// Whether a container of this name is missing for the mesh's own work: then the mesh's rules say so.
     #[must_use]
-    pub fn is_name_of_the_mesh(&self, name: &str) -> bool {
+    pub fn misses(&self, name: &str) -> bool {
         let proxy = self.app_mesh.as_ref().and_then(|mesh| mesh.proxy);
         let is_envoy = proxy.is_some_and(|proxy| proxy.container.text() == Some(name));
-        is_envoy || (self.consul.is_some() && names::ALL.contains(&name))
+        is_envoy || self.consul.as_ref().is_some_and(|consul| consul.misses(name))
     }
 }

@@ -31,12 +31,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     for container in &containers.items {
         for dependency in &container.depends_on.items {
             let Some(name) = dependency.container.text() else { continue };
-            // Rules of their own report a container of the mesh that is missing.
-            if subject.consul.as_ref().is_some_and(|consul| consul.misses(name)) {
-                continue;
-            }
             let may_be = |other: &Container| other.is_called(name) || other.name.text().is_none();
-            if containers.lacks(may_be) && !subject.is_name_of_the_mesh(name) {
+            if containers.lacks(may_be) && !subject.misses(name) {
                 let known: Vec<String> = containers.items.iter().map(Container::label).collect();
                 let message = format!("{} waits for {name}, which is not there", container.label());
                 let help = format!("name one of {}, or take the dependency away", known.join(", "));
