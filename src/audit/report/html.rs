@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use askama::Template;
 
-use super::{Definition, Report, Reported, excerpt::Excerpt, page, summary::counted};
-use crate::audit::{finding::Severity, rule::Rule, timeline};
+use super::{Definition, Report, Reported, excerpt::Excerpt, summary::counted};
+use crate::audit::{finding::Severity, timeline};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -78,10 +78,6 @@ impl Group<'_> {
 }
 
 impl Page<'_> {
-    fn page_of(&self, rule: &Rule) -> String {
-        page(rule)
-    }
-
     fn counts(&self) -> [(&'static str, String, usize); 3] {
         let counts = self.report.counts;
         [("error", counts.errors), ("warning", counts.warnings), ("info", counts.infos)]
