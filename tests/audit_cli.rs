@@ -1,5 +1,7 @@
 //! `mesh-audit` as its users run it: exit codes, streams, colours, help.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 use std::{
     fs,
     io::{Read, Write},

@@ -1,5 +1,7 @@
 //! The pages about the rules are those that the rules themselves write. With `UPDATE_DOCS=1` they are written anew.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
 fn write_pages(directory: &Path) {

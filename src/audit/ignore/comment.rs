@@ -110,7 +110,10 @@ fn line_meant(lines: &[&str], index: usize) -> usize {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> (Vec<(&'static str, Option<usize>, String)>, Vec<String>) {
+    /// Rule, line and reason of each directive, and the problems.
+    type Found = (Vec<(&'static str, Option<usize>, String)>, Vec<String>);
+
+    fn read(text: &str) -> Found {
         let mut problems = Vec::new();
         let directives = directives(&SourceFile::new("f", text), &mut problems);
         let directives = directives.into_iter().map(|d| (d.rule, d.line, d.reason)).collect();

@@ -86,12 +86,11 @@ impl<'m> Files<'m> {
         let none = Secrets::default();
         let secrets = self.secrets.get(finding.file.name.as_str()).unwrap_or(&none);
         let own;
-        let lines = match self.lines.get(&finding.file.name) {
-            Some(lines) => lines,
-            None => {
-                own = Lines::of(&finding.file.text);
-                &own
-            }
+        let lines = if let Some(lines) = self.lines.get(&finding.file.name) {
+            lines
+        } else {
+            own = Lines::of(&finding.file.text);
+            &own
         };
         let shown = |text: &str| clean(&secrets.out_of(text));
         let spans: Vec<Span> = finding.notes.iter().map(|note| note.span).collect();

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Report, Reported, page};
+use super::{Report, Reported};
 use crate::audit::{document::Position, finding::Severity, input::InputProblem};
 
 pub(super) fn render(report: &Report) -> String {
@@ -30,7 +30,7 @@ fn annotate(out: &mut String, finding: &Reported) {
         finding.message,
         finding.rule.effect,
         finding.help,
-        page(finding.rule)
+        finding.page()
     );
     // Writing to a string cannot fail.
     let _ = writeln!(

@@ -1,9 +1,11 @@
 //! One page that needs nothing else: no script, no network.
 
+use std::ops::Range;
+
 use askama::Template;
 
-use super::{Definition, Report, Reported, excerpt::Excerpt, page, summary::counted};
-use crate::audit::{finding::Severity, rule::Rule, timeline};
+use super::{Definition, Report, Reported, excerpt::Excerpt, summary::counted};
+use crate::audit::{finding::Severity, timeline};
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -76,10 +78,6 @@ impl Group<'_> {
 }
 
 impl Page<'_> {
-    fn page_of(&self, rule: &Rule) -> String {
-        page(rule)
-    }
-
     fn counts(&self) -> [(&'static str, String, usize); 3] {
         let counts = self.report.counts;
         [("error", counts.errors), ("warning", counts.warnings), ("info", counts.infos)]
@@ -88,30 +86,39 @@ impl Page<'_> {
 }
 
 impl Excerpt {
-    /// The excerpt's lines that matter, with the offending part marked.
+    /// The lines that matter, without the indentation that all of them have, and with the offending part marked.
     fn lines(&self) -> Vec<Line> {
-        let mut at = 0;
-        let mut lines = Vec::new();
-        for (index, text) in self.text.split('\n').enumerate() {
-            let span = at..at + text.len();
-            at = span.end + 1;
-            let touches = |part: &std::ops::Range<usize>| part.start <= span.end && part.end >= span.start;
-            if !touches(&self.main) && !self.notes.iter().flatten().any(touches) {
-                continue;
-            }
-            let blank = text.len() - text.trim_start().len();
+        let blank = |text: &str| text.len() - text.trim_start().len();
+        let shown: Vec<(usize, Range<usize>, &str)> = self.shown().collect();
+        let indentation = shown.iter().map(|(_, _, text)| blank(text)).min().unwrap_or_default();
+        let line = |(number, span, text): (usize, Range<usize>, &str)| {
             let within = |byte: usize| text.floor_char_boundary(byte.clamp(span.start, span.end) - span.start);
-            let (from, to) = if touches(&self.main) {
-                (within(self.main.start).max(blank), within(self.main.end).max(blank))
+            let (from, to) = if touches(&self.main, &span) {
+                (within(self.main.start).max(blank(text)), within(self.main.end).max(blank(text)))
             } else {
                 (text.len(), text.len())
             };
-            let piece =
-                |is_marked, range: std::ops::Range<usize>| (is_marked, text.get(range).unwrap_or_default().to_owned());
-            let pieces = vec![piece(false, 0..from), piece(true, from..to), piece(false, to..text.len())];
-            let pieces = pieces.into_iter().filter(|(_, text)| !text.is_empty()).collect();
-            lines.push(Line { number: self.first_line + index, pieces });
-        }
-        lines
+            let pieces = [(false, indentation..from), (true, from..to), (false, to..text.len())];
+            let pieces =
+                pieces.into_iter().map(|(marked, range)| (marked, text.get(range).unwrap_or_default().to_owned()));
+            Line { number, pieces: pieces.filter(|(_, text)| !text.is_empty()).collect() }
+        };
+        shown.into_iter().map(line).collect()
     }
+
+    /// Number, place and text of the lines with something to point at.
+    fn shown(&self) -> impl Iterator<Item = (usize, Range<usize>, &str)> {
+        let mut at = 0;
+        self.text.split('\n').enumerate().filter_map(move |(index, text)| {
+            let span = at..at + text.len();
+            at = span.end + 1;
+            let matters =
+                std::iter::once(&self.main).chain(self.notes.iter().flatten()).any(|part| touches(part, &span));
+            matters.then_some((self.first_line + index, span, text))
+        })
+    }
+}
+
+fn touches(part: &Range<usize>, line: &Range<usize>) -> bool {
+    part.start <= line.end && part.end >= line.start
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Counts, Definition, Report, Reported, page};
+use super::{Counts, Definition, Report, Reported};
 use crate::audit::{document::Position, finding::Severity, input::InputProblem};
 
 /// Grows only when something that readers rely on changes.
@@ -129,7 +129,7 @@ fn finding(finding: &Reported) -> JsonFinding<'_> {
         container: finding.container.as_deref(),
         notes: notes.collect(),
         fixable: finding.is_fixable,
-        page: page(finding.rule),
+        page: finding.page(),
         fingerprint: &finding.fingerprint,
         ignored: finding.ignored.as_ref().map(|(by, reason)| JsonIgnored { by: by.as_str(), reason }),
     }

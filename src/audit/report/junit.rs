@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use quick_junit::{NonSuccessKind, Report as JunitReport, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Report, Reported, page};
+use super::{Report, Reported};
 use crate::audit::input::InputProblem;
 
 pub(super) fn render(report: &Report) -> Result<String, String> {
@@ -57,7 +57,7 @@ fn failed(finding: &Reported) -> TestCaseStatus {
 
 fn story(finding: &Reported) -> String {
     let Reported { message, help, rule, .. } = finding;
-    format!("{}: {message}\nat run time: {}\nmend: {help}\nmore: {}", finding.place(), rule.effect, page(rule))
+    format!("{}: {message}\nat run time: {}\nmend: {help}\nmore: {}", finding.place(), rule.effect, finding.page())
 }
 
 fn unreadable(problem: &InputProblem) -> TestCase {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Report, Reported, page, summary::counted};
+use super::{Report, Reported, summary::counted};
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };
@@ -17,7 +17,9 @@ pub(super) fn render(report: &Report) -> String {
     for ((file, subject), findings) in groups {
         let _ = writeln!(out, "\n### {} <sub>{}</sub>\n", escape(subject), escape(file));
         out.push_str("| | Finding | At run time | Mend |\n|---|---|---|---|\n");
-        findings.into_iter().for_each(|finding| row(&mut out, finding));
+        for finding in findings {
+            row(&mut out, finding);
+        }
     }
     problems(&mut out, report);
     ignored(&mut out, report);
@@ -34,7 +36,7 @@ fn row(out: &mut String, finding: &Reported) {
         finding.severity.as_str(),
         escape(&finding.message),
         finding.rule.id,
-        page(finding.rule),
+        finding.page(),
         finding.start.line,
         escape(finding.rule.effect),
         escape(&finding.help)

@@ -215,6 +215,12 @@ impl Reported {
         (&self.file, &self.subject)
     }
 
+    /// The page about its rule.
+    #[must_use]
+    pub fn page(&self) -> String {
+        page(self.rule)
+    }
+
     /// Where it is: `web.json:4:20`.
     #[must_use]
     pub fn place(&self) -> String {

@@ -84,3 +84,17 @@ fn sounds_secret(variable: &Variable) -> bool {
         SECRET_WORDS.iter().any(|word| name.contains(word))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_covered_wherever_the_piece_begins_and_ends() {
+        let text = r#"{"a": "s3cr\"et-value"} s3cret-again"#;
+        let secrets = Secrets { spans: vec![Span::new(6, 22)], values: vec!["s3cret-again".to_owned()] };
+        assert_eq!(secrets.cover(text, 0), r#"{"a": "****\"********"} ************"#);
+        assert_eq!(secrets.cover(text.get(10..15).unwrap(), 10), r#"*\"**"#);
+        assert_eq!(secrets.out_of("no s3cret-again here"), "no *** here");
+    }
+}

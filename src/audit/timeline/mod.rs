@@ -4,6 +4,8 @@ mod mermaid;
 mod start;
 mod stop;
 mod svg;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use self::svg::STYLE;

@@ -5,7 +5,7 @@ use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 use super::{Event, Lane, Part, Starting, push};
 use crate::audit::{
     definition::{Container, Dependency, Field, Maybe, TaskDefinition, Text},
-    subject::{Subject, is_xray_daemon},
+    subject::{ConsulTask, Subject, is_xray_daemon},
 };
 
 /// What ECS waits for between TERM and KILL where nothing else is said. Source:
@@ -142,7 +142,7 @@ fn part(container: &Container, subject: &Subject<'_>) -> Part {
     let is = |other: &&Container| std::ptr::eq(*other, container);
     let consul = subject.consul.as_ref();
     let app_mesh = subject.app_mesh.as_ref();
-    let proxies = [consul.and_then(|consul| consul.proxy()), app_mesh.and_then(|mesh| mesh.envoy)];
+    let proxies = [consul.and_then(ConsulTask::proxy), app_mesh.and_then(|mesh| mesh.envoy)];
     if proxies.iter().flatten().any(is) {
         return Part::Proxy;
     }

@@ -70,45 +70,45 @@ impl Timeline {
 }
 
 fn draw_lane(out: &mut String, lane: &Lane, top: usize, columns: &Columns) {
-    let line = top + LANE / 2 + 4;
+    let baseline = top + LANE / 2 + 4;
     let bar = top + (LANE - BAR) / 2;
     let class = match lane.part {
         Part::App => "tl-app",
         Part::Proxy => "tl-proxy",
         Part::Helper => "tl-helper",
     };
-    titled(out, "tl-name", 12, line, &lane.container, LABELS - 24);
+    titled(out, "tl-name", 12, baseline, &lane.container, LABELS - 24);
     let from = match &lane.starts {
         Starting::Never(reason) => {
             let room = columns.width - LABELS - 16;
-            titled(out, "tl-never", LABELS + 6, line, &format!("never starts: {reason}"), room);
+            titled(out, "tl-never", LABELS + 6, baseline, &format!("never starts: {reason}"), room);
             return;
         }
         Starting::At(step) | Starting::NotBefore(step) => columns.start_at(*step),
     };
     if !lane.waits_for.is_empty() {
         let words = format!("after {}", lane.waits_for.join(" + "));
-        titled(out, "tl-wait", LABELS + 6, line, &words, from.saturating_sub(LABELS + 12));
+        titled(out, "tl-wait", LABELS + 6, baseline, &words, from.saturating_sub(LABELS + 12));
     }
     let Some((term, gone)) = lane.stops else {
         let to = lane.ends.map_or(columns.running_end(), |end| columns.start_at(end));
         rect(out, class, from, bar, to);
-        titled(out, "tl-on", from + 8, line, "runs, then ends", to.saturating_sub(from + 12));
+        titled(out, "tl-on", from + 8, baseline, "runs, then ends", to.saturating_sub(from + 12));
         return;
     };
     rect(out, class, from, bar, columns.stop_at(term));
-    text(out, "tl-on tl-middle", columns.running_middle(), line, "running");
+    text(out, "tl-on tl-middle", columns.running_middle(), baseline, "running");
     rect(out, &format!("{class} tl-stopping"), columns.stop_at(term), bar, columns.stop_at(gone));
     titled(
         out,
         "tl-off",
         columns.stop_at(term) + 8,
-        line,
+        baseline,
         lane.stopping,
         columns.stop_at(gone) - columns.stop_at(term),
     );
     let kill = lane.stop_timeout.map_or_else(|| "after ?".to_owned(), |seconds| format!("after {seconds} s"));
-    titled(out, "tl-kill", columns.kill() + 6, line, &kill, columns.width.saturating_sub(columns.kill() + 6));
+    titled(out, "tl-kill", columns.kill() + 6, baseline, &kill, columns.width.saturating_sub(columns.kill() + 6));
 }
 
 fn draw_legend(out: &mut String, y: usize) {

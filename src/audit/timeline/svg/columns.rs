@@ -3,13 +3,13 @@
 use crate::audit::timeline::{Lane, Timeline};
 
 /// The width of the containers' names.
-pub(super) const LABELS: usize = 200;
-/// Pixels of a character, of the font in the style sheet at its widest mean.
-const CHARACTER: usize = 7;
+pub(super) const LABELS: usize = 180;
+/// Pixels of a character: the mean of the widest font in the style sheet.
+const CHARACTER: usize = 6;
 const NARROWEST: usize = 84;
 /// Longer words are cut.
-const WIDEST: usize = 300;
-const RUNNING: usize = 110;
+const WIDEST: usize = 380;
+const RUNNING: usize = 90;
 
 /// Horizontal places of all steps.
 pub(super) struct Columns {
