@@ -60,6 +60,15 @@ pub struct Finding {
     pub fix: Option<Fix>,
 }
 
+impl Finding {
+    /// Whether another finding, of the same file before or after an edit, is this one.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        (self.rule.id, &self.subject, &self.container, &self.message)
+            == (other.rule.id, &other.subject, &other.container, &other.message)
+    }
+}
+
 /// Another part of the file that matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {

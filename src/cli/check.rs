@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum, builder::PossibleValue};
 
-use super::{Exit, Failure, Streams, configuration};
+use super::{Exit, Failure, Streams, configuration, live::LiveArguments};
 use crate::audit::{
     audit,
     ignore::{self, Config},
@@ -21,11 +21,14 @@ use crate::audit::{
                   [[ignore]]\n  rule = \"consul-network-mode\"\n  path = \"lab/**\"\n  reason = \"the lab runs without a mesh\"\n\n\
                   Examples:\n  mesh-audit check\n  mesh-audit check template.yaml services/\n  \
                   mesh-audit check --fail-on warning --format github .\n  \
-                  terraform show -json plan.out | mesh-audit check --format html --output audit.html -")]
+                  terraform show -json plan.out | mesh-audit check --format html --output audit.html -\n  \
+                  mesh-audit check --cluster prod --service web\n  mesh-audit check --all --format markdown")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
     paths: Vec<String>,
+    #[command(flatten)]
+    live: LiveArguments,
     #[command(flatten)]
     report: ReportArguments,
 }
@@ -60,7 +63,7 @@ impl ValueEnum for Format {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let directory = configuration::working_directory()?;
     let config = configuration::read(arguments.report.config.as_deref(), &directory)?;
-    let gathered = material(arguments, streams);
+    let gathered = material(arguments, streams)?;
     let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
     let threshold = threshold(&arguments.report, &config);
     let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
@@ -92,10 +95,15 @@ fn exit(report: &Report) -> Exit {
 }
 
 /// What to look at, from wherever the arguments say.
-fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Gathered {
+fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Gathered, Failure> {
     let here = [".".to_owned()];
-    let paths = if arguments.paths.is_empty() { here.as_slice() } else { &arguments.paths };
-    gather(paths, streams.input)
+    let is_live = arguments.live.is_wanted();
+    let paths = if arguments.paths.is_empty() && !is_live { here.as_slice() } else { &arguments.paths };
+    let mut gathered = gather(paths, streams.input);
+    if is_live {
+        gathered.add(arguments.live.gather()?);
+    }
+    Ok(gathered)
 }
 
 /// The command line's word counts before the configuration's.

@@ -1,10 +1,14 @@
 //! The command line of `mesh-audit`. Each command is a file; what all share is here.
 
+mod changes;
 mod check;
 mod completions;
 mod configuration;
 mod explain;
+mod fix;
 mod graph;
+mod inject;
+mod live;
 mod rule_page;
 mod rules;
 mod streams;
@@ -87,6 +91,8 @@ enum Colour {
 #[derive(Debug, Subcommand)]
 enum Command {
     Check(check::Arguments),
+    Fix(fix::Arguments),
+    Inject(inject::Arguments),
     Rules(rules::Arguments),
     Explain(explain::Arguments),
     Graph(graph::Arguments),
@@ -106,6 +112,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
     });
     let ended = match &cli.command {
         Command::Check(arguments) => check::run(arguments, streams),
+        Command::Fix(arguments) => fix::run(arguments, streams),
+        Command::Inject(arguments) => inject::run(arguments, streams),
         Command::Rules(arguments) => rules::run(arguments, streams),
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),

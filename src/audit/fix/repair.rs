@@ -40,7 +40,7 @@ pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Re
         let is_open = |finding: &&Finding| {
             finding.fix.is_some()
                 && is_wanted(finding)
-                && !repair.left.iter().any(|left| is_same(&left.finding, finding))
+                && !repair.left.iter().any(|left| left.finding.is_same_as(finding))
         };
         let Some(finding) = findings.iter().find(is_open).cloned() else { break };
         match mend(&repair.after, &finding) {
@@ -62,14 +62,8 @@ fn mend(file: &Arc<SourceFile>, finding: &Finding) -> Result<Mended, Option<Edit
     let text = apply(&file.text, dialect_of(file), edits).map_err(Some)?;
     let mended = Arc::new(SourceFile::new(file.name.clone(), text));
     let remaining = findings_of(&mended).ok_or(None)?;
-    let is_gone = !remaining.iter().any(|other| is_same(other, finding));
+    let is_gone = !remaining.iter().any(|other| other.is_same_as(finding));
     if is_gone { Ok((mended, remaining)) } else { Err(None) }
-}
-
-/// Whether two findings, before and after an edit, are one.
-fn is_same(one: &Finding, other: &Finding) -> bool {
-    (one.rule.id, &one.subject, &one.container, &one.message)
-        == (other.rule.id, &other.subject, &other.container, &other.message)
 }
 
 fn findings_of(file: &Arc<SourceFile>) -> Option<Vec<Finding>> {

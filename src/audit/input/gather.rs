@@ -43,6 +43,14 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
 }
 
 impl Gathered {
+    /// Takes what was gathered elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.material.definitions.extend(other.material.definitions);
+        self.material.resources.all.extend(other.material.resources.all);
+        self.problems.extend(other.problems);
+        self.files_read += other.files_read;
+    }
+
     fn take(&mut self, read: Result<SourceFile, InputProblem>, is_named: bool) {
         match read {
             Ok(file) => {
