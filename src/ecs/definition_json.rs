@@ -18,8 +18,8 @@ fn task_definition(definition: &TaskDefinition) -> Value {
         "taskDefinitionArn": definition.task_definition_arn(),
         "family": definition.family(),
         "revision": definition.revision(),
-        "status": definition.status().map(|status| status.as_str()),
-        "networkMode": definition.network_mode().map(|mode| mode.as_str()),
+        "status": definition.status().map(aws_sdk_ecs::types::TaskDefinitionStatus::as_str),
+        "networkMode": definition.network_mode().map(aws_sdk_ecs::types::NetworkMode::as_str),
         "requiresCompatibilities": texts(definition.requires_compatibilities(), Compatibility::as_str),
         "cpu": definition.cpu(),
         "memory": definition.memory(),
@@ -40,7 +40,7 @@ fn container(container: &ContainerDefinition) -> Value {
         })
     });
     let ports = container.port_mappings().iter().map(|mapping| {
-        let protocol = mapping.protocol().map(|protocol| protocol.as_str());
+        let protocol = mapping.protocol().map(aws_sdk_ecs::types::TransportProtocol::as_str);
         json!({ "containerPort": mapping.container_port(), "hostPort": mapping.host_port(), "protocol": protocol })
     });
     let dependencies = container.depends_on().iter().map(|dependency| {
@@ -89,7 +89,7 @@ fn linux_parameters(linux: &LinuxParameters) -> Value {
 
 fn proxy(proxy: &ProxyConfiguration) -> Value {
     json!({
-        "type": proxy.r#type().map(|kind| kind.as_str()),
+        "type": proxy.r#type().map(aws_sdk_ecs::types::ProxyConfigurationType::as_str),
         "containerName": proxy.container_name(),
         "properties": pairs(proxy.properties()),
     })

@@ -71,7 +71,7 @@ fn a_plain_definition_becomes_one_without_findings() {
     for target in [Target::Dataplane, Target::Client] {
         for (name, text) in [("task.json", ECS), ("template.yaml", CLOUDFORMATION)] {
             for (acls, ca_secret) in [(true, options(target).ca_secret), (false, None)] {
-                let options = Options { acls, ca_secret, ..options(target) };
+                let options = Options { ca_secret, acls, ..options(target) };
                 let text = injected(name, text, &options);
                 let findings = audit(&read(name, &text));
                 let shown: Vec<String> =

@@ -120,15 +120,12 @@ impl Configuration {
         let mut place = node.place.clone();
         let mut is_there = true;
         for key in path.split('.') {
-            match node.get(key).filter(|_| is_there) {
-                Some(next) => {
-                    node = next;
-                    place = next.place.clone();
-                }
-                None => {
-                    is_there = false;
-                    place = place.then(Step::Key(key.to_owned()), node.place.span);
-                }
+            if let Some(next) = node.get(key).filter(|_| is_there) {
+                node = next;
+                place = next.place.clone();
+            } else {
+                is_there = false;
+                place = place.then(Step::Key(key.to_owned()), node.place.span);
             }
         }
         place
