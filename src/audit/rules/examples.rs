@@ -21,7 +21,7 @@ use crate::audit::{
 const ALWAYS: &str = "appmesh-end-of-service";
 
 /// Found only where a definition is not alone: beside a service, or beside others. These rules have tests of their own.
-const NEVER_ALONE: [&str; 1] = ["consul-tags-not-propagated"];
+const NEVER_ALONE: [&str; 2] = ["consul-tags-not-propagated", "consul-task-role-shared"];
 
 pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));

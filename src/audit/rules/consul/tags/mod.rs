@@ -1,4 +1,4 @@
-//! Tags: who a task is in the mesh.
+//! Tags and roles: who a task is in the mesh.
 
 mod family_name;
 mod mesh_tag_alone;
@@ -7,6 +7,7 @@ mod mesh_tag_value;
 mod not_propagated;
 mod service_name_case;
 mod service_name_tag;
+mod task_role_shared;
 mod tenancy_tags;
 mod tenancy_tags_match;
 
@@ -22,4 +23,5 @@ pub(in crate::audit::rules) static RULES: &[&Rule] = &[
     &service_name_case::RULE,
     &family_name::RULE,
     &not_propagated::RULE,
+    &task_role_shared::RULE,
 ];
