@@ -116,6 +116,22 @@ async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
 }
 
 #[tokio::test]
+async fn a_drain_between_the_two_readings_is_not_undone() {
+    let world = world("health-drain").await;
+    let task = started(&world).await;
+    let environment = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
+    assert_eq!(synced(&environment).await.updated, 3);
+    // Given a task that was told to stop, and a round whose ECS still says what it said before
+    let told = world.event_as(&task, "RUNNING", "STOPPED", 9).await;
+    let report = environment.handle(&[told]).await;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    let drained = statuses(&world, &task).await;
+    assert!(drained.iter().all(|check| check.ends_with(": critical")), "{drained:?}");
+    assert_eq!(synced(&environment).await.updated, 0);
+    assert_eq!(statuses(&world, &task).await, drained);
+}
+
+#[tokio::test]
 async fn a_check_of_no_synced_container_is_taken_out() {
     let world = world("health-orphan").await;
     let task = started(&world).await;

@@ -110,10 +110,23 @@ pub struct HealthCheck {
     pub service_name: String,
     /// Its status.
     pub status: CheckStatus,
+    /// What it says to people about its status.
+    pub output: String,
     /// Its definition, as Consul gave it.
     pub definition: Value,
     /// Where it is registered.
     pub tenancy: Tenancy,
+}
+
+/// What a check says that was turned critical because its task was told to stop.
+pub const DRAINING: &str = "ECS told the task to stop";
+
+impl HealthCheck {
+    /// Whether it was turned critical because its task was told to stop. Such a task never comes back.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.status == CheckStatus::Critical && self.output == DRAINING
+    }
 }
 
 impl CheckStatus {

@@ -73,6 +73,7 @@ fn check_of(instance: &ServiceInstance) -> HealthCheck {
         service_id: instance.id.clone(),
         service_name: instance.name.clone(),
         status: CheckStatus::Passing,
+        output: String::new(),
         definition: serde_json::Value::Null,
         tenancy: Tenancy::Community,
     }

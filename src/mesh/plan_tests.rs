@@ -5,6 +5,7 @@ use crate::mesh::{
     arn::TaskId,
     catalog::{CatalogNode, Member},
     ecs_config::GatewayKind,
+    tenancy::Tenancy,
 };
 
 #[path = "plan_properties.rs"]
@@ -82,6 +83,7 @@ fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
         service_id: format!("web-{}", task_id(number)),
         service_name: "web".to_owned(),
         status,
+        output: String::new(),
         definition: serde_json::Value::Null,
         tenancy: Tenancy::Community,
     }

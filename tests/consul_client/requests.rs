@@ -32,6 +32,7 @@ fn check(tenancy: Tenancy) -> HealthCheck {
         service_id: format!("web-{TASK}"),
         service_name: "web".to_owned(),
         status: CheckStatus::Passing,
+        output: String::new(),
         definition: json!({ "Interval": "0s" }),
         tenancy,
     }
