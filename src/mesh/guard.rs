@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use super::{
     arn::ClusterArn,
+    catalog::{ClientAgent, ServiceInstance},
     mark::{HolderMark, LoginMark},
     plan::{Action, Observed, Planned},
     token::ListedToken,
@@ -69,7 +70,8 @@ pub fn check(
     // The default partition may have been listed twice: by its name, and without one.
     tokens.sort_by_key(|token| token.accessor);
     tokens.dedup_by_key(|token| token.accessor);
-    let services = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
+    let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
+    let services = on_the_node + observed.agents.iter().map(|agent| instances_of(agent, cluster)).sum::<usize>();
     let used = tokens.iter().filter(|token| owner(token, cluster) == Some(Owner::Task)).count() + services;
     if listed == 0 && used > 0 {
         return Err(Alarm::NothingListed { owned: used });
@@ -79,8 +81,7 @@ pub fn check(
     if limit.is_exceeded_by(deleted, tokens.len()) {
         return Err(Alarm::TooMany { what: "tokens", deleted, owned: tokens.len(), percent });
     }
-    let deleted =
-        planned.iter().filter(|p| matches!(&p.action, Action::Deregister(i) if i.node == cluster.as_str())).count();
+    let deleted = planned.iter().map(|planned| deleted_services(&planned.action, cluster)).sum();
     if limit.is_exceeded_by(deleted, services) {
         return Err(Alarm::TooMany { what: "services", deleted, owned: services, percent });
     }
@@ -94,12 +95,25 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
     match action {
         Action::DeleteLoginToken(token) => owner(token, cluster).is_some(),
         Action::Deregister(instance) => instance.node == cluster.as_str(),
-        Action::ForceLeave(agent) => {
-            agent.node.instances.iter().any(|i| i.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster)))
-        }
+        Action::ForceLeave(agent) => instances_of(agent, cluster) > 0,
         Action::DeregisterNode(node) => node.cluster == *cluster,
         Action::Revoke(_) => true,
         Action::Provision(_) | Action::MarkCritical(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => false,
+    }
+}
+
+/// How many services of the cluster's tasks an agent's node holds.
+fn instances_of(agent: &ClientAgent, cluster: &ClusterArn) -> usize {
+    let is_its = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
+    agent.node.instances.iter().filter(is_its).count()
+}
+
+fn deleted_services(action: &Action, cluster: &ClusterArn) -> usize {
+    match action {
+        Action::Deregister(instance) => usize::from(instance.node == cluster.as_str()),
+        // Everything on the agent's node goes with it.
+        Action::ForceLeave(agent) => instances_of(agent, cluster),
+        _ => 0,
     }
 }
 

@@ -220,6 +220,20 @@ fn a_revocation_counts_the_service_s_tokens_of_this_cluster() {
 }
 
 #[test]
+fn services_of_client_agents_count_as_well() {
+    // On the cluster's node one service, on a dead agent's twelve, and three of another cluster
+    let dead = agent([instances("prod", 12), instances("test", 3)].concat());
+    let observed =
+        Observed { instances: vec![instance("prod", 20)], agents: vec![dead.clone()], ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 90), too_many("services", 12, 13, 90));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 93), Ok(()));
+    // And ECS, which lists nothing, is not believed
+    let only_agents = Observed { agents: vec![dead], ..Observed::default() };
+    let verdict = super::check(&[], &only_agents, &cluster("prod"), 0, MaxDeletePercent::new(100).unwrap());
+    assert_eq!(verdict, Err(Alarm::NothingListed { owned: 12 }));
+}
+
+#[test]
 fn an_action_concerns_the_cluster_that_it_takes_something_from() {
     let of = |name: &str| {
         [
