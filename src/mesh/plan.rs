@@ -18,7 +18,6 @@ use super::{
     phase::TaskPhase,
     secret_name::SecretNames,
     task::MeshTask,
-    tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder},
 };
 
@@ -170,10 +169,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
 pub fn holders_for(identity: Option<&MeshIdentity>, mode: TokenMode) -> Vec<TokenHolder> {
     match identity {
         Some(identity) if mode == TokenMode::SecretsManager && identity.gateway.is_none() => {
-            let tenancy = match &identity.service.tenancy {
-                Tenancy::Community => Tenancy::Community,
-                Tenancy::Enterprise { partition, .. } => Tenancy::default_namespace_of(partition.clone()),
-            };
+            let tenancy = identity.service.tenancy.home();
             vec![TokenHolder::Client { tenancy }, TokenHolder::Service(identity.service.clone())]
         }
         _ => Vec::new(),
@@ -206,25 +202,24 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
 /// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
 fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
-    let mut tasks = Vec::new();
+    let mut tasks = BTreeSet::new();
     for instance in &agent.node.instances {
         let is_its = |task: &&MeshTask| {
             task.phase == TaskPhase::Stopped
                 && task.arn.id() == &instance.task
                 && instance.task_arn.as_ref() == Some(&task.arn)
         };
-        tasks.push(observed.tasks.iter().find(is_its)?.arn.clone());
+        tasks.insert(observed.tasks.iter().find(is_its)?.arn.clone());
     }
     if hosts_others || tasks.is_empty() {
         return None;
     }
-    tasks.dedup();
     let action = match agent.member.status {
         AgentStatus::Failed => Action::ForceLeave(agent.clone()),
         AgentStatus::Alive if matches!(observed.extent, Extent::Events) => Action::AwaitAgent(agent.clone()),
         AgentStatus::Alive | AgentStatus::Left => return None,
     };
-    Some(Planned { action, tasks })
+    Some(Planned { action, tasks: tasks.into_iter().collect() })
 }
 
 /// Whether all that a synthetic node holds is of stopped tasks, which lose it by the same plan.

@@ -118,6 +118,13 @@ fn an_agent_that_died_with_all_its_tasks_is_forgotten() {
 }
 
 #[test]
+fn a_task_asks_once_for_the_burial_of_its_agent() {
+    let dead = agent(AgentStatus::Failed, &[1, 2, 1]);
+    let planned = planned(&sweep_of_agent(dead, &[1, 2]), TokenMode::AuthMethod);
+    assert_eq!(planned[0].tasks.len(), 2, "{:?}", planned[0].tasks);
+}
+
+#[test]
 fn a_sweep_waits_for_no_agent() {
     for status in [AgentStatus::Alive, AgentStatus::Left] {
         assert_eq!(swept(&sweep_of_agent(agent(status, &[1]), &[1])), []);
