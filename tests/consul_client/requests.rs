@@ -105,6 +105,11 @@ async fn enterprise_requests_name_partition_and_namespace() {
             "ServiceIdentities": [{ "ServiceName": "web" }],
         })
     );
+    let rules = r#"node_prefix "" { policy = "write" } namespace_prefix "" { service_prefix "" { policy = "read" } }"#;
+    assert_eq!(
+        bodies[4].json(),
+        json!({ "Name": "p", "Description": "Policy of Consul client agents on ECS", "Rules": rules })
+    );
     assert_eq!(
         bodies[7].json(),
         json!([{ "Service": {
