@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+#[path = "sweep/agents.rs"]
+mod agents;
 mod environment;
 mod recorder;
 mod stack;
