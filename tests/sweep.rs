@@ -5,7 +5,11 @@
 #[path = "sweep/agents.rs"]
 mod agents;
 mod environment;
+#[path = "sweep/farewell.rs"]
+mod farewell;
 mod recorder;
+#[path = "sweep/rotation.rs"]
+mod rotation;
 mod stack;
 mod world;
 

@@ -11,6 +11,7 @@ use super::{SweepOrder, problem};
 use crate::{
     controller::{
         CONCURRENCY, Controller, ControllerError, Deadline,
+        bootstrap::KnownStatuses,
         cluster_tasks::ClusterTasks,
         observe::{Definitions, is_unknown_definition},
     },
@@ -76,9 +77,15 @@ impl Clusters {
 }
 
 impl Controller {
-    pub(in crate::controller) async fn survey(&self, order: &SweepOrder, deadline: Deadline) -> Survey {
+    /// Looks at the clusters of an order, of which ECS has said whether they exist.
+    pub(in crate::controller) async fn survey(
+        &self,
+        order: &SweepOrder,
+        statuses: &KnownStatuses,
+        deadline: Deadline,
+    ) -> Survey {
         let mut survey = Survey::default();
-        let clusters = self.read_clusters(order, deadline, &mut survey).await;
+        let clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
         let arns: BTreeSet<&TaskDefinitionArn> =
             clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
@@ -99,13 +106,19 @@ impl Controller {
     }
 
     /// The tasks of all configured clusters: whether a service is idle depends on every one.
-    async fn read_clusters(&self, order: &SweepOrder, deadline: Deadline, survey: &mut Survey) -> Clusters {
+    async fn read_clusters(
+        &self,
+        order: &SweepOrder,
+        statuses: &KnownStatuses,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) -> Clusters {
         let all = &self.scope.clusters;
         let mut clusters = Clusters { read: Vec::new(), deleted: BTreeSet::new() };
-        let statuses = match deadline.run(self.edges.ecs.cluster_statuses(all)).await {
+        let statuses = match statuses {
             Ok(statuses) => statuses,
             Err(error) => {
-                survey.problems.push(problem(None, error));
+                survey.problems.push(problem(None, Arc::clone(error)));
                 return clusters;
             }
         };
