@@ -46,7 +46,7 @@ pub use self::{
     error::ControllerError,
     farewell::FarewellReport,
     health_sync::HealthReport,
-    preflight::PreflightError,
+    preflight::{Lack, PreflightError},
     sweep::{ClusterReport, Counts, ProblemReport, SweepOrder, SweepOutcome, SweepReport},
 };
 use crate::{
