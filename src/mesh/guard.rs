@@ -8,12 +8,17 @@ use super::{
     arn::ClusterArn,
     catalog::{ClientAgent, ServiceInstance},
     mark::{HolderMark, LoginMark},
+    phase::TaskPhase,
     plan::{Action, Observed, Planned},
+    task::MeshTask,
     token::ListedToken,
 };
 
 /// A mesh smaller than this changes by large shares every day.
 const SMALL: usize = 10;
+
+/// A task registers its service and its sidecar proxy.
+const SERVICES_OF_A_TASK: usize = 2;
 
 /// The largest share of a cluster's tokens, or of its services, that one sweep may delete, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,11 +76,12 @@ pub fn check(
     tokens.sort_by_key(|token| token.accessor);
     tokens.dedup_by_key(|token| token.accessor);
     let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
-    let services = on_the_node + observed.agents.iter().map(|agent| instances_of(agent, cluster)).sum::<usize>();
-    let used = tokens.iter().filter(|token| owner(token, cluster) == Some(Owner::Task)).count() + services;
+    let found = on_the_node + observed.agents.iter().map(|agent| instances_of(agent, cluster)).sum::<usize>();
+    let used = tokens.iter().filter(|token| owner(token, cluster) == Some(Owner::Task)).count() + found;
     if listed == 0 && used > 0 {
         return Err(Alarm::NothingListed { owned: used });
     }
+    let services = found + services_of_living_agents(observed, cluster);
     let percent = limit.0;
     let deleted = deleted_tokens(planned, &tokens);
     if limit.is_exceeded_by(deleted, tokens.len()) {
@@ -106,6 +112,14 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
 fn instances_of(agent: &ClientAgent, cluster: &ClusterArn) -> usize {
     let is_its = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
     agent.node.instances.iter().filter(is_its).count()
+}
+
+/// The services on the nodes of living tasks' own agents. Those nodes are not read: what is there is known from ECS.
+fn services_of_living_agents(observed: &Observed, cluster: &ClusterArn) -> usize {
+    let has_agent = |task: &&MeshTask| {
+        task.runs_client_agent && task.phase != TaskPhase::Stopped && task.cluster == *cluster
+    };
+    observed.tasks.iter().filter(has_agent).count() * SERVICES_OF_A_TASK
 }
 
 fn deleted_services(action: &Action, cluster: &ClusterArn) -> usize {

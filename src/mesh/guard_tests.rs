@@ -234,6 +234,24 @@ fn services_of_client_agents_count_as_well() {
 }
 
 #[test]
+fn a_few_dead_agents_among_many_living_tasks_are_no_alarm() {
+    // Six tasks died with their agents, and thirty live: 12 services of 72
+    let dead = agent(instances("prod", 12));
+    let living = |number| MeshTask {
+        arn: TaskArn::in_cluster(&cluster("prod"), &task_id(number)),
+        cluster: cluster("prod"),
+        phase: TaskPhase::Active,
+        tenancy: Tenancy::Community,
+        identity: None,
+        runs_client_agent: true,
+    };
+    let observed =
+        Observed { agents: vec![dead.clone()], tasks: (100..130).map(living).collect(), ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 30), Ok(()));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead)], 10), too_many("services", 12, 72, 10));
+}
+
+#[test]
 fn an_action_concerns_the_cluster_that_it_takes_something_from() {
     let of = |name: &str| {
         [
