@@ -134,7 +134,7 @@ impl Controller {
         }
         let deletions = revocations.iter().map(|revocation| within(TIME_TO_DELETE, self.delete_tokens(revocation)));
         let deleted: Vec<_> = stream::iter(deletions).buffered(CONCURRENCY).collect().await;
-        let listed = within(TIME_TO_VERIFY, self.all_service_tasks()).await.map_err(Arc::new);
+        let listed = within(TIME_TO_VERIFY, self.all_service_tasks(deadline)).await.map_err(Arc::new);
         let ends = revocations.iter().zip(deleted).map(|(revocation, deleted)| {
             let listed = &listed;
             async move {
