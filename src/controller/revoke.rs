@@ -102,8 +102,8 @@ impl Controller {
             .filter(|token| token.tenancy == *holder.tenancy() && self.bears_our_marks(&token.description, &holder))
             .filter_map(|token| Some((token, HolderMark::parse(&token.description)?)))
             .collect();
-        if is_awaited(ours.iter().map(|(_, mark)| mark), self.rules()) {
-            info!(action = "revoke", outcome = "kept", service = %service.name, "made ahead; its first task may still come");
+        if is_awaited(&ours, self.rules()) {
+            info!(action = "revoke", outcome = "kept", service = %service.name, "made ahead or a moment ago; its task may still come");
             return Ok(None);
         }
         for (token, mark) in ours {
