@@ -11,12 +11,13 @@ use tracing::{info, warn};
 use super::{
     Controller, ControllerError, Deadline, ProblemReport, SweepOrder,
     apply::{Basis, Effect, Outcome},
+    sweep::Survey,
 };
 use crate::mesh::{
     catalog::{CatalogNode, LeftoverNode},
     identity::MeshService,
     mark::{HolderMark, LoginMark},
-    plan::{Action, Observed, Planned, plan},
+    plan::{Action, Planned, plan},
     token::{AccessorId, ListedToken, TokenHolder},
 };
 
@@ -71,7 +72,7 @@ impl Controller {
             warn!(action = "farewell", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
-        for Outcome { planned, result } in self.apply(self.leftovers(&survey.observed), Basis::Survey, deadline).await {
+        for Outcome { planned, result } in self.apply(self.leftovers(&survey), Basis::Survey, deadline).await {
             match (result, planned.action) {
                 (Ok(Effect::Unchanged), _) => continue,
                 (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
@@ -101,8 +102,8 @@ impl Controller {
     }
 
     /// Everything in Consul's catalog and among its login tokens that bears a mark of one of our clusters.
-    fn leftovers(&self, observed: &Observed) -> Vec<Planned> {
-        let clusters = &self.scope.clusters;
+    fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
+        let (observed, clusters) = (&survey.observed, &self.scope.clusters);
         let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
         let is_ours = |mark: LoginMark| {
             clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_meant_by(&mark.cluster) && is_known(&mark)))
@@ -113,9 +114,12 @@ impl Controller {
         // An agent is known to be dead, or left alone: the plan tells.
         let planned = plan(observed, self.rules()).into_iter().map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
-        actions.extend(clusters.iter().map(|cluster| {
-            let tenancy = self.scope.tenancy_of(cluster).clone();
-            Action::DeregisterNode(LeftoverNode { cluster: cluster.clone(), node: CatalogNode::default(), tenancy })
+        // Tasks of one cluster may have lived in any partition, each of which has a node of the cluster's.
+        actions.extend(clusters.iter().flat_map(|cluster| {
+            survey.partitions.iter().map(move |tenancy| {
+                let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
+                Action::DeregisterNode(LeftoverNode { cluster, node: CatalogNode::default(), tenancy })
+            })
         }));
         actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
     }
