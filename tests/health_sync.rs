@@ -146,6 +146,39 @@ async fn a_check_of_no_synced_container_is_taken_out() {
     assert!(left.iter().any(|check| check.starts_with("by-hand")) && !left.iter().any(|check| check.contains("-old")));
 }
 
+/// A task whose configuration is `config`, with the checks of two containers; its name is in its tags.
+async fn started_as(world: &World<'_>, config: &Value) -> String {
+    let tags = json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/service-name", "value": world.service() },
+    ]);
+    let definition = world.definition(&world.service(), &tags, Some(config)).await;
+    let task = world.run(&definition).await;
+    world.register_instance(&world.service(), &task).await;
+    task
+}
+
+#[tokio::test]
+async fn of_a_configuration_that_cannot_be_read_nothing_is_touched() {
+    let world = world("health-broken").await;
+    let task = started_as(&world, &json!({ "healthSyncContainers": "app" })).await;
+    let before = world.checks_of(&task).await;
+    let environment = environment(&world, &task, &[("app", "UNHEALTHY")]).await;
+    let report = synced(&environment).await;
+    assert_eq!((report.updated, report.removed), (0, 0), "nobody knows which of them are orphans");
+    assert_eq!(world.checks_of(&task).await, before);
+}
+
+#[tokio::test]
+async fn a_null_in_the_configuration_is_as_good_as_nothing() {
+    let world = world("health-null").await;
+    let config = json!({ "service": { "port": 80, "checks": null }, "healthSyncContainers": null });
+    let task = started_as(&world, &config).await;
+    let environment = environment(&world, &task, &[("app", "HEALTHY")]).await;
+    // ECS does not check the app's health, and so its check is nobody's
+    assert_eq!(synced(&environment).await.removed, 1);
+}
+
 #[tokio::test]
 async fn a_round_costs_two_reads_of_each_side() {
     let world = world("health-cost").await;

@@ -44,6 +44,7 @@ struct TokenEntry {
     description: String,
     policies: Option<Vec<PolicyLink>>,
     namespace: Option<String>,
+    create_time: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -141,7 +142,13 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
         (tenancy, _) => tenancy.clone(),
     };
     let policies = entry.policies.unwrap_or_default().into_iter().map(|policy| policy.name).collect();
-    Some(ListedToken { accessor: entry.accessor_id.parse().ok()?, description: entry.description, policies, tenancy })
+    Some(ListedToken {
+        accessor: entry.accessor_id.parse().ok()?,
+        description: entry.description,
+        policies,
+        created_at: entry.create_time.and_then(|at| at.parse().ok()),
+        tenancy,
+    })
 }
 
 /// Deletes a policy, if it is there and bears our description.

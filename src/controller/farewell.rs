@@ -3,20 +3,19 @@
 //! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
 //! of ours stays, and so do policies, roles and auth methods, which other clusters share.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use tracing::{info, warn};
 
 use super::{
     Controller, ControllerError, Deadline, ProblemReport, SweepOrder,
     apply::{Basis, Effect, Outcome},
+    sweep::Survey,
 };
 use crate::mesh::{
     catalog::{CatalogNode, LeftoverNode},
     identity::MeshService,
     mark::{HolderMark, LoginMark},
-    plan::{Action, Observed, Planned, plan},
+    plan::{Action, Planned, plan},
     secret::StoredSecret,
     tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder},
@@ -74,7 +73,7 @@ impl Controller {
             warn!(action = "farewell", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
-        for Outcome { planned, result } in self.apply(self.leftovers(&survey.observed), Basis::Survey, deadline).await {
+        for Outcome { planned, result } in self.apply(self.leftovers(&survey), Basis::Survey, deadline).await {
             match (result, planned.action) {
                 (Ok(Effect::Unchanged), _) => continue,
                 (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
@@ -97,8 +96,8 @@ impl Controller {
                 Err(error) => report.problems.push(ProblemReport::new(None, &error)),
             }
         }
-        for home in self.homes(&survey.observed) {
-            if let Err(error) = deadline.run(self.remove_client_policy(&home)).await {
+        for partition in &survey.partitions {
+            if let Err(error) = deadline.run(self.remove_client_policy(partition)).await {
                 report.problems.push(ProblemReport::new(None, &error));
             }
         }
@@ -106,8 +105,8 @@ impl Controller {
     }
 
     /// Everything in Consul's catalog and among its login tokens that bears a mark of one of our clusters.
-    fn leftovers(&self, observed: &Observed) -> Vec<Planned> {
-        let clusters = &self.scope.clusters;
+    fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
+        let (observed, clusters) = (&survey.observed, &self.scope.clusters);
         let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
         let is_ours = |mark: LoginMark| {
             clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_meant_by(&mark.cluster) && is_known(&mark)))
@@ -118,9 +117,12 @@ impl Controller {
         // An agent is known to be dead, or left alone: the plan tells.
         let planned = plan(observed, self.rules()).into_iter().map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
-        actions.extend(clusters.iter().map(|cluster| {
-            let tenancy = self.scope.tenancy_of(cluster).clone();
-            Action::DeregisterNode(LeftoverNode { cluster: cluster.clone(), node: CatalogNode::default(), tenancy })
+        // Tasks of one cluster may have lived in any partition, each of which has a node of the cluster's.
+        actions.extend(clusters.iter().flat_map(|cluster| {
+            survey.partitions.iter().map(move |tenancy| {
+                let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
+                Action::DeregisterNode(LeftoverNode { cluster, node: CatalogNode::default(), tenancy })
+            })
         }));
         actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
     }
@@ -183,20 +185,12 @@ impl Controller {
         Ok(())
     }
 
-    /// The partitions that may hold a policy of client agents, whether their token is still there or not.
-    fn homes(&self, observed: &Observed) -> BTreeSet<Tenancy> {
-        let clusters = self.scope.clusters.iter().map(|cluster| self.scope.tenancy_of(cluster));
-        let all = clusters.chain(observed.tasks.iter().map(|task| &task.tenancy));
-        let tokens = observed.tokens.iter().map(|token| &token.tenancy);
-        all.chain(tokens).map(Tenancy::home).collect()
-    }
-
     /// Removes the client agents' policy of a partition, if no token carries it any more.
-    async fn remove_client_policy(&self, home: &Tenancy) -> Result<(), ControllerError> {
+    async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
         let name = self.scope.names.client_policy();
-        let left = self.edges.consul.tokens(home).await?;
+        let left = self.edges.consul.tokens(partition).await?;
         let is_carried = left.iter().any(|token| token.policies.contains(&name));
-        if !is_carried && self.edges.consul.delete_client_policy(home, &name).await? {
+        if !is_carried && self.edges.consul.delete_client_policy(partition, &name).await? {
             info!(action = "delete_policy", outcome = "done", policy = name);
         }
         Ok(())

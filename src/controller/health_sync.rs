@@ -5,19 +5,18 @@ use std::{
     time::Duration,
 };
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
-use super::{
-    CONCURRENCY, Controller, ControllerError, DESCRIBED_AT_ONCE, Deadline, observe::Definitions, sweep::ProblemReport,
-};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, observe::Definitions, sweep::ProblemReport};
 use crate::{
     consul::ConsulError,
     mesh::{
         arn::{ClusterArn, TaskDefinitionArn},
         catalog::{HealthCheck, ServiceInstance},
+        ecs_config::CONFIG_VARIABLE,
         health::{HealthChanges, SyncedTask, changes},
         phase::TaskPhase,
         task::DescribedTask,
@@ -95,9 +94,7 @@ impl Controller {
     async fn sync_cluster(&self, cluster: &ClusterArn, deadline: Deadline) -> Result<HealthReport, ControllerError> {
         let mut report = HealthReport::default();
         let listed = self.edges.ecs.list_running(cluster).await?;
-        let pages = listed.chunks(DESCRIBED_AT_ONCE).map(|page| self.edges.ecs.describe_tasks(cluster, page));
-        let tasks: Vec<Vec<DescribedTask>> = stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
-        let tasks = tasks.concat();
+        let tasks = self.describe_all(cluster, &listed).await?;
         let arns: BTreeSet<&TaskDefinitionArn> = tasks.iter().map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
         let synced = self.synced_tasks(cluster, &tasks, &definitions, &mut report.problems);
@@ -128,10 +125,20 @@ impl Controller {
             };
             // Illegal tags are the events' and the sweep's to report.
             let Ok(Some(identity)) = definition.identify(&task.tags, self.scope.tenancy_of(cluster)) else { continue };
+            // Of a configuration that cannot be read nobody knows which checks it wants: all of them stay as they are.
+            let Ok(synced_containers) = definition.synced_containers() else {
+                warn!(
+                    task_definition = task.definition.as_str(),
+                    field = CONFIG_VARIABLE,
+                    outcome = "ignored",
+                    "the health of its tasks is not synced"
+                );
+                continue;
+            };
             synced.entry(identity.service.tenancy).or_default().push(SyncedTask {
                 id: task.arn.id().clone(),
                 containers: task.containers.clone(),
-                synced: definition.synced_containers(),
+                synced: synced_containers,
             });
         }
         synced

@@ -116,9 +116,8 @@ fn instances_of(agent: &ClientAgent, cluster: &ClusterArn) -> usize {
 
 /// The services on the nodes of living tasks' own agents. Those nodes are not read: what is there is known from ECS.
 fn services_of_living_agents(observed: &Observed, cluster: &ClusterArn) -> usize {
-    let has_agent = |task: &&MeshTask| {
-        task.runs_client_agent && task.phase != TaskPhase::Stopped && task.cluster == *cluster
-    };
+    let has_agent =
+        |task: &&MeshTask| task.runs_client_agent && task.phase != TaskPhase::Stopped && task.cluster == *cluster;
     observed.tasks.iter().filter(has_agent).count() * SERVICES_OF_A_TASK
 }
 

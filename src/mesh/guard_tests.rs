@@ -25,6 +25,7 @@ fn token(accessor: u8, description: &str) -> ListedToken {
         accessor: uuid::Uuid::from_u128(accessor.into()).to_string().parse().unwrap(),
         description: description.to_owned(),
         policies: Vec::new(),
+        created_at: None,
         tenancy: Tenancy::Community,
     }
 }

@@ -13,7 +13,7 @@ use super::{
     arn::{ClusterArn, TaskArn},
     catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::{MeshIdentity, MeshService},
-    idleness::{GracePeriod, Idleness, ServiceTask, judge},
+    idleness::{GracePeriod, Idleness, ServiceTask, is_new, judge},
     mark::{HolderMark, LoginMark, is_service_token_of},
     phase::TaskPhase,
     secret_name::SecretNames,
@@ -248,25 +248,28 @@ fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> 
 
 /// The services that have a token of ours and no task to use it.
 fn idle_services(observed: &Observed, all_tasks: &[ServiceTask], rules: Rules<'_>) -> Vec<Action> {
-    let mut marked: BTreeMap<MeshService, Vec<HolderMark>> = BTreeMap::new();
+    let mut marked: BTreeMap<MeshService, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
     for token in &observed.tokens {
         let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
             continue;
         };
         if let Some(name) = mark.service.clone().filter(|_| mark.is_in(&token.tenancy)) {
-            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push(mark);
+            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push((token, mark));
         }
     }
     let is_idle = |service: &MeshService| judge(service, all_tasks, rules.now, rules.grace) == Idleness::Idle;
-    let idle = marked.into_iter().filter(|(service, marks)| is_idle(service) && !is_awaited(marks, rules));
+    let idle = marked.into_iter().filter(|(service, tokens)| is_idle(service) && !is_awaited(tokens, rules));
     idle.map(|(service, _)| Action::Revoke(service)).collect()
 }
 
-/// Whether one of a service's tokens was made ahead of its first task, which may still come.
+/// Whether a task may still come for one of a service's tokens: it was made ahead of the first one, or is so new that
+/// the task which it was made for may not have been seen.
 #[must_use]
-pub fn is_awaited<'a>(marks: impl IntoIterator<Item = &'a HolderMark>, rules: Rules<'_>) -> bool {
-    let mut since = marks.into_iter().filter_map(|mark| mark.unused_since);
-    since.any(|since| rules.now.duration_since(since) < rules.unused_for)
+pub fn is_awaited(tokens: &[(&ListedToken, HolderMark)], rules: Rules<'_>) -> bool {
+    tokens.iter().any(|(token, mark)| {
+        let is_ahead = mark.unused_since.is_some_and(|since| rules.now.duration_since(since) < rules.unused_for);
+        is_ahead || is_new(token, rules.now, rules.grace)
+    })
 }
 
 fn for_task(task: &MeshTask, action: Action) -> Planned {

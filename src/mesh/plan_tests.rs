@@ -57,6 +57,7 @@ fn token(accessor: u128, description: &str) -> ListedToken {
         accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
         description: description.to_owned(),
         policies: Vec::new(),
+        created_at: Some(seconds_ago(100_000)),
         tenancy: Tenancy::Community,
     }
 }

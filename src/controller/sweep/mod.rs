@@ -10,10 +10,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use tracing::{error, info};
 
 pub use self::report::{ClusterReport, Counts, ProblemReport, SweepOutcome, SweepReport};
-use self::{
-    report::Swept,
-    survey::{Problem, Survey},
-};
+pub(super) use self::survey::Survey;
+use self::{report::Swept, survey::Problem};
 use super::{
     Controller, ControllerError, Deadline,
     apply::{Basis, is_conflict},

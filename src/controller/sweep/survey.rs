@@ -31,6 +31,8 @@ use crate::{
 pub(in crate::controller) struct Survey {
     pub(in crate::controller) observed: Observed,
     pub(in crate::controller) readings: Vec<Reading>,
+    /// One tenancy for each of Consul's partitions that was looked at.
+    pub(in crate::controller) partitions: Vec<Tenancy>,
     pub(in crate::controller) problems: Vec<Problem>,
     pub(super) skipped: Vec<Skipped>,
 }
@@ -94,7 +96,8 @@ impl Controller {
         for cluster in &wanted {
             self.take_tasks(cluster, &clusters, &definitions, &mut survey);
         }
-        for tenancy in self.partitions(&wanted, &survey.observed.tasks) {
+        survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
+        for tenancy in survey.partitions.clone() {
             self.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
         }
         for cluster in &wanted {
@@ -201,10 +204,19 @@ impl Controller {
         }
     }
 
-    /// One tenancy for each partition that the clusters or their tasks live in.
-    fn partitions(&self, clusters: &[&ClusterArn], tasks: &[MeshTask]) -> Vec<Tenancy> {
-        let homes = clusters.iter().map(|cluster| self.scope.tenancy_of(cluster));
-        let all = homes.chain(tasks.iter().map(|task| &task.tenancy));
+    /// One tenancy for each partition that the clusters or their tasks live in; on Enterprise, for each that there is:
+    /// where a task has lived that ECS has forgotten, only what it left can tell.
+    async fn partitions(&self, clusters: &[&ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
+        let homes = clusters.iter().map(|cluster| self.scope.tenancy_of(cluster).clone());
+        let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
+        let mut listed = Vec::new();
+        if known.iter().any(|tenancy| tenancy.partition().is_some()) {
+            match deadline.run(self.edges.consul.partitions()).await {
+                Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
+                Err(error) => survey.problems.push(problem(None, error)),
+            }
+        }
+        let all = listed.iter().chain(&known);
         let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
         // Without a name it is the default partition, which must not be read twice.
         let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");
