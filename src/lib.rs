@@ -3,7 +3,8 @@
 //! ```text
 //!  ECS ─▶ EventBridge ─▶ SQS ─▶ task-events ─▶ Consul (ACL tokens, catalog)
 //!                         ▲          └───────▶ Secrets Manager (the tokens that tasks read)
-//!                         └── idle checks ──┘
+//!                         └── idle checks ──┘              ▲
+//!  schedule, deployment, a person ─▶ reconcile ────────────┴─▶ Consul (set up, swept, health, cleaned up)
 //! ```
 //!
 //! Everything is level-triggered: an event never says what to do, only where to look. The floors, top to bottom, of

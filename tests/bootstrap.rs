@@ -2,6 +2,8 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+#[path = "bootstrap/again.rs"]
+mod again;
 #[path = "bootstrap/concurrency.rs"]
 mod concurrency;
 #[path = "bootstrap/enterprise.rs"]
@@ -21,13 +23,14 @@ mod stack;
 
 use std::time::Duration;
 
-use aws_config::{BehaviorVersion, SdkConfig};
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::{
     controller::{BootstrapReport, Controller, Deadline, settings::Settings},
     wiring,
 };
-use recorder::Recorder;
-use serde_json::Value;
+use recorder::{Answer, Recorder};
+use serde_json::{Value, json};
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 
@@ -41,8 +44,31 @@ const POLICY: &str = r#"
     service_prefix ""   { policy = "write" }
 "#;
 
-/// A controller in auth-method mode, unless `changes` says otherwise. It has nothing to do with AWS here.
+/// A controller in auth-method mode, unless `changes` says otherwise. All that it asks of AWS is whether its clusters exist,
+/// and they do.
 async fn controller(consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
+    let ecs = ecs(|_| "ACTIVE").await;
+    controller_beside(&ecs.url, consul, token, changes).await
+}
+
+/// An ECS that says of each cluster, by its ARN, what status it has; of one without a status it knows nothing.
+async fn ecs(status: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> Recorder {
+    Recorder::start(move |seen, _| {
+        if seen.operation().as_deref() != Some("DescribeClusters") {
+            return Answer::ok(json!({ "taskArns": [] }).to_string());
+        }
+        let asked = seen.json()["clusters"].as_array().cloned().unwrap_or_default();
+        let statuses = asked.iter().map(|arn| json!({ "clusterArn": arn, "status": status(arn.as_str().unwrap()) }));
+        let (clusters, missing): (Vec<Value>, Vec<Value>) = statuses.partition(|cluster| cluster["status"] != "");
+        let missing = missing.iter().map(|cluster| json!({ "arn": cluster["clusterArn"], "reason": "MISSING" }));
+        let missing: Vec<Value> = missing.collect();
+        Answer::ok(json!({ "clusters": clusters, "failures": missing }).to_string())
+    })
+    .await
+}
+
+/// A controller whose AWS answers at `aws`.
+async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
     let settings = Settings::read(|name| {
         if let Some((_, value)) = changes.iter().find(|(key, _)| *key == name) {
             return Some((*value).to_owned());
@@ -60,6 +86,9 @@ async fn controller(consul: &str, token: &str, changes: &[(&str, &str)]) -> Cont
     .expect("settings");
     let aws = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("us-east-1"))
+        .endpoint_url(aws)
+        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("test", "test", None, None, "tests")))
         .http_client(aws_smithy_http_client::Builder::new().build_http())
         .build();
     let edges = wiring::connect(&settings, &aws).await.expect("edges");

@@ -116,6 +116,22 @@ async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
 }
 
 #[tokio::test]
+async fn a_drain_between_the_two_readings_is_not_undone() {
+    let world = world("health-drain").await;
+    let task = started(&world).await;
+    let environment = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
+    assert_eq!(synced(&environment).await.updated, 3);
+    // Given a task that was told to stop, and a round whose ECS still says what it said before
+    let told = world.event_as(&task, "RUNNING", "STOPPED", 9).await;
+    let report = environment.handle(&[told]).await;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+    let drained = statuses(&world, &task).await;
+    assert!(drained.iter().all(|check| check.ends_with(": critical")), "{drained:?}");
+    assert_eq!(synced(&environment).await.updated, 0);
+    assert_eq!(statuses(&world, &task).await, drained);
+}
+
+#[tokio::test]
 async fn a_check_of_no_synced_container_is_taken_out() {
     let world = world("health-orphan").await;
     let task = started(&world).await;
@@ -128,6 +144,39 @@ async fn a_check_of_no_synced_container_is_taken_out() {
     let left: Vec<String> = statuses(&world, &task).await;
     assert_eq!(left.len(), 4, "{left:?}");
     assert!(left.iter().any(|check| check.starts_with("by-hand")) && !left.iter().any(|check| check.contains("-old")));
+}
+
+/// A task whose configuration is `config`, with the checks of two containers; its name is in its tags.
+async fn started_as(world: &World<'_>, config: &Value) -> String {
+    let tags = json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/service-name", "value": world.service() },
+    ]);
+    let definition = world.definition(&world.service(), &tags, Some(config)).await;
+    let task = world.run(&definition).await;
+    world.register_instance(&world.service(), &task).await;
+    task
+}
+
+#[tokio::test]
+async fn of_a_configuration_that_cannot_be_read_nothing_is_touched() {
+    let world = world("health-broken").await;
+    let task = started_as(&world, &json!({ "healthSyncContainers": "app" })).await;
+    let before = world.checks_of(&task).await;
+    let environment = environment(&world, &task, &[("app", "UNHEALTHY")]).await;
+    let report = synced(&environment).await;
+    assert_eq!((report.updated, report.removed), (0, 0), "nobody knows which of them are orphans");
+    assert_eq!(world.checks_of(&task).await, before);
+}
+
+#[tokio::test]
+async fn a_null_in_the_configuration_is_as_good_as_nothing() {
+    let world = world("health-null").await;
+    let config = json!({ "service": { "port": 80, "checks": null }, "healthSyncContainers": null });
+    let task = started_as(&world, &config).await;
+    let environment = environment(&world, &task, &[("app", "HEALTHY")]).await;
+    // ECS does not check the app's health, and so its check is nobody's
+    assert_eq!(synced(&environment).await.removed, 1);
 }
 
 #[tokio::test]

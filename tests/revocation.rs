@@ -19,7 +19,7 @@ use std::{
 use async_trait::async_trait;
 use ecs_mesh_controller::{
     controller::{BatchReport, Clock, Edges},
-    ecs::{ClusterStatus, Ecs, EcsError},
+    ecs::{ClusterStatus, Ecs, EcsError, TaskList},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
         identity::TaskDefinition,
@@ -72,13 +72,13 @@ impl Ecs for ChangingEcs {
         self.inner.list_running(cluster).await
     }
 
-    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
         if self.listings.fetch_add(1, Ordering::SeqCst) == 1 {
             self.between.0.notify_one();
             self.between.1.notified().await;
             match self.second {
                 Second::TaskAppeared => {}
-                Second::LagsBehind => return Ok(Vec::new()),
+                Second::LagsBehind => return Ok(TaskList::default()),
                 Second::Fails => {
                     let failed = EcsError::Failed { subject: "tasks".to_owned(), reason: "throttled".to_owned() };
                     return Err(failed);

@@ -2,6 +2,10 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+#[path = "startup/reconcile.rs"]
+mod reconcile;
+mod recorder;
+
 use std::process::{Command, Output};
 
 const GOOD: [(&str, &str); 4] = [

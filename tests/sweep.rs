@@ -2,8 +2,18 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+#[path = "sweep/agents.rs"]
+mod agents;
+#[path = "sweep/ahead.rs"]
+mod ahead;
 mod environment;
+#[path = "sweep/farewell.rs"]
+mod farewell;
+#[path = "sweep/pages.rs"]
+mod pages;
 mod recorder;
+#[path = "sweep/rotation.rs"]
+mod rotation;
 mod stack;
 mod world;
 
@@ -43,6 +53,23 @@ fn forward(_: &Seen, _: usize) -> Answer {
     Answer::Forward
 }
 
+/// An environment whose grace period is the default one, at a later time.
+async fn patient(world: &World<'_>, later: SignedDuration) -> Environment {
+    let consul = Recorder::before(&world.consul.address, forward).await;
+    let aws = Recorder::before(&world.aws.endpoint, forward).await;
+    let clock = Arc::new(Ahead(later));
+    Environment::between(world, consul, aws, &[("BOOTSTRAP", "none")], |edges| Edges { clock, ..edges }).await
+}
+
+/// A clock that is ahead of the others.
+struct Ahead(SignedDuration);
+
+impl Clock for Ahead {
+    fn now(&self) -> Timestamp {
+        Timestamp::now() + self.0
+    }
+}
+
 async fn swept(environment: &Environment, order: &SweepOrder) -> SweepReport {
     environment.controller.sweep(order, Deadline::after(Duration::from_secs(60))).await
 }
@@ -63,7 +90,7 @@ async fn a_cluster_that_cannot_be_read_is_not_judged_and_the_other_one_is_done()
     zombie(&unreadable).await;
     zombie(&readable).await;
     let idle = readable.token_of_old_controller("readable-web").await;
-    // The second page of the first cluster never comes
+    // Nothing of the first cluster is ever listed
     let aws = |seen: &Seen, _| match seen.operation().as_deref() {
         Some("ListTasks") if seen.body.contains("unreadable") => {
             Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
@@ -165,40 +192,24 @@ async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
     assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
 
-/// A clock that is ahead of the others.
-struct Ahead(SignedDuration);
-
-impl Clock for Ahead {
-    fn now(&self) -> Timestamp {
-        Timestamp::now() + self.0
-    }
-}
-
 #[tokio::test]
-async fn a_token_that_was_made_ahead_and_never_used_goes_after_its_time() {
-    let world = world("never-used").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    let hours_later = async |hours| {
-        let clock = Arc::new(Ahead(SignedDuration::from_hours(hours)));
-        environment(&world, forward, forward, &[], |edges| Edges { clock, ..edges }).await
-    };
-    let registered = json!({
-        "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail", "time": "2026-11-21T10:00:00Z",
-        "detail": {
-            "eventSource": "ecs.amazonaws.com", "eventName": "RegisterTaskDefinition",
-            "responseElements": { "taskDefinition": { "taskDefinitionArn": definition.0 } },
-        },
-    });
-    let report = hours_later(0).await.handle(&[registered]).await;
-    assert!(report.failures.is_empty(), "{:?}", report.failures);
-    let pair = world.pair(&world.secret_name(&world.service())).await.expect("a token made ahead");
-    let report = swept(&hours_later(23).await, &SweepOrder::default()).await;
-    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert!(world.is_valid(&pair.token).await, "its first task may still come");
-    let report = swept(&hours_later(25).await, &SweepOrder::default()).await;
+async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_keeps_for_a_grace_period() {
+    let world = world("first-start").await;
+    world.run(&world.definition("first-start-other", &json!([]), None).await).await;
+    // Given a token that was made a moment ago, and a task that ECS does not list yet
+    let pair = world.token_of_old_controller(&world.service()).await;
+    let now = patient(&world, SignedDuration::ZERO).await;
+    let report = swept(&now, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].deleted.is_empty()), (SweepOutcome::Done, true), "{report:?}");
+    assert!(now.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", now.consul.lines());
+    // Nor does an event take it away
+    let looked = now.handle(&[environment::idle_check(&world.service())]).await;
+    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
+    assert!(world.is_valid(&pair.token).await);
+    // And when the task has not come by then, it goes
+    let report = swept(&patient(&world, SignedDuration::from_secs(301)).await, &SweepOrder::default()).await;
     assert_eq!(report.clusters[0].deleted["serviceTokens"], 1, "{report:?}");
     assert!(!world.is_valid(&pair.token).await);
-    assert_eq!(world.secret_text(&world.secret_name(&world.service())).await.as_deref(), Some("{}"));
 }
 
 #[tokio::test]

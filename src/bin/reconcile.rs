@@ -10,26 +10,23 @@ use ecs_mesh_controller::{
 };
 use lambda_runtime::{LambdaEvent, service_fn};
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use tracing::error;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let variable = |name: &str| env::var(name).ok();
     let level = logging::start(variable("LOG_LEVEL").as_deref()).map_err(|e| e.to_string());
-    let started = match level {
-        Ok(()) => start(variable).await,
-        Err(reason) => Err(reason),
-    };
-    if let Err(reason) = &started {
-        // It runs on all the same: CloudFormation waits for an answer, and should get this one.
-        error!(outcome = "refused_to_start", reason);
-    }
-    let (controller, settings) = match &started {
-        Ok((controller, settings)) => (Ok(controller), Some(settings)),
-        Err(reason) => (Err(reason), None),
-    };
-    let interval = settings.and_then(|settings| settings.health_sync_interval);
-    let handler = service_fn(|event: LambdaEvent<Value>| lambda::reconcile(controller, interval, event));
+    let started = OnceCell::new();
+    let start = || start_once(&started, &level, variable);
+    // Before the first event comes. A failure may be a passing one: the next invocation tries again, and CloudFormation,
+    // which waits for an answer, gets its reason.
+    let _ = start().await;
+    let handler = service_fn(|event: LambdaEvent<Value>| async {
+        let started = start().await;
+        let interval = started.as_ref().ok().and_then(|(_, settings)| settings.health_sync_interval);
+        lambda::reconcile(started.as_ref().map(|(controller, _)| controller), interval, event).await
+    });
     match lambda_runtime::run(handler).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
@@ -37,6 +34,24 @@ async fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The controller of this environment, which is started as often as it takes.
+async fn start_once<'a>(
+    started: &'a OnceCell<(Controller, Settings)>,
+    level: &Result<(), String>,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<&'a (Controller, Settings), String> {
+    let result = started
+        .get_or_try_init(|| async {
+            level.clone()?;
+            start(variable).await
+        })
+        .await;
+    if let Err(reason) = &result {
+        error!(outcome = "refused_to_start", reason);
+    }
+    result
 }
 
 async fn start(variable: impl Fn(&str) -> Option<String>) -> Result<(Controller, Settings), String> {

@@ -10,18 +10,13 @@ use super::{
     within,
 };
 use crate::mesh::{
+    bootstrap::policy::{self, CLIENT_POLICY_DESCRIPTION},
     tenancy::Tenancy,
     token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenPair},
 };
 
 /// What newer servers print instead of the secret half for a credential that may not see it.
 const HIDDEN: &str = "<hidden>";
-
-/// What client agents need: to register their own node, and to find services.
-const CLIENT_RULES: &str = r#"node_prefix "" { policy = "write" } service_prefix "" { policy = "read" }"#;
-
-/// What marks the client agents' policy as ours.
-const CLIENT_POLICY_DESCRIPTION: &str = "Policy of Consul client agents on ECS";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
@@ -49,6 +44,7 @@ struct TokenEntry {
     description: String,
     policies: Option<Vec<PolicyLink>>,
     namespace: Option<String>,
+    create_time: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -146,7 +142,13 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
         (tenancy, _) => tenancy.clone(),
     };
     let policies = entry.policies.unwrap_or_default().into_iter().map(|policy| policy.name).collect();
-    Some(ListedToken { accessor: entry.accessor_id.parse().ok()?, description: entry.description, policies, tenancy })
+    Some(ListedToken {
+        accessor: entry.accessor_id.parse().ok()?,
+        description: entry.description,
+        policies,
+        created_at: entry.create_time.and_then(|at| at.parse().ok()),
+        tenancy,
+    })
 }
 
 /// Deletes a policy, if it is there and bears our description.
@@ -174,8 +176,8 @@ pub(super) async fn delete_own_policy(http: &Http, tenancy: &Tenancy, name: &str
 }
 
 pub(super) async fn ensure_client_policy(http: &Http, tenancy: &Tenancy, name: &str) -> Result<(), ConsulError> {
-    let body = json!({ "Name": name, "Description": CLIENT_POLICY_DESCRIPTION, "Rules": CLIENT_RULES });
-    let request = Request::put(format!("ACL policy {name}"), &["acl", "policy"], body);
+    let policy = policy::of_client_agents(tenancy, name);
+    let request = Request::put(policy.to_string(), &["acl", "policy"], Value::Object(policy.body));
     match http.send(&within(request, tenancy)).await {
         Ok(_) | Err(ConsulError::Conflict { .. }) => Ok(()),
         Err(error) => Err(error),

@@ -82,6 +82,8 @@ struct CheckAnswer {
     service_name: String,
     status: String,
     #[serde(default)]
+    output: String,
+    #[serde(default)]
     definition: Value,
 }
 
@@ -218,6 +220,7 @@ fn check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
             "warning" => CheckStatus::Warning,
             _ => CheckStatus::Critical,
         },
+        output: answer.output,
         definition: answer.definition,
         tenancy: tenancy.clone(),
     }

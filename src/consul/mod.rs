@@ -12,6 +12,7 @@ mod endpoints;
 mod error;
 mod http;
 mod members;
+mod partitions;
 mod servers;
 mod tls;
 
@@ -33,7 +34,7 @@ use crate::mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckUpdate, HealthCheck, Member, ServiceInstance},
     service_name::ServiceName,
-    tenancy::Tenancy,
+    tenancy::{Tenancy, TenancyName},
     token::{AccessorId, ListedToken, NewToken, Token},
 };
 
@@ -57,7 +58,8 @@ pub trait Consul: Send + Sync {
     /// [`ConsulError::Conflict`] where a token with this accessor ID exists.
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError>;
 
-    /// Gives a token another description. Its secret half and its grants have to be given as they are.
+    /// Gives a token another description and other grants; what is not given, it has no more. Its secret half has to be
+    /// given as it is.
     ///
     /// # Errors
     /// [`ConsulError::NotFound`] where it was deleted meanwhile.
@@ -74,6 +76,9 @@ pub trait Consul: Send + Sync {
 
     /// Deletes that policy, if it is there and was made by a controller; whether it did.
     async fn delete_client_policy(&self, tenancy: &Tenancy, name: &str) -> Result<bool, ConsulError>;
+
+    /// The admin partitions (Enterprise), without those that are being deleted, and all that is in them with them.
+    async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError>;
 
     /// The service instances on the cluster's synthetic node whose meta names one of `tasks`.
     async fn instances(
@@ -205,6 +210,10 @@ impl Consul for HttpConsul {
 
     async fn delete_client_policy(&self, tenancy: &Tenancy, name: &str) -> Result<bool, ConsulError> {
         acl::delete_own_policy(&self.http, tenancy, name).await
+    }
+
+    async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
+        partitions::partitions(&self.http).await
     }
 
     async fn instances_of(

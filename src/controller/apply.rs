@@ -10,7 +10,7 @@ use crate::{
     consul::{ConsulError, MAX_TRANSACTION_OPERATIONS},
     mesh::{
         arn::TaskArn,
-        catalog::{CheckStatus, CheckUpdate, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+        catalog::{CheckStatus, CheckUpdate, ClientAgent, DRAINING, HealthCheck, LeftoverNode, ServiceInstance},
         identity::MeshService,
         plan::{Action, Planned},
         task::TaskChange,
@@ -18,9 +18,6 @@ use crate::{
         token::{ListedToken, TokenHolder},
     },
 };
-
-/// What a check that the controller turned critical says.
-const DRAINING: &str = "ECS told the task to stop";
 
 /// The changes that a plan was made from, by task.
 pub(super) type Changes = BTreeMap<TaskArn, TaskChange>;

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     consul::ConsulError,
     mesh::{
-        catalog::{ClientAgent, LeftoverNode},
+        catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
         plan::{Action, Planned},
     },
 };
@@ -30,19 +30,27 @@ impl Controller {
         let work = agents.into_iter().map(|(agent, planned)| async move {
             let name = &agent.member.name;
             let result = match planned.action {
-                Action::ForceLeave(_) => {
-                    let left = deadline.run(self.edges.consul.force_leave(name, &agent.tenancy)).await;
-                    left.map(|()| {
-                        info!(action = "force_leave", outcome = "done", node = name);
-                        Effect::Done
-                    })
-                }
+                Action::ForceLeave(_) => deadline.run(self.force_leave_dead(&agent)).await,
                 _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
                 _ => Ok(Effect::Unchanged),
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
         all(work).await
+    }
+
+    /// Makes Consul forget an agent, if it is still dead and its node holds nothing but what was seen. Time has passed
+    /// since: a new task may have got the same address, and with it the same name.
+    async fn force_leave_dead(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
+        let (consul, name) = (&self.edges.consul, &agent.member.name);
+        let (members, node) = futures::try_join!(consul.members(&agent.tenancy), consul.node(name, &agent.tenancy))?;
+        let is_dead = |member: &Member| member.name == *name && member.status == AgentStatus::Failed;
+        if !members.iter().any(is_dead) || node.is_some_and(|node| !agent.node.holds_all_of(&node)) {
+            return Ok(Effect::Unchanged);
+        }
+        consul.force_leave(name, &agent.tenancy).await?;
+        info!(action = "force_leave", outcome = "done", node = name);
+        Ok(Effect::Done)
     }
 
     /// Whether the events behind an action are so new that Consul may not have missed the agent yet.

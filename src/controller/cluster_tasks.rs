@@ -5,13 +5,13 @@ use std::{collections::BTreeSet, sync::Arc};
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 
 use super::{
-    CONCURRENCY, Controller, ControllerError, DESCRIBED_AT_ONCE,
+    CONCURRENCY, Controller, ControllerError, DESCRIBED_AT_ONCE, Deadline,
     observe::{Definitions, is_unknown_definition},
 };
 use crate::{
-    ecs::{ClusterStatus, EcsError},
+    ecs::{ClusterStatus, EcsError, TaskList},
     mesh::{
-        arn::{ClusterArn, TaskDefinitionArn},
+        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
         idleness::ServiceTask,
         tags::Tags,
         task::DescribedTask,
@@ -30,26 +30,19 @@ impl Controller {
     ///
     /// # Errors
     /// Anything that could not be read: a service is idle only if that is proven.
-    pub(super) async fn all_service_tasks(&self) -> Result<Vec<ServiceTask>, ControllerError> {
+    pub(super) async fn all_service_tasks(&self, deadline: Deadline) -> Result<Vec<ServiceTask>, ControllerError> {
         let clusters = self.scope.clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
         let clusters: Vec<ClusterTasks> = try_join_all(clusters).await?;
         let arns: BTreeSet<&TaskDefinitionArn> =
             clusters.iter().flat_map(|cluster| &cluster.tasks).map(|task| &task.definition).collect();
-        let definitions: Definitions = stream::iter(arns)
-            .map(|arn| async move {
-                let definition = self.edges.ecs.task_definition(arn).await;
-                (arn.clone(), definition.map_err(|e| Arc::new(ControllerError::from(e))))
-            })
-            .buffer_unordered(CONCURRENCY)
-            .collect()
-            .await;
+        let definitions = self.definitions(arns, deadline).await;
         self.service_tasks(&clusters, &definitions).map_err(ControllerError::from)
     }
 
     /// The tasks of a cluster, which are none if ECS says that it was deleted.
     async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<ClusterTasks, ControllerError> {
         match self.tasks_of(cluster).await {
-            Err(error @ EcsError::UnknownCluster(_)) => {
+            Err(error @ (EcsError::UnknownCluster(_) | EcsError::NotDescribed(_))) => {
                 let statuses = self.edges.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;
                 match statuses.get(cluster) {
                     Some(ClusterStatus::Deleted) => Ok(ClusterTasks { cluster: cluster.clone(), tasks: Vec::new() }),
@@ -60,13 +53,32 @@ impl Controller {
         }
     }
 
-    /// The tasks of a cluster: listed, and described in hundreds.
+    /// The tasks of a cluster: listed, and described. A stopped one may be forgotten between the two.
+    ///
+    /// # Errors
+    /// [`EcsError::NotDescribed`] where that seems to have happened to a running one: ECS's answers lag behind each other,
+    /// and a task that has just started would pass for none.
     pub(super) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<ClusterTasks, EcsError> {
-        let listed = self.edges.ecs.list_tasks(cluster).await?;
-        let pages = listed.chunks(DESCRIBED_AT_ONCE).map(|page| self.edges.ecs.describe_tasks(cluster, page));
+        let TaskList { running, stopped } = self.edges.ecs.list_tasks(cluster).await?;
+        let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
+        let tasks = self.describe_all(cluster, &Vec::from_iter(listed)).await?;
+        let described: BTreeSet<&TaskArn> = tasks.iter().map(|task| &task.arn).collect();
+        match running.into_iter().find(|task| !described.contains(task)) {
+            Some(task) => Err(EcsError::NotDescribed(task)),
+            None => Ok(ClusterTasks { cluster: cluster.clone(), tasks }),
+        }
+    }
+
+    /// Describes tasks of a cluster in hundreds, several at once.
+    pub(super) async fn describe_all(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[TaskArn],
+    ) -> Result<Vec<DescribedTask>, EcsError> {
+        let pages = tasks.chunks(DESCRIBED_AT_ONCE).map(|page| self.edges.ecs.describe_tasks(cluster, page));
         let described: Vec<Vec<DescribedTask>> =
             stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
-        Ok(ClusterTasks { cluster: cluster.clone(), tasks: described.concat() })
+        Ok(described.concat())
     }
 
     /// The services that each task may be an instance of.

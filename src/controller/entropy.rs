@@ -3,10 +3,13 @@
 use secrecy::SecretString;
 use uuid::Uuid;
 
-/// Makes what nobody can guess.
+/// Makes what nobody can foresee.
 pub trait Entropy: Send + Sync {
     /// The secret half of a new token: a random UUID, the form that Consul demands.
     fn secret(&self) -> SecretString;
+
+    /// A number below `limit`, which is not zero: each as likely as the others.
+    fn below(&self, limit: usize) -> usize;
 }
 
 /// The operating system's source of randomness.
@@ -16,5 +19,9 @@ pub struct SystemEntropy;
 impl Entropy for SystemEntropy {
     fn secret(&self) -> SecretString {
         SecretString::from(Uuid::new_v4().to_string())
+    }
+
+    fn below(&self, limit: usize) -> usize {
+        fastrand::usize(..limit)
     }
 }

@@ -3,20 +3,21 @@
 //! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
 //! of ours stays, and so do policies, roles and auth methods, which other clusters share.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use tracing::{info, warn};
 
 use super::{
     Controller, ControllerError, Deadline, ProblemReport, SweepOrder,
     apply::{Basis, Effect, Outcome},
+    sweep::Survey,
 };
 use crate::mesh::{
     catalog::{CatalogNode, LeftoverNode},
     identity::MeshService,
     mark::{HolderMark, LoginMark},
-    plan::{Action, Observed, Planned, plan},
+    plan::{Action, Planned, plan},
+    secret::StoredSecret,
+    tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder},
 };
 
@@ -63,7 +64,8 @@ impl Controller {
     /// One round; unchanged where nothing was left, or nothing could be removed.
     async fn farewell_once(&self, report: &mut FarewellReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
-        let survey = self.survey(&order, deadline).await;
+        let statuses = self.cluster_statuses(deadline).await;
+        let survey = self.survey(&order, &statuses, deadline).await;
         let problems = survey.problems.iter();
         report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
@@ -71,7 +73,7 @@ impl Controller {
             warn!(action = "farewell", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
-        for Outcome { planned, result } in self.apply(self.leftovers(&survey.observed), Basis::Survey, deadline).await {
+        for Outcome { planned, result } in self.apply(self.leftovers(&survey), Basis::Survey, deadline).await {
             match (result, planned.action) {
                 (Ok(Effect::Unchanged), _) => continue,
                 (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
@@ -94,15 +96,17 @@ impl Controller {
                 Err(error) => report.problems.push(ProblemReport::new(None, &error)),
             }
         }
-        if let Err(error) = deadline.run(self.remove_client_policies(&survey.observed.tokens)).await {
-            report.problems.push(ProblemReport::new(None, &error));
+        for partition in &survey.partitions {
+            if let Err(error) = deadline.run(self.remove_client_policy(partition)).await {
+                report.problems.push(ProblemReport::new(None, &error));
+            }
         }
         effect
     }
 
     /// Everything in Consul's catalog and among its login tokens that bears a mark of one of our clusters.
-    fn leftovers(&self, observed: &Observed) -> Vec<Planned> {
-        let clusters = &self.scope.clusters;
+    fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
+        let (observed, clusters) = (&survey.observed, &self.scope.clusters);
         let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
         let is_ours = |mark: LoginMark| {
             clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_meant_by(&mark.cluster) && is_known(&mark)))
@@ -113,9 +117,12 @@ impl Controller {
         // An agent is known to be dead, or left alone: the plan tells.
         let planned = plan(observed, self.rules()).into_iter().map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
-        actions.extend(clusters.iter().map(|cluster| {
-            let tenancy = self.scope.tenancy_of(cluster).clone();
-            Action::DeregisterNode(LeftoverNode { cluster: cluster.clone(), node: CatalogNode::default(), tenancy })
+        // Tasks of one cluster may have lived in any partition, each of which has a node of the cluster's.
+        actions.extend(clusters.iter().flat_map(|cluster| {
+            survey.partitions.iter().map(move |tenancy| {
+                let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
+                Action::DeregisterNode(LeftoverNode { cluster, node: CatalogNode::default(), tenancy })
+            })
         }));
         actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
     }
@@ -137,36 +144,54 @@ impl Controller {
     async fn remove_token(&self, token: &ListedToken, holder: &TokenHolder) -> Result<Effect, ControllerError> {
         let name = self.secret_name(holder)?;
         let secret = self.edges.secrets.read(&name).await?;
-        let held = secret.state.pair().map(|pair| pair.accessor);
-        let is_certain = HolderMark::parse(&token.description)
-            .is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters))
-            || token.accessor == AccessorId::derived(holder, &self.scope.names);
-        if !is_certain && held != Some(token.accessor) {
-            return Ok(Effect::Unchanged);
-        }
-        self.edges.consul.delete_token(holder.tenancy(), token.accessor).await?;
-        info!(action = "delete_token", outcome = "done", holder = %holder, accessor_id = %token.accessor);
-        self.distrust(holder);
-        if held == Some(token.accessor) {
-            self.edges.secrets.write(&name, &secret, None).await?;
-            info!(action = "blank_secret", outcome = "done", holder = %holder, secret = name);
+        let is_held = secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
+        let is_derived = token.accessor == AccessorId::derived(holder, &self.scope.names);
+        let is_certain = is_derived
+            || HolderMark::parse(&token.description).is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters));
+        match (is_certain, is_held) {
+            (false, false) => return Ok(Effect::Unchanged),
+            // The secret first: should this end in between, the token is still listed, and the next time deletes it. The
+            // other way round a pair would be left that a later deployment would bring back to life.
+            (true, true) => {
+                self.blank_for_good(holder, &name, &secret).await?;
+                self.delete_token(token, holder).await?;
+            }
+            (true, false) => self.delete_token(token, holder).await?,
+            // Only the secret proves that it is ours. Its pair is the old controller's: nobody makes it again.
+            (false, true) => {
+                self.delete_token(token, holder).await?;
+                self.blank_for_good(holder, &name, &secret).await?;
+            }
         }
         Ok(Effect::Done)
     }
 
-    /// Removes the client agents' policy of each partition, where no token carries it any more.
-    async fn remove_client_policies(&self, tokens: &[ListedToken]) -> Result<(), ControllerError> {
+    async fn delete_token(&self, token: &ListedToken, holder: &TokenHolder) -> Result<(), ControllerError> {
+        self.edges.consul.delete_token(holder.tenancy(), token.accessor).await?;
+        info!(action = "delete_token", outcome = "done", holder = %holder, accessor_id = %token.accessor);
+        self.distrust(holder);
+        Ok(())
+    }
+
+    /// Blanks a secret; an error if somebody has written it meanwhile.
+    async fn blank_for_good(
+        &self,
+        holder: &TokenHolder,
+        name: &str,
+        secret: &StoredSecret,
+    ) -> Result<(), ControllerError> {
+        self.edges.secrets.write(name, secret, None).await?;
+        info!(action = "blank_secret", outcome = "done", holder = %holder, secret = name);
+        Ok(())
+    }
+
+    /// Removes the client agents' policy of a partition, if no token carries it any more.
+    async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
         let name = self.scope.names.client_policy();
-        let clients = self.own_tokens(tokens).into_iter().filter_map(|(_, holder)| match holder {
-            TokenHolder::Client { tenancy } => Some(tenancy),
-            TokenHolder::Service(_) => None,
-        });
-        for tenancy in clients.collect::<BTreeSet<_>>() {
-            let left = self.edges.consul.tokens(&tenancy).await?;
-            let is_carried = left.iter().any(|token| token.policies.contains(&name));
-            if !is_carried && self.edges.consul.delete_client_policy(&tenancy, &name).await? {
-                info!(action = "delete_policy", outcome = "done", policy = name);
-            }
+        let left = self.edges.consul.tokens(partition).await?;
+        let is_carried = left.iter().any(|token| token.policies.contains(&name));
+        if !is_carried && self.edges.consul.delete_client_policy(partition, &name).await? {
+            info!(action = "delete_policy", outcome = "done", policy = name);
         }
         Ok(())
     }

@@ -1,19 +1,24 @@
 //! Health sync: ECS's word on containers into Consul's checks, several times within one invocation.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
-use super::{CONCURRENCY, Controller, ControllerError, DESCRIBED_AT_ONCE, Deadline, sweep::ProblemReport};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, observe::Definitions, sweep::ProblemReport};
 use crate::{
     consul::ConsulError,
     mesh::{
         arn::{ClusterArn, TaskDefinitionArn},
         catalog::{HealthCheck, ServiceInstance},
+        ecs_config::CONFIG_VARIABLE,
         health::{HealthChanges, SyncedTask, changes},
+        phase::TaskPhase,
         task::DescribedTask,
         tenancy::Tenancy,
     },
@@ -89,50 +94,78 @@ impl Controller {
     async fn sync_cluster(&self, cluster: &ClusterArn, deadline: Deadline) -> Result<HealthReport, ControllerError> {
         let mut report = HealthReport::default();
         let listed = self.edges.ecs.list_running(cluster).await?;
-        let pages = listed.chunks(DESCRIBED_AT_ONCE).map(|page| self.edges.ecs.describe_tasks(cluster, page));
-        let tasks: Vec<Vec<DescribedTask>> = stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
-        let tasks = tasks.concat();
+        let tasks = self.describe_all(cluster, &listed).await?;
         let arns: BTreeSet<&TaskDefinitionArn> = tasks.iter().map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
-        let mut synced: Vec<(Tenancy, SyncedTask)> = Vec::new();
-        for task in &tasks {
+        let synced = self.synced_tasks(cluster, &tasks, &definitions, &mut report.problems);
+        for (tenancy, tasks) in &synced {
+            self.sync_tasks(cluster, tenancy, tasks, &mut report).await?;
+        }
+        Ok(report)
+    }
+
+    /// The tasks of the mesh that are meant to run, by where they live in Consul. One that was told to stop a moment ago
+    /// is its event's to drain.
+    fn synced_tasks(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[DescribedTask],
+        definitions: &Definitions,
+        problems: &mut Vec<ProblemReport>,
+    ) -> BTreeMap<Tenancy, Vec<SyncedTask>> {
+        let mut synced: BTreeMap<Tenancy, Vec<SyncedTask>> = BTreeMap::new();
+        for task in tasks.iter().filter(|task| task.phase == TaskPhase::Active) {
             let definition = match definitions.get(&task.definition) {
                 Some(Ok(definition)) => definition,
                 Some(Err(error)) => {
-                    report.problems.push(ProblemReport::new(Some(cluster), error));
+                    problems.push(ProblemReport::new(Some(cluster), error));
                     continue;
                 }
                 None => continue,
             };
             // Illegal tags are the events' and the sweep's to report.
             let Ok(Some(identity)) = definition.identify(&task.tags, self.scope.tenancy_of(cluster)) else { continue };
-            let synced_task = SyncedTask {
+            // Of a configuration that cannot be read nobody knows which checks it wants: all of them stay as they are.
+            let Ok(synced_containers) = definition.synced_containers() else {
+                warn!(
+                    task_definition = task.definition.as_str(),
+                    field = CONFIG_VARIABLE,
+                    outcome = "ignored",
+                    "the health of its tasks is not synced"
+                );
+                continue;
+            };
+            synced.entry(identity.service.tenancy).or_default().push(SyncedTask {
                 id: task.arn.id().clone(),
                 containers: task.containers.clone(),
-                synced: definition.synced_containers(),
-                is_stopping: task.phase != crate::mesh::phase::TaskPhase::Active,
-            };
-            synced.push((identity.service.tenancy, synced_task));
+                synced: synced_containers,
+            });
         }
-        let tenancies: BTreeSet<&Tenancy> = synced.iter().map(|(tenancy, _)| tenancy).collect();
-        for tenancy in tenancies {
-            let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
-            let of_tenancy = synced.iter().filter(|(own, _)| own == tenancy);
-            let changed = of_tenancy.map(|(_, task)| changes(task, &instances, &checks)).filter(|c| !c.is_empty());
-            let writes = changed.map(|changes| self.write_health(changes));
-            let written: Vec<Result<(usize, usize), ControllerError>> =
-                stream::iter(writes).buffer_unordered(CONCURRENCY).collect().await;
-            for result in written {
-                match result {
-                    Ok((updated, removed)) => {
-                        report.updated += updated;
-                        report.removed += removed;
-                    }
-                    Err(error) => report.problems.push(ProblemReport::new(Some(cluster), &error)),
+        synced
+    }
+
+    async fn sync_tasks(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[SyncedTask],
+        report: &mut HealthReport,
+    ) -> Result<(), ControllerError> {
+        let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
+        let changed = tasks.iter().map(|task| changes(task, &instances, &checks)).filter(|changes| !changes.is_empty());
+        let writes = changed.map(|changes| self.write_health(changes));
+        let written: Vec<Result<(usize, usize), ControllerError>> =
+            stream::iter(writes).buffer_unordered(CONCURRENCY).collect().await;
+        for result in written {
+            match result {
+                Ok((updated, removed)) => {
+                    report.updated += updated;
+                    report.removed += removed;
                 }
+                Err(error) => report.problems.push(ProblemReport::new(Some(cluster), &error)),
             }
         }
-        Ok(report)
+        Ok(())
     }
 
     async fn node_with_checks(

@@ -32,7 +32,7 @@ impl Controller {
         if services.is_empty() {
             return LookFailures::new();
         }
-        let tasks = match deadline.run(self.all_service_tasks()).await {
+        let tasks = match deadline.run(self.all_service_tasks(deadline)).await {
             Ok(tasks) => tasks,
             Err(error) => {
                 let error = Arc::new(error);

@@ -36,6 +36,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use lru::LruCache;
 
+use self::bootstrap::SetUp;
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
@@ -45,7 +46,7 @@ pub use self::{
     error::ControllerError,
     farewell::FarewellReport,
     health_sync::HealthReport,
-    preflight::PreflightError,
+    preflight::{Lack, PreflightError},
     sweep::{ClusterReport, Counts, ProblemReport, SweepOrder, SweepOutcome, SweepReport},
 };
 use crate::{
@@ -130,15 +131,15 @@ pub struct Controller {
     edges: Edges,
     /// Tokens known to be good, each until the given time: see [`GracePeriod::trusted`].
     trusted: Mutex<LruCache<TokenHolder, Timestamp>>,
-    /// When this environment last set Consul up.
-    bootstrapped: Mutex<Option<Timestamp>>,
+    /// When this environment last set Consul up, and for which clusters.
+    set_up: Mutex<Option<SetUp>>,
 }
 
 impl Controller {
     /// A controller that trusts nothing yet.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        Self { scope, edges, trusted: Mutex::new(LruCache::new(TRUSTED_TOKENS)), bootstrapped: Mutex::default() }
+        Self { scope, edges, trusted: Mutex::new(LruCache::new(TRUSTED_TOKENS)), set_up: Mutex::default() }
     }
 
     /// Whether `cluster` is one of the configured ones.

@@ -15,7 +15,7 @@ use crate::{
     mesh::{
         arn::{ClusterArn, TaskArn},
         field::InvalidField,
-        mark::{is_service_token_of, marked_unused, marked_used},
+        mark::{is_service_token_of, marked_unused, marked_used, waiting_anew},
         phase::TaskPhase,
         secret::StoredSecret,
         task::TaskChange,
@@ -170,10 +170,20 @@ impl Controller {
     }
 
     /// Mends a token that is in its place. One that was made ahead loses its mark now that a task needs it: from then on
-    /// it goes when its service is idle. And one whose policy somebody has deleted gets its grant back.
+    /// it goes when its service is idle. If only another first start is ahead, it waits anew. And one whose policy somebody
+    /// has deleted gets its grant back.
     async fn put_in_order(&self, holder: &TokenHolder, token: Token, need: &Need<'_>) -> Result<Look, ControllerError> {
-        let is_used = !matches!(need, Need::Ahead(_));
-        let description = if is_used { marked_used(&token.description) } else { token.description.clone() };
+        let used = marked_used(&token.description);
+        let description = match need {
+            Need::Ahead(_) => waiting_anew(&token.description, self.edges.clock.now(), self.scope.unused_for)
+                .unwrap_or_else(|| token.description.clone()),
+            // Only a mark is worth the question whether an old event's task still lives.
+            Need::Claimed(changes) if used != token.description && self.cluster_in_need(changes).await?.is_none() => {
+                info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
+                return Ok(Look::NotNeeded);
+            }
+            Need::Claimed(_) | Need::Known(_) => used,
+        };
         let grants_nothing = token.grants_nothing();
         if description == token.description && !grants_nothing {
             return Ok(Look::Provisioned(Effect::Unchanged));

@@ -102,8 +102,8 @@ impl Controller {
             .filter(|token| token.tenancy == *holder.tenancy() && self.bears_our_marks(&token.description, &holder))
             .filter_map(|token| Some((token, HolderMark::parse(&token.description)?)))
             .collect();
-        if is_awaited(ours.iter().map(|(_, mark)| mark), self.rules()) {
-            info!(action = "revoke", outcome = "kept", service = %service.name, "made ahead; its first task may still come");
+        if is_awaited(&ours, self.rules()) {
+            info!(action = "revoke", outcome = "kept", service = %service.name, "made ahead or a moment ago; its task may still come");
             return Ok(None);
         }
         for (token, mark) in ours {
@@ -134,7 +134,7 @@ impl Controller {
         }
         let deletions = revocations.iter().map(|revocation| within(TIME_TO_DELETE, self.delete_tokens(revocation)));
         let deleted: Vec<_> = stream::iter(deletions).buffered(CONCURRENCY).collect().await;
-        let listed = within(TIME_TO_VERIFY, self.all_service_tasks()).await.map_err(Arc::new);
+        let listed = within(TIME_TO_VERIFY, self.all_service_tasks(deadline)).await.map_err(Arc::new);
         let ends = revocations.iter().zip(deleted).map(|(revocation, deleted)| {
             let listed = &listed;
             async move {

@@ -20,7 +20,7 @@ use aws_sdk_ecs::{
 use jiff::Timestamp;
 use lru::LruCache;
 
-use super::{ClusterStatus, Ecs, EcsError, addresses};
+use super::{ClusterStatus, Ecs, EcsError, TaskList, addresses, coverage::check_coverage};
 use crate::{
     aws::describe,
     mesh::{
@@ -140,14 +140,12 @@ impl Ecs for AwsEcs {
         self.list(cluster, DesiredStatus::Running).await
     }
 
-    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
         // A task that is told to stop moves from the first list to the second, long before it stops. In this order it is
         // in at least one of them.
-        let mut tasks = self.list(cluster, DesiredStatus::Running).await?;
-        tasks.extend(self.list(cluster, DesiredStatus::Stopped).await?);
-        tasks.sort();
-        tasks.dedup();
-        Ok(tasks)
+        let running = self.list(cluster, DesiredStatus::Running).await?;
+        let stopped = self.list(cluster, DesiredStatus::Stopped).await?;
+        Ok(TaskList { running, stopped })
     }
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
@@ -156,11 +154,14 @@ impl Ecs for AwsEcs {
         for chunk in tasks.chunks(DESCRIBE_LIMIT) {
             let call = self.client.describe_tasks().cluster(cluster.as_str()).include(TaskField::Tags);
             let ids = chunk.iter().map(|task| task.as_str().to_owned()).collect();
-            let answer = call.set_tasks(Some(ids)).send().await.map_err(|e| failed(subject(), &e))?;
-            if let Some(failure) = answer.failures().iter().find(|failure| failure.reason() != Some("MISSING")) {
-                let reason = failure.reason().unwrap_or("no reason given").to_owned();
-                return Err(EcsError::Failed { subject: subject(), reason });
-            }
+            let answer = call.set_tasks(Some(ids)).send().await.map_err(|e| match e {
+                SdkError::ServiceError(e) if e.err().is_cluster_not_found_exception() => {
+                    EcsError::UnknownCluster(cluster.clone())
+                }
+                other => failed(subject(), &other),
+            })?;
+            check_coverage(chunk, answer.tasks(), answer.failures())
+                .map_err(|reason| EcsError::Failed { subject: subject(), reason })?;
             for task in answer.tasks() {
                 described.push(read_task(task).map_err(|source| EcsError::Malformed { subject: subject(), source })?);
             }

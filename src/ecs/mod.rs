@@ -3,6 +3,7 @@
 mod addresses;
 mod api_call;
 mod client;
+mod coverage;
 mod definition_json;
 mod event;
 mod inventory;
@@ -41,6 +42,9 @@ pub enum EcsError {
         /// What happened.
         reason: String,
     },
+    /// ECS lists a running task, but does not describe it: its answers contradict each other.
+    #[error("task {0}: ECS lists it as running, but does not describe it")]
+    NotDescribed(TaskArn),
     /// The answer holds something undocumented.
     #[error("{subject}: ECS's answer could not be read: {source}")]
     Malformed {
@@ -60,6 +64,16 @@ pub enum ClusterStatus {
     Deleted,
     /// ECS does not know it: it never was, or was deleted long ago.
     Unknown,
+}
+
+/// The tasks of a cluster, as ECS lists them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskList {
+    /// Those that are meant to run.
+    pub running: Vec<TaskArn>,
+    /// Those that are meant to stop, or have stopped: ECS may forget one at any time. One that was told to stop while it
+    /// was listed may be in both.
+    pub stopped: Vec<TaskArn>,
 }
 
 /// What the controller needs of ECS.
@@ -82,9 +96,13 @@ pub trait Ecs: Send + Sync {
     /// # Errors
     /// A page is missing: then nothing is known, rather than less. [`EcsError::UnknownCluster`] where there is no such
     /// cluster.
-    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError>;
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError>;
 
-    /// Tasks of one cluster with their tags. Those that ECS no longer knows are not in the answer.
+    /// Tasks of one cluster with their tags. Those that are not in the answer ECS has said that it does not know.
+    ///
+    /// # Errors
+    /// An answer that says nothing of a task, or anything else than that it is missing. [`EcsError::UnknownCluster`]
+    /// where there is no such cluster.
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError>;
 
     /// The private addresses of the running tasks of a family or, where it has none, of a service.

@@ -38,6 +38,20 @@ pub struct CatalogNode {
     pub others: Vec<String>,
 }
 
+impl CatalogNode {
+    /// Whether nothing has come to the node by `later`. What has gone, or was registered anew by the same task, is no
+    /// addition.
+    #[must_use]
+    pub fn holds_all_of(&self, later: &Self) -> bool {
+        let is_same = |seen: &ServiceInstance, now: &ServiceInstance| {
+            (&seen.id, &seen.task, &seen.task_arn, &seen.tenancy) == (&now.id, &now.task, &now.task_arn, &now.tenancy)
+        };
+        self.is_synthetic == later.is_synthetic
+            && later.others.iter().all(|other| self.others.contains(other))
+            && later.instances.iter().all(|now| self.instances.iter().any(|seen| is_same(seen, now)))
+    }
+}
+
 /// How Consul's gossip sees an agent: <https://developer.hashicorp.com/consul/api-docs/agent#list-members>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentStatus {
@@ -110,10 +124,23 @@ pub struct HealthCheck {
     pub service_name: String,
     /// Its status.
     pub status: CheckStatus,
+    /// What it says to people about its status.
+    pub output: String,
     /// Its definition, as Consul gave it.
     pub definition: Value,
     /// Where it is registered.
     pub tenancy: Tenancy,
+}
+
+/// What a check says that was turned critical because its task was told to stop.
+pub const DRAINING: &str = "ECS told the task to stop";
+
+impl HealthCheck {
+    /// Whether it was turned critical because its task was told to stop. Such a task never comes back.
+    #[must_use]
+    pub fn is_draining(&self) -> bool {
+        self.status == CheckStatus::Critical && self.output == DRAINING
+    }
 }
 
 impl CheckStatus {

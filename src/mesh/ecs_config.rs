@@ -24,20 +24,20 @@ pub enum GatewayKind {
 }
 
 /// The part of the configuration that names the task's service or gateway.
+///
+/// Whatever may be absent may also be `null`: consul-ecs takes both for the same.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EcsConfig {
     service: Option<Service>,
     gateway: Option<Gateway>,
-    #[serde(default)]
-    health_sync_containers: Vec<String>,
+    health_sync_containers: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Service {
     name: Option<String>,
-    #[serde(default)]
-    checks: Vec<serde_json::Value>,
+    checks: Option<Vec<serde_json::Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -58,13 +58,14 @@ impl EcsConfig {
     /// The containers whose health ECS's word is to be taken for.
     #[must_use]
     pub fn health_sync_containers(&self) -> &[String] {
-        &self.health_sync_containers
+        self.health_sync_containers.as_deref().unwrap_or_default()
     }
 
     /// Whether the service has health checks of Consul's own.
     #[must_use]
     pub fn has_native_checks(&self) -> bool {
-        self.service.as_ref().is_some_and(|service| !service.checks.is_empty())
+        let checks = self.service.as_ref().and_then(|service| service.checks.as_ref());
+        checks.is_some_and(|checks| !checks.is_empty())
     }
 
     /// The kind of gateway, if the task is one.
@@ -93,6 +94,16 @@ mod tests {
         assert_eq!((service.name(), service.gateway_kind()), (Some("web"), None));
         let gateway: EcsConfig = r#"{"gateway":{"kind":"mesh-gateway","name":"mgw"}}"#.parse().unwrap();
         assert_eq!((gateway.name(), gateway.gateway_kind()), (Some("mgw"), Some(GatewayKind::MeshGateway)));
+    }
+
+    #[test]
+    fn null_is_as_good_as_absent() {
+        let nulls = r#"{"service":{"name":null,"checks":null},"gateway":null,"healthSyncContainers":null}"#;
+        let service: EcsConfig = nulls.parse().unwrap();
+        assert_eq!((service.name(), service.gateway_kind(), service.has_native_checks()), (None, None, false));
+        assert_eq!(service.health_sync_containers(), Vec::<String>::new());
+        let gateway = r#"{"service":null,"gateway":{"kind":"api-gateway","name":null},"healthSyncContainers":null}"#;
+        assert_eq!(gateway.parse::<EcsConfig>().unwrap().gateway_kind(), Some(GatewayKind::ApiGateway));
     }
 
     #[test]

@@ -6,13 +6,19 @@ use std::collections::BTreeSet;
 
 use super::{
     arn::ClusterArn,
+    catalog::{ClientAgent, ServiceInstance},
     mark::{HolderMark, LoginMark},
+    phase::TaskPhase,
     plan::{Action, Observed, Planned},
+    task::MeshTask,
     token::ListedToken,
 };
 
 /// A mesh smaller than this changes by large shares every day.
 const SMALL: usize = 10;
+
+/// A task registers its service and its sidecar proxy.
+const SERVICES_OF_A_TASK: usize = 2;
 
 /// The largest share of a cluster's tokens, or of its services, that one sweep may delete, in per cent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,18 +75,19 @@ pub fn check(
     // The default partition may have been listed twice: by its name, and without one.
     tokens.sort_by_key(|token| token.accessor);
     tokens.dedup_by_key(|token| token.accessor);
-    let services = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
-    let used = tokens.iter().filter(|token| owner(token, cluster) == Some(Owner::Task)).count() + services;
+    let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
+    let found = on_the_node + observed.agents.iter().map(|agent| instances_of(agent, cluster)).sum::<usize>();
+    let used = tokens.iter().filter(|token| owner(token, cluster) == Some(Owner::Task)).count() + found;
     if listed == 0 && used > 0 {
         return Err(Alarm::NothingListed { owned: used });
     }
+    let services = found + services_of_living_agents(observed, cluster);
     let percent = limit.0;
     let deleted = deleted_tokens(planned, &tokens);
     if limit.is_exceeded_by(deleted, tokens.len()) {
         return Err(Alarm::TooMany { what: "tokens", deleted, owned: tokens.len(), percent });
     }
-    let deleted =
-        planned.iter().filter(|p| matches!(&p.action, Action::Deregister(i) if i.node == cluster.as_str())).count();
+    let deleted = planned.iter().map(|planned| deleted_services(&planned.action, cluster)).sum();
     if limit.is_exceeded_by(deleted, services) {
         return Err(Alarm::TooMany { what: "services", deleted, owned: services, percent });
     }
@@ -94,12 +101,32 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
     match action {
         Action::DeleteLoginToken(token) => owner(token, cluster).is_some(),
         Action::Deregister(instance) => instance.node == cluster.as_str(),
-        Action::ForceLeave(agent) => {
-            agent.node.instances.iter().any(|i| i.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster)))
-        }
+        Action::ForceLeave(agent) => instances_of(agent, cluster) > 0,
         Action::DeregisterNode(node) => node.cluster == *cluster,
         Action::Revoke(_) => true,
         Action::Provision(_) | Action::MarkCritical(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => false,
+    }
+}
+
+/// How many services of the cluster's tasks an agent's node holds.
+fn instances_of(agent: &ClientAgent, cluster: &ClusterArn) -> usize {
+    let is_its = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
+    agent.node.instances.iter().filter(is_its).count()
+}
+
+/// The services on the nodes of living tasks' own agents. Those nodes are not read: what is there is known from ECS.
+fn services_of_living_agents(observed: &Observed, cluster: &ClusterArn) -> usize {
+    let has_agent =
+        |task: &&MeshTask| task.runs_client_agent && task.phase != TaskPhase::Stopped && task.cluster == *cluster;
+    observed.tasks.iter().filter(has_agent).count() * SERVICES_OF_A_TASK
+}
+
+fn deleted_services(action: &Action, cluster: &ClusterArn) -> usize {
+    match action {
+        Action::Deregister(instance) => usize::from(instance.node == cluster.as_str()),
+        // Everything on the agent's node goes with it.
+        Action::ForceLeave(agent) => instances_of(agent, cluster),
+        _ => 0,
     }
 }
 

@@ -25,6 +25,7 @@ fn token(accessor: u8, description: &str) -> ListedToken {
         accessor: uuid::Uuid::from_u128(accessor.into()).to_string().parse().unwrap(),
         description: description.to_owned(),
         policies: Vec::new(),
+        created_at: None,
         tenancy: Tenancy::Community,
     }
 }
@@ -73,6 +74,7 @@ fn check_of(instance: &ServiceInstance) -> HealthCheck {
         service_id: instance.id.clone(),
         service_name: instance.name.clone(),
         status: CheckStatus::Passing,
+        output: String::new(),
         definition: serde_json::Value::Null,
         tenancy: Tenancy::Community,
     }
@@ -216,6 +218,38 @@ fn a_revocation_counts_the_service_s_tokens_of_this_cluster() {
     assert_eq!(verdict(&observed, [Action::Revoke(service("web"))], 47), Ok(()));
     let both = ["web", "api", "web"].map(|name| Action::Revoke(service(name)));
     assert_eq!(verdict(&observed, both, 50), too_many("tokens", 12, 13, 50));
+}
+
+#[test]
+fn services_of_client_agents_count_as_well() {
+    // On the cluster's node one service, on a dead agent's twelve, and three of another cluster
+    let dead = agent([instances("prod", 12), instances("test", 3)].concat());
+    let observed =
+        Observed { instances: vec![instance("prod", 20)], agents: vec![dead.clone()], ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 90), too_many("services", 12, 13, 90));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 93), Ok(()));
+    // And ECS, which lists nothing, is not believed
+    let only_agents = Observed { agents: vec![dead], ..Observed::default() };
+    let verdict = super::check(&[], &only_agents, &cluster("prod"), 0, MaxDeletePercent::new(100).unwrap());
+    assert_eq!(verdict, Err(Alarm::NothingListed { owned: 12 }));
+}
+
+#[test]
+fn a_few_dead_agents_among_many_living_tasks_are_no_alarm() {
+    // Six tasks died with their agents, and thirty live: 12 services of 72
+    let dead = agent(instances("prod", 12));
+    let living = |number| MeshTask {
+        arn: TaskArn::in_cluster(&cluster("prod"), &task_id(number)),
+        cluster: cluster("prod"),
+        phase: TaskPhase::Active,
+        tenancy: Tenancy::Community,
+        identity: None,
+        runs_client_agent: true,
+    };
+    let observed =
+        Observed { agents: vec![dead.clone()], tasks: (100..130).map(living).collect(), ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 30), Ok(()));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead)], 10), too_many("services", 12, 72, 10));
 }
 
 #[test]

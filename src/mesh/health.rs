@@ -15,7 +15,7 @@ pub const DATAPLANE: &str = "consul-dataplane";
 /// The type of the checks that `mesh-init` registers for ECS's word.
 const SYNCED_TYPE: &str = "consul-ecs-health-check";
 
-/// A living task, and what of it is to be synced.
+/// A task that is meant to run, and what of it is to be synced.
 #[derive(Debug, Clone)]
 pub struct SyncedTask {
     /// The task.
@@ -24,8 +24,6 @@ pub struct SyncedTask {
     pub containers: Vec<TaskContainer>,
     /// The names of those whose health the mesh should know.
     pub synced: Vec<String>,
-    /// Whether it has been told to stop: then its checks stay critical.
-    pub is_stopping: bool,
 }
 
 /// What has to change on one task's checks.
@@ -46,6 +44,8 @@ impl HealthChanges {
 }
 
 /// Compares a task's checks with what ECS says. `instances` and `checks` are those of the task's node.
+///
+/// The task may have been told to stop since ECS was asked: a check that was turned critical for that stays so.
 #[must_use]
 pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[HealthCheck]) -> HealthChanges {
     let mut changes = HealthChanges::default();
@@ -54,7 +54,7 @@ pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[Healt
         let of_instance = |check: &&HealthCheck| {
             check.service_id == instance.id && check.node == instance.node && check.tenancy == instance.tenancy
         };
-        for check in checks.iter().filter(of_instance) {
+        for check in checks.iter().filter(of_instance).filter(|check| !check.is_draining()) {
             let Some(container) = check.id.strip_prefix(&instance.id).and_then(|rest| rest.strip_prefix('-')) else {
                 continue;
             };
@@ -78,9 +78,6 @@ fn wanted(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
     let is_synced = task.synced.iter().any(|name| name == container);
     if container != DATAPLANE && !is_synced {
         return None;
-    }
-    if task.is_stopping {
-        return Some((CheckStatus::Critical, "ECS told the task to stop".to_owned()));
     }
     let mut needed = vec![container];
     if container == DATAPLANE {
@@ -110,7 +107,7 @@ mod tests {
     use ContainerHealth::{Healthy, Unhealthy, Unknown};
 
     use super::*;
-    use crate::mesh::tenancy::Tenancy;
+    use crate::mesh::{catalog::DRAINING, tenancy::Tenancy};
 
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
@@ -136,6 +133,7 @@ mod tests {
             service_id: service_id.to_owned(),
             service_name: "web".to_owned(),
             status,
+            output: String::new(),
             definition: serde_json::Value::Null,
             tenancy: Tenancy::Community,
         }
@@ -144,12 +142,7 @@ mod tests {
     fn task(containers: &[(&str, ContainerHealth)]) -> SyncedTask {
         let containers =
             containers.iter().map(|(name, health)| TaskContainer { name: (*name).to_owned(), health: *health });
-        SyncedTask {
-            id: ID.parse().unwrap(),
-            containers: containers.collect(),
-            synced: vec!["app".to_owned()],
-            is_stopping: false,
-        }
+        SyncedTask { id: ID.parse().unwrap(), containers: containers.collect(), synced: vec!["app".to_owned()] }
     }
 
     /// The new statuses of the app's, the dataplane's and the proxy's check, which were all `before`.
@@ -193,9 +186,16 @@ mod tests {
     }
 
     #[test]
-    fn a_stopping_task_stays_critical() {
-        let task = SyncedTask { is_stopping: true, ..task(&[("app", Healthy), (DATAPLANE, Healthy)]) };
-        assert_eq!(synced(&task, CheckStatus::Critical), []);
+    fn a_drain_is_not_undone() {
+        let healthy = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
+        let ailing = check("web-1", "app", CheckStatus::Critical);
+        let drained = HealthCheck { output: DRAINING.to_owned(), ..ailing.clone() };
+        assert_eq!(changes(&healthy, &[instance("web-1")], &[drained]), HealthChanges::default());
+        let stale = HealthCheck { status: CheckStatus::Passing, output: DRAINING.to_owned(), ..ailing.clone() };
+        let unhealthy = task(&[("app", Unhealthy), (DATAPLANE, Healthy)]);
+        for (task, check) in [(healthy, ailing), (unhealthy, stale)] {
+            assert_eq!(changes(&task, &[instance("web-1")], &[check]).updates.len(), 1);
+        }
     }
 
     #[test]

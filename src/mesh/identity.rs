@@ -71,17 +71,19 @@ impl TaskDefinition {
 
     /// The containers whose health the mesh should know: those that the configuration names, else every essential one
     /// that ECS checks, unless the service has checks of Consul's own.
-    #[must_use]
-    pub fn synced_containers(&self) -> Vec<String> {
-        let config = self.config_json.as_deref().and_then(|json| json.parse::<EcsConfig>().ok());
+    ///
+    /// # Errors
+    /// The configuration cannot be read: then nobody knows which containers it names.
+    pub fn synced_containers(&self) -> Result<Vec<String>, InvalidField> {
+        let config = self.config_json.as_deref().map(str::parse::<EcsConfig>).transpose()?;
         if let Some(named) = config.as_ref().map(EcsConfig::health_sync_containers).filter(|named| !named.is_empty()) {
-            return named.to_vec();
+            return Ok(named.to_vec());
         }
         if config.is_some_and(|config| config.has_native_checks()) {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         let checked = self.containers.iter().filter(|container| container.essential && container.has_health_check);
-        checked.map(|container| container.name.clone()).filter(|name| name != DATAPLANE).collect()
+        Ok(checked.map(|container| container.name.clone()).filter(|name| name != DATAPLANE).collect())
     }
 
     /// Who a task of this definition is, or `None` where it is not in the mesh.
@@ -145,9 +147,11 @@ mod tests {
             let definition = TaskDefinition { containers: containers.clone(), ..definition(&[], Some(config)) };
             definition.synced_containers()
         };
-        assert_eq!(synced(r#"{"service":{"name":"web"}}"#), ["app"]);
-        assert_eq!(synced(r#"{"healthSyncContainers":["helper"]}"#), ["helper"]);
-        assert_eq!(synced(r#"{"service":{"checks":[{"http":"http://localhost"}]}}"#), Vec::<String>::new());
+        assert_eq!(synced(r#"{"service":{"name":"web"}}"#).unwrap(), ["app"]);
+        assert_eq!(synced(r#"{"service":{"name":"web","checks":null},"healthSyncContainers":null}"#).unwrap(), ["app"]);
+        assert_eq!(synced(r#"{"healthSyncContainers":["helper"]}"#).unwrap(), ["helper"]);
+        assert_eq!(synced(r#"{"service":{"checks":[{"http":"http://localhost"}]}}"#).unwrap(), Vec::<String>::new());
+        assert_eq!(synced(r#"{"healthSyncContainers":"helper"}"#).unwrap_err().field(), CONFIG_VARIABLE);
     }
 
     #[test]

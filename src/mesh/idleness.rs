@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{arn::TaskArn, identity::MeshService, phase::TaskPhase};
+use super::{arn::TaskArn, identity::MeshService, phase::TaskPhase, token::ListedToken};
 
 /// A task, and every service that it could be an instance of: one by its own tags, one by its definition's. The two
 /// differ only where a user overrides tags, and then neither may lose its token.
@@ -69,6 +69,14 @@ impl GracePeriod {
     }
 }
 
+/// Whether a token is so new that the task which it was made for may be missing from a list of tasks that is older than
+/// the token. Whatever else is seen, its service is not idle yet.
+#[must_use]
+pub fn is_new(token: &ListedToken, now: Timestamp, grace: GracePeriod) -> bool {
+    // Not knowing is no licence to take it away.
+    token.created_at.is_none_or(|at| elapsed(at, now) < quiet(grace))
+}
+
 /// How `service` stands at `now`, judged by every task of every cluster that it may run in. A task that names no
 /// partition and namespace is one of the `default` ones, whose tokens may be seen either way.
 #[must_use]
@@ -78,11 +86,17 @@ pub fn judge(service: &MeshService, tasks: &[ServiceTask], now: Timestamp, grace
     if let Some(living) = own.clone().find(|task| task.phase.is_living()) {
         return Idleness::Living(living.arn.clone());
     }
-    let quiet = SignedDuration::try_from(grace.quiet()).unwrap_or(SignedDuration::MAX);
-    // ECS's clock may be ahead of ours.
-    let idle_for = |at: Timestamp| now.duration_since(at).max(SignedDuration::ZERO);
-    let recent = own.find(|task| task.stopped_at.is_some_and(|at| idle_for(at) < quiet));
+    let recent = own.find(|task| task.stopped_at.is_some_and(|at| elapsed(at, now) < quiet(grace)));
     recent.map_or(Idleness::Idle, |task| Idleness::RecentlyStopped(task.arn.clone()))
+}
+
+/// The clock of whoever said `at` may be ahead of ours.
+fn elapsed(at: Timestamp, now: Timestamp) -> SignedDuration {
+    now.duration_since(at).max(SignedDuration::ZERO)
+}
+
+fn quiet(grace: GracePeriod) -> SignedDuration {
+    SignedDuration::try_from(grace.quiet()).unwrap_or(SignedDuration::MAX)
 }
 
 #[cfg(test)]
@@ -124,6 +138,24 @@ mod tests {
         let stopped = |at| judged(&[task(TaskPhase::Stopped, Some(at), &["web"])]);
         assert!(matches!(stopped(900), Idleness::RecentlyStopped(_)));
         assert_eq!(stopped(700), Idleness::Idle);
+    }
+
+    #[test]
+    fn a_token_is_new_for_as_long_as_a_service_has_to_be_quiet() {
+        let is_new = |created_at: Option<i64>, grace| {
+            let token = ListedToken {
+                accessor: "00000000-0000-5000-8000-000000000001".parse().unwrap(),
+                description: String::new(),
+                policies: Vec::new(),
+                created_at: created_at.map(|second| Timestamp::from_second(second).unwrap()),
+                tenancy: Tenancy::Community,
+            };
+            is_new(&token, Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(grace))
+        };
+        assert!(is_new(Some(731), 300) && !is_new(Some(730), 300));
+        assert!(is_new(Some(1_060), 300), "Consul's clock may be ahead of ours");
+        assert!(!is_new(Some(1_060), 0), "without a grace period nothing waits");
+        assert!(is_new(None, 300), "one whose age is not known may be new");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The marks in tokens' descriptions, by which we know whose they are.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
 use super::{
@@ -95,6 +95,17 @@ pub fn marked_used(description: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// The description of a token that goes on waiting from `now` on, or `None` where it may stay as it is: nobody waits, or
+/// the wait has only begun.
+///
+/// A wait that is less than a tenth over is not begun anew: the next one is then hardly shorter than promised, and
+/// whoever registers definitions by the minute does not cost a write each time.
+#[must_use]
+pub fn waiting_anew(description: &str, now: Timestamp, wait: SignedDuration) -> Option<String> {
+    let since = HolderMark::parse(description)?.unused_since?;
+    (now.duration_since(since) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
+}
+
 /// The task that logged in for a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoginMark {
@@ -176,5 +187,18 @@ mod tests {
         assert!(is_service_token_of(&unused, &service(), &[cluster()]));
         assert_eq!(marked_used(&unused), description);
         assert_eq!(marked_used(&description), description);
+    }
+
+    #[test]
+    fn a_wait_is_begun_anew_once_a_tenth_of_it_is_over() {
+        let description = TokenHolder::Service(service()).token_description(&cluster());
+        let (since, wait) = (Timestamp::from_second(1_000_000).unwrap(), SignedDuration::from_hours(20));
+        let after =
+            |description: &str, hours| waiting_anew(description, since + SignedDuration::from_hours(hours), wait);
+        let unused = marked_unused(&description, since);
+        assert_eq!(after(&unused, 1), None);
+        let anew = after(&unused, 2).unwrap();
+        assert_eq!(anew, marked_unused(&description, since + SignedDuration::from_hours(2)));
+        assert_eq!(after(&description, 19), None, "nobody waits for the first task of a service in use");
     }
 }

@@ -13,12 +13,11 @@ use super::{
     arn::{ClusterArn, TaskArn},
     catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::{MeshIdentity, MeshService},
-    idleness::{GracePeriod, Idleness, ServiceTask, judge},
+    idleness::{GracePeriod, Idleness, ServiceTask, is_new, judge},
     mark::{HolderMark, LoginMark, is_service_token_of},
     phase::TaskPhase,
     secret_name::SecretNames,
     task::MeshTask,
-    tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder},
 };
 
@@ -170,10 +169,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
 pub fn holders_for(identity: Option<&MeshIdentity>, mode: TokenMode) -> Vec<TokenHolder> {
     match identity {
         Some(identity) if mode == TokenMode::SecretsManager && identity.gateway.is_none() => {
-            let tenancy = match &identity.service.tenancy {
-                Tenancy::Community => Tenancy::Community,
-                Tenancy::Enterprise { partition, .. } => Tenancy::default_namespace_of(partition.clone()),
-            };
+            let tenancy = identity.service.tenancy.home();
             vec![TokenHolder::Client { tenancy }, TokenHolder::Service(identity.service.clone())]
         }
         _ => Vec::new(),
@@ -206,25 +202,24 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
 /// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
 fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
-    let mut tasks = Vec::new();
+    let mut tasks = BTreeSet::new();
     for instance in &agent.node.instances {
         let is_its = |task: &&MeshTask| {
             task.phase == TaskPhase::Stopped
                 && task.arn.id() == &instance.task
                 && instance.task_arn.as_ref() == Some(&task.arn)
         };
-        tasks.push(observed.tasks.iter().find(is_its)?.arn.clone());
+        tasks.insert(observed.tasks.iter().find(is_its)?.arn.clone());
     }
     if hosts_others || tasks.is_empty() {
         return None;
     }
-    tasks.dedup();
     let action = match agent.member.status {
         AgentStatus::Failed => Action::ForceLeave(agent.clone()),
         AgentStatus::Alive if matches!(observed.extent, Extent::Events) => Action::AwaitAgent(agent.clone()),
         AgentStatus::Alive | AgentStatus::Left => return None,
     };
-    Some(Planned { action, tasks })
+    Some(Planned { action, tasks: tasks.into_iter().collect() })
 }
 
 /// Whether all that a synthetic node holds is of stopped tasks, which lose it by the same plan.
@@ -253,25 +248,28 @@ fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> 
 
 /// The services that have a token of ours and no task to use it.
 fn idle_services(observed: &Observed, all_tasks: &[ServiceTask], rules: Rules<'_>) -> Vec<Action> {
-    let mut marked: BTreeMap<MeshService, Vec<HolderMark>> = BTreeMap::new();
+    let mut marked: BTreeMap<MeshService, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
     for token in &observed.tokens {
         let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
             continue;
         };
         if let Some(name) = mark.service.clone().filter(|_| mark.is_in(&token.tenancy)) {
-            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push(mark);
+            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push((token, mark));
         }
     }
     let is_idle = |service: &MeshService| judge(service, all_tasks, rules.now, rules.grace) == Idleness::Idle;
-    let idle = marked.into_iter().filter(|(service, marks)| is_idle(service) && !is_awaited(marks, rules));
+    let idle = marked.into_iter().filter(|(service, tokens)| is_idle(service) && !is_awaited(tokens, rules));
     idle.map(|(service, _)| Action::Revoke(service)).collect()
 }
 
-/// Whether one of a service's tokens was made ahead of its first task, which may still come.
+/// Whether a task may still come for one of a service's tokens: it was made ahead of the first one, or is so new that
+/// the task which it was made for may not have been seen.
 #[must_use]
-pub fn is_awaited<'a>(marks: impl IntoIterator<Item = &'a HolderMark>, rules: Rules<'_>) -> bool {
-    let mut since = marks.into_iter().filter_map(|mark| mark.unused_since);
-    since.any(|since| rules.now.duration_since(since) < rules.unused_for)
+pub fn is_awaited(tokens: &[(&ListedToken, HolderMark)], rules: Rules<'_>) -> bool {
+    tokens.iter().any(|(token, mark)| {
+        let is_ahead = mark.unused_since.is_some_and(|since| rules.now.duration_since(since) < rules.unused_for);
+        is_ahead || is_new(token, rules.now, rules.grace)
+    })
 }
 
 fn for_task(task: &MeshTask, action: Action) -> Planned {

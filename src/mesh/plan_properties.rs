@@ -203,6 +203,8 @@ proptest! {
             for token in own_tokens(&observed, &service) {
                 let since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
                 prop_assert!(since.is_none_or(|since| now().duration_since(since).as_hours() >= 24));
+                let age = token.created_at.map(|at| now().duration_since(at).as_secs());
+                prop_assert!(age.is_some_and(|seconds| seconds >= 270), "{token:?} may be of a task not seen yet");
             }
         }
     }

@@ -66,6 +66,23 @@ fn a_service_whose_last_task_stopped_a_moment_ago_keeps_its_token() {
 }
 
 #[test]
+fn a_service_whose_token_was_made_a_moment_ago_keeps_it_though_no_task_was_seen() {
+    let made = |created_at| ListedToken { created_at, ..service_token(&Tenancy::Community, "web") };
+    let swept = |token: ListedToken| swept(&sweep_of(vec![token], vec![]));
+    assert_eq!(swept(made(Some(seconds_ago(269)))), [], "tasks were listed before tokens");
+    assert_eq!(swept(made(None)), [], "nobody knows how old it is");
+    assert_eq!(swept(made(Some(seconds_ago(270)))), [Action::Revoke(service("web"))]);
+}
+
+#[test]
+fn one_new_token_keeps_the_older_one_of_its_service() {
+    let old = ListedToken { accessor: token(78, "").accessor, ..service_token(&Tenancy::Community, "web") };
+    let new = ListedToken { created_at: Some(seconds_ago(5)), ..service_token(&Tenancy::Community, "web") };
+    assert_eq!(swept(&sweep_of(vec![old.clone(), new], vec![])), []);
+    assert_eq!(swept(&sweep_of(vec![old], vec![])), [Action::Revoke(service("web"))]);
+}
+
+#[test]
 fn a_service_with_a_living_task_in_any_cluster_keeps_its_token() {
     let token = service_token(&Tenancy::Community, "web");
     for phase in [TaskPhase::Active, TaskPhase::Stopping] {
@@ -115,6 +132,13 @@ fn sweep_of_agent(agent: ClientAgent, stopped: &[u8]) -> Observed {
 fn an_agent_that_died_with_all_its_tasks_is_forgotten() {
     let dead = agent(AgentStatus::Failed, &[1, 1, 2]);
     assert_eq!(swept(&sweep_of_agent(dead.clone(), &[1, 2])), [Action::ForceLeave(dead)]);
+}
+
+#[test]
+fn a_task_asks_once_for_the_burial_of_its_agent() {
+    let dead = agent(AgentStatus::Failed, &[1, 2, 1]);
+    let planned = planned(&sweep_of_agent(dead, &[1, 2]), TokenMode::AuthMethod);
+    assert_eq!(planned[0].tasks.len(), 2, "{:?}", planned[0].tasks);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::mesh::{
     arn::TaskId,
     catalog::{CatalogNode, Member},
     ecs_config::GatewayKind,
+    tenancy::Tenancy,
 };
 
 #[path = "plan_properties.rs"]
@@ -56,6 +57,7 @@ fn token(accessor: u128, description: &str) -> ListedToken {
         accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
         description: description.to_owned(),
         policies: Vec::new(),
+        created_at: Some(seconds_ago(100_000)),
         tenancy: Tenancy::Community,
     }
 }
@@ -82,6 +84,7 @@ fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
         service_id: format!("web-{}", task_id(number)),
         service_name: "web".to_owned(),
         status,
+        output: String::new(),
         definition: serde_json::Value::Null,
         tenancy: Tenancy::Community,
     }

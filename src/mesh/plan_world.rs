@@ -157,6 +157,7 @@ prop_compose! {
         unused_for in option::weighted(0.3, any_age()),
         astray in option::weighted(0.2, any_tenancy()),
         is_renamed in prop::bool::weighted(0.1),
+        age in option::weighted(0.9, any_age()),
     ) -> ListedToken {
         let ours = cluster("prod");
         let mut description = holder.token_description(&ours).replace(ours.as_str(), &mark);
@@ -169,6 +170,7 @@ prop_compose! {
         ListedToken {
             accessor: accessor.map_or_else(|| AccessorId::derived(&holder, &names()), |id| token(id, "").accessor),
             tenancy: astray.unwrap_or_else(|| holder.tenancy().clone()),
+            created_at: age.map(seconds_ago),
             ..token(0, &description)
         }
     }

@@ -70,6 +70,15 @@ impl Tenancy {
         Self::default_namespace_of(TenancyName("default".to_owned()))
     }
 
+    /// The default namespace of its partition: what all namespaces share lives there.
+    #[must_use]
+    pub fn home(&self) -> Self {
+        match self {
+            Self::Community => Self::Community,
+            Self::Enterprise { partition, .. } => Self::default_namespace_of(partition.clone()),
+        }
+    }
+
     /// Both names or neither.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 use uuid::Uuid;
@@ -154,6 +155,8 @@ pub struct ListedToken {
     pub description: String,
     /// The names of the policies that it carries.
     pub policies: Vec<String>,
+    /// When it was made. Every Consul says so; `None` where it cannot be understood.
+    pub created_at: Option<Timestamp>,
     /// Where it lives.
     pub tenancy: Tenancy,
 }

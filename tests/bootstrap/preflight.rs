@@ -54,6 +54,38 @@ async fn the_token_is_good_too_weak_or_unknown_and_consul_may_be_down() {
 }
 
 #[tokio::test]
+async fn every_partition_of_the_clusters_is_asked_and_what_is_missing_is_said_with_its_clusters() {
+    let consul = Recorder::start(|seen, _| {
+        let is_weak = seen.uri.contains("partition=store");
+        let mut questions = seen.json();
+        for question in questions.as_array_mut().unwrap() {
+            question["Allow"] = json!(!(is_weak && question["Resource"] == "acl"));
+        }
+        Answer::ok(questions.to_string())
+    })
+    .await;
+    let clusters = ["prod", "shop", "till"].map(|name| CLUSTER.replace("prod", name));
+    let changes =
+        [("ECS_CLUSTER_ARNS", clusters.join(",")), ("CLUSTER_PARTITIONS", "shop=store,till=store".to_owned())];
+    let changes: Vec<(&str, &str)> = changes.iter().map(|(key, value)| (*key, value.as_str())).collect();
+    let error = controller(&consul.url, "own", &changes).await.preflight().await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "the controller's Consul token lacks: acl = \"write\" in partition store (for {}, {}); \
+             add them to its policy (see the README)",
+            clusters[1], clusters[2]
+        )
+    );
+    assert_eq!(
+        consul.lines(),
+        ["POST /v1/internal/acl/authorize", "POST /v1/internal/acl/authorize?partition=store&ns=default"]
+    );
+    let asked: Vec<usize> = consul.seen().iter().map(|seen| seen.json().as_array().unwrap().len()).collect();
+    assert_eq!(asked, [6, 5], "everything where the first cluster is, and what is of a partition in the other");
+}
+
+#[tokio::test]
 async fn enterprise_is_asked_for_the_datacenter_and_for_the_partition() {
     let consul = Recorder::start(|seen, _| {
         let mut questions = seen.json();

@@ -32,6 +32,7 @@ fn check(tenancy: Tenancy) -> HealthCheck {
         service_id: format!("web-{TASK}"),
         service_name: "web".to_owned(),
         status: CheckStatus::Passing,
+        output: String::new(),
         definition: json!({ "Interval": "0s" }),
         tenancy,
     }
@@ -103,6 +104,11 @@ async fn enterprise_requests_name_partition_and_namespace() {
             "Description": "Token for web service",
             "ServiceIdentities": [{ "ServiceName": "web" }],
         })
+    );
+    let rules = r#"node_prefix "" { policy = "write" } namespace_prefix "" { service_prefix "" { policy = "read" } }"#;
+    assert_eq!(
+        bodies[4].json(),
+        json!({ "Name": "p", "Description": "Policy of Consul client agents on ECS", "Rules": rules })
     );
     assert_eq!(
         bodies[7].json(),

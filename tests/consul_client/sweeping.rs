@@ -4,7 +4,7 @@ use ecs_mesh_controller::{
     consul::{Consul, ConsulError},
     mesh::{
         catalog::{AgentStatus, Member},
-        tenancy::Tenancy,
+        tenancy::{Tenancy, TenancyName},
         token::{Grant, NewToken, TokenPair},
     },
 };
@@ -49,6 +49,36 @@ async fn a_node_is_read_whole_in_every_namespace_and_what_bears_no_mark_is_told_
             format!("GET /v1/catalog/node-services/{NODE_IN_PATH}"),
         ]
     );
+}
+
+#[tokio::test]
+async fn partitions_are_listed_but_for_those_that_are_being_deleted() {
+    let answer = json!([
+        { "Name": "default", "Description": "Builtin Default Partition", "CreateIndex": 6, "ModifyIndex": 6 },
+        { "Name": "team", "CreateIndex": 55, "ModifyIndex": 55 },
+        { "Name": "leaving", "DeletedAt": "2021-12-14T23:00:00Z", "CreateIndex": 56, "ModifyIndex": 100 },
+    ]);
+    let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
+    let partitions = client(&server.url, &Rotating::new(&["own"])).partitions().await.unwrap();
+    let names: Vec<&str> = partitions.iter().map(TenancyName::as_str).collect();
+    assert_eq!((names, server.lines()), (vec!["default", "team"], vec!["GET /v1/partitions".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_listed_token_tells_when_it_was_made() {
+    // As Consul 1.8 answers, in whatever time zone it runs
+    for (said, read) in [
+        (json!("2026-11-21T14:43:28.328271478Z"), Some("2026-11-21T14:43:28.328271478Z")),
+        (json!("2026-11-21T15:43:28.5+01:00"), Some("2026-11-21T14:43:28.5Z")),
+        (json!("0001-01-01T00:00:00Z"), Some("0001-01-01T00:00:00Z")),
+        (json!("yesterday"), None),
+        (json!(null), None),
+    ] {
+        let answer = json!([{ "AccessorID": ACCESSOR, "Description": "d", "CreateTime": said }]).to_string();
+        let server = Recorder::start(move |_, _| Answer::ok(answer.clone())).await;
+        let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap();
+        assert_eq!(tokens[0].created_at, read.map(|at| at.parse().unwrap()));
+    }
 }
 
 #[tokio::test]

@@ -7,7 +7,13 @@ use serde_json::json;
 use crate::{
     deployment,
     health::{healthy_task, statuses},
-    stack::{Stack, consul::Consul, deploy::delete, jwt::JwtAuthMethod, wait::eventually},
+    stack::{
+        Stack,
+        consul::Consul,
+        deploy::{delete, deploy, try_deploy},
+        jwt::JwtAuthMethod,
+        wait::eventually,
+    },
     world::{World, readme_policy, task_id},
 };
 
@@ -39,6 +45,31 @@ async fn a_deployment_with_wrong_settings_says_which() {
     let wrong = [("ClusterPartitions", "nobody=team")];
     let said =
         deployment(consul, "settings", &["settings"], &token.secret_id, &wrong).await.expect_err("wrong settings");
+    assert!(said.contains("CLUSTER_PARTITIONS"), "{said}");
+    // What the template can tell by itself never gets as far as the function
+    let wrong = [("HealthSyncIntervalSeconds", "5")];
+    let said =
+        deployment(consul, "interval", &["interval"], &token.secret_id, &wrong).await.expect_err("no such interval");
+    assert!(said.contains("HealthSyncIntervalSeconds"), "{said}");
+}
+
+#[tokio::test]
+async fn an_update_checks_and_sweeps_again() {
+    let stack = Stack::shared().await;
+    let token = stack.consul.token_with_rules("update", &readme_policy()).await;
+    let deployed = deployment(&stack.consul, "update", &["update"], &token.secret_id, &[]).await.unwrap();
+    let world = World::new(stack, &deployed, "update", "update");
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    world.stop(&task).await;
+    assert_eq!(world.service_ids().await.len(), 2);
+    // When a parameter changes that only the functions' environment knows
+    deploy(&stack.aws, "update", &[("MaxDeletePercent", "40")]).await;
+    // Then the deployment has swept
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+    // And an update with a setting that does not work fails with the reason
+    let said = try_deploy(&stack.aws, "update", &[("ClusterPartitions", "nobody=team")]).await;
+    let said = said.expect_err("wrong settings").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("CLUSTER_PARTITIONS"), "{said}");
 }
 

@@ -39,37 +39,38 @@ impl Controller {
         if unlisted.is_empty() {
             return;
         }
-        let mut described = BTreeMap::new();
-        if !clusters.deleted.contains(cluster) {
-            let arns: Vec<TaskArn> = unlisted.keys().map(|id| TaskArn::in_cluster(cluster, id)).collect();
-            match deadline.run(self.edges.ecs.describe_tasks(cluster, &arns)).await {
-                Ok(tasks) => described.extend(tasks.into_iter().map(|task| (task.arn.id().clone(), task.phase))),
-                Err(error) => {
-                    survey.problems.push(problem(Some(cluster), error));
-                    return;
-                }
+        let described = match self.phases(cluster, unlisted.keys(), clusters, deadline).await {
+            Ok(described) => described,
+            Err(error) => {
+                survey.problems.push(problem(Some(cluster), error));
+                return;
             }
-        }
+        };
         for (id, is_certain) in unlisted {
             match (described.get(&id), is_certain) {
                 (Some(TaskPhase::Stopped), _) | (None, true) => {
                     survey.observed.tasks.push(self.gone_task(cluster, &id));
                 }
-                (None, false) => {
-                    let is_its = |token: &ListedToken| {
-                        LoginMark::parse(&token.description)
-                            .is_some_and(|mark| mark.task == id && cluster.is_meant_by(&mark.cluster))
-                    };
-                    survey.observed.tokens.retain(|token| !is_its(token));
-                    survey.skipped.push(Skipped {
-                        cluster: cluster.clone(),
-                        what: format!("login token of task {id}"),
-                        why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
-                    });
-                }
+                (None, false) => leave_out_login_tokens(cluster, &id, survey),
                 (Some(_), _) => {}
             }
         }
+    }
+
+    /// Where tasks stand that ECS does not list. Those that it does not know are not in the answer.
+    async fn phases(
+        &self,
+        cluster: &ClusterArn,
+        tasks: impl Iterator<Item = &TaskId>,
+        clusters: &Clusters,
+        deadline: Deadline,
+    ) -> Result<BTreeMap<TaskId, TaskPhase>, ControllerError> {
+        if clusters.deleted.contains(cluster) {
+            return Ok(BTreeMap::new());
+        }
+        let arns: Vec<TaskArn> = tasks.map(|id| TaskArn::in_cluster(cluster, id)).collect();
+        let described = deadline.run(self.edges.ecs.describe_tasks(cluster, &arns)).await?;
+        Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
     }
 
     /// Leaves out service tokens whose mark names the cluster without an account, unless our own secret holds them: a
@@ -116,6 +117,19 @@ impl Controller {
             runs_client_agent: false,
         }
     }
+}
+
+/// Leaves out the login tokens of a task that may be of another account's cluster of the same name.
+fn leave_out_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
+    let is_its = |token: &ListedToken| {
+        LoginMark::parse(&token.description).is_some_and(|mark| mark.task == *id && cluster.is_meant_by(&mark.cluster))
+    };
+    survey.observed.tokens.retain(|token| !is_its(token));
+    survey.skipped.push(Skipped {
+        cluster: cluster.clone(),
+        what: format!("login token of task {id}"),
+        why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
+    });
 }
 
 /// Whether an instance's own mark says that its task is of `cluster`: only an ARN in its present shape can.

@@ -10,13 +10,12 @@ use std::{collections::BTreeSet, sync::Arc};
 use tracing::{error, info};
 
 pub use self::report::{ClusterReport, Counts, ProblemReport, SweepOutcome, SweepReport};
-use self::{
-    report::Swept,
-    survey::{Problem, Survey},
-};
+pub(super) use self::survey::Survey;
+use self::{report::Swept, survey::Problem};
 use super::{
     Controller, ControllerError, Deadline,
     apply::{Basis, is_conflict},
+    bootstrap::KnownStatuses,
 };
 use crate::mesh::{
     arn::ClusterArn,
@@ -46,6 +45,15 @@ impl SweepOrder {
         self.clusters.is_empty() || self.clusters.contains(cluster)
     }
 
+    /// What ECS says, but for the cluster that was reported as deleted: its answers lag behind its events.
+    fn without_deleted(&self, statuses: &KnownStatuses) -> KnownStatuses {
+        let mut statuses = statuses.clone();
+        if let (Ok(statuses), Some(deleted)) = (&mut statuses, &self.deleted) {
+            statuses.remove(deleted);
+        }
+        statuses
+    }
+
     fn takes_unknown_for_deleted(&self, cluster: &ClusterArn) -> bool {
         self.force || self.deleted.as_ref() == Some(cluster)
     }
@@ -58,11 +66,13 @@ impl Controller {
     /// Looks at whole clusters, and does what has to be done as far as time and the guard allow.
     pub async fn sweep(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let mut swept = Swept::default();
+        let statuses = self.cluster_statuses(deadline).await;
         if !order.dry_run {
-            swept.set_up(self.bootstrap_now_and_then(deadline).await);
+            let statuses = order.without_deleted(&statuses);
+            swept.set_up(self.bootstrap_now_and_then(&statuses, deadline).await);
         }
         for look in 1..=LOOKS {
-            let survey = self.survey(order, deadline).await;
+            let survey = self.survey(order, &statuses, deadline).await;
             if !order.dry_run {
                 swept.set_up(self.make_namespaces(&wanted_tenancies(&survey), deadline).await);
             }
@@ -89,11 +99,10 @@ impl Controller {
     /// What may be done, what the guard holds back, and why.
     fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Held) {
         let mut planned = plan(&survey.observed, self.rules());
-        // Time may run out: do not always begin at the same end.
-        if !planned.is_empty() {
-            let seconds = usize::try_from(self.edges.clock.now().as_second()).unwrap_or_default();
-            let offset = seconds % planned.len();
-            planned.rotate_left(offset);
+        // Time may run out, again and again: by chance, everything is among the first some day.
+        let count = planned.len();
+        if count > 0 {
+            planned.rotate_left(self.edges.entropy.below(count) % count);
         }
         if order.force {
             return (planned, Vec::new(), Held::new());

@@ -1,11 +1,14 @@
 //! What a sweep says when it is over: JSON for people and for scripts.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Held, Survey, SweepOrder, survey::Problem};
+use super::{
+    Held, Survey, SweepOrder,
+    survey::{Problem, Reading},
+};
 use crate::{
     controller::{
         BootstrapFailure, BootstrapReport, ControllerError,
@@ -141,39 +144,19 @@ impl Swept {
         let (survey, held) = last.unwrap_or_default();
         let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
-        let mut problems: Vec<ProblemReport> = survey
-            .problems
-            .iter()
-            .map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error))
-            .collect();
-        problems.extend(set_up.iter().map(|failure| ProblemReport {
-            cluster_arn: None,
-            label: "bootstrap",
-            reason: failure.error.to_string(),
-        }));
-        for (cluster, outcome) in &outcomes {
-            let is_its =
-                |report: &&mut ClusterReport| cluster.as_ref().is_some_and(|c| c.as_str() == report.cluster_arn);
-            if let Some(report) = clusters.iter_mut().find(is_its) {
+        for report in &mut clusters {
+            let arn = report.cluster_arn.clone();
+            let is_its = |cluster: &ClusterArn| cluster.as_str() == arn;
+            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(is_its)) {
                 count(outcome, report);
             }
-            if let Err(error) = &outcome.result {
-                problems.push(ProblemReport::new(cluster.as_ref(), error));
-            }
-        }
-        for report in &mut clusters {
-            let alarm = held.iter().find(|(cluster, _)| cluster.as_str() == report.cluster_arn);
+            let alarm = held.iter().find(|(cluster, _)| is_its(cluster));
+            let waiting = planned.iter().chain(&held_back);
+            let waiting = waiting.filter(|planned| owner(planned, &survey, &read).as_ref().is_some_and(is_its));
             report.guard = alarm.map(|(_, alarm)| alarm.to_string());
-            let is_its = |p: &&Planned| owner(p, &survey, &read).is_some_and(|c| c.as_str() == report.cluster_arn);
-            report.planned = planned.iter().chain(&held_back).filter(is_its).map(|p| describe(&p.action)).collect();
+            report.planned = waiting.map(|planned| describe(&planned.action)).collect();
         }
-        problems.dedup_by(|a, b| a.reason == b.reason && a.cluster_arn == b.cluster_arn);
-        let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster));
-        problems.extend(unknown.map(|cluster| ProblemReport {
-            cluster_arn: Some(cluster.to_string()),
-            label: "invalid",
-            reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS; nothing of it is ours to sweep"),
-        }));
+        let problems = problems(&survey, &set_up, &outcomes, order, all);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
@@ -184,7 +167,34 @@ impl Swept {
     }
 }
 
-fn found(reading: &super::survey::Reading, survey: &Survey) -> ClusterReport {
+/// What could not be read or done, each once: one cause often keeps many things from being done.
+fn problems(
+    survey: &Survey,
+    set_up: &[BootstrapFailure],
+    outcomes: &[(Option<ClusterArn>, Outcome)],
+    order: &SweepOrder,
+    all: &[ClusterArn],
+) -> Vec<ProblemReport> {
+    let read = survey.problems.iter().map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error));
+    let set_up = set_up.iter().map(|failure| ProblemReport {
+        cluster_arn: None,
+        label: "bootstrap",
+        reason: failure.error.to_string(),
+    });
+    let done = outcomes
+        .iter()
+        .filter_map(|(cluster, outcome)| Some(ProblemReport::new(cluster.as_ref(), outcome.result.as_ref().err()?)));
+    let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| ProblemReport {
+        cluster_arn: Some(cluster.to_string()),
+        label: "invalid",
+        reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS; nothing of it is ours to sweep"),
+    });
+    let mut known = BTreeSet::new();
+    let all = read.chain(set_up).chain(done).chain(unknown);
+    all.filter(|problem| known.insert((problem.cluster_arn.clone(), problem.reason.clone()))).collect()
+}
+
+fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
     let cluster = &reading.cluster;
     let observed = &survey.observed;
     let status = match (reading.is_judged, reading.is_deleted) {

@@ -11,6 +11,7 @@ use super::{SweepOrder, problem};
 use crate::{
     controller::{
         CONCURRENCY, Controller, ControllerError, Deadline,
+        bootstrap::KnownStatuses,
         cluster_tasks::ClusterTasks,
         observe::{Definitions, is_unknown_definition},
     },
@@ -30,6 +31,8 @@ use crate::{
 pub(in crate::controller) struct Survey {
     pub(in crate::controller) observed: Observed,
     pub(in crate::controller) readings: Vec<Reading>,
+    /// One tenancy for each of Consul's partitions that was looked at.
+    pub(in crate::controller) partitions: Vec<Tenancy>,
     pub(in crate::controller) problems: Vec<Problem>,
     pub(super) skipped: Vec<Skipped>,
 }
@@ -76,9 +79,15 @@ impl Clusters {
 }
 
 impl Controller {
-    pub(in crate::controller) async fn survey(&self, order: &SweepOrder, deadline: Deadline) -> Survey {
+    /// Looks at the clusters of an order, of which ECS has said whether they exist.
+    pub(in crate::controller) async fn survey(
+        &self,
+        order: &SweepOrder,
+        statuses: &KnownStatuses,
+        deadline: Deadline,
+    ) -> Survey {
         let mut survey = Survey::default();
-        let clusters = self.read_clusters(order, deadline, &mut survey).await;
+        let clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
         let arns: BTreeSet<&TaskDefinitionArn> =
             clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
@@ -87,7 +96,8 @@ impl Controller {
         for cluster in &wanted {
             self.take_tasks(cluster, &clusters, &definitions, &mut survey);
         }
-        for tenancy in self.partitions(&wanted, &survey.observed.tasks) {
+        survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
+        for tenancy in survey.partitions.clone() {
             self.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
         }
         for cluster in &wanted {
@@ -99,13 +109,19 @@ impl Controller {
     }
 
     /// The tasks of all configured clusters: whether a service is idle depends on every one.
-    async fn read_clusters(&self, order: &SweepOrder, deadline: Deadline, survey: &mut Survey) -> Clusters {
+    async fn read_clusters(
+        &self,
+        order: &SweepOrder,
+        statuses: &KnownStatuses,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) -> Clusters {
         let all = &self.scope.clusters;
         let mut clusters = Clusters { read: Vec::new(), deleted: BTreeSet::new() };
-        let statuses = match deadline.run(self.edges.ecs.cluster_statuses(all)).await {
+        let statuses = match statuses {
             Ok(statuses) => statuses,
             Err(error) => {
-                survey.problems.push(problem(None, error));
+                survey.problems.push(problem(None, Arc::clone(error)));
                 return clusters;
             }
         };
@@ -188,10 +204,19 @@ impl Controller {
         }
     }
 
-    /// One tenancy for each partition that the clusters or their tasks live in.
-    fn partitions(&self, clusters: &[&ClusterArn], tasks: &[MeshTask]) -> Vec<Tenancy> {
-        let homes = clusters.iter().map(|cluster| self.scope.tenancy_of(cluster));
-        let all = homes.chain(tasks.iter().map(|task| &task.tenancy));
+    /// One tenancy for each partition that the clusters or their tasks live in; on Enterprise, for each that there is:
+    /// where a task has lived that ECS has forgotten, only what it left can tell.
+    async fn partitions(&self, clusters: &[&ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
+        let homes = clusters.iter().map(|cluster| self.scope.tenancy_of(cluster).clone());
+        let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
+        let mut listed = Vec::new();
+        if known.iter().any(|tenancy| tenancy.partition().is_some()) {
+            match deadline.run(self.edges.consul.partitions()).await {
+                Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
+                Err(error) => survey.problems.push(problem(None, error)),
+            }
+        }
+        let all = listed.iter().chain(&known);
         let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
         // Without a name it is the default partition, which must not be read twice.
         let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");

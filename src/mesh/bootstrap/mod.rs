@@ -10,7 +10,7 @@ pub mod merge;
 pub mod object;
 pub mod policy;
 
-use std::{fmt, str::FromStr};
+use std::{collections::BTreeSet, fmt, str::FromStr};
 
 use serde_json::json;
 
@@ -88,6 +88,8 @@ pub struct Wishes<'a> {
     pub mode: TokenMode,
     /// The clusters: of one account.
     pub clusters: &'a [ClusterArn],
+    /// Those that ECS calls active: only they get a node.
+    pub active: &'a BTreeSet<ClusterArn>,
     /// The default namespace of the deployment's partition, or Community.
     pub tenancy: &'a Tenancy,
     /// The namespaces that the partition has.
@@ -131,7 +133,8 @@ fn for_logins(wishes: &Wishes<'_>) -> Vec<Object> {
     if wishes.scope.extent == BootstrapExtent::Full {
         objects.extend(auth_method::of_clients(tenancy, &principals));
     }
-    objects.extend(wishes.clusters.iter().map(|cluster| synthetic_node(tenancy, cluster)));
+    let active = wishes.clusters.iter().filter(|cluster| wishes.active.contains(cluster));
+    objects.extend(active.map(|cluster| synthetic_node(tenancy, cluster)));
     objects
 }
 

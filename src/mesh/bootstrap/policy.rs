@@ -19,6 +19,9 @@ pub const CLIENT_ROLE: &str = "consul-ecs-client-role";
 /// The accessor ID of the anonymous token, the same in every Consul.
 pub const ANONYMOUS_ACCESSOR: &str = "00000000-0000-0000-0000-000000000002";
 
+/// The description of client agents' policies, which marks them as ours.
+pub const CLIENT_POLICY_DESCRIPTION: &str = "Policy of Consul client agents on ECS";
+
 const API_GATEWAY_POLICY: &str = "consul-ecs-api-gateway-policy";
 const MESH_GATEWAY_POLICY: &str = "consul-ecs-mesh-gateway-policy";
 const CLIENT_POLICY: &str = "consul-ecs-client-policy";
@@ -45,12 +48,18 @@ pub fn of_gateways(tenancy: &Tenancy) -> Vec<Object> {
     ]
 }
 
-/// The policy of client agents, to register their nodes and to find services, and their role.
+/// The policy of client agents, under whatever name: to register their nodes, and to find services.
+#[must_use]
+pub fn of_client_agents(tenancy: &Tenancy, name: &str) -> Object {
+    let rules = format!("node_prefix \"\" {{ policy = \"write\" }} {}", in_all_namespaces(tenancy, READ_SERVICES));
+    policy(tenancy, name, CLIENT_POLICY_DESCRIPTION, &rules)
+}
+
+/// The policy of client agents that log in, and their role.
 #[must_use]
 pub fn of_clients(tenancy: &Tenancy) -> Vec<Object> {
-    let rules = format!("node_prefix \"\" {{ policy = \"write\" }} {}", in_all_namespaces(tenancy, READ_SERVICES));
     vec![
-        policy(tenancy, CLIENT_POLICY, "Policy of Consul client agents on ECS", &rules),
+        of_client_agents(tenancy, CLIENT_POLICY),
         role(tenancy, CLIENT_ROLE, "Role of Consul client agents on ECS", Some(CLIENT_POLICY)),
     ]
 }

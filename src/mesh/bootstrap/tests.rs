@@ -8,7 +8,8 @@ fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primar
     let scope = BootstrapScope { extent, ..BootstrapScope::default() };
     let namespaces = ["shop".parse().unwrap()];
     let namespaces: &[TenancyName] = if *tenancy == Tenancy::Community { &[] } else { &namespaces };
-    let wishes = Wishes { scope: &scope, mode, clusters: &clusters(), tenancy, namespaces, is_primary };
+    let (clusters, active) = (clusters(), clusters().into_iter().collect());
+    let wishes = Wishes { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, namespaces, is_primary };
     objects(&wishes).iter().map(Object::to_string).collect()
 }
 
@@ -24,6 +25,7 @@ fn what_refers_comes_after_what_it_refers_to() {
         scope: &scope,
         mode: TokenMode::AuthMethod,
         clusters: &clusters,
+        active: &BTreeSet::new(),
         tenancy: &tenancy,
         namespaces: &["shop".parse().unwrap()],
         is_primary: true,
@@ -74,6 +76,25 @@ fn the_anonymous_token_is_the_primary_datacenter_s() {
     let secondary = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, false);
     let only_primary: Vec<&String> = primary.iter().filter(|label| !secondary.contains(label)).collect();
     assert_eq!(only_primary, ["ACL policy anonymous-token-policy", "the anonymous ACL token"]);
+}
+
+#[test]
+fn a_cluster_that_is_not_active_gets_no_node() {
+    let (scope, clusters) = (BootstrapScope::default(), clusters());
+    let active = BTreeSet::from([clusters[1].clone()]);
+    let wishes = Wishes {
+        scope: &scope,
+        mode: TokenMode::AuthMethod,
+        clusters: &clusters,
+        active: &active,
+        tenancy: &Tenancy::Community,
+        namespaces: &[],
+        is_primary: false,
+    };
+    let objects = objects(&wishes);
+    let nodes: Vec<&str> =
+        objects.iter().filter(|object| object.kind == Kind::SyntheticNode).map(|object| object.name.as_str()).collect();
+    assert_eq!(nodes, [clusters[1].as_str()]);
 }
 
 #[test]
