@@ -39,3 +39,18 @@ fn the_pages_are_what_the_rules_say() {
         assert_eq!(published[&name], page, "docs/rules/{name} is {how}");
     }
 }
+
+#[test]
+fn the_readme_s_picture_is_what_the_tool_draws() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let drawn = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
+        .args(["graph", "--format", "svg"])
+        .arg(root.join("src/audit/bases/dataplane.json"))
+        .output()
+        .unwrap();
+    let picture = root.join("docs/timeline.svg");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&picture, &drawn.stdout).unwrap();
+    }
+    assert_eq!(fs::read(picture).unwrap(), drawn.stdout, "stale: run UPDATE_DOCS=1 cargo test --test audit_docs");
+}
