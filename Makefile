@@ -21,10 +21,14 @@ help: ## Show this list
 setup: ## Get the tools: Consul, MiniStack, the SAM CLI, cargo-lambda (into target/)
 	@scripts/setup.sh
 
+.PHONY: browser
+browser: ## Find or install a Chromium, for the tests of the HTML report
+	@scripts/setup-browser.sh
+
 .PHONY: build
 build: setup validate ## Build the function and the template, ready to deploy (into target/sam)
 	@# The same build that `sam build` makes, which would show no progress; it then finds everything done.
-	cargo lambda build --release --locked --bins $(if $(filter arm64,$(architecture)),--arm64)
+	cargo lambda build --release --locked --bin task-events --bin reconcile $(if $(filter arm64,$(architecture)),--arm64)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
 
 .PHONY: validate
@@ -41,7 +45,7 @@ lint: ## Check format and lints
 	cargo clippy --locked --all-targets -- -D warnings
 
 .PHONY: test
-test: setup lint build ## Run everything: format, lints, template, and all tests against the real stack
+test: setup browser lint build ## Run everything: format, lints, template, and all tests against the real stack
 	cargo test --locked --all-targets
 	cargo test --locked --doc
 
