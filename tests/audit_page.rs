@@ -14,14 +14,14 @@ const DATAPLANE: &str = include_str!("../src/audit/bases/dataplane.json");
 const CLIENT: &str = include_str!("../src/audit/bases/client.json");
 
 /// Told at the end of the page, in the title, what it looks like.
-const LOOK: &str = r#"<script>
+const LOOK: &str = r"<script>
 const shown = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.getBoundingClientRect().height > 0).length;
 const look = () => ({ errors: shown('.finding.error'), warnings: shown('.finding.warning'), pictures: shown('details[open] svg') });
 const before = look();
 document.querySelector('#show-error').click();
 const root = document.documentElement;
 document.title = JSON.stringify({ before, after: look(), overflow: root.scrollWidth - root.clientWidth });
-</script>"#;
+</script>";
 
 fn browser() -> String {
     let named = env::var("CHROMIUM").ok();

@@ -13,18 +13,11 @@ impl Plan<'_> {
         let images = &self.options.images;
         let environment = json!([{ "name": CONFIG_VARIABLE, "value": self.configuration().to_string() }]);
         let tokens = self.options.token_secrets.as_ref().filter(|_| self.options.acls);
-        let service_token = tokens.map(|tokens| secret("CONSUL_HTTP_TOKEN", &tokens.service));
+        let service_token: Vec<Value> =
+            tokens.map(|tokens| secret("CONSUL_HTTP_TOKEN", &tokens.service)).into_iter().collect();
         let agent_token = tokens.map(|tokens| secret("AGENT_TOKEN", &tokens.client));
         let authority = self.options.ca_secret.as_ref().map(|ca| secret("CONSUL_CACERT", ca));
-        let mesh_init = json!({
-            "name": names::MESH_INIT,
-            "image": images.consul_ecs,
-            "essential": false,
-            "command": ["mesh-init"],
-            "environment": environment,
-            "secrets": service_token.into_iter().collect::<Vec<Value>>(),
-            "mountPoints": [mount(DATA_VOLUME, "/consul", false), mount(BINARY_VOLUME, "/bin/consul-inject", true)],
-        });
+        let mesh_init = self.mesh_init(&environment, &service_token);
         let client = json!({
             "name": names::CLIENT,
             "image": images.consul,
@@ -49,18 +42,9 @@ impl Plan<'_> {
                 "retries": 3,
             },
         }));
-        let health_sync = json!({
-            "name": names::HEALTH_SYNC,
-            "image": images.consul_ecs,
-            "essential": false,
-            "command": ["health-sync"],
-            "environment": environment,
-            "mountPoints": [mount(DATA_VOLUME, "/consul", true)],
-            "dependsOn": after_mesh_init(),
-        });
         let mut containers = vec![mesh_init, client, proxy];
         if !self.checked.is_empty() {
-            containers.push(health_sync);
+            containers.push(self.health_sync(&environment, &[]));
         }
         containers
     }

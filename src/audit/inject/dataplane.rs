@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{BINARY_VOLUME, DATA_VOLUME, Plan, after_mesh_init, mount, secret};
+use super::{Plan, after_mesh_init, secret};
 use crate::{audit::subject::names, mesh::ecs_config::CONFIG_VARIABLE};
 
 /// Where the proxy says that it is ready. Source: the default of `proxy.healthCheckPort`.
@@ -15,16 +15,7 @@ impl Plan<'_> {
         let authority = self.options.ca_secret.as_ref().map_or_else(Vec::new, |ca| {
             ["CONSUL_HTTPS_CACERT_PEM", "CONSUL_GRPC_CACERT_PEM"].map(|name| secret(name, ca)).to_vec()
         });
-        let mesh_init = json!({
-            "name": names::MESH_INIT,
-            "image": images.consul_ecs,
-            "essential": false,
-            "command": ["mesh-init"],
-            "environment": environment,
-            "secrets": authority,
-            "mountPoints": [mount(DATA_VOLUME, "/consul", false), mount(BINARY_VOLUME, "/bin/consul-inject", true)],
-            "linuxParameters": { "initProcessEnabled": true },
-        });
+        let mesh_init = self.mesh_init(&environment, &authority);
         let dataplane = self.proxy(json!({
             "name": names::DATAPLANE,
             "image": images.dataplane,
@@ -40,18 +31,10 @@ impl Plan<'_> {
                 "retries": 10,
             },
         }));
-        let health_sync = json!({
-            "name": names::HEALTH_SYNC,
-            "image": images.consul_ecs,
-            "essential": false,
-            "user": "5996",
-            "command": ["health-sync"],
-            "environment": environment,
-            "secrets": authority,
-            "mountPoints": [mount(DATA_VOLUME, "/consul", true)],
-            "dependsOn": after_mesh_init(),
-            "linuxParameters": { "initProcessEnabled": true },
-        });
+        let mut health_sync = self.health_sync(&environment, &authority);
+        if let Some(map) = health_sync.as_object_mut() {
+            map.insert("user".to_owned(), json!("5996"));
+        }
         vec![mesh_init, dataplane, health_sync]
     }
 

@@ -143,6 +143,35 @@ impl<'d> Plan<'d> {
         configuration
     }
 
+    /// The container that registers the service, and ends.
+    fn mesh_init(&self, environment: &Value, secrets: &[Value]) -> Value {
+        json!({
+            "name": names::MESH_INIT,
+            "image": self.options.images.consul_ecs,
+            "essential": false,
+            "command": ["mesh-init"],
+            "environment": environment,
+            "secrets": secrets,
+            "mountPoints": [mount(DATA_VOLUME, "/consul", false), mount(BINARY_VOLUME, "/bin/consul-inject", true)],
+            "linuxParameters": { "initProcessEnabled": true },
+        })
+    }
+
+    /// The container that copies health from ECS to Consul.
+    fn health_sync(&self, environment: &Value, secrets: &[Value]) -> Value {
+        json!({
+            "name": names::HEALTH_SYNC,
+            "image": self.options.images.consul_ecs,
+            "essential": false,
+            "command": ["health-sync"],
+            "environment": environment,
+            "secrets": secrets,
+            "mountPoints": [mount(DATA_VOLUME, "/consul", true)],
+            "dependsOn": after_mesh_init(),
+            "linuxParameters": { "initProcessEnabled": true },
+        })
+    }
+
     /// Adds what every proxy container has.
     fn proxy(&self, mut container: Value) -> Value {
         if let Some(map) = container.as_object_mut() {
