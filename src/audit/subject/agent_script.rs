@@ -123,15 +123,17 @@ impl<'d> AgentScript<'d> {
     /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&str> {
-        self.text.match_indices(name).find_map(|(at, _)| {
-            let before = self.text.get(..at)?.chars().next_back();
-            if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
-                return None;
-            }
-            let rest = self.text.get(at + name.len()..)?.trim_start_matches(['"', '\\']).trim_start();
-            let value = rest.strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '"', '\\']);
-            value.split(['"', '\'', '\n', ',', ' ', '\\', '}', ';']).next()
-        })
+        setting_of(&self.text, name)
+    }
+
+    /// The value of a setting inside of a block: `http` in `addresses { http = "127.0.0.1" }`. `None` where the block is not
+    /// there, or not to be read; `Some(None)` where the setting is not in it.
+    #[must_use]
+    pub fn setting_in(&self, block: &str, name: &str) -> Option<Option<&str>> {
+        let (_, rest) = self.text.split_once(block)?;
+        let rest = rest.trim_start_matches(['"', '\\', '=', ':', ' ', '\t', '\n']);
+        let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
+        Some(setting_of(inside, name))
     }
 
     /// Whether a setting is a list without an item: `retry_join = [ ]`.
@@ -151,6 +153,18 @@ impl<'d> AgentScript<'d> {
             value.split(['"', '\'', '\n', ' ', ';']).next()
         })
     }
+}
+
+fn setting_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    text.match_indices(name).find_map(|(at, _)| {
+        let before = text.get(..at)?.chars().next_back();
+        if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+            return None;
+        }
+        let rest = text.get(at + name.len()..)?.trim_start_matches(['"', '\\']).trim_start();
+        let value = rest.strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '"', '\\']);
+        value.split(['"', '\'', '\n', ',', ' ', '\\', '}', ';']).next()
+    })
 }
 
 fn is_shell(word: &str) -> bool {
@@ -207,6 +221,14 @@ mod tests {
         assert!(check("{\"leave_on_terminate\": false}", |s| s.setting("leave_on_terminate") == Some("false")));
         assert!(check("consul agent -advertise \"$IP\"", |s| s.flag("advertise") == Some("$IP")));
         assert!(check("consul agent --advertise=1.2.3.4 x", |s| s.flag("advertise") == Some("1.2.3.4")));
+    }
+
+    #[test]
+    fn a_setting_is_found_in_its_block() {
+        let script = "ports {\n http = 1\n}\naddresses = {\n  dns = \"127.0.0.1\"\n  http = \"0.0.0.0\"\n}\ngrpc = 1\n";
+        assert!(check(script, |s| s.setting_in("addresses", "http") == Some(Some("0.0.0.0"))));
+        assert!(check(script, |s| s.setting_in("addresses", "grpc") == Some(None)));
+        assert!(check(script, |s| s.setting_in("acl", "enabled").is_none()));
     }
 
     #[test]

@@ -48,9 +48,10 @@ impl Configuration {
     pub fn at(&self, path: &str) -> Maybe<&Node> {
         let Some(mut node) = self.json() else { return Maybe::Unknown };
         for key in path.split('.') {
-            match node.get(key) {
-                Some(next) => node = next,
-                None => return Maybe::Absent,
+            match (node.get(key), &node.value) {
+                (Some(next), _) => node = next,
+                (None, Value::Map(_)) => return Maybe::Absent,
+                (None, _) => return Maybe::Unknown,
             }
         }
         match &node.value {

@@ -64,7 +64,7 @@ pub struct ConsulTask<'d> {
     pub apps: Vec<&'d Container>,
     /// The configuration of mesh-init or of the control plane; of health-sync where both are missing.
     pub configuration: Configuration,
-    /// Whether it is a gateway, by its configuration.
+    /// Whether it is a gateway, by its configuration, and certainly no service.
     pub is_gateway: bool,
     /// The kind of gateway, where it is a known one.
     pub gateway: Option<GatewayKind>,
@@ -89,13 +89,18 @@ impl<'d> ConsulTask<'d> {
             Some(holder) => Configuration::of(definition, holder),
             None => Configuration { content: Maybe::Unknown, place: definition.place.clone() },
         };
-        let is_gateway = matches!(configuration.at("gateway"), Maybe::Known(_));
+        let version = [roles.control_plane, roles.mesh_init, roles.health_sync]
+            .into_iter()
+            .flatten()
+            .find_map(consul_ecs_version);
+        let is_gateway = describes_a_gateway(&configuration, version.as_ref());
         let gateway = configuration.text("gateway.kind").and_then(|kind| match kind {
             "mesh-gateway" => Some(GatewayKind::MeshGateway),
             "api-gateway" => Some(GatewayKind::ApiGateway),
             "terminating-gateway" => Some(GatewayKind::TerminatingGateway),
             _ => None,
         });
+        let gateway = gateway.filter(|_| is_gateway);
         Some(Self {
             generation: roles.generation(&configuration),
             mesh_init: roles.mesh_init,
@@ -151,7 +156,9 @@ impl<'d> ConsulTask<'d> {
             }
             Generation::Dataplane => &[(names::MESH_INIT, self.mesh_init), (names::DATAPLANE, self.dataplane)],
         };
-        wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
+        // With the control plane, what shows the generation may be missing: nothing else is then first.
+        let lacks_first = name == names::CONTROL_PLANE && self.control_plane.is_none() && self.mesh_init.is_none();
+        lacks_first || wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
     }
 
     /// Where the containers of consul-ecs leave what the others need, without a slash at its end. `None` where only a
@@ -183,6 +190,15 @@ impl<'d> ConsulTask<'d> {
     pub fn consul_ecs_containers(&self) -> impl Iterator<Item = &'d Container> + use<'d> {
         [self.mesh_init, self.control_plane, self.health_sync].into_iter().flatten()
     }
+}
+
+/// A configuration that describes a service as well could be meant either way, except for the gateways of 0.5, which had
+/// a service with port 0 beside them.
+fn describes_a_gateway(configuration: &Configuration, version: Option<&Version>) -> bool {
+    let has = |path: &str| matches!(configuration.at(path), Maybe::Known(_));
+    let had_both = version.is_some_and(|version| version.minor < 6);
+    let listens = configuration.number("service.port", 0) != Some(0);
+    has("gateway") && (!has("service") || (had_both && !listens))
 }
 
 #[derive(Default)]

@@ -34,10 +34,11 @@ impl<'d> ConsulTask<'d> {
         self.control_plane.or(self.mesh_init).or(self.health_sync)
     }
 
-    /// Whether it is certainly no gateway.
+    /// Whether it is a service, by its configuration, and certainly no gateway. A task can be neither, as far as is known.
     #[must_use]
     pub fn is_service(&self) -> bool {
         matches!(self.configuration.at("gateway"), Maybe::Absent)
+            && !matches!(self.configuration.at("service"), Maybe::Absent)
     }
 
     /// Whether containers of more than one generation are there: an upgrade that stopped half-way.
@@ -51,8 +52,7 @@ impl<'d> ConsulTask<'d> {
     /// The port on which the proxy says that it is ready (dataplane generation). Zero means the default.
     #[must_use]
     pub fn readiness_port(&self) -> Option<u64> {
-        let section = if self.is_gateway { "gateway" } else { "proxy" };
-        self.port(&format!("{section}.healthCheckPort"), 22000)
+        self.port(if self.is_gateway { "gateway.healthCheckPort" } else { "proxy.healthCheckPort" }, 22000)
     }
 
     /// The port on which the proxy takes the mesh's traffic. Zero means the default.
@@ -65,8 +65,13 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
+    /// What is no port counts as unknown: another rule says so. So does everything where it is unclear what the task is.
     fn port(&self, path: &str, default: u64) -> Option<u64> {
-        self.configuration.number(path, default).map(|port| if port == 0 { default } else { port })
+        if !self.is_gateway && !self.is_service() {
+            return None;
+        }
+        let port = self.configuration.number(path, default).filter(|port| *port <= u64::from(u16::MAX))?;
+        Some(if port == 0 { default } else { port })
     }
 
     /// Whether the traffic of the task goes through the proxy without the app's doing. consul-ecs takes it for on where
@@ -86,6 +91,10 @@ impl<'d> ConsulTask<'d> {
     /// The name in Consul by the configuration; absent where it is left to the family.
     #[must_use]
     pub fn configured_name(&self) -> Maybe<&str> {
-        self.configuration.name_at(if self.is_gateway { "gateway.name" } else { "service.name" })
+        match self.configuration.at("gateway") {
+            Maybe::Known(_) if self.is_gateway => self.configuration.name_at("gateway.name"),
+            Maybe::Absent => self.configuration.name_at("service.name"),
+            Maybe::Known(_) | Maybe::Unknown => Maybe::Unknown,
+        }
     }
 }

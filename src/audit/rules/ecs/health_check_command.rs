@@ -68,6 +68,10 @@ fn look_at(container: &Container, check: &HealthCheck, findings: &mut Findings<'
             format!("the health check of {label} looks for a program whose name is the whole line"),
             "make every argument an item of its own, or begin with CMD-SHELL",
         ),
+        [line] if *line != "NONE" && line.contains(' ') => (
+            format!("the health check of {label} looks for a program whose name is the whole line"),
+            "put CMD-SHELL before the line",
+        ),
         _ => return,
     };
     findings.add(Draft::new(check.command.place.span, message, help).of(container));

@@ -9,6 +9,9 @@ use crate::audit::{
 /// Seconds between TERM and KILL where nothing else is said: on Fargate always, on EC2 unless the agent says otherwise.
 const DEFAULT: u64 = 30;
 
+/// The longest time that Fargate gives.
+const LONGEST: u64 = 120;
+
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-proxy-stop-timeout",
     summary: "the proxy's stop timeout is not shorter than that of any app container",
@@ -47,7 +50,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = subject.consul.as_ref() else { return };
     let on_fargate = subject.definition.runs_on_fargate();
     // Without a value, an agent on EC2 decides.
-    let seconds = |field: &Field<u64>| if on_fargate { field.or(DEFAULT) } else { field.known().copied() };
+    // More than Fargate allows is another rule's business.
+    let seconds = |field: &Field<u64>| {
+        if on_fargate { field.or(DEFAULT).map(|seconds| seconds.min(LONGEST)) } else { field.known().copied() }
+    };
     let Some((proxy, limit)) = consul.proxy().and_then(|proxy| Some((proxy, seconds(&proxy.stop_timeout)?))) else {
         return;
     };

@@ -11,6 +11,9 @@ const DEFAULT_INTERVAL: u64 = 30;
 /// Seconds between two checks within the start period, in newer container run times.
 const START_INTERVAL: u64 = 5;
 
+/// The least that Fargate takes.
+const SHORTEST: u64 = 2;
+
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "ecs-start-timeout-too-short",
     summary: "containers that others wait for have the time to become healthy",
@@ -50,6 +53,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     for container in &subject.definition.containers.items {
         let first_check = container.health_check.known().and_then(first_check);
         let (Some(timeout), Some(first_check)) = (container.start_timeout.known(), first_check) else { continue };
+        // What Fargate refuses anyway is another rule's business.
+        if *timeout < SHORTEST && subject.definition.runs_on_fargate() {
+            continue;
+        }
         let Some(waiting) = waiting_for(subject, container).filter(|_| *timeout < first_check) else { continue };
         let label = container.label();
         let message = format!(

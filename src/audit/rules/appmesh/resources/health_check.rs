@@ -89,8 +89,9 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
     for kind in [ResourceKind::VirtualNode, ResourceKind::VirtualGateway] {
         for resource in resources.of(kind) {
             let listeners = resource.spec("listeners").map(Node::items).unwrap_or_default();
-            for check in listeners.iter().filter_map(|listener| listener.get("healthCheck")) {
-                for (span, wrong, help) in defects(check) {
+            for listener in listeners {
+                let Some(check) = listener.get("healthCheck") else { continue };
+                for (span, wrong, help) in defects(check).into_iter().chain(other_port(listener, check)) {
                     let message = format!("the health check of {} {wrong}", resource.label());
                     findings(resource, Draft::new(span, message, help));
                 }
@@ -109,6 +110,14 @@ fn defects(check: &Node) -> Vec<Defect> {
     }
     out.extend(path(check));
     out
+}
+
+/// Envoy is asked where it listens.
+fn other_port(listener: &Node, check: &Node) -> Option<Defect> {
+    let node = check.get("port")?;
+    let (asked, port) = (node.number()?, listener.get("portMapping")?.get("port")?.number()?);
+    let wrong = format!("asks port {asked}, but the listener is on {port}");
+    (asked != port).then(|| (node.place.span, wrong, "give both the same port".to_owned()))
 }
 
 fn out_of_range(check: &Node, key: &str, range: &RangeInclusive<i64>) -> Option<Defect> {

@@ -54,6 +54,9 @@ endpoints. Without `advertise_addr` the agent guesses which one the others can r
     check: Check::Task(check),
 };
 
+/// How an agent is told, in its configuration or by a flag. `advertise_reconnect_timeout` is something else.
+const WAYS: [&str; 4] = ["advertise_addr", "bind_addr", "-advertise", "-bind"];
+
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client) else { return };
@@ -62,7 +65,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         Some(value) if value.parse::<IpAddr>().is_ok() => {
             format!("the agent of {} advertises {value} in every task", client.label())
         }
-        None if script.is_all() && !["advertise", "bind"].iter().any(|word| script.mentions(word)) => {
+        None if script.is_all() && !WAYS.iter().any(|way| script.mentions(way)) => {
             format!("the agent of {} is not told which address to advertise", client.label())
         }
         Some(_) | None => return,

@@ -29,14 +29,21 @@ at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `ad
     check: Check::Task(check),
 };
 
+const HELP: &str = "set client_addr to 127.0.0.1, or http in addresses";
+
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
     let address = script.setting("client_addr").or_else(|| script.flag("client"));
-    if address != Some("0.0.0.0") || script.mentions("addresses") {
+    let own = match script.setting_in("addresses", "http") {
+        Some(own) => own,
+        None if script.mentions("addresses") => return,
+        None => None,
+    };
+    if own.or(address) != Some("0.0.0.0") {
         return;
     }
     let Some(text) = script.script() else { return };
     let message = format!("the agent of {} serves its APIs to the network", client.label());
-    findings.add(Draft::new(text.span(), message, "set client_addr to 127.0.0.1").of(client));
+    findings.add(Draft::new(text.span(), message, HELP).of(client));
 }

@@ -46,7 +46,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return };
     let Some(words) = proxy.entry_point.texts() else { return };
-    if consul.is_gateway || consul.configuration.json().is_none() || is_older(consul) || is_fine(&words) {
+    if !consul.is_service() || is_older(consul) || is_fine(&words) {
         return;
     }
     let message = if words.is_empty() {

@@ -96,14 +96,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
 /// The ports that tell, the first being the usual one. `None` where only a deployment can tell.
 fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
     let configuration = &consul.configuration;
-    if !consul.is_gateway {
-        configuration.json()?;
+    if consul.is_service() {
         let is_older = consul.version().is_some_and(|version| version < PORT_SINCE);
         let port =
             if is_older { DEFAULT_PORT } else { configuration.number("proxy.publicListenerPort", DEFAULT_PORT)? };
         return Some(vec![port]);
     }
-    let lan = configuration.number("gateway.lanAddress.port", 8443)?;
+    let lan = consul.public_port().filter(|_| consul.is_gateway)?;
     Some(vec![lan, configuration.number("gateway.healthCheckPort", lan)?])
 }
 

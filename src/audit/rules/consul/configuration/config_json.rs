@@ -44,6 +44,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     for container in consul.consul_ecs_containers() {
         let Maybe::Known(Err(error)) = Configuration::of(subject.definition, container).content else { continue };
         let message = format!("the configuration of {} cannot be read: {}", container.label(), error.reason);
-        findings.add(Draft::new(error.span, message, "mend the JSON, or let a tool write it").of(container));
+        // At the end of the text there is nothing to point at.
+        let whole = Configuration::of(subject.definition, container).place.span;
+        let span = if error.span.start < error.span.end { error.span } else { whole };
+        findings.add(Draft::new(span, message, "mend the JSON, or let a tool write it").of(container));
     }
 }

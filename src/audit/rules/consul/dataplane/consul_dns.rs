@@ -2,7 +2,7 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{ConsulTask, Subject},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -34,9 +34,14 @@ const DNS: &str = "transparentProxy.consulDNS.enabled";
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
-    if configuration.flag(DNS, false) == Some(true) && consul.is_transparent() == Some(false) {
+    if configuration.flag(DNS, false) == Some(true) && is_off(consul) {
         let message = "Consul DNS is on, and transparent proxy is not";
         let help = "switch transparent proxy on (on EC2 only), or Consul DNS off";
         findings.add(Draft::new(configuration.place_of(DNS).span, message, help));
     }
+}
+
+/// A gateway has neither, so that it does no harm there to have both on.
+fn is_off(consul: &ConsulTask<'_>) -> bool {
+    consul.configuration.flag("transparentProxy.enabled", true) == Some(false)
 }

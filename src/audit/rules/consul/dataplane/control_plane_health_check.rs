@@ -40,6 +40,11 @@ ends well where the answer is an error; 0.7.1 mended it with `curl -f`.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
+    let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
+    if control_plane.health_check.is_absent() {
+        let message = format!("{} has no health check", control_plane.label());
+        findings.add(Draft::new(control_plane.health_check.span(), message, help).of(control_plane));
+    }
     let Some(health_check) = control_plane.health_check.known() else { return };
     let Some(words) = health_check.command.texts() else { return };
     let line = words.join(" ");
@@ -56,7 +61,6 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     } else {
         return;
     };
-    let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
     findings.add(Draft::new(health_check.command.place.span, message, help).of(control_plane));
 }
 

@@ -48,7 +48,9 @@ mesh-init (or the control plane of 0.7) registers the proxy and writes everythin
 const COMMAND: &str = r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
-    let Some(dataplane) = subject.consul.as_ref().and_then(|consul| consul.dataplane) else { return };
+    let Some(consul) = &subject.consul else { return };
+    let (Some(dataplane), Some(directory)) = (consul.dataplane, consul.shared_directory()) else { return };
+    let file = format!("{directory}/consul-dataplane.json");
     // With another entry point, which another rule reports, the command may have to be another one too.
     let Some(entry_point) = dataplane.entry_point.texts() else { return };
     if !entry_point.is_empty() && entry_point.last() != Some(&"envoy-entrypoint") {
@@ -56,7 +58,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
     let Some(words) = dataplane.command.texts() else { return };
     let starts_it = words.first().is_some_and(|word| word.rsplit('/').next() == Some("consul-dataplane"));
-    let names_the_file = words.iter().any(|word| word.ends_with("consul-dataplane.json"));
+    let names_the_file = words.iter().any(|word| word.ends_with(&file));
     let has_the_flag = words.iter().any(|word| word.trim_start_matches('-').starts_with("config-file"));
     if starts_it && names_the_file && has_the_flag {
         return;
@@ -67,7 +69,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         format!("{} runs {}", dataplane.label(), words.join(" "))
     };
     let place = &dataplane.command.place;
-    let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]);
-    let help = format!("set its command to {COMMAND}");
+    let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]);
+    let help = format!("set its command to [\"consul-dataplane\", \"-config-file\", \"{file}\"]");
     findings.add(Draft::new(place.span, message, help).of(dataplane).fix(fix));
 }

@@ -60,25 +60,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let (Some(dataplane), Some(port)) = (consul.dataplane, consul.readiness_port()) else { return };
     if let Some(health_check) = dataplane.health_check.known() {
         asks_another_port(dataplane, health_check, port, findings);
-    } else if dataplane.health_check.is_absent() && !is_waited_for(subject, dataplane) {
+    } else if dataplane.health_check.is_absent() {
         let message = format!("{} has no health check", dataplane.label());
         let help = format!("add one with the command [\"/consul/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
         findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
     }
-}
-
-/// ECS itself refuses to wait for the health of a container without a health check: another rule says so.
-fn is_waited_for(subject: &Subject<'_>, dataplane: &Container) -> bool {
-    let name = dataplane.name.text();
-    let waits = |container: &Container| {
-        let of_it = |text: Option<&str>| text.is_none() || text == name;
-        container
-            .depends_on
-            .items
-            .iter()
-            .any(|dependency| of_it(dependency.container.text()) && dependency.condition.text() == Some("HEALTHY"))
-    };
-    subject.definition.containers.items.iter().any(waits)
 }
 
 fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings<'_>) {

@@ -47,7 +47,7 @@ app at all makes sense for gateways only.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    if consul.is_gateway || consul.configuration.json().is_none() || !consul.is_complete {
+    if !consul.is_service() || !consul.is_complete {
         return;
     }
     if consul.apps.iter().any(|app| app.is_essential() != Some(false)) {

@@ -1,4 +1,4 @@
-use super::proxy_order::wait_for;
+use super::proxy_order::{is_misspelt, wait_for};
 use crate::audit::{
     definition::Container,
     example::{Base, Example},
@@ -60,10 +60,10 @@ first, as should containers that the proxy itself waits for.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    let is_service = !consul.is_gateway && consul.configuration.json().is_some();
-    let Some(name) = consul.proxy().filter(|_| is_service).and_then(|proxy| proxy.name.text()) else { return };
+    let Some(name) = consul.proxy().filter(|_| consul.is_service()).and_then(|proxy| proxy.name.text()) else { return };
     for app in consul.apps.iter().filter(|app| !is_observer(app) && !comes_first(subject, consul, app)) {
-        if subject.definition.comes_after(app, name, "HEALTHY") == Some(false) {
+        let is_late = subject.definition.comes_after(app, name, "HEALTHY");
+        if is_late == Some(false) && !is_misspelt(subject, app, name) {
             findings.add(wait_for(app, name, "HEALTHY"));
         }
     }

@@ -40,7 +40,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return };
     let own = Configuration::of(subject.definition, health_sync);
     let (Some(wanted), Some(found)) = (consul.configuration.json(), own.json()) else { return };
-    let Some(difference) = difference(wanted, found, "") else { return };
+    // What is no configuration at all, another rule reports.
+    let are_maps = [wanted, found].iter().all(|node| matches!(node.value, Value::Map(_)));
+    let Some(difference) = difference(wanted, found, "").filter(|_| are_maps) else { return };
     let message =
         format!("the configuration of {} differs from mesh-init's at {}", health_sync.label(), difference.path);
     let help = "give both the same value of CONSUL_ECS_CONFIG_JSON";

@@ -49,7 +49,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(health_sync) = consul.health_sync else { return };
     let configuration = &consul.configuration;
     let has_nothing_to_sync = configuration.list("healthSyncContainers").is_some_and(<[_]>::is_empty);
-    if has_nothing_to_sync && configuration.flag("consulLogin.enabled", false) == Some(false) {
+    // A container that should be in the list gives it something to do: another rule says so.
+    let could_sync = consul.apps.iter().any(|app| app.is_essential() != Some(false) && !app.health_check.is_absent());
+    let has_native_checks = configuration.list("service.checks").is_some_and(|checks| !checks.is_empty());
+    let has_nothing_to_do = has_nothing_to_sync && (has_native_checks || !could_sync);
+    if has_nothing_to_do && configuration.flag("consulLogin.enabled", false) == Some(false) {
         findings.add(
             Draft::new(
                 health_sync.span(),

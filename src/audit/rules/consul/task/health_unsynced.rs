@@ -55,7 +55,7 @@ eyes as soon as it is registered, before the app answers and while it fails. Ser
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    if consul.is_gateway || has_native_checks(consul) {
+    if !consul.is_service() || has_native_checks(consul) {
         return;
     }
     let Some(synced) = consul.configuration.list("healthSyncContainers") else { return };

@@ -55,8 +55,7 @@ the proxy is what the task is for.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    let is_service = !consul.is_gateway && consul.configuration.json().is_some();
-    let sidecar = consul.sidecar_proxy.filter(|_| is_service);
+    let sidecar = consul.sidecar_proxy.filter(|_| consul.is_service());
     for helper in [consul.client, sidecar, consul.health_sync].into_iter().flatten() {
         if helper.is_essential() == Some(true) {
             let essential = &helper.essential;

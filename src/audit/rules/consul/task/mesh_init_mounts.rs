@@ -57,7 +57,7 @@ the volume `consul_binary` there.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    let Some(mesh_init) = consul.mesh_init else { return };
+    let Some(mesh_init) = consul.first() else { return };
     if let Some(directory) = consul.shared_directory() {
         data(mesh_init, directory, findings);
     }

@@ -52,9 +52,26 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(mesh_init)) = (consul.proxy(), consul.mesh_init) else { return };
     let Some(name) = mesh_init.name.text().filter(|_| consul.generation != Generation::ControlPlane) else { return };
-    if subject.definition.comes_after(proxy, name, "SUCCESS") == Some(false) {
+    if subject.definition.comes_after(proxy, name, "SUCCESS") == Some(false) && !is_misspelt(subject, proxy, name) {
         findings.add(wait_for(proxy, name, "SUCCESS"));
     }
+}
+
+/// Whether a container may well be meant to wait for `name`, and names nobody or no condition of ECS's: other rules say so.
+pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
+    let containers = &subject.definition.containers;
+    container.depends_on.items.iter().any(|dependency| {
+        let waits_for_nobody = dependency.container.text().is_some_and(|awaited| {
+            containers.lacks(|other| other.is_called(awaited) || other.name.text().is_none())
+                && !subject.misses(awaited)
+        });
+        let is_for_it = dependency.container.text() == Some(name);
+        let is_known = dependency
+            .condition
+            .text()
+            .is_none_or(|found| ["START", "COMPLETE", "SUCCESS", "HEALTHY"].contains(&found));
+        waits_for_nobody || (is_for_it && !is_known)
+    })
 }
 
 /// What to say of a container that should wait for another one, and does not or in the wrong way.
