@@ -241,88 +241,28 @@ fn completions_exist_for_every_shell() {
 }
 
 #[test]
-fn a_fix_is_shown_first_and_written_when_told() {
-    let place = Place::new("fix", &[("web.json", &bridged())]);
-    let shown = place.run(&["fix"]);
-    assert_eq!(shown.status.code(), Some(1));
-    let diff = out(&shown);
-    assert!(diff.contains("-  \"networkMode\": \"bridge\",\n+  \"networkMode\": \"awsvpc\",\n"), "{diff}");
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), bridged(), "nothing is written yet");
-
-    let written = place.run(&["fix", "--write"]);
-    assert_eq!(written.status.code(), Some(0));
-    assert!(errors(&written).contains("web.json: mended consul-network-mode"), "{}", errors(&written));
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), CLEAN);
-    let again = place.run(&["fix", "--write"]);
-    assert_eq!((again.status.code(), out(&again), errors(&again)), (Some(0), String::new(), String::new()));
+fn nothing_to_check_is_said() {
+    let place =
+        Place::new("nothing", &[("main.tf", "resource {}"), ("chart.yaml", "a: {{ b }}"), ("tsconfig.json", "{,}")]);
+    let output = place.run(&["check"]);
+    assert_eq!(output.status.code(), Some(0), "files that are not ours are no problem: {}", errors(&output));
+    assert!(errors(&output).contains("no task definition found") && errors(&output).contains("terraform show -json"));
 }
 
 #[test]
-fn a_fix_leaves_ignored_findings_and_other_rules_alone() {
-    let config = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
-    let place = Place::new("fix-ignored", &[("web.json", &bridged()), ("mesh-audit.toml", config)]);
-    assert_eq!(place.run(&["fix", "--write", "web.json"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), bridged());
-
-    let place = Place::new("fix-other", &[("web.json", &bridged())]);
-    assert_eq!(place.run(&["fix", "--write", "--rule", "consul-proxy-open-files"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), bridged());
-    assert_eq!(place.run(&["fix", "--rule", "consul-netwrk-mode"]).status.code(), Some(2));
+fn a_configuration_elsewhere_counts_its_paths_from_where_it_is() {
+    let config = "[[ignore]]\nrule = \"consul-network-mode\"\npath = \"lab/**\"\nreason = \"a lab\"\n";
+    let place = Place::new("config-elsewhere", &[("mesh-audit.toml", config)]);
+    fs::create_dir_all(place.0.join("lab")).unwrap();
+    fs::create_dir_all(place.0.join("sub")).unwrap();
+    fs::write(place.0.join("lab/wrong.json"), bridged()).unwrap();
+    let mut command = place.command(&["check", "../lab/wrong.json", "--config", "../mesh-audit.toml"]);
+    assert_eq!(command.current_dir(place.0.join("sub")).output().unwrap().status.code(), Some(0));
 }
 
 #[test]
-fn standard_input_is_mended_to_standard_output() {
-    let place = Place::new("fix-stdin", &[]);
-    let mut child =
-        place.command(&["fix", "--write", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    child.stdin.take().unwrap().write_all(bridged().as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), out(&output)), (Some(0), CLEAN.to_owned()));
-}
-
-const PLAIN: &str = r#"{
-  "family": "orders",
-  "executionRoleArn": "arn:aws:iam::123456789012:role/orders-execution",
-  "taskRoleArn": "arn:aws:iam::123456789012:role/consul-ecs/orders",
-  "containerDefinitions": [
-    { "name": "orders", "image": "example/orders:2", "portMappings": [{ "containerPort": 9090 }] }
-  ]
-}
-"#;
-
-#[test]
-fn an_injected_definition_passes_the_check() {
-    let place = Place::new("inject", &[("plain.json", PLAIN)]);
-    let client = [
-        "--client-token-secret",
-        "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-AbCdEf:token::",
-        "--service-token-secret",
-        "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-orders-AbCdEf:token::",
-    ];
-    for (generation, more) in [("dataplane", &[][..]), ("client", &client)] {
-        let inject = ["inject", "plain.json", "--consul-hosts", "consul.example.internal", "--generation", generation];
-        let output = place.run(&[&inject, more].concat());
-        assert_eq!((output.status.code(), errors(&output)), (Some(0), String::new()), "{generation}");
-        fs::write(place.0.join("mesh.json"), out(&output)).unwrap();
-        let checked = place.run(&["check", "--fail-on", "info", "mesh.json"]);
-        assert_eq!(checked.status.code(), Some(0), "{generation}: {}", out(&checked));
-    }
-    assert_eq!(fs::read_to_string(place.0.join("plain.json")).unwrap(), PLAIN, "printed, not written");
-}
-
-#[test]
-fn what_an_injection_lacks_is_asked_for_by_its_option() {
-    let place = Place::new("inject-lacks", &[("plain.json", PLAIN), ("mesh.json", CLEAN)]);
-    let inject = |file: &str, more: &[&str]| {
-        let arguments = ["inject", file, "--consul-hosts", "consul.example.internal"];
-        let output = place.run(&[&arguments, more].concat());
-        assert_eq!(output.status.code(), Some(2));
-        errors(&output)
-    };
-    assert!(inject("plain.json", &["--generation", "client"]).contains("--client-token-secret"));
-    assert!(inject("mesh.json", &["--generation", "dataplane"]).contains("in a mesh already"));
-    assert!(inject("plain.json", &["--generation", "dataplane", "--upstream", "stock"]).contains("name:port"));
-    assert!(
-        inject("plain.json", &["--generation", "dataplane", "--family", "web"]).contains("no such task definition")
-    );
+fn a_comment_behind_a_byte_order_mark_counts() {
+    let text = format!("\u{feff}// mesh-audit: ignore-file[consul-network-mode] a lab\n{}", bridged());
+    let place = Place::new("mark", &[("wrong.json", &text)]);
+    assert_eq!(place.run(&["check", "wrong.json"]).status.code(), Some(0));
 }

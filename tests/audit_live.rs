@@ -80,8 +80,11 @@ async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the
     assert_eq!(code, Some(1), "{errors}");
     assert_eq!(rules(&report), [("orders", "consul-network-mode"), ("web", "consul-tags-not-propagated")]);
 
-    let (code, report, _) = account.audit(&["--cluster", "prod", "--service", "web"]).await;
-    assert_eq!((code, rules(&report)), (Some(0), vec![("web", "consul-tags-not-propagated")]));
+    // A revision that is asked for twice is one, and a service that is not there hides no other
+    let asked = ["--cluster", "prod", "--service", "web", "--service", "typo", "--task-definition", "web:1"];
+    let (code, report, errors) = account.audit(&asked).await;
+    assert_eq!((code, rules(&report)), (Some(2), vec![("web", "consul-tags-not-propagated")]));
+    assert!(errors.contains("typo") && errors.contains("MISSING"), "{errors}");
 }
 
 #[tokio::test]

@@ -53,8 +53,8 @@ pub fn audit(material: &Material) -> Vec<Finding> {
         ask(rule, &subjects, &material.resources, &mut out);
     }
     out.sort_by(|a, b| {
-        let key = |finding: &Finding| (finding.file.name.clone(), finding.span, finding.rule.id);
-        key(a).cmp(&key(b))
+        let order = a.file.name.cmp(&b.file.name);
+        order.then_with(|| (a.span, a.rule.id).cmp(&(b.span, b.rule.id)))
     });
     out
 }

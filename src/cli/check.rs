@@ -12,6 +12,10 @@ use crate::audit::{
     report::{Format, Report, Threshold},
 };
 
+/// A green run over nothing would be green for ever.
+const NOTHING_FOUND: &str = "warning: no task definition found; what is read is ECS's JSON, CloudFormation, SAM, exports of App \
+                             Mesh, and Terraform as `terraform show -json` prints it";
+
 /// Look for what will not work in the mesh
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
@@ -69,6 +73,9 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
     for problem in &report.problems {
         streams.tell(&format!("error: {problem}"));
+    }
+    if report.definitions.is_empty() && gathered.material.resources.all.is_empty() && report.problems.is_empty() {
+        streams.tell(NOTHING_FOUND);
     }
     for unused in &sorted.unused {
         streams.tell(&format!("info: {unused}"));

@@ -15,6 +15,9 @@ use crate::audit::{
     source::SourceFile,
 };
 
+/// What standard input is called among the files.
+const STANDARD_INPUT: &str = "<stdin>";
+
 /// Mend what can be mended without guessing
 #[derive(Debug, Args)]
 #[command(
@@ -50,7 +53,12 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let config = configuration::read(arguments.config.as_deref(), &directory)?;
     let here = [".".to_owned()];
     let paths = if arguments.paths.is_empty() { here.as_slice() } else { &arguments.paths };
-    let gathered = gather(paths, streams.input);
+    let mut input = String::new();
+    let is_piped = paths.iter().any(|path| path == "-");
+    if is_piped {
+        streams.input.read_to_string(&mut input)?;
+    }
+    let gathered = gather(paths, &mut input.as_bytes());
     for problem in &gathered.problems {
         streams.tell(&format!("error: {problem}"));
     }
@@ -60,6 +68,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
     for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()).filter(is_chosen) {
         wanted.entry(&finding.file.name).or_default().push(finding);
+    }
+    if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
+        // Whoever pipes a file through gets it back, mended or not.
+        streams.answer(&input)?;
     }
     let mut is_open = false;
     for findings in wanted.into_values() {
@@ -92,7 +104,11 @@ fn mend(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -
 }
 
 fn write(file: &SourceFile, streams: &mut Streams<'_>) -> Result<(), Failure> {
-    if file.name == "<stdin>" { streams.answer(&file.text) } else { streams::write(Path::new(&file.name), &file.text) }
+    if file.name == STANDARD_INPUT {
+        streams.answer(&file.text)
+    } else {
+        streams::write(Path::new(&file.name), &file.text)
+    }
 }
 
 fn why(left: &Left) -> String {

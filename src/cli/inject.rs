@@ -42,7 +42,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME")]
     service_name: Option<String>,
     /// The port that the app listens on [default: the only TCP port that its containers map]
-    #[arg(long)]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
     port: Option<u16>,
     /// A service that the app calls, and the local port where it finds it
     #[arg(long, value_name = "NAME:PORT")]
@@ -63,7 +63,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "VALUE_FROM", requires = "client_token_secret")]
     service_token_secret: Option<String>,
     /// Client generation: Consul's datacenter
-    #[arg(long, default_value = "dc1")]
+    #[arg(long, default_value = "dc1", value_parser = datacenter)]
     datacenter: String,
     /// The image of consul-ecs [default: a version of the generation]
     #[arg(long, value_name = "IMAGE")]
@@ -165,6 +165,15 @@ fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
         streams.tell(&format!("{}: {}: {}", finding.severity.as_str(), finding.rule.id, finding.message));
     }
     findings.is_empty()
+}
+
+/// Consul's own rule for the names of datacenters; the name ends up in a shell script.
+fn datacenter(name: &str) -> Result<String, String> {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(is_legal) {
+        return Ok(name.to_owned());
+    }
+    Err("a datacenter's name has letters, digits, - and _".to_owned())
 }
 
 fn told(error: impl std::fmt::Display) -> Failure {

@@ -3,10 +3,16 @@
 use std::{
     env, fs,
     io::{self, Read, Write},
+    os::unix::fs::PermissionsExt,
     path::Path,
 };
 
+use tempfile::NamedTempFile;
+
 use super::Failure;
+
+/// What a new file may be read and written by, as most shells have it.
+const NEW_FILE: u32 = 0o644;
 
 /// The streams of a process, and what is known of them.
 pub struct Streams<'s> {
@@ -55,7 +61,18 @@ impl Streams<'_> {
     }
 }
 
-/// Writes a file.
+/// Writes a file, whole or not at all: what is there stays until all of the text is on the disk. A link stays a link.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    fs::write(file, text).map_err(|error| Failure::Told(format!("{}: {error}", file.display())))
+    let told = |error: io::Error| Failure::Told(format!("{}: {error}", file.display()));
+    let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut beside = NamedTempFile::new_in(directory).map_err(told)?;
+    beside.write_all(text.as_bytes()).map_err(told)?;
+    let permissions = match fs::metadata(&target) {
+        Ok(metadata) => metadata.permissions(),
+        Err(_) => fs::Permissions::from_mode(NEW_FILE),
+    };
+    beside.as_file().set_permissions(permissions).map_err(told)?;
+    beside.persist(&target).map_err(|error| told(error.error))?;
+    Ok(())
 }

@@ -48,6 +48,12 @@ fn container(container: &ContainerDefinition) -> Value {
     });
     let secrets =
         container.secrets().iter().map(|secret| json!({ "name": secret.name(), "valueFrom": secret.value_from() }));
+    let files = container.environment_files().iter().map(|file| json!({ "value": file.value(), "type": "s3" }));
+    let log_router = container.firelens_configuration();
+    let volumes = container
+        .volumes_from()
+        .iter()
+        .map(|volume| json!({ "sourceContainer": volume.source_container(), "readOnly": volume.read_only() }));
     let limits = container.ulimits().iter().map(|limit| {
         json!({ "name": limit.name().as_str(), "softLimit": limit.soft_limit(), "hardLimit": limit.hard_limit() })
     });
@@ -59,6 +65,10 @@ fn container(container: &ContainerDefinition) -> Value {
         "entryPoint": container.entry_point(),
         "command": container.command(),
         "environment": pairs(container.environment()),
+        "environmentFiles": files.collect::<Vec<Value>>(),
+        "firelensConfiguration": log_router.map(|router| json!({ "type": router.r#type().as_str() })),
+        "links": container.links(),
+        "volumesFrom": volumes.collect::<Vec<Value>>(),
         "secrets": secrets.collect::<Vec<Value>>(),
         "mountPoints": mounts.collect::<Vec<Value>>(),
         "portMappings": ports.collect::<Vec<Value>>(),

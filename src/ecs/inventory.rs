@@ -37,8 +37,9 @@ pub trait Inventory: Send + Sync {
     /// The ARNs of the account's clusters in the region.
     async fn clusters(&self) -> Result<Vec<String>, EcsError>;
 
-    /// The services of a cluster: those named, or all. An unknown name is an error.
-    async fn services(&self, cluster: &str, names: &[String]) -> Result<Vec<RunningService>, EcsError>;
+    /// The services of a cluster: those named, or all; and the errors of those that could not be described.
+    async fn services(&self, cluster: &str, names: &[String])
+    -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError>;
 
     /// The revisions that the cluster's tasks run.
     async fn running_definitions(&self, cluster: &str) -> Result<BTreeSet<String>, EcsError>;
@@ -60,7 +61,11 @@ impl Inventory for AwsEcs {
         pages.try_collect().await.map_err(|e| failed("the account's clusters".to_owned(), &e))
     }
 
-    async fn services(&self, cluster: &str, names: &[String]) -> Result<Vec<RunningService>, EcsError> {
+    async fn services(
+        &self,
+        cluster: &str,
+        names: &[String],
+    ) -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError> {
         let subject = || format!("services of cluster {cluster}");
         let names = if names.is_empty() {
             let pages = self.client().list_services().cluster(cluster).into_paginator().items().send();
@@ -68,21 +73,17 @@ impl Inventory for AwsEcs {
         } else {
             names.to_vec()
         };
-        let mut services = Vec::new();
+        let (mut services, mut errors) = (Vec::new(), Vec::new());
         for chunk in names.chunks(SERVICES_AT_ONCE) {
             let call = self.client().describe_services().cluster(cluster).set_services(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| failed(subject(), &e))?;
-            if let Some(failure) = answer.failures().first() {
-                let reason = format!(
-                    "{}: {}",
-                    failure.arn().unwrap_or("a service"),
-                    failure.reason().unwrap_or("no reason given")
-                );
-                return Err(EcsError::Failed { subject: subject(), reason });
-            }
             services.extend(answer.services().iter().map(running_service));
+            errors.extend(answer.failures().iter().map(|failure| EcsError::Failed {
+                subject: format!("service {}", failure.arn().unwrap_or("(unnamed)")),
+                reason: failure.reason().unwrap_or("no reason given").to_owned(),
+            }));
         }
-        Ok(services)
+        Ok((services, errors))
     }
 
     async fn running_definitions(&self, cluster: &str) -> Result<BTreeSet<String>, EcsError> {

@@ -9,14 +9,17 @@ use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value}
 /// What aliases may come to: enough for any template, too little for a bomb.
 const MAX_NODES: usize = 300_000;
 
-/// Reads the first document of a YAML text.
+/// Reads the document of a YAML text.
 ///
 /// # Errors
-/// It is not YAML, a key stands twice in one map or is no scalar, it is nested too deeply, or its aliases multiply.
+/// It is not YAML or several documents, a key stands twice in one map or is no scalar, it is nested too deeply, or its aliases multiply.
 pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
     let mut reader = Reader::new(text);
     match reader.document()? {
-        Some(node) => Ok(node),
+        Some(node) => {
+            reader.end()?;
+            Ok(node)
+        }
         None => Err(ParseError::new(Span::default(), "not YAML: the text is empty")),
     }
 }
@@ -44,6 +47,20 @@ impl<'t> Reader<'t> {
                 Event::StreamEnd => return Ok(None),
                 Event::StreamStart | Event::DocumentStart(_) | Event::DocumentEnd | Event::Nothing => {}
                 event => return self.node(event, mark, Route::default(), 0).map(Some),
+            }
+        }
+    }
+
+    /// There is one document in a template. Of several nobody would know which ones were looked at.
+    fn end(&mut self) -> Result<(), ParseError> {
+        loop {
+            match self.next()? {
+                (Event::StreamEnd, _) => return Ok(()),
+                (Event::DocumentStart(_), mark) => {
+                    let reason = "several YAML documents in one file: split it, one document is read";
+                    return Err(ParseError::new(self.span(mark), reason));
+                }
+                _ => {}
             }
         }
     }

@@ -83,7 +83,7 @@ impl<'l> Comment<'l> {
 
 /// The column of a comment with the mark, and what follows the mark.
 fn marked(line: &str) -> Option<(usize, &str)> {
-    let (before, rest) = line.split_once(MARK)?;
+    let (before, rest) = line.trim_start_matches('\u{feff}').split_once(MARK)?;
     let before = before.trim_end();
     let opener = before.strip_suffix("//").or_else(|| before.strip_suffix('#'))?;
     // YAML's comments need a blank before them: `a#b` is text.
@@ -92,7 +92,7 @@ fn marked(line: &str) -> Option<(usize, &str)> {
 }
 
 fn is_comment(line: &str) -> bool {
-    let line = line.trim_start();
+    let line = line.trim_start_matches('\u{feff}').trim_start();
     line.starts_with('#') || line.starts_with("//")
 }
 

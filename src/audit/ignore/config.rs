@@ -70,7 +70,7 @@ impl Config {
             severities: root.table("severity")?.map_or_else(|| Ok(BTreeMap::new()), |table| severities(&table))?,
             fail_on: root.one_of("fail-on", fail_on_names)?.map(str::to_owned),
             name: file.name.clone(),
-            directory: directory.to_owned(),
+            directory: lexically_normal(directory),
         })
     }
 

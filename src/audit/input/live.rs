@@ -10,6 +10,7 @@ use futures::{StreamExt, stream};
 use super::{Gathered, InputProblem, read_source};
 use crate::{
     audit::{
+        Material,
         definition::{Field, List, Maybe, ServiceUse, TaskDefinition, Text},
         document::Place,
         source::SourceFile,
@@ -55,6 +56,7 @@ pub async fn gather_live(
     let reads = wanted.definitions.iter().map(|name| async move { (name, inventory.describe_definition(name).await) });
     let mut reads = stream::iter(reads).buffered(CONCURRENCY);
     let mut done = 0;
+    let mut seen = BTreeSet::new();
     while let Some((name, answer)) = reads.next().await {
         done += 1;
         progress(done, total);
@@ -67,12 +69,16 @@ pub async fn gather_live(
             }
         };
         gathered.files_read += 1;
-        let before = gathered.material.definitions.len();
-        if let Err(problem) = read_source(file, true, &mut gathered.material) {
+        let mut described = Material::default();
+        if let Err(problem) = read_source(file, true, &mut described) {
             gathered.problems.push(problem);
         }
-        for definition in gathered.material.definitions.iter_mut().skip(before) {
-            definition.services = wanted.services_of(name, definition);
+        for mut definition in described.definitions {
+            // One revision may be asked for by its name and by its ARN.
+            if seen.insert(definition.address.clone()) {
+                definition.services = wanted.services_of(name, &definition);
+                gathered.material.definitions.push(definition);
+            }
         }
     }
     drop(reads);
@@ -93,7 +99,9 @@ impl Wanted {
         let clusters =
             if everything { known(inventory.clusters().await, "clusters", problems) } else { scope.clusters.clone() };
         for cluster in &clusters {
-            for service in known(inventory.services(cluster, &scope.services).await, cluster, problems) {
+            let (services, errors) = known(inventory.services(cluster, &scope.services).await, cluster, problems);
+            problems.extend(errors.iter().map(|error| problem(cluster, error)));
+            for service in services {
                 for definition in &service.task_definitions {
                     self.definitions.insert(definition.clone());
                     self.services.entry(definition.clone()).or_default().push(service.clone());

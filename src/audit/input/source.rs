@@ -5,10 +5,8 @@ use std::sync::Arc;
 use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform};
 use crate::audit::{Material, app_mesh::Resource, document::Node, source::SourceFile};
 
-/// From this size on, a file that nobody named is parsed only if it mentions one of ours.
-const LARGE: usize = 64 * 1024;
-
-/// One of these words stands in every text of our formats that holds something to check.
+/// One of these words stands in every text of our formats that holds something to check. A file that nobody named and that
+/// has none is not even parsed: it may be of any format, or of none.
 const WORDS: [&str; 4] = ["ontainerDefinitions", "AWS::ECS::TaskDefinition", "aws_ecs_task_definition", "meshName"];
 
 /// Reads one text into `material`. What is of none of our formats is a problem only if the user named it.
@@ -29,7 +27,7 @@ pub(super) fn read_all(
     material: &mut Material,
     problems: &mut Vec<InputProblem>,
 ) {
-    if !is_named && file.text.len() > LARGE && !WORDS.iter().any(|word| file.text.contains(word)) {
+    if !is_named && !WORDS.iter().any(|word| file.text.contains(word)) {
         return;
     }
     match notation::parse(file) {

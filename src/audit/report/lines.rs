@@ -35,7 +35,8 @@ impl<'t> Lines<'t> {
         let byte = self.text.floor_char_boundary(byte);
         let line = self.line_of(byte);
         let before = self.text.get(self.start_of(line)..byte).unwrap_or_default();
-        Position { line: line + 1, column: before.chars().count() + 1 }
+        // A byte order mark is no character of the first line.
+        Position { line: line + 1, column: before.trim_start_matches('\u{feff}').chars().count() + 1 }
     }
 }
 
@@ -45,12 +46,14 @@ mod tests {
 
     #[test]
     fn lines_and_positions_are_those_of_the_text() {
-        let text = "ab\r\nçd\n";
-        let lines = Lines::of(text);
-        assert_eq!((lines.line(0), lines.line(1), lines.line(2), lines.line(9)), ("ab", "çd", "", ""));
-        for byte in 0..=text.len() + 3 {
-            let byte_in_text = text.floor_char_boundary(byte);
-            assert_eq!(lines.position(byte), Position::of(text, byte_in_text), "{byte}");
+        for text in ["ab\r\nçd\n", "\u{feff}ab\r\nçd\n"] {
+            let lines = Lines::of(text);
+            for byte in 0..=text.len() + 3 {
+                let byte_in_text = text.floor_char_boundary(byte);
+                assert_eq!(lines.position(byte), Position::of(text, byte_in_text), "{byte}");
+            }
         }
+        let lines = Lines::of("ab\r\nçd\n");
+        assert_eq!((lines.line(0), lines.line(1), lines.line(2), lines.line(9)), ("ab", "çd", "", ""));
     }
 }

@@ -22,8 +22,11 @@ use super::{
 };
 use excerpt::Excerpt;
 
-/// Where the rules' pages are, as links have it.
-pub const DOCS: &str = "docs/rules";
+/// Where the rules' pages are, as links have it: in this repository, unless the build says where they are published.
+pub const DOCS: &str = match option_env!("MESH_AUDIT_DOCS") {
+    Some(address) => address,
+    None => "docs/rules",
+};
 
 /// The page about a rule.
 #[must_use]

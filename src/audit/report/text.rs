@@ -34,7 +34,7 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
         .element(said(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
         .element(said(Level::HELP, "mend", finding.help.clone()))
         .elements(fix)
-        .element(said(Level::NOTE, "more", finding.page()));
+        .element(said(Level::NOTE, "more", format!("mesh-audit explain {}, {}", finding.rule.id, finding.page())));
     let drawn = renderer.render(&[title.element(origin), excerpt]);
     // Below title and place, each of the two groups draws a rule of its own.
     let lines = drawn.lines().enumerate().filter(|(index, _)| *index != 2);

@@ -45,8 +45,9 @@ fn collect<'n>(module: &'n Node, unknown: &BTreeMap<&str, &Node>, out: &mut Vec<
 /// What is known only after the plan is applied, by address.
 fn unknown_attributes(shown: &Node) -> BTreeMap<&str, &Node> {
     let changes = shown.get("resource_changes").map(Node::items).unwrap_or_default();
-    changes
-        .iter()
+    // An object that was replaced and still waits for its end goes by the same address.
+    let current = changes.iter().filter(|change| change.get("deposed").is_none());
+    current
         .filter_map(|change| Some((change.get("address")?.text()?, change.get("change")?.get("after_unknown")?)))
         .collect()
 }
