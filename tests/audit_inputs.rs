@@ -204,7 +204,7 @@ fn yaml_as_the_cli_prints_and_takes_it_is_read() {
 
 /// Name, text, and what the one line says after the name.
 #[rustfmt::skip]
-const BAD: [(&str, &str, &str); 22] = [
+const BAD: [(&str, &str, &str); 23] = [
     ("a.json", "", ":1:1: not JSON: the text is empty"),
     ("a.yaml", "", ":1:1: not YAML: the text is empty"),
     ("a.json", "hello", ":1:1: not JSON"),
@@ -223,7 +223,8 @@ const BAD: [(&str, &str, &str); 22] = [
     ("a.json", r#"{"format_version": "1.0", "values": {"root_module": {"resources": [{"address": "x.y", "type": "aws_ecs_task_definition", "values": {"container_definitions": 7}}]}}}"#, ":1:158: x.y: container_definitions: a number where a JSON string is expected"),
     ("a.json", r#"{"version": 4, "terraform_version": "1.9.8", "lineage": "x", "resources": []}"#, ": a raw Terraform state: give me what `terraform show -json` prints"),
     ("package.json", r#"{"name": "web"}"#, ": is none of: ECS task definition, CloudFormation template, Terraform `show -json`, App Mesh export"),
-    ("k8s.yaml", "apiVersion: v1\nkind: Pod\n---\na: 1\n", ": is none of: "),
+    ("k8s.yaml", "apiVersion: v1\nkind: Pod\n", ": is none of: "),
+    ("two.yaml", "a: 1\n---\nResources: {}\n", ":2:1: several YAML documents in one file: split it"),
     ("a.yaml", "# nothing\n", ": is none of: "),
     ("a.json", "[]", ": is none of: "),
     ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {}\n", ": Terraform source is not read: give me what `terraform show -json` prints of a plan"),

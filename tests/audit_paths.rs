@@ -98,11 +98,17 @@ fn what_cannot_be_found_or_read_is_one_line_each() {
 
 #[test]
 fn a_broken_file_in_a_directory_is_a_problem_with_its_place() {
-    let folder = Folder::with(&[("a.json", b"{\"name\": }"), ("b.yaml", b"a: [\n"), ("c.json", b"\xFF")]);
+    let folder = Folder::with(&[
+        ("a.json", b"{\"containerDefinitions\": }"),
+        ("b.yaml", b"ContainerDefinitions: [\n"),
+        ("c.json", b"\xFF"),
+        // Nothing in it says that it could be ours: a template of something else
+        ("chart.yaml", b"name: {{ .Values.name }}\n"),
+    ]);
     let found = gathered(&[folder.path("")]);
     let lines = problems(&found);
     assert_eq!(lines.len(), 3, "{lines:?}");
-    assert!(lines[0].starts_with(&format!("{}:1:10: not JSON", folder.path("a.json"))), "{lines:?}");
+    assert!(lines[0].starts_with(&format!("{}:1:26: not JSON", folder.path("a.json"))), "{lines:?}");
     assert!(lines[1].contains(": not YAML") && lines[2].contains("not UTF-8"), "{lines:?}");
 }
 
