@@ -32,7 +32,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tracing::{info, warn};
 
-pub use self::order::{EXPECTED, Order, Scope};
+pub use self::order::{Order, Scope};
 use self::{
     answer::Answering,
     discovery::Discovery,

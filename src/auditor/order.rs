@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::{audit::report::Format, mesh::arn::TaskDefinitionArn};
 
 /// What an order looks like.
-pub const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, sarif, junit, github, markdown or html) and "announce": false if you like"#;
+const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, sarif, junit, github, markdown or html) and "announce": false if you like"#;
 
 /// What to audit, and what to do with what is found.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -43,9 +43,10 @@ pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
 
 /// One message about all findings, or several where they are too many for one.
 pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
-    let findings = || claims.iter().flat_map(|claim| claim.fresh.values().copied());
-    let Some(severity) = findings().map(|found| found.severity).max() else { return Vec::new() };
-    let subject = format!("mesh-audit: {} in {}", counted(findings()), place(claims));
+    let severities: Vec<Severity> =
+        claims.iter().flat_map(|claim| claim.fresh.values()).map(|found| found.severity).collect();
+    let Some(severity) = severities.iter().max() else { return Vec::new() };
+    let subject = format!("mesh-audit: {} in {}", counted(&severities), place(claims));
     let texts = texts(claims);
     let number = texts.len();
     let messages = texts.into_iter().enumerate().map(|(index, text)| {
@@ -56,9 +57,9 @@ pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
 }
 
 /// `2 errors, 1 warning`.
-fn counted<'r>(findings: impl Iterator<Item = &'r Reported> + Clone) -> String {
+fn counted(severities: &[Severity]) -> String {
     let counts = [Severity::Error, Severity::Warning, Severity::Info].map(|severity| {
-        let number = findings.clone().filter(|found| found.severity == severity).count();
+        let number = severities.iter().filter(|found| **found == severity).count();
         (number, severity.as_str(), if number == 1 { "" } else { "s" })
     });
     let shown = counts.iter().filter(|(number, ..)| *number > 0);
