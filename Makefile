@@ -6,6 +6,8 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 tools := $(CURDIR)/target/tools
+# The binaries that run in Lambda; mesh-audit runs in a terminal.
+functions := task-events reconcile audit
 architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 
 export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
@@ -28,7 +30,7 @@ browser: ## Find or install a Chromium, for the tests of the HTML report
 .PHONY: build
 build: setup validate ## Build the function and the template, ready to deploy (into target/sam)
 	@# The same build that `sam build` makes, which would show no progress; it then finds everything done.
-	cargo lambda build --release --locked --bin task-events --bin reconcile $(if $(filter arm64,$(architecture)),--arm64)
+	cargo lambda build --release --locked $(addprefix --bin ,$(functions)) $(if $(filter arm64,$(architecture)),--arm64)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
 
 .PHONY: validate

@@ -13,11 +13,15 @@
 //! - `bin/`, [`lambda`], [`wiring`], [`discovery`], [`logging`]: what runs in AWS Lambda.
 //! - [`cli`]: what runs in a terminal.
 //! - [`controller`]: observes, plans, applies.
+//! - [`auditor`]: audits an account, and announces what is new.
 //! - [`audit`]: judges task definitions.
-//! - [`consul`], [`ecs`], [`secrets`], [`queue`] (and [`aws`], which configures the SDK): the edges.
+//! - [`consul`], [`ecs`], [`secrets`], [`queue`], [`announce`], [`report_store`] (and [`aws`], which configures the SDK):
+//!   the edges.
 //! - [`mesh`]: the domain, without I/O.
 
+pub mod announce;
 pub mod audit;
+pub mod auditor;
 pub mod aws;
 pub mod cli;
 pub mod consul;
@@ -28,5 +32,6 @@ pub mod lambda;
 pub mod logging;
 pub mod mesh;
 pub mod queue;
+pub mod report_store;
 pub mod secrets;
 pub mod wiring;

@@ -2,12 +2,12 @@
 
 use tracing_subscriber::EnvFilter;
 
-use crate::mesh::field::InvalidField;
+use crate::{auditor::METRICS, mesh::field::InvalidField};
 
 /// Starts logging at `LOG_LEVEL` (`level`; the default is `info`).
 ///
 /// Only this crate's lines follow the level. Libraries speak from `warn` on: at finer levels an HTTP client prints
-/// what it sends, and that holds tokens.
+/// what it sends, and that holds tokens. The lines that metrics are made of are written at any level.
 ///
 /// # Errors
 /// The level is not one.
@@ -15,8 +15,11 @@ pub fn start(level: Option<&str>) -> Result<(), InvalidField> {
     let level = level.filter(|level| !level.is_empty()).unwrap_or("info").to_ascii_lowercase();
     let is_known = ["error", "warn", "info", "debug", "trace"].contains(&level.as_str());
     // Log on all the same: the error has to be seen.
-    let filter =
-        if is_known { format!("warn,ecs_mesh_controller={level},task_events={level}") } else { "warn".to_owned() };
+    let filter = if is_known {
+        format!("warn,{METRICS}=info,ecs_mesh_controller={level},task_events={level}")
+    } else {
+        "warn".to_owned()
+    };
     tracing_subscriber::fmt()
         .json()
         .flatten_event(true)

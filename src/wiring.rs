@@ -1,4 +1,4 @@
-//! Connects the controller to a real Consul and to AWS.
+//! Connects the controller to a real Consul and to AWS, and the auditor to AWS.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,6 +8,8 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
 use crate::{
+    announce::AwsAnnouncer,
+    auditor::{self, Auditor, settings::AuditSettings},
     consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
     controller::{
         Edges, SystemClock, SystemEntropy,
@@ -16,6 +18,7 @@ use crate::{
     discovery,
     ecs::{AwsEcs, Ecs},
     queue::SqsQueue,
+    report_store::S3Store,
     secrets::AwsSecrets,
 };
 
@@ -55,6 +58,17 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, Stri
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),
     })
+}
+
+/// The auditor that `settings` describe.
+#[must_use]
+pub fn auditor(settings: AuditSettings, aws: &SdkConfig) -> Auditor {
+    let edges = auditor::Edges {
+        inventory: Arc::new(AwsEcs::new(aws)),
+        store: Arc::new(S3Store::new(aws, settings.bucket)),
+        announcer: Arc::new(AwsAnnouncer::new(aws, settings.topic_arn)),
+    };
+    Auditor::new(settings.clusters, edges)
 }
 
 /// A token from the environment: it cannot change while the process lives.

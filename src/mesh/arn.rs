@@ -253,6 +253,12 @@ impl TaskDefinitionArn {
     pub fn family(&self) -> &str {
         &self.family
     }
+
+    /// The number of the revision, as the ARN has it.
+    #[must_use]
+    pub fn revision(&self) -> &str {
+        self.arn.rsplit(':').next().unwrap_or_default()
+    }
 }
 
 impl FromStr for TaskDefinitionArn {

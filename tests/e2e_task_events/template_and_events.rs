@@ -12,19 +12,21 @@ async fn each_rule_s_pattern_matches_its_files_in_events_and_no_other() {
     let fixture = Fixture::get().await;
     let world = Fixture::tokens("examples").await;
     let ahead = world.deployed.pre_provision_rule.clone().expect("the rule of the mode that makes tokens");
+    let audited = world.deployed.audit.clone().expect("the audit").rule;
     let expected = |rule: &str, file: &str| match file {
         "task-in-another-account.json" | "sqs-batch.json" => false,
-        "api-call-register-task-definition.json" | "api-call-create-service.json" => rule == ahead,
+        "api-call-register-task-definition.json" => rule == ahead || rule == audited,
+        "api-call-create-service.json" => rule == ahead,
         "api-call-delete-cluster.json" => rule == world.deployed.cluster_deleted_rule,
         _ => file.starts_with("task-") || file.starts_with("gateway-"),
     };
-    for rule in [&world.deployed.rule_name, &ahead, &world.deployed.cluster_deleted_rule] {
+    for rule in [&world.deployed.rule_name, &ahead, &world.deployed.cluster_deleted_rule, &audited] {
         let described = fixture.stack.aws.call("events", "AWSEvents.DescribeRule", &json!({ "Name": rule })).await;
         let pattern = described["EventPattern"].as_str().expect("a pattern");
         // The local stack's account and cluster become the examples'
         let pattern = pattern.replace(aws::ACCOUNT, "123456789012").replace("cluster/examples", "cluster/prod");
         for (name, event) in fixture::example_events() {
-            if name.starts_with("sweep-") {
+            if name.starts_with("sweep-") || name.starts_with("audit-") {
                 continue;
             }
             let body = json!({ "EventPattern": pattern, "Event": event.to_string() });
@@ -63,7 +65,11 @@ async fn every_file_in_events_can_be_invoked() {
             );
         let event: Value = serde_json::from_str(&text).unwrap();
         let is_for_the_sweep = name.starts_with("sweep-") || name == "api-call-delete-cluster.json";
-        let function = if is_for_the_sweep { &world.deployed.reconcile } else { &world.deployed.function_name };
+        let function = match name.as_str() {
+            _ if is_for_the_sweep => &world.deployed.reconcile,
+            "audit-family.json" => &world.deployed.audit.as_ref().expect("the audit").function,
+            _ => &world.deployed.function_name,
+        };
         let answer = world.aws.invoke(function, &event).await;
         match name.as_str() {
             "api-call-create-service.json" => {
@@ -72,6 +78,7 @@ async fn every_file_in_events_can_be_invoked() {
                 let token = world.consul.get(&format!("/v1/acl/token/{}", made.accessor_id)).await;
                 assert!(token["Description"].as_str().unwrap().contains("unused-since"), "{token}");
             }
+            "audit-family.json" => assert_eq!(answer.expect(&name)["definitions"][0]["label"], "web"),
             "sweep-dry-run.json" => assert_eq!(answer.expect(&name)["outcome"], "dry_run"),
             // The cluster exists: it is swept like any other
             "sweep-force.json" | "api-call-delete-cluster.json" => assert_eq!(answer.expect(&name)["outcome"], "done"),

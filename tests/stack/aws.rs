@@ -81,6 +81,14 @@ impl Aws {
         aws_sdk_sqs::Client::new(&self.sdk())
     }
 
+    pub(crate) fn sns(&self) -> aws_sdk_sns::Client {
+        aws_sdk_sns::Client::new(&self.sdk())
+    }
+
+    pub(crate) fn s3(&self) -> aws_sdk_s3::Client {
+        aws_sdk_s3::Client::new(&self.sdk())
+    }
+
     /// Held while something may change in ECS, or while nothing may: `MiniStack`'s ECS answers 500 to whoever reads while
     /// somebody else makes a task.
     pub(crate) async fn ecs_alone(&self) -> tokio::sync::MutexGuard<'_, ()> {

@@ -31,6 +31,30 @@ pub(crate) struct Deployed {
     /// The rules for API calls. The first exists only where tokens are made ahead.
     pub(crate) pre_provision_rule: Option<String>,
     pub(crate) cluster_deleted_rule: String,
+    /// The audit, unless it is switched off.
+    pub(crate) audit: Option<DeployedAudit>,
+}
+
+/// What audits.
+#[derive(Debug, Clone)]
+pub(crate) struct DeployedAudit {
+    pub(crate) function: String,
+    pub(crate) log_group: String,
+    pub(crate) rule: String,
+    pub(crate) topic: String,
+    pub(crate) bucket: String,
+}
+
+impl DeployedAudit {
+    fn of(outputs: &Outputs) -> Option<Self> {
+        Some(Self {
+            function: outputs.find("AuditFunctionName")?,
+            log_group: outputs.get("AuditLogGroupName"),
+            rule: outputs.get("DefinitionRegisteredRuleName"),
+            topic: outputs.get("FindingsTopicArn"),
+            bucket: outputs.get("ReportsBucketName"),
+        })
+    }
 }
 
 impl Deployed {
@@ -47,6 +71,7 @@ impl Deployed {
             reconcile_log_group: none(),
             pre_provision_rule: None,
             cluster_deleted_rule: none(),
+            audit: None,
         }
     }
 }
@@ -104,6 +129,7 @@ pub(crate) async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str
         reconcile_log_group: outputs.get("ReconcileLogGroupName"),
         pre_provision_rule: outputs.find("PreProvisionRuleName"),
         cluster_deleted_rule: outputs.get("ClusterDeletedRuleName"),
+        audit: DeployedAudit::of(&outputs),
     };
     repair_concurrency(aws, &deployed.function_name).await;
     Ok(deployed)

@@ -1,0 +1,49 @@
+//! What a report found in each revision.
+
+use std::collections::BTreeMap;
+
+use uuid::Uuid;
+
+use crate::{
+    audit::report::{Report, Reported},
+    mesh::arn::TaskDefinitionArn,
+};
+
+/// What fingerprints are derived in.
+const FINGERPRINTS: Uuid = Uuid::from_u128(0x616e_6e6f_756e_6365_642d_6669_6e64_696e);
+
+/// What was found in a revision.
+#[derive(Debug)]
+pub(super) struct Discovery<'r> {
+    /// The revision.
+    pub(super) revision: TaskDefinitionArn,
+    /// The findings, by what is the same for the same finding. The report's own fingerprints also hold by what name the
+    /// revision was asked for.
+    pub(super) findings: BTreeMap<Uuid, &'r Reported>,
+}
+
+impl<'r> Discovery<'r> {
+    /// Everything that `report` found. What belongs to no revision goes to `reasons`.
+    pub(super) fn all_in(report: &'r Report, reasons: &mut Vec<String>) -> Vec<Self> {
+        let addresses: BTreeMap<(&str, &str), &str> =
+            report.definitions.iter().map(|definition| (definition.group(), definition.address.as_str())).collect();
+        let mut found: BTreeMap<TaskDefinitionArn, Self> = BTreeMap::new();
+        for finding in &report.findings {
+            let address = addresses.get(&finding.group()).copied().unwrap_or_default();
+            match address.parse::<TaskDefinitionArn>() {
+                Ok(revision) => {
+                    let of_revision = found.entry(revision.clone());
+                    let of_revision = of_revision.or_insert_with(|| Self { revision, findings: BTreeMap::new() });
+                    of_revision.findings.entry(fingerprint(finding)).or_insert(finding);
+                }
+                Err(error) => reasons.push(format!("{}: not announced: {error}", finding.subject)),
+            }
+        }
+        found.into_values().collect()
+    }
+}
+
+fn fingerprint(finding: &Reported) -> Uuid {
+    let container = finding.container.as_deref().unwrap_or_default();
+    Uuid::new_v5(&FINGERPRINTS, [finding.rule.id, container, &finding.message].join("\n").as_bytes())
+}
