@@ -3,8 +3,16 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+#[path = "audit/arbitrary.rs"]
+mod arbitrary;
+#[path = "audit/combinations.rs"]
+mod combinations;
+#[path = "audit/configuration_fields.rs"]
+mod configuration_fields;
 #[path = "audit/mutations/mod.rs"]
 mod mutations;
+#[path = "audit/official.rs"]
+mod official;
 #[path = "audit/reading.rs"]
 mod reading;
 #[path = "audit/repairs.rs"]

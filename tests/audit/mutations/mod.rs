@@ -18,7 +18,7 @@ use ecs_mesh_controller::audit::{
     finding::{Finding, Severity},
 };
 
-pub(crate) use self::tables::{Mutation, Table};
+pub(crate) use self::tables::{Mutation, Table, with};
 use crate::reading::{findings, ids, shown};
 
 /// All tables.

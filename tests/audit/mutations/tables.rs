@@ -75,6 +75,14 @@ impl Mutation {
         self.made(base, Some(&self.change))
     }
 
+    /// The definition with a change that may be none.
+    pub(crate) fn made_or_same(&self, base: Base) -> Value {
+        match self.change {
+            Change::With(at, json) => Self { given: vec![(at, json)].leak(), ..with(at, json, "") }.intact(base),
+            Change::Without(_) | Change::Text(..) => self.broken(base),
+        }
+    }
+
     fn made(&self, base: Base, change: Option<&Change>) -> Value {
         let mut given: Vec<(&'static str, &'static str)> =
             self.given.iter().map(|(at, json)| (path(at), *json)).collect();
