@@ -112,7 +112,8 @@ impl<'d> ConsulTask<'d> {
             apps: roles.apps,
             is_gateway,
             gateway,
-            is_complete: containers.is_complete,
+            is_complete: containers.is_complete
+                && containers.items.iter().all(|container| container.name.text().is_some()),
             configuration,
         })
     }

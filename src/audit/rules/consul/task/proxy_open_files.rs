@@ -1,7 +1,7 @@
 use serde_json::json;
 
 use crate::audit::{
-    definition::{Container, Field, Ulimit},
+    definition::{Container, Field, Maybe, Ulimit},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
@@ -46,17 +46,16 @@ registered; the container then fails with `CannotStartContainerError` at run tim
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
-    let limit = proxy.ulimits.items.iter().find(|limit| limit.name.text() == Some("nofile"));
-    match limit {
-        Some(limit) => too_high(proxy, limit, findings),
-        None if proxy.ulimits.is_complete => {
+    match proxy.ulimits.find_named("nofile", |limit| &limit.name) {
+        Maybe::Known(limit) => too_high(proxy, limit, findings),
+        Maybe::Absent => {
             let value = json!({ "name": "nofile", "softLimit": MAX_OPEN_FILES, "hardLimit": MAX_OPEN_FILES });
             let message = format!("{} has no ulimit nofile", proxy.label());
             let help = format!("add the ulimit nofile with {MAX_OPEN_FILES} for both limits");
             let draft = Draft::new(proxy.ulimits.place.span, message, help);
             findings.add(draft.of(proxy).fix(Fix::append(&proxy.ulimits, value)));
         }
-        None => {}
+        Maybe::Unknown => {}
     }
 }
 
