@@ -59,9 +59,13 @@ impl Inventory for Account {
         Ok(vec!["prod".to_owned()])
     }
 
-    async fn services(&self, cluster: &str, _: &[String]) -> Result<Vec<RunningService>, EcsError> {
+    async fn services(
+        &self,
+        cluster: &str,
+        _: &[String],
+    ) -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError> {
         if cluster.ends_with("prod") {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
         Err(EcsError::Failed {
             subject: format!("services of cluster {cluster}"),
