@@ -8,7 +8,6 @@ mod dependency_health;
 mod dependency_unknown;
 mod health_check_command;
 mod health_check_range;
-mod proxy_stop_timeout;
 mod secret_reference;
 mod secrets_execution_role;
 mod shell_entry_point;
@@ -28,7 +27,6 @@ pub(super) static RULES: &[&Rule] = &[
     &dependency_unknown::RULE,
     &health_check_command::RULE,
     &health_check_range::RULE,
-    &proxy_stop_timeout::RULE,
     &secret_reference::RULE,
     &secrets_execution_role::RULE,
     &shell_entry_point::RULE,
