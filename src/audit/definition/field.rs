@@ -149,6 +149,23 @@ impl<T> List<T> {
 }
 
 impl List<Field<Text>> {
+    /// What a command runs, for people: its program. What follows may hold a secret, and so may a program that is none.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let Some(first) = self.items.first() else { return "nothing".to_owned() };
+        let text = first.known().map_or("", Text::head);
+        let program = text.split_whitespace().next().unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default();
+        let is_program = name.len() <= 24
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && program.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+        match (is_program, self.items.len() == 1 && self.is_complete && program == text) {
+            (true, true) => program.to_owned(),
+            (true, false) => format!("{program} …"),
+            (false, _) => "…".to_owned(),
+        }
+    }
+
     /// All of the items, if all are known.
     #[must_use]
     pub fn texts(&self) -> Option<Vec<&str>> {

@@ -2,14 +2,14 @@ use semver::Version;
 
 use crate::audit::{
     definition::Container,
-    example::{Base, Example},
+    example::{Base, Example, FLAGS},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
 };
 
 /// The first version of consul-ecs with `envoy-entrypoint`.
-const SINCE: Version = Version::new(0, 3, 0);
+const SINCE: Version = Version::new(0, 2, 0);
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-sidecar-proxy-entry-point",
@@ -18,10 +18,10 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "Envoy ends at once when the task stops, and the requests that the app still has to make fail",
     explanation: "\
-ECS sends TERM to the containers of a task that stops, and Envoy ends when it gets one. The app is still finishing its work, and \
-loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies to the shared volume, starts Envoy, keeps TERM \
+ECS sends TERM to the containers of a task that stops, and Envoy ends when it gets one. An app that did not wait for the proxy \
+is still finishing its work then, and loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies to the shared volume, starts Envoy, keeps TERM \
 from it, and ends it when the app's containers have ended. A shell script as entry point may do the same and is left alone, as \
-are gateways, which have no app, and consul-ecs before 0.3, which had no such program.",
+are gateways, which have no app, and consul-ecs before 0.2, which had no such program.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         Example {
@@ -38,6 +38,13 @@ are gateways, which have no app, and consul-ecs before 0.3, which had no such pr
             fails: Some(r#"["/consul/consul-ecs", "app-entrypoint"]"#),
             repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
         },
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[sidecar-proxy].entryPoint",
+            fails: None,
+            repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
+        },
     ],
     check: Check::Task(check),
 };
@@ -52,7 +59,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if words.is_empty() {
         format!("{} has no entry point of its own", proxy.label())
     } else {
-        format!("{} has the entry point {}", proxy.label(), words.join(" "))
+        format!("{} has the entry point {}", proxy.label(), proxy.entry_point.shown())
     };
     let wanted = format!("{directory}/consul-ecs");
     let help = format!("set the entry point to [\"{wanted}\", \"envoy-entrypoint\"]");
