@@ -164,6 +164,24 @@ fn hosts_of_one_s_own_may_grant_more_open_files() {
     assert_eq!(ids(&definition), [""; 0]);
 }
 
+#[test]
+fn a_network_mode_is_not_mended_where_ecs_would_refuse_the_result() {
+    let correct: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    for (key, value, has_fix) in [
+        ("links", json!([]), true),
+        ("links", json!(["cache"]), false),
+        ("portMappings", json!([{ "containerPort": 9090, "hostPort": 8080 }]), false),
+        ("portMappings", json!([{ "containerPort": 9090, "hostPort": 0 }]), true),
+    ] {
+        let mut definition = correct.clone();
+        definition["networkMode"] = json!("bridge");
+        definition["containerDefinitions"][0][key] = value.clone();
+        let found = findings(Base::Dataplane, &definition);
+        assert_eq!(found.iter().map(|found| found.rule.id).collect::<Vec<_>>(), ["consul-network-mode"]);
+        assert_eq!(found[0].fix.is_some(), has_fix, "{value}");
+    }
+}
+
 /// What a scanner of secrets would look for.
 const CANARY: &str = "e95b599e-166e-7d80-08ad-aee76e7ddf19";
 

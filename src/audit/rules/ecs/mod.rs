@@ -8,6 +8,7 @@ mod dependency_health;
 mod dependency_unknown;
 mod health_check_command;
 mod health_check_range;
+mod host_port;
 mod secret_reference;
 mod secrets_execution_role;
 mod shell_entry_point;
@@ -27,6 +28,7 @@ pub(super) static RULES: &[&Rule] = &[
     &dependency_unknown::RULE,
     &health_check_command::RULE,
     &health_check_range::RULE,
+    &host_port::RULE,
     &secret_reference::RULE,
     &secrets_execution_role::RULE,
     &shell_entry_point::RULE,
