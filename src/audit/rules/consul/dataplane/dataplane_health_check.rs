@@ -72,7 +72,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     } else if dataplane.has_health_check() == Some(false) {
         let message = format!("{} has no health check", dataplane.label());
         let port = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
-        let help = format!("add one with the command [\"/consul/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
+        let directory = consul.shared_directory().unwrap_or("/consul");
+        let help = format!("add one with the command [\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
         findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
     }
 }
