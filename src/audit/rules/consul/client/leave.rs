@@ -17,7 +17,7 @@ ends, as if the machine had crashed, and Consul waits for it to come back, which
 if nothing is set, so that only `false` is reported. The same is in the official script to say so explicitly.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
     ],
     examples: &[
         Example {

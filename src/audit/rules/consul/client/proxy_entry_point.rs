@@ -22,7 +22,7 @@ ECS sends TERM to the containers of a task that stops, and Envoy ends when it ge
 is still finishing its work then, and loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies to the shared volume, starts Envoy, keeps TERM \
 from it, and ends it when the app's containers have ended. A shell script as entry point may do the same and is left alone, as \
 are gateways, which have no app, and consul-ecs before 0.2, which had no such program.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[
         Example {
             base: Base::Client,

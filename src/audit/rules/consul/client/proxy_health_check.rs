@@ -27,7 +27,7 @@ then, and not before. The listener's port is `proxy.publicListenerPort` of the c
 on the port of `gateway.lanAddress`, 8443 if absent. A check of another port fails for ever, or passes too early, like that of \
 Envoy's admin port.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
     ],
     examples: &[

@@ -48,7 +48,7 @@ in a definition should be replaced, not only moved. This looks at the well-known
 key in the agent's script, and at tokens in what the mesh's containers run.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
-        "https://developer.hashicorp.com/consul/docs/ecs/manual/secure-configuration",
+        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
     ],
     examples: &[
         Example {

@@ -18,7 +18,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 mesh-init (the control plane with consul-ecs 0.7) leaves the proxy's configuration and the program `consul-ecs`, with which \
 the proxy's container starts, on the volume `consul_data`. The proxy has to see the same volume under the same path, mostly \
 `/consul`.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/manual/install"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
             base: Base::Dataplane,
