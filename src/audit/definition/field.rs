@@ -149,9 +149,18 @@ impl<T> List<T> {
 }
 
 impl List<Field<Text>> {
+    /// All of the items, if all are known.
+    #[must_use]
+    pub fn texts(&self) -> Option<Vec<&str>> {
+        if !self.is_complete {
+            return None;
+        }
+        self.items.iter().map(Field::text).collect()
+    }
+
     /// What a command runs, for people: its program. What follows may hold a secret, and so may a program that is none.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn shown_program(&self) -> String {
         let Some(first) = self.items.first() else { return "nothing".to_owned() };
         let text = first.known().map_or("", Text::head);
         let program = text.split_whitespace().next().unwrap_or_default();
@@ -164,14 +173,5 @@ impl List<Field<Text>> {
             (true, false) => format!("{program} …"),
             (false, _) => "…".to_owned(),
         }
-    }
-
-    /// All of the items, if all are known.
-    #[must_use]
-    pub fn texts(&self) -> Option<Vec<&str>> {
-        if !self.is_complete {
-            return None;
-        }
-        self.items.iter().map(Field::text).collect()
     }
 }

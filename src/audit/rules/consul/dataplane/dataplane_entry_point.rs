@@ -91,7 +91,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         (false, Some(directory)) if is_elsewhere => {
             format!("the entry point of {label} is in {USUAL}, but mesh-init puts consul-ecs into {directory}")
         }
-        (false, _) => format!("the entry point of {label} is {}", dataplane.entry_point.shown()),
+        (false, _) => format!("the entry point of {label} is {}", dataplane.entry_point.shown_program()),
     };
     let place = &dataplane.entry_point.place;
     let program = directory.map(|directory| format!("{directory}/consul-ecs"));
