@@ -77,13 +77,13 @@ impl Container {
     /// A plain environment variable.
     #[must_use]
     pub fn variable(&self, name: &str) -> Maybe<&Variable> {
-        self.environment.find(|variable| variable.name.text() == Some(name))
+        self.environment.find_named(name, |variable| &variable.name)
     }
 
     /// A secret environment variable.
     #[must_use]
     pub fn secret(&self, name: &str) -> Maybe<&Secret> {
-        self.secrets.find(|secret| secret.name.text() == Some(name))
+        self.secrets.find_named(name, |secret| &secret.name)
     }
 
     /// Whether it has a health check; `None` where only a deployment can tell. The check `NONE` is none.
@@ -132,7 +132,7 @@ impl Container {
     /// The condition under which it waits for the container called `name`.
     #[must_use]
     pub fn waits_for(&self, name: &str) -> Maybe<&Dependency> {
-        self.depends_on.find(|dependency| dependency.container.text() == Some(name))
+        self.depends_on.find_named(name, |dependency| &dependency.container)
     }
 }
 

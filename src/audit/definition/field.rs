@@ -64,6 +64,16 @@ impl<T: Clone> Field<T> {
 }
 
 impl Field<Text> {
+    /// Whether it is `text`, as far as is known.
+    #[must_use]
+    pub fn may_be(&self, text: &str) -> bool {
+        match &self.value {
+            Maybe::Known(known) => known.may_be(text),
+            Maybe::Unknown => true,
+            Maybe::Absent => false,
+        }
+    }
+
     /// The text, where all of it is known.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
@@ -100,6 +110,15 @@ impl Text {
         self.0.split(HOLE).next().unwrap_or_default()
     }
 
+    /// Whether it is `text`, as far as is known.
+    #[must_use]
+    pub fn may_be(&self, text: &str) -> bool {
+        match self.whole() {
+            Some(whole) => whole == text,
+            None => text.strip_prefix(self.head()).is_some_and(|rest| rest.ends_with(self.tail())),
+        }
+    }
+
     /// Whether one of its known parts holds `needle`.
     #[must_use]
     pub fn mentions(&self, needle: &str) -> bool {
@@ -132,6 +151,15 @@ impl<T> List<T> {
         match self.items.iter().find(|item| is_wanted(item)) {
             Some(item) => Maybe::Known(item),
             None if self.is_complete => Maybe::Absent,
+            None => Maybe::Unknown,
+        }
+    }
+
+    /// The one item whose `name_of` is `name`, or [`Maybe::Unknown`] where one whose name is not known might be it.
+    pub fn find_named<'l>(&'l self, name: &str, name_of: impl Fn(&'l T) -> &'l Field<Text>) -> Maybe<&'l T> {
+        match self.items.iter().find(|item| name_of(item).text() == Some(name)) {
+            Some(item) => Maybe::Known(item),
+            None if self.is_complete && !self.items.iter().any(|item| name_of(item).may_be(name)) => Maybe::Absent,
             None => Maybe::Unknown,
         }
     }

@@ -64,7 +64,7 @@ impl TaskDefinition {
     /// The container called `name`.
     #[must_use]
     pub fn container(&self, name: &str) -> Maybe<&Container> {
-        self.containers.find(|container| container.is_called(name))
+        self.containers.find_named(name, |container| &container.name)
     }
 
     /// Whether `container` starts only once the container called `first` has met `condition`: because it waits for that
@@ -98,7 +98,7 @@ impl TaskDefinition {
     /// A tag's value.
     #[must_use]
     pub fn tag(&self, key: &str) -> Maybe<&Tag> {
-        self.tags.find(|tag| tag.key.text() == Some(key))
+        self.tags.find_named(key, |tag| &tag.key)
     }
 
     /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
@@ -188,7 +188,7 @@ impl ProxyConfiguration {
     pub fn property(&self, name: &str) -> Maybe<&Tag> {
         let is_misspelled =
             |property: &Tag| property.key.text().is_some_and(|key| key.eq_ignore_ascii_case(name) && key != name);
-        match self.properties.find(|property| property.key.text() == Some(name)) {
+        match self.properties.find_named(name, |property| &property.key) {
             Maybe::Absent if self.properties.items.iter().any(is_misspelled) => Maybe::Unknown,
             Maybe::Absent if self.properties.items.iter().any(|property| property.key.text().is_none()) => {
                 Maybe::Unknown

@@ -45,9 +45,11 @@ fn with_quoted_holes(text: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-/// Makes values unknown that an unknown part stands for. In a list it may stand for several: nothing is known of that.
+/// Makes values unknown that an unknown part stands for. In a list or in a key it may stand for several: nothing is known
+/// of that.
 fn forget_holes(node: &mut Node) {
-    if is_hole(node) || node.items().iter().any(is_hole) {
+    let has_open_key = node.entries().iter().any(|entry| entry.key.contains(HOLE));
+    if is_hole(node) || node.items().iter().any(is_hole) || has_open_key {
         node.value = Value::Unknown;
     }
     match &mut node.value {

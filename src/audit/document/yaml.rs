@@ -71,13 +71,15 @@ impl<'t> Reader<'t> {
         let (value, span, anchor, tag) = match event {
             Event::Alias(anchor) => return self.alias(anchor, start),
             Event::Scalar(text, style, anchor, tag) => {
+                let is_block = matches!(style, ScalarStyle::Literal | ScalarStyle::Folded);
+                let start = if is_block { self.with_header(start) } else { start };
                 let is_core = tag.as_ref().is_some_and(|tag| tag.is_yaml_core_schema() && tag.suffix == "str");
                 let value = scalar(text.into_owned(), style, is_core || tag.as_deref().is_some_and(is_function));
                 (value, start, anchor, tag)
             }
             Event::SequenceStart(anchor, tag) => {
                 let (items, end) = self.items(&route, depth)?;
-                (Value::List(items), Span::new(start.start, end), anchor, tag)
+                (Value::List(items), Span::new(self.first_dash(start.start), end), anchor, tag)
             }
             Event::MappingStart(anchor, tag) => {
                 let (entries, end) = self.entries(&route, depth)?;
@@ -158,6 +160,30 @@ impl<'t> Reader<'t> {
             place.span.start = without_tag.len();
         }
         Node { value: Value::Map(vec![Entry { key, key_span: place.span, node }]), place }
+    }
+
+    /// Where a list begins. For one that stands as far left as its key, the parser names its first item.
+    fn first_dash(&self, start: usize) -> usize {
+        let (before, after) = self.text.split_at_checked(start).unwrap_or((self.text, ""));
+        let is_dash = after.starts_with(['[', '-', '!', '&']);
+        let above = before.trim_end_matches([' ', '\n', '\r', '\t']);
+        above.strip_suffix('-').filter(|_| !is_dash).map_or(start, str::len)
+    }
+
+    /// The whole of a text in block style: from its `|` or `>`, which the parser leaves out, to its last line.
+    fn with_header(&self, content: Span) -> Span {
+        let (before, after) = self.text.split_at_checked(content.start).unwrap_or((self.text, ""));
+        let above = before.trim_end();
+        let line = above.rfind('\n').map_or(0, |newline| newline + 1);
+        let is_header = |at: &usize| {
+            let (rest, is_apart) = (above.get(*at..).unwrap_or_default(), above.get(..*at).unwrap_or_default());
+            let rest =
+                rest.get(1..).unwrap_or_default().trim_start_matches(|c: char| c.is_ascii_digit() || "+-".contains(c));
+            is_apart.ends_with([' ', '\t', '\n']) && (rest.is_empty() || rest.trim_start().starts_with('#'))
+        };
+        let start = above.match_indices(['|', '>']).map(|(at, _)| at).filter(|at| *at >= line).find(is_header);
+        let length = after.get(..content.end - content.start).unwrap_or(after).trim_end().len();
+        Span::new(start.unwrap_or(content.start), content.start + length)
     }
 
     /// Where the closing bracket ends that a list or map in flow style has; 0 where there is none.

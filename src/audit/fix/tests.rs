@@ -51,6 +51,18 @@ fn yaml_keeps_its_formatting_and_comments_and_short_forms() {
 }
 
 #[test]
+fn a_list_as_far_left_as_its_key_becomes_another_one() {
+    let text = "a:\n  b:\n  - x\n  - y\n  c: 1\n";
+    let edited = apply(text, Dialect::Ecs, &[edit(&[key("a"), key("b")], Change::Set(json!(["z"])))]).unwrap();
+    assert_eq!(edited, "a:\n  b: [\"z\"]\n  c: 1\n");
+    let removed = apply("a:\n- x: 1\nb: 2\n", Dialect::Ecs, &[edit(&[key("a"), Step::Index(0)], Change::Remove)]);
+    assert_eq!(removed.unwrap(), "a: []\nb: 2\n");
+    let block = "a:\n- |\n  one\n  two\n- b\n";
+    let edited = apply(block, Dialect::Ecs, &[edit(&[key("a"), Step::Index(0)], Change::Set(json!("one\nthree\n")))]);
+    assert_eq!(edited.unwrap(), "a:\n- |\n  one\n  three\n- b\n");
+}
+
+#[test]
 fn what_stands_in_a_string_is_edited_there() {
     let text = "{\n  \"value\": \"{ \\\"proxy\\\": {\\\"port\\\": 1} }\"\n}\n";
     let path = [key("value"), Step::Embedded, key("proxy"), key("port")];

@@ -27,9 +27,13 @@ fn edit(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError
         (Change::Append(value), Some(list), _) if is_in_brackets(text, list) => append_in_brackets(text, list, value),
         (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value)? }),
         (Change::Set(value), Some(node), _) if value.is_array() || value.is_object() => replace(text, node, value),
+        (Change::Set(Json::String(new)), Some(node), _) if is_literal(text, node) => rewrite_lines(text, node, new),
         (Change::Set(value), Some(_), _) => patch(text, steps, Op::Replace(yaml(value)?)),
         (Change::Set(value), None, Some((Step::Key(key), before))) => {
             patch(text, before, Op::Add { key: key.clone(), value: yaml(value)? })
+        }
+        (Change::Remove, Some(_), Some((Step::Index(_), before))) if is_only_item(&tree, before) => {
+            edit(text, before, &Change::Set(Json::Array(Vec::new())))
         }
         (Change::Remove, Some(_), _) => patch(text, steps, Op::Remove),
         (_, None, _) => Err(EditError::NoSuchPlace(shown(steps))),
@@ -67,6 +71,31 @@ fn patch(text: &str, steps: &[Step], operation: Op<'_>) -> Result<String, EditEr
     Ok(edited.to_owned())
 }
 
+/// Without it, its list would not be empty but nothing at all.
+fn is_only_item(tree: &Node, list: &[Step]) -> bool {
+    tree::at(tree, list).is_some_and(|list| list.items().len() == 1)
+}
+
+fn is_literal(text: &str, node: &Node) -> bool {
+    text.get(node.place.span.start..node.place.span.end)
+        .is_some_and(|block| block.starts_with('|') && block.contains('\n'))
+}
+
+/// Writes other lines below a `|`.
+fn rewrite_lines(text: &str, node: &Node, new: &str) -> Result<String, EditError> {
+    let span = node.place.span;
+    let block = text.get(span.start..span.end).unwrap_or_default();
+    let (header, lines) = block.split_once('\n').unwrap_or((block, ""));
+    let first = lines.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let indent = first.get(..first.len() - first.trim_start().len()).unwrap_or_default();
+    let indented = new.trim_end_matches('\n').lines().map(|line| match line {
+        "" => String::new(),
+        line => format!("{indent}{line}"),
+    });
+    let lines: Vec<String> = std::iter::once(header.to_owned()).chain(indented).collect();
+    put(text, span, &lines.join("\n"))
+}
+
 fn is_in_brackets(text: &str, list: &Node) -> bool {
     text.get(list.place.span.start..).is_some_and(|rest| rest.starts_with('['))
 }
@@ -81,8 +110,16 @@ fn append_in_brackets(text: &str, list: &Node, value: &Json) -> Result<String, E
     put(text, Span::new(from, from + end), &format!("{comma}{value}"))
 }
 
+/// Where the old value begins on a line of its own, the new one moves up behind the colon: what is written in brackets must
+/// not stand as far to the left as the dashes of a list may.
 fn replace(text: &str, node: &Node, value: &Json) -> Result<String, EditError> {
-    put(text, node.place.span, &value.to_string())
+    let span = node.place.span;
+    let before = text.get(..span.start).unwrap_or_default().trim_end_matches([' ', '\n', '\r']);
+    let is_below = text.get(before.len()..span.start).is_some_and(|between| between.contains('\n'));
+    if is_below && before.ends_with(':') {
+        return put(text, Span::new(before.len(), span.end), &format!(" {value}"));
+    }
+    put(text, span, &value.to_string())
 }
 
 fn put(text: &str, span: Span, with: &str) -> Result<String, EditError> {

@@ -141,6 +141,7 @@ fn read(definition: &TaskDefinition, value: &Field<Text>) -> Maybe<Result<Node, 
     match embedded_json(&definition.file.text, &host) {
         // What is unknown may stand where JSON has no string.
         Err(_) if text.whole().is_none() => Maybe::Unknown,
+        Ok(Node { value: Value::Unknown, .. }) => Maybe::Unknown,
         read => Maybe::Known(read),
     }
 }

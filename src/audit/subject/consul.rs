@@ -7,7 +7,7 @@ use super::{
     image::{consul_ecs_version, image_of},
 };
 use crate::{
-    audit::definition::{Container, Maybe, TaskDefinition},
+    audit::definition::{Container, Field, Maybe, TaskDefinition, Text},
     mesh::{
         ecs_config::{CONFIG_VARIABLE, GatewayKind},
         tags::SERVICE_NAME_TAG,
@@ -112,7 +112,8 @@ impl<'d> ConsulTask<'d> {
             apps: roles.apps,
             is_gateway,
             gateway,
-            is_complete: containers.is_complete,
+            is_complete: containers.is_complete
+                && containers.items.iter().all(|container| container.name.text().is_some()),
             configuration,
         })
     }
@@ -179,7 +180,12 @@ impl<'d> ConsulTask<'d> {
     /// ports were fixed.
     #[must_use]
     pub fn is_run_by_flags(&self) -> bool {
-        self.generation == Generation::Client && matches!(self.configuration.content, Maybe::Absent)
+        let is_flag = |word: &Field<Text>| word.known().is_some_and(|word| word.head().starts_with('-'));
+        let has_flags = self.mesh_init.is_some_and(|mesh_init| mesh_init.command.items.iter().any(is_flag));
+        let is_older = self.version().is_some_and(|version| version < Version::new(0, 3, 0));
+        self.generation == Generation::Client
+            && matches!(self.configuration.content, Maybe::Absent)
+            && (has_flags || is_older)
     }
 
     fn bootstrap_flag(&self) -> Option<&str> {

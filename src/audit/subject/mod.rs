@@ -59,11 +59,13 @@ impl<'d> Subject<'d> {
         of_consul.chain([envoy]).flatten().any(|checked| std::ptr::eq(checked, container))
     }
 
-    /// Whether it is mesh-init, whose end others wait for. That it must not be essential, the mesh's rules say.
+    /// Whether it is mesh-init, which must not be essential, or App Mesh's Envoy, whose end nobody may wait for: the mesh's
+    /// rules say so.
     #[must_use]
-    pub fn must_end(&self, container: &Container) -> bool {
+    pub fn has_own_end(&self, container: &Container) -> bool {
         let mesh_init = self.consul.as_ref().and_then(|consul| consul.mesh_init);
-        mesh_init.is_some_and(|mesh_init| std::ptr::eq(mesh_init, container))
+        let envoy = self.app_mesh.as_ref().filter(|mesh| mesh.proxy.is_some()).and_then(|mesh| mesh.envoy);
+        [mesh_init, envoy].into_iter().flatten().any(|own| std::ptr::eq(own, container))
     }
 
     /// Whether the mesh itself wants `container` to wait for `other`. Where the condition is the wrong one, its rules say so.

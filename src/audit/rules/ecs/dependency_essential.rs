@@ -60,7 +60,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
             let other = dependency.container.text().map(|name| subject.definition.container(name));
             let (Some(condition), Some(Maybe::Known(other))) = (condition, other) else { continue };
-            let is_elsewhere = subject.must_end(other) || subject.must_wait_for(container, other);
+            let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
             if other.is_essential() != Some(true) || is_elsewhere || is_itself(container, other) {
                 continue;
             }

@@ -73,6 +73,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
 fn defect(reference: &str) -> Option<(&'static str, &'static str)> {
     let parts: Vec<&str> = reference.split(':').collect();
     match parts.as_slice() {
+        // What kind of reference it is, shows in the first six parts.
+        ["arn", ..] if parts.iter().take(6).any(|part| part.ends_with(HOLE) && part.len() > HOLE.len_utf8()) => None,
+        ["arn", ..] if parts.get(5).is_none_or(|part| part.contains(HOLE)) && reference.contains(HOLE) => None,
         ["arn", _, "secretsmanager", _, _, "secret", rest @ ..] => {
             let is_whole = matches!(rest.len(), 1 | 4) || rest.iter().any(|part| part.contains(HOLE));
             let help = "write all of :json-key:version-stage:version-id behind the ARN, as in :token::, or none of it";

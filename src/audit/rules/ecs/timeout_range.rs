@@ -64,6 +64,7 @@ fn look_at(container: &Container, key: &str, timeout: &Field<u64>, findings: &mu
     } else {
         (format!("raise it to {least} at least"), *least)
     };
-    let draft = Draft::new(timeout.span(), message, help).of(container);
-    findings.add(draft.fix(Fix::set(&timeout.place, nearest)));
+    // How long a start takes, nobody knows from here: the least may be too short as well.
+    let fix = Fix::set(&timeout.place, nearest).filter(|_| key == "stopTimeout" || nearest == *most);
+    findings.add(Draft::new(timeout.span(), message, help).of(container).fix(fix));
 }

@@ -53,10 +53,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         return;
     }
     let containers = &subject.definition.containers;
-    let envoy = mesh.envoy.filter(|envoy| !name.is_some_and(|name| envoy.is_called(name)));
+    let envoy = mesh.envoy.filter(|envoy| !name.is_some_and(|name| envoy.name.may_be(name)));
     let message = match (name, envoy) {
         (None, _) => "the proxy configuration names no container".to_owned(),
-        (Some(name), _) if containers.lacks(|it: &Container| it.is_called(name) || it.name.text().is_none()) => {
+        (Some(name), _) if containers.lacks(|it: &Container| it.name.may_be(name)) => {
             format!("the proxy configuration names {name}, which is not there")
         }
         (Some(name), Some(_)) => format!("the proxy configuration names {name}, which is not the Envoy container"),

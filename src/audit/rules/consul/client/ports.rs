@@ -6,19 +6,13 @@ use crate::audit::{
     subject::Subject,
 };
 
-/// The ports that an agent listens on, and what for.
-const PORTS: [(u64, &str); 7] = [
-    (8300, "server RPC"),
-    (8301, "gossip"),
-    (8302, "gossip between datacenters"),
-    (8500, "HTTP API"),
-    (8501, "HTTPS API"),
-    (8502, "gRPC API"),
-    (8600, "DNS"),
-];
+/// The ports that a client agent listens on, and what for. Those of servers, 8300 and 8302, it leaves alone: the modules of
+/// 0.2 mapped 8300 all the same.
+const PORTS: [(u64, &str); 5] =
+    [(8301, "gossip"), (8500, "HTTP API"), (8501, "HTTPS API"), (8502, "gRPC API"), (8600, "DNS")];
 
-/// Those on which a client agent does not listen unless it is told to: an app may.
-const SERVERS_ONLY: [u64; 3] = [8300, 8302, 8501];
+/// The one on which it does not listen unless it is told to: an app may.
+const ON_REQUEST: u64 = 8501;
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-client-ports",
@@ -71,7 +65,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
 
 fn collisions(app: &Container, findings: &mut Findings<'_>) {
     for mapping in &app.port_mappings.items {
-        if let Some((port, what)) = agents_port(mapping).filter(|(port, _)| !SERVERS_ONLY.contains(port)) {
+        if let Some((port, what)) = agents_port(mapping).filter(|(port, _)| *port != ON_REQUEST) {
             let message =
                 format!("{} listens on port {port}, and so does the task's Consul agent: {what}", app.label());
             let span = mapping.container_port.span();

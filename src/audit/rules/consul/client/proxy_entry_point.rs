@@ -2,14 +2,14 @@ use semver::Version;
 
 use crate::audit::{
     definition::Container,
-    example::{Base, Example, FLAGS},
+    example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
 };
 
-/// The first version of consul-ecs with `envoy-entrypoint`.
-const SINCE: Version = Version::new(0, 2, 0);
+/// The first version of consul-ecs whose official definitions use `envoy-entrypoint`; the program is one release older.
+const SINCE: Version = Version::new(0, 3, 0);
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-sidecar-proxy-entry-point",
@@ -21,7 +21,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 ECS sends TERM to the containers of a task that stops, and Envoy ends when it gets one. An app that did not wait for the proxy \
 is still finishing its work then, and loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies to the shared volume, starts Envoy, keeps TERM \
 from it, and ends it when the app's containers have ended. A shell script as entry point may do the same and is left alone, as \
-are gateways, which have no app, and consul-ecs before 0.2, which had no such program.",
+are gateways, which have no app, and consul-ecs before 0.3, whose official definitions did without.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[
         Example {
@@ -36,13 +36,6 @@ are gateways, which have no app, and consul-ecs before 0.2, which had no such pr
             given: &[],
             at: "containerDefinitions[sidecar-proxy].entryPoint",
             fails: Some(r#"["/consul/consul-ecs", "app-entrypoint"]"#),
-            repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
-        },
-        Example {
-            base: Base::Client,
-            given: FLAGS,
-            at: "containerDefinitions[sidecar-proxy].entryPoint",
-            fails: None,
             repaired: Some(r#"["/consul/consul-ecs", "envoy-entrypoint"]"#),
         },
     ],

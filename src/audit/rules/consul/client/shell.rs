@@ -48,7 +48,10 @@ no shell by itself: the entry point has to be one that takes the script as an ar
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client) else { return };
-    if !script.is_script() || script.has_shell() {
+    // A word of which only a part is known may be the shell, or its flag.
+    let words = client.entry_point.items.iter().chain(&client.command.items);
+    let is_known = words.filter(|word| script.script().is_none_or(|script| script.span() != word.span()));
+    if !script.is_script() || script.has_shell() || is_known.into_iter().any(|word| word.text().is_none()) {
         return;
     }
     let entry_point = &client.entry_point;

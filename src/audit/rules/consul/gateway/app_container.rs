@@ -41,7 +41,8 @@ const fn app(base: Base) -> Example {
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    for app in &consul.apps {
+    // A container whose name is not known may be the proxy.
+    for app in consul.apps.iter().filter(|app| app.name.text().is_some()) {
         let port = app.port_mappings.items.iter().find_map(|mapping| mapping.container_port.known());
         if let Some(port) = port.filter(|_| app.is_essential() == Some(true)) {
             let message = format!("{} listens on {port} in a gateway's task", app.label());

@@ -50,6 +50,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if is_wrong(namespace) {
         let place = configuration.place_of("gateway.namespace");
         let message = format!("the gateway's namespace is {namespace}");
-        findings.add(Draft::new(place.span, message, "set it to default").fix(Fix::set(&place, "default")));
+        // With two copies of the configuration, an edit of one would make them differ.
+        let is_only_copy = consul.consul_ecs_containers().count() == 1;
+        let fix = Fix::set(&place, "default").filter(|_| is_only_copy);
+        findings.add(Draft::new(place.span, message, "set it to default").fix(fix));
     }
 }

@@ -1,5 +1,5 @@
 use crate::audit::{
-    definition::{Container, Field, TaskDefinition, Ulimit},
+    definition::{Container, Field, Maybe, TaskDefinition, Ulimit},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
@@ -45,8 +45,9 @@ runs on such hosts only is left alone.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
-    let limit = proxy.ulimits.items.iter().find(|limit| limit.name.text() == Some("nofile"));
-    if let Some(limit) = limit.filter(|_| !runs_elsewhere(subject.definition)) {
+    if let Maybe::Known(limit) = proxy.ulimits.find_named("nofile", |limit| &limit.name)
+        && !runs_elsewhere(subject.definition)
+    {
         too_high(proxy, limit, findings);
     }
 }

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::proxy_open_files::MAX_OPEN_FILES;
 use crate::audit::{
+    definition::Maybe,
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
@@ -43,7 +44,7 @@ ulimit `nofile` to 1048576 (2^20).",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
-    if !proxy.ulimits.lacks(|limit| limit.name.text() == Some("nofile")) {
+    if !matches!(proxy.ulimits.find_named("nofile", |limit| &limit.name), Maybe::Absent) {
         return;
     }
     let value = json!({ "name": "nofile", "softLimit": MAX_OPEN_FILES, "hardLimit": MAX_OPEN_FILES });
