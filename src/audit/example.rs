@@ -85,6 +85,19 @@ impl Base {
     }
 }
 
+/// What makes [`Base::Client`] one of consul-ecs 0.2, whose commands had flags instead of a configuration.
+pub const FLAGS: &[(&str, &str)] = &[
+    ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
+    (
+        "containerDefinitions[consul-ecs-mesh-init].command",
+        r#"["mesh-init", "-envoy-bootstrap-dir=/consul", "-port=9090", "-upstreams=orders:1234"]"#,
+    ),
+    ("containerDefinitions[consul-ecs-mesh-init].environment", "[]"),
+    ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
+    ("containerDefinitions[consul-ecs-health-sync].command", r#"["health-sync", "-health-sync-containers=web"]"#),
+    ("containerDefinitions[consul-ecs-health-sync].environment", "[]"),
+];
+
 impl Example {
     /// The broken definition. `None` if the example is wrong: its JSON or its path.
     #[must_use]

@@ -25,6 +25,8 @@ pub struct Container {
     pub mount_points: List<MountPoint>,
     /// Ports that it listens on.
     pub port_mappings: List<PortMapping>,
+    /// Containers whose names it knows in `bridge` mode.
+    pub links: List<Field<Text>>,
     /// Containers that have to come first.
     pub depends_on: List<Dependency>,
     /// ECS's health check.

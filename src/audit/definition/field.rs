@@ -185,4 +185,21 @@ impl List<Field<Text>> {
         }
         self.items.iter().map(Field::text).collect()
     }
+
+    /// What a command runs, for people: its program. What follows may hold a secret, and so may a program that is none.
+    #[must_use]
+    pub fn shown_program(&self) -> String {
+        let Some(first) = self.items.first() else { return "nothing".to_owned() };
+        let text = first.known().map_or("", Text::head);
+        let program = text.split_whitespace().next().unwrap_or_default();
+        let name = program.rsplit('/').next().unwrap_or_default();
+        let is_program = name.len() <= 24
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && program.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./".contains(&b));
+        match (is_program, self.items.len() == 1 && self.is_complete && program == text) {
+            (true, true) => program.to_owned(),
+            (true, false) => format!("{program} …"),
+            (false, _) => "…".to_owned(),
+        }
+    }
 }

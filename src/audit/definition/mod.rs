@@ -128,6 +128,20 @@ impl TaskDefinition {
         false
     }
 
+    /// Whether its containers certainly have nothing that ECS refuses in `awsvpc` mode: links, and other ports on the host.
+    #[must_use]
+    pub fn suits_awsvpc(&self) -> bool {
+        let has_own_port = |mapping: &PortMapping| match mapping.host_port.value {
+            Maybe::Absent | Maybe::Known(0) => false,
+            Maybe::Known(port) => mapping.container_port.known() != Some(&port),
+            Maybe::Unknown => true,
+        };
+        self.containers.items.iter().all(|container| {
+            let ports = &container.port_mappings;
+            container.links.is_certainly_empty() && ports.is_complete && !ports.items.iter().any(has_own_port)
+        })
+    }
+
     /// What to point at where something of the definition itself is missing: its family, if it has one.
     #[must_use]
     pub fn span(&self) -> Span {

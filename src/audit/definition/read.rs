@@ -83,6 +83,7 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
         })?,
         mount_points: reader.maps("mountPoints", mount_point)?,
         port_mappings: reader.maps("portMappings", port_mapping)?,
+        links: reader.texts("links")?,
         depends_on: reader.maps("dependsOn", |dependency| {
             Ok(Dependency {
                 container: dependency.text("containerName")?,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::examples::findings;
-use crate::audit::example::Base;
+use crate::audit::example::{Base, Example, FLAGS};
 
 fn ids(definition: &Value) -> Vec<&'static str> {
     findings(Base::Plain, definition).iter().map(|finding| finding.rule.id).collect()
@@ -134,9 +134,81 @@ fn an_app_may_wait_for_envoy_over_another_container() {
 }
 
 #[test]
-fn the_agent_of_an_instance_may_grant_the_proxy_more_time() {
+fn an_app_may_take_longer_to_stop_than_the_proxy_that_it_waited_for() {
     let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    // The proxy's own time begins when the app has ended.
     definition["containerDefinitions"][0]["stopTimeout"] = json!(90);
+    assert_eq!(ids(&definition), [""; 0]);
+}
+
+/// The client base as one of consul-ecs 0.2, with flags and no configuration.
+#[test]
+fn a_task_of_the_time_before_the_configuration_is_clean() {
+    let example = Example { base: Base::Client, given: FLAGS, at: "cpu", fails: None, repaired: Some("\"256\"") };
+    assert_eq!(ids(&example.repaired().unwrap()), [""; 0]);
+}
+
+#[test]
+fn a_token_secret_of_somebody_s_own_may_hold_the_plain_token() {
+    let mut definition: Value = serde_json::from_str(Base::Client.json()).unwrap();
+    let arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/consul/web-token-AbCdEf";
+    definition["containerDefinitions"][1]["secrets"][0]["valueFrom"] = json!(arn);
+    assert_eq!(ids(&definition), [""; 0]);
+}
+
+#[test]
+fn hosts_of_one_s_own_may_grant_more_open_files() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][2]["ulimits"][0]["hardLimit"] = json!(2_097_152);
     definition["requiresCompatibilities"] = json!(["EC2"]);
     assert_eq!(ids(&definition), [""; 0]);
+}
+
+#[test]
+fn a_network_mode_is_not_mended_where_ecs_would_refuse_the_result() {
+    let correct: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    for (key, value, has_fix) in [
+        ("links", json!([]), true),
+        ("links", json!(["cache"]), false),
+        ("portMappings", json!([{ "containerPort": 9090, "hostPort": 8080 }]), false),
+        ("portMappings", json!([{ "containerPort": 9090, "hostPort": 0 }]), true),
+    ] {
+        let mut definition = correct.clone();
+        definition["networkMode"] = json!("bridge");
+        definition["containerDefinitions"][0][key] = value.clone();
+        let found = findings(Base::Dataplane, &definition);
+        assert_eq!(found.iter().map(|found| found.rule.id).collect::<Vec<_>>(), ["consul-network-mode"]);
+        assert_eq!(found[0].fix.is_some(), has_fix, "{value}");
+    }
+}
+
+/// What a scanner of secrets would look for.
+const CANARY: &str = "e95b599e-166e-7d80-08ad-aee76e7ddf19";
+
+#[test]
+fn no_message_holds_a_secret_of_a_command() {
+    let canaries = [
+        json!([CANARY]),
+        json!(["-token", CANARY]),
+        json!([format!("-token={CANARY}")]),
+        json!([format!("consul login -token={CANARY}; consul agent")]),
+        json!([format!("TOKEN={CANARY} mesh-init")]),
+        json!(["curl", "-H", format!("X-Consul-Token: {CANARY}")]),
+    ];
+    for base in Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources) {
+        let correct: Value = serde_json::from_str(base.json()).unwrap();
+        for container in 0..correct["containerDefinitions"].as_array().unwrap().len() {
+            for (key, words) in
+                ["command", "entryPoint"].iter().flat_map(|key| canaries.iter().map(move |it| (key, it)))
+            {
+                let mut definition = correct.clone();
+                definition["containerDefinitions"][container][*key] = words.clone();
+                definition["containerDefinitions"][container]["healthCheck"]["command"] = json!(["CMD", CANARY]);
+                for found in findings(base, &definition) {
+                    let said = format!("{} {} {:?}", found.message, found.help, found.notes);
+                    assert!(!said.contains(CANARY), "{}: {said}", found.rule.id);
+                }
+            }
+        }
+    }
 }

@@ -120,7 +120,8 @@ impl<'d> AgentScript<'d> {
         files.into_iter().all(is_written)
     }
 
-    /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`.
+    /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`. Of several, the last
+    /// one holds.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&str> {
         setting_of(&self.text, name)
@@ -130,10 +131,14 @@ impl<'d> AgentScript<'d> {
     /// there, or not to be read; `Some(None)` where the setting is not in it.
     #[must_use]
     pub fn setting_in(&self, block: &str, name: &str) -> Option<Option<&str>> {
-        let (_, rest) = self.text.split_once(block)?;
-        let rest = rest.trim_start_matches(['"', '\\', '=', ':', ' ', '\t', '\n']);
-        let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
-        Some(setting_of(inside, name))
+        let blocks = self.text.match_indices(block).filter_map(|(at, _)| {
+            let rest = self.text.get(at + block.len()..)?;
+            let rest = rest.trim_start_matches(['"', '\\', '=', ':', ' ', '\t', '\n']);
+            let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
+            Some(setting_of(inside, name))
+        });
+        // Consul merges blocks of the same name.
+        blocks.reduce(|before, last| last.or(before))
     }
 
     /// Whether a setting is a list without an item: `retry_join = [ ]`.
@@ -143,20 +148,21 @@ impl<'d> AgentScript<'d> {
         [format!("{name}=[]"), format!("{name}\":[]")].iter().any(|empty| compact.contains(empty))
     }
 
-    /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two.
+    /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two. Of several, the last one holds.
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<&str> {
         let flag = format!("-{name}");
-        self.text.match_indices(&flag).find_map(|(at, _)| {
+        let values = self.text.match_indices(&flag).filter_map(|(at, _)| {
             let rest = self.text.get(at + flag.len()..)?;
             let value = rest.strip_prefix(['=', ' ', '\n'])?.trim_start_matches(['"', '\'', ' ']);
             value.split(['"', '\'', '\n', ' ', ';']).next()
-        })
+        });
+        values.last()
     }
 }
 
 fn setting_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
-    text.match_indices(name).find_map(|(at, _)| {
+    let values = text.match_indices(name).filter_map(|(at, _)| {
         let before = text.get(..at)?.chars().next_back();
         if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
             return None;
@@ -164,7 +170,8 @@ fn setting_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
         let rest = text.get(at + name.len()..)?.trim_start_matches(['"', '\\']).trim_start();
         let value = rest.strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '"', '\\']);
         value.split(['"', '\'', '\n', ',', ' ', '\\', '}', ';']).next()
-    })
+    });
+    values.last()
 }
 
 fn is_shell(word: &str) -> bool {
@@ -229,6 +236,15 @@ mod tests {
         assert!(check(script, |s| s.setting_in("addresses", "http") == Some(Some("0.0.0.0"))));
         assert!(check(script, |s| s.setting_in("addresses", "grpc") == Some(None)));
         assert!(check(script, |s| s.setting_in("acl", "enabled").is_none()));
+    }
+
+    #[test]
+    fn of_several_settings_the_last_one_holds() {
+        let script = "leave_on_terminate = true\nports { http = 1 }\nports { grpc = 2 }\nleave_on_terminate = false\n";
+        assert!(check(script, |s| s.setting("leave_on_terminate") == Some("false")));
+        assert!(check(script, |s| s.setting_in("ports", "http") == Some(Some("1"))));
+        assert!(check("ports { http = 1 } ports { http = 2 }", |s| s.setting_in("ports", "http") == Some(Some("2"))));
+        assert!(check("consul agent -client=1 -client=2", |s| s.flag("client") == Some("2")));
     }
 
     #[test]

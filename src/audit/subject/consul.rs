@@ -7,7 +7,7 @@ use super::{
     image::{consul_ecs_version, image_of},
 };
 use crate::{
-    audit::definition::{Container, Maybe, TaskDefinition},
+    audit::definition::{Container, Field, Maybe, TaskDefinition, Text},
     mesh::{
         ecs_config::{CONFIG_VARIABLE, GatewayKind},
         tags::SERVICE_NAME_TAG,
@@ -166,11 +166,37 @@ impl<'d> ConsulTask<'d> {
     /// deployment can tell.
     #[must_use]
     pub fn shared_directory(&self) -> Option<&str> {
+        if self.is_run_by_flags() {
+            return self.bootstrap_flag();
+        }
         match self.configuration.at("bootstrapDir") {
             Maybe::Known(node) => node.text().map(|path| path.trim_end_matches('/')),
             Maybe::Absent => Some("/consul"),
             Maybe::Unknown => None,
         }
+    }
+
+    /// Whether its commands have flags and certainly no configuration, as before consul-ecs 0.3. Gateways came later, and
+    /// ports were fixed.
+    #[must_use]
+    pub fn is_run_by_flags(&self) -> bool {
+        let is_flag = |word: &Field<Text>| word.known().is_some_and(|word| word.head().starts_with('-'));
+        let has_flags = self.mesh_init.is_some_and(|mesh_init| mesh_init.command.items.iter().any(is_flag));
+        let is_older = self.version().is_some_and(|version| version < Version::new(0, 3, 0));
+        self.generation == Generation::Client
+            && matches!(self.configuration.content, Maybe::Absent)
+            && (has_flags || is_older)
+    }
+
+    fn bootstrap_flag(&self) -> Option<&str> {
+        let words = self.mesh_init.map_or_else(|| Some(Vec::new()), |mesh_init| mesh_init.command.texts())?;
+        let mut words = words.into_iter().skip_while(|word| !word.contains("-envoy-bootstrap-dir"));
+        let path = match words.next().map(|flag| flag.split_once('=')) {
+            Some(Some((_, path))) => path,
+            Some(None) => words.next()?,
+            None => "/consul",
+        };
+        Some(path.trim_end_matches('/'))
     }
 
     /// The service's name in Consul, where it is certain: by the configuration, or else the tag, or else the family.

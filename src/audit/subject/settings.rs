@@ -37,8 +37,9 @@ impl<'d> ConsulTask<'d> {
     /// Whether it is a service, by its configuration, and certainly no gateway. A task can be neither, as far as is known.
     #[must_use]
     pub fn is_service(&self) -> bool {
-        matches!(self.configuration.at("gateway"), Maybe::Absent)
-            && !matches!(self.configuration.at("service"), Maybe::Absent)
+        let is_configured = matches!(self.configuration.at("gateway"), Maybe::Absent)
+            && !matches!(self.configuration.at("service"), Maybe::Absent);
+        is_configured || self.is_run_by_flags()
     }
 
     /// Whether containers of more than one generation are there: an upgrade that stopped half-way.
@@ -70,6 +71,9 @@ impl<'d> ConsulTask<'d> {
         if !self.is_gateway && !self.is_service() {
             return None;
         }
+        if self.is_run_by_flags() {
+            return Some(default);
+        }
         let port = self.configuration.number(path, default).filter(|port| u16::try_from(*port).is_ok())?;
         Some(if port == 0 { default } else { port })
     }
@@ -78,7 +82,7 @@ impl<'d> ConsulTask<'d> {
     /// `transparentProxy` is there and does not say; without that section it is off, and a gateway never has it.
     #[must_use]
     pub fn is_transparent(&self) -> Option<bool> {
-        if self.is_gateway {
+        if self.is_gateway || self.is_run_by_flags() {
             return Some(false);
         }
         match self.configuration.at("transparentProxy") {

@@ -98,12 +98,22 @@ fn every_base_lives_as_it_always_did() {
 }
 
 #[test]
-fn the_proxy_of_consul_outlives_the_app_and_the_client_all_others() {
+fn the_proxy_of_consul_gets_term_when_the_app_that_waited_for_it_has_ended() {
     let text = base(Base::Client).text();
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
-    assert!(at("sidecar-proxy gets TERM: ignores TERM") < at("sidecar-proxy sees that the app is gone"));
-    assert!(at("sidecar-proxy sees that the app is gone") < at("consul-client has left the cluster"));
-    assert!(at("consul-client has left") < at("the task is STOPPED") && at("the task is STOPPED") < at("gets KILL"));
+    assert!(at("consul-client gets TERM") < at("web has exited"));
+    assert!(at("web has exited") < at("sidecar-proxy gets TERM: ends its connections"));
+    assert!(at("sidecar-proxy exits") < at("the task is STOPPED") && at("the task is STOPPED") < at("gets KILL"));
+}
+
+#[test]
+fn the_proxy_of_consul_outlives_an_app_that_did_not_wait_for_it() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][0]["dependsOn"] = json!([]);
+    let timeline = timeline(&definition);
+    let text = timeline.text();
+    assert!(text.contains("consul-dataplane gets TERM: ignores TERM, serves the app"), "{text}");
+    assert_eq!(timeline.lanes[2].stops, Some((0, 1)));
 }
 
 #[test]

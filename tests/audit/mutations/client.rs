@@ -82,11 +82,11 @@ const PROXY: &[Mutation] = &[
     with("sidecar-proxy / mountPoints[consul_data].sourceVolume", r#""consul_binary""#, "consul-proxy-mount"),
     with("sidecar-proxy / mountPoints[consul_data].readOnly", "false", "consul-proxy-mount-read-only"),
     without("sidecar-proxy / mountPoints[consul_data].readOnly", "consul-proxy-mount-read-only"),
-    without("sidecar-proxy / ulimits", "consul-proxy-open-files"),
+    without("sidecar-proxy / ulimits", "consul-proxy-open-files-default"),
     with("sidecar-proxy / ulimits[nofile].softLimit", "1048577", "consul-proxy-open-files")
         .given(&[("sidecar-proxy / ulimits[nofile].hardLimit", "1048576")]),
     with("sidecar-proxy / ulimits[nofile].hardLimit", "2097152", "consul-proxy-open-files"),
-    with("sidecar-proxy / ulimits[nofile].name", r#""nproc""#, "consul-proxy-open-files"),
+    with("sidecar-proxy / ulimits[nofile].name", r#""nproc""#, "consul-proxy-open-files-default"),
 ];
 
 const SERVICE_TOKEN: &[Mutation] = &[
@@ -161,6 +161,6 @@ const ORDER: &[Mutation] = &[
     with("sidecar-proxy / essential", "true", "consul-helper-essential"),
     without("sidecar-proxy / essential", "consul-helper-essential"),
     with("web / portMappings", r#"[{"containerPort": 8500}]"#, "consul-client-ports"),
-    with("sidecar-proxy / stopTimeout", "10", "consul-proxy-stop-timeout"),
+    with("sidecar-proxy / stopTimeout", "10", ""),
     with("web / stopTimeout", "121", "ecs-timeout-range").given(&[("sidecar-proxy / stopTimeout", "120")]),
 ];

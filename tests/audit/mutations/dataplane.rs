@@ -50,9 +50,9 @@ const PROXY: &[Mutation] = &[
     with("consul-dataplane / mountPoints[consul_data].sourceVolume", r#""consul_binary""#, "consul-proxy-mount"),
     with("consul-dataplane / mountPoints[consul_data].readOnly", "false", "consul-proxy-mount-read-only"),
     without("consul-dataplane / mountPoints[consul_data].readOnly", "consul-proxy-mount-read-only"),
-    without("consul-dataplane / ulimits", "consul-proxy-open-files"),
+    without("consul-dataplane / ulimits", "consul-proxy-open-files-default"),
     with("consul-dataplane / ulimits[nofile].hardLimit", "1048577", "consul-proxy-open-files"),
-    with("consul-dataplane / ulimits", "[]", "consul-proxy-open-files"),
+    with("consul-dataplane / ulimits", "[]", "consul-proxy-open-files-default"),
     with("consul-dataplane / stopTimeout", "200", "ecs-timeout-range"),
 ];
 
@@ -135,7 +135,7 @@ const SERVICE_ONLY: &[Mutation] = &[
         r#"[{"checkId": "web", "name": "web", "http": "http://localhost:9090/health", "interval": "10s"}]"#,
         "consul-config-version",
     ),
-    with("consul-dataplane / stopTimeout", "10", "consul-proxy-stop-timeout"),
+    with("consul-dataplane / stopTimeout", "10", ""),
     with("web / stopTimeout", "121", "ecs-timeout-range").given(&[("consul-dataplane / stopTimeout", "120")]),
 ];
 

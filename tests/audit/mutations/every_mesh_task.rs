@@ -144,7 +144,7 @@ const NAMES: &[Mutation] = &[
     without("web / healthCheck", "consul-health-sync-containers"),
     with("config.healthSyncContainers", r#"["web", "nobody"]"#, "consul-health-sync-containers"),
     // An app that takes longer to stop than its proxy waits.
-    with("web / stopTimeout", "90", "consul-proxy-stop-timeout"),
+    with("web / stopTimeout", "90", ""),
     // No credential in plain text.
     with("web / environment", r#"[{"name": "CONSUL_HTTP_TOKEN", "value": "x"}]"#, "consul-credential-in-plain"),
     with("web / environment", r#"[{"name": "CONSUL_HTTP_ADDR", "value": "x"}]"#, ""),

@@ -32,6 +32,24 @@ say so is essential.",
             fails: Some(r#""COMPLETE""#),
             repaired: Some(r#""START""#),
         },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn[consul-ecs-control-plane]",
+            fails: Some(r#"{ "containerName": "consul-ecs-control-plane", "condition": "SUCCESS" }"#),
+            repaired: Some(r#"{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }"#),
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "containerDefinitions[report]",
+            fails: Some(
+                r#"{ "name": "report", "image": "example/report:1", "essential": false, "dependsOn": [{ "containerName": "consul-dataplane", "condition": "COMPLETE" }] }"#,
+            ),
+            repaired: Some(
+                r#"{ "name": "report", "image": "example/report:1", "essential": false, "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }] }"#,
+            ),
+        },
     ],
     check: Check::Task(check),
 };
@@ -42,7 +60,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
             let other = dependency.container.text().map(|name| subject.definition.container(name));
             let (Some(condition), Some(Maybe::Known(other))) = (condition, other) else { continue };
-            if other.is_essential() != Some(true) || subject.is_of_the_mesh(other) || is_itself(container, other) {
+            let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
+            if other.is_essential() != Some(true) || is_elsewhere || is_itself(container, other) {
                 continue;
             }
             let (label, awaited) = (container.label(), other.label());

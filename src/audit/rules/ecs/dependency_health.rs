@@ -35,6 +35,27 @@ switches a check off.",
             fails: Some(r#"["NONE"]"#),
             repaired: Some(r#"["CMD-SHELL", "redis-cli ping"]"#),
         },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn[consul-ecs-mesh-init]",
+            fails: Some(r#"{ "containerName": "consul-ecs-mesh-init", "condition": "HEALTHY" }"#),
+            repaired: Some(r#"{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }"#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn[consul-ecs-health-sync]",
+            fails: Some(r#"{ "containerName": "consul-ecs-health-sync", "condition": "HEALTHY" }"#),
+            repaired: Some(r#"{ "containerName": "consul-ecs-health-sync", "condition": "START" }"#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn[consul-client]",
+            fails: Some(r#"{ "containerName": "consul-client", "condition": "HEALTHY" }"#),
+            repaired: Some(r#"{ "containerName": "consul-client", "condition": "START" }"#),
+        },
     ],
     check: Check::Task(check),
 };
@@ -44,7 +65,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         for dependency in &container.depends_on.items {
             let other = dependency.container.text().map(|name| subject.definition.container(name));
             let (Some("HEALTHY"), Some(Maybe::Known(other))) = (dependency.condition.text(), other) else { continue };
-            if other.has_health_check() != Some(false) || subject.is_of_the_mesh(other) {
+            if other.has_health_check() != Some(false)
+                || subject.must_be_checked(other)
+                || subject.must_wait_for(container, other)
+            {
                 continue;
             }
             let (label, awaited) = (container.label(), other.label());

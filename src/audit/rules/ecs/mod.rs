@@ -8,7 +8,7 @@ mod dependency_health;
 mod dependency_unknown;
 mod health_check_command;
 mod health_check_range;
-mod proxy_stop_timeout;
+mod host_port;
 mod secret_reference;
 mod secrets_execution_role;
 mod shell_entry_point;
@@ -28,7 +28,7 @@ pub(super) static RULES: &[&Rule] = &[
     &dependency_unknown::RULE,
     &health_check_command::RULE,
     &health_check_range::RULE,
-    &proxy_stop_timeout::RULE,
+    &host_port::RULE,
     &secret_reference::RULE,
     &secrets_execution_role::RULE,
     &shell_entry_point::RULE,

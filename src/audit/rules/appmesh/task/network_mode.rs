@@ -41,5 +41,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         (Some(other), _) => format!("the network mode is {other}"),
         (None, true) => "no network mode is set, which means bridge".to_owned(),
     };
-    findings.add(Draft::new(mode.span(), message, "set networkMode to awsvpc").fix(Fix::set(&mode.place, "awsvpc")));
+    let is_enough = subject.definition.suits_awsvpc();
+    let help = if is_enough {
+        "set networkMode to awsvpc"
+    } else {
+        "set networkMode to awsvpc, and take away links and host ports that are not the container's"
+    };
+    let fix = Fix::set(&mode.place, "awsvpc").filter(|_| is_enough);
+    findings.add(Draft::new(mode.span(), message, help).fix(fix));
 }

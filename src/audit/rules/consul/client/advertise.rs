@@ -50,6 +50,15 @@ endpoints. Without `advertise_addr` the agent guesses which one the others can r
             ),
             repaired: Some(SCRIPT),
         },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\ncat << EOF > /consul/agent.hcl\nadvertise_reconnect_timeout = \"15m\"\nretry_join = [\"consul.example.internal\"]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
+            ),
+            repaired: Some(SCRIPT),
+        },
     ],
     check: Check::Task(check),
 };

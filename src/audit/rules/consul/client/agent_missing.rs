@@ -16,7 +16,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 Up to consul-ecs 0.6, mesh-init, health-sync and Envoy talk to a Consul agent in the same task, at 127.0.0.1. It is what \
 joins the cluster, and the services of the task are its services. Only from 0.7 on do the tasks talk to the Consul servers \
 directly, with Consul Dataplane in place of the agent and Envoy.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[Example {
         base: Base::Client,
         given: &[],

@@ -18,7 +18,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 The script of `consul-client` copies the program `consul` to `/bin/consul-inject`, where mesh-init runs it, and writes the CA's \
 certificate, the agent's configuration and its token below the directory that all containers share, mostly `/consul`. For \
 both there is a volume, and both have to be writable here. What the script does not mention needs no mount.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/manual/install"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
             base: Base::Client,

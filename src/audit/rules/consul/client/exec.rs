@@ -17,7 +17,7 @@ ECS sends TERM to the container's main process. Without `exec` that is the shell
 until it is killed, and cannot leave the cluster; Consul keeps a failed member and its services for 72 hours, and other \
 services see them as critical instances. `exec` puts the agent in the shell's place, so that it gets the signal.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html",
     ],
     examples: &[Example {

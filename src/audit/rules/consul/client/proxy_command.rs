@@ -19,7 +19,7 @@ mesh-init writes `envoy-bootstrap.json` into the directory that `bootstrapDir` n
 and that its agent has the rest. Without `--config-path` (`-c`) Envoy takes the demonstration configuration of its image. With \
 `envoy-entrypoint` as entry point the command also has to begin with `envoy`, the program to start.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://www.envoyproxy.io/docs/envoy/latest/operations/cli",
     ],
     examples: &[

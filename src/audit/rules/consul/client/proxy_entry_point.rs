@@ -8,7 +8,7 @@ use crate::audit::{
     subject::{ConsulTask, Subject},
 };
 
-/// The first version of consul-ecs with `envoy-entrypoint`.
+/// The first version of consul-ecs whose official definitions use `envoy-entrypoint`; the program is one release older.
 const SINCE: Version = Version::new(0, 3, 0);
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -18,11 +18,11 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "Envoy ends at once when the task stops, and the requests that the app still has to make fail",
     explanation: "\
-ECS sends TERM to the containers of a task that stops, and Envoy ends when it gets one. The app is still finishing its work, and \
-loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies to the shared volume, starts Envoy, keeps TERM \
+ECS sends TERM to the containers of a task that stops, and Envoy ends when it gets one. An app that did not wait for the proxy \
+is still finishing its work then, and loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies to the shared volume, starts Envoy, keeps TERM \
 from it, and ends it when the app's containers have ended. A shell script as entry point may do the same and is left alone, as \
-are gateways, which have no app, and consul-ecs before 0.3, which had no such program.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+are gateways, which have no app, and consul-ecs before 0.3, whose official definitions did without.",
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[
         Example {
             base: Base::Client,
@@ -52,7 +52,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if words.is_empty() {
         format!("{} has no entry point of its own", proxy.label())
     } else {
-        format!("{} has the entry point {}", proxy.label(), words.join(" "))
+        format!("{} has the entry point {}", proxy.label(), proxy.entry_point.shown_program())
     };
     let wanted = format!("{directory}/consul-ecs");
     let help = format!("set the entry point to [\"{wanted}\", \"envoy-entrypoint\"]");

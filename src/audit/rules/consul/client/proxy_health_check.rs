@@ -2,8 +2,8 @@ use semver::Version;
 use serde_json::json;
 
 use crate::audit::{
-    definition::{Container, HealthCheck, Maybe},
-    example::{Base, Example},
+    definition::{Container, HealthCheck},
+    example::{Base, Example, FLAGS},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject},
@@ -27,7 +27,7 @@ then, and not before. The listener's port is `proxy.publicListenerPort` of the c
 on the port of `gateway.lanAddress`, 8443 if absent. A check of another port fails for ever, or passes too early, like that of \
 Envoy's admin port.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
     ],
     examples: &[
@@ -72,38 +72,75 @@ Envoy's admin port.",
             fails: None,
             repaired: Some(r#"{ "command": ["nc", "-z", "127.0.0.1", "8443"] }"#),
         },
+        // Zero means the default.
+        Example {
+            base: Base::Client,
+            given: &[
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+                ),
+            ],
+            at: "config.proxy.publicListenerPort",
+            fails: Some("20001"),
+            repaired: Some("0"),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[("config.gateway.lanAddress.port", "0")],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["nc", "-z", "127.0.0.1", "8444"]"#),
+            repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["NONE"]"#),
+            repaired: Some(r#"["CMD", "nc", "-z", "127.0.0.1", "20000"]"#),
+        },
+        // Before 0.3 there were flags and no configuration.
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["nc", "-z", "127.0.0.1", "19000"]"#),
+            repaired: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
+        },
     ],
     check: Check::Task(check),
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    let (Some(proxy), Some(ports)) = (consul.sidecar_proxy, ports(consul)) else { return };
-    let Some(port) = ports.first().copied() else { return };
-    match &proxy.health_check.value {
-        Maybe::Known(check) => wrong_port(proxy, check, &ports, findings),
-        Maybe::Absent => {
-            let message = format!("{} has no health check", proxy.label());
-            let help = format!("give it the health check nc -z 127.0.0.1 {port}");
-            let value = json!({ "command": ["nc", "-z", "127.0.0.1", port.to_string()] });
-            let fix = Fix::set(&proxy.health_check.place, value);
-            findings.add(Draft::new(proxy.health_check.span(), message, help).of(proxy).fix(fix));
-        }
-        Maybe::Unknown => {}
+    let Some(proxy) = consul.sidecar_proxy else { return };
+    let ports = ports(consul);
+    if proxy.has_health_check() == Some(false) {
+        missing(proxy, ports.as_deref().and_then(|ports| ports.first().copied()), findings);
+    } else if let (Some(check), Some(ports)) = (proxy.health_check.known(), ports) {
+        wrong_port(proxy, check, &ports, findings);
     }
+}
+
+fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings<'_>) {
+    let message = format!("{} has no health check", proxy.label());
+    let shown = port.map_or_else(|| "and the listener's port".to_owned(), |port| port.to_string());
+    let help = format!("give it the health check nc -z 127.0.0.1 {shown}");
+    let value = port.map(|port| json!({ "command": ["nc", "-z", "127.0.0.1", port.to_string()] }));
+    let fix = value.and_then(|value| Fix::set(&proxy.health_check.place, value));
+    findings.add(Draft::new(proxy.health_check.span(), message, help).of(proxy).fix(fix));
 }
 
 /// The ports that tell, the first being the usual one. `None` where only a deployment can tell.
 fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
-    let configuration = &consul.configuration;
     if consul.is_service() {
         let is_older = consul.version().is_some_and(|version| version < PORT_SINCE);
-        let port =
-            if is_older { DEFAULT_PORT } else { configuration.number("proxy.publicListenerPort", DEFAULT_PORT)? };
-        return Some(vec![port]);
+        return Some(vec![if is_older { DEFAULT_PORT } else { consul.public_port()? }]);
     }
     let lan = consul.public_port().filter(|_| consul.is_gateway)?;
-    Some(vec![lan, configuration.number("gateway.healthCheckPort", lan)?])
+    let readiness = consul.configuration.number("gateway.healthCheckPort", lan)?;
+    Some(vec![lan, if readiness == 0 { lan } else { readiness }])
 }
 
 fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &mut Findings<'_>) {

@@ -16,7 +16,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 mesh-init registers two services, the app's and its proxy's, and writes the configuration of the proxy. The container \
 `sidecar-proxy` runs Envoy with it. Without this container the registered proxy has an address at which nobody listens, and the \
 ports of the app's upstreams are closed.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[Example {
         base: Base::Client,
         given: &[],

@@ -28,7 +28,7 @@ The script gets what must not be in it from environment variables: with TLS the 
 the agent's token (`AGENT_TOKEN`), unless the script logs in for one. A shell takes a variable that is not set for an empty one, \
 so that nothing but the agent's own errors tells. Each belongs under `secrets`.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/manual/secure-configuration",
+        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
     ],
     examples: &[

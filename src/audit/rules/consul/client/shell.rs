@@ -16,7 +16,7 @@ The agent needs the task's address and a configuration file before it starts, so
 no shell by itself: the entry point has to be one that takes the script as an argument, such as `[\"/bin/sh\", \"-ec\"]`. With \
 `-e` the script ends at the first error, and not with a half-configured agent.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/manual/install",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
     ],
     examples: &[
@@ -57,7 +57,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let entry_point = &client.entry_point;
     let message = match entry_point.texts() {
         Some(words) if !words.is_empty() => {
-            format!("{} has a script, and the entry point {}", client.label(), words.join(" "))
+            format!("{} has a script, and the entry point {}", client.label(), entry_point.shown_program())
         }
         _ => format!("{} has a script, and no shell to run it", client.label()),
     };

@@ -34,6 +34,20 @@ ends well where the answer is an error; 0.7.1 mended it with `curl -f`.",
             fails: Some(r#"["CMD-SHELL", "curl -f localhost:9090/consul-ecs/health"]"#),
             repaired: Some(r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#),
         },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-control-plane].healthCheck.command",
+            fails: Some(r#"["NONE"]"#),
+            repaired: Some(r#"["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"]"#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-control-plane].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["CMD-SHELL", "curl -f localhost:10000/consul-ecs/health"] }"#),
+        },
     ],
     check: Check::Task(check),
 };
@@ -41,9 +55,10 @@ ends well where the answer is an error; 0.7.1 mended it with `curl -f`.",
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
     let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
-    if control_plane.health_check.is_absent() {
+    if control_plane.has_health_check() == Some(false) {
         let message = format!("{} has no health check", control_plane.label());
         findings.add(Draft::new(control_plane.health_check.span(), message, help).of(control_plane));
+        return;
     }
     let Some(health_check) = control_plane.health_check.known() else { return };
     let Some(words) = health_check.command.texts() else { return };

@@ -1,3 +1,4 @@
+use super::dataplane_entry_point::IN_DATA;
 use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
@@ -16,7 +17,7 @@ mesh-init (or the control plane of 0.7) registers the proxy and writes everythin
 `consul-dataplane.json` in the bootstrap directory: servers, node and service IDs, TLS, the token. The command names that file: \
 `consul-dataplane -config-file /consul/consul-dataplane.json`. Envoy is not started directly in this generation.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/reference/cli/consul-dataplane",
+        "https://developer.hashicorp.com/consul/docs/reference/dataplane/cli",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
     ],
     examples: &[
@@ -41,6 +42,13 @@ mesh-init (or the control plane of 0.7) registers the proxy and writes everythin
             fails: None,
             repaired: Some(COMMAND),
         },
+        Example {
+            base: Base::Dataplane,
+            given: IN_DATA,
+            at: "containerDefinitions[consul-dataplane].command",
+            fails: Some(r#"["consul-dataplane", "-config-file", "/consul/data/consul-dataplane.json"]"#),
+            repaired: Some(r#"["consul-dataplane", "-config-file=/data/consul-dataplane.json"]"#),
+        },
     ],
     check: Check::Task(check),
 };
@@ -58,7 +66,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
     let Some(words) = dataplane.command.texts() else { return };
     let starts_it = words.first().is_some_and(|word| word.rsplit('/').next() == Some("consul-dataplane"));
-    let names_the_file = words.iter().any(|word| word.ends_with(&file));
+    let names_the_file = words.iter().any(|word| word.rsplit('=').next() == Some(&file));
     let has_the_flag = words.iter().any(|word| word.trim_start_matches('-').starts_with("config-file"));
     if starts_it && names_the_file && has_the_flag {
         return;
@@ -66,7 +74,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if words.is_empty() {
         format!("{} has no command", dataplane.label())
     } else {
-        format!("{} runs {}", dataplane.label(), words.join(" "))
+        format!("{} runs {}", dataplane.label(), dataplane.command.shown_program())
     };
     let place = &dataplane.command.place;
     let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]);

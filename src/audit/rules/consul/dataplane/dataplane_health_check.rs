@@ -51,18 +51,29 @@ for that health check, and health-sync copies its state to Consul.",
                 r#"{ "command": ["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], "interval": 5, "timeout": 5, "retries": 10 }"#,
             ),
         },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].healthCheck.command",
+            fails: Some(r#"["NONE"]"#),
+            repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
+        },
     ],
     check: Check::Task(check),
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
-    let (Some(dataplane), Some(port)) = (consul.dataplane, consul.readiness_port()) else { return };
-    if let Some(health_check) = dataplane.health_check.known() {
+    let Some(dataplane) = consul.dataplane else { return };
+    let port = consul.readiness_port();
+    if dataplane.has_health_check() == Some(true) {
+        let Some((health_check, port)) = dataplane.health_check.known().zip(port) else { return };
         asks_another_port(dataplane, health_check, port, findings);
-    } else if dataplane.health_check.is_absent() {
+    } else if dataplane.has_health_check() == Some(false) {
         let message = format!("{} has no health check", dataplane.label());
-        let help = format!("add one with the command [\"/consul/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
+        let port = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
+        let directory = consul.shared_directory().unwrap_or("/consul");
+        let help = format!("add one with the command [\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
         findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
     }
 }

@@ -1,6 +1,6 @@
 use crate::audit::{
     definition::Container,
-    example::{Base, Example},
+    example::{Base, Example, FLAGS},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
@@ -40,6 +40,13 @@ app at all makes sense for gateways only.",
             repaired: Some(
                 r#"{ "name": "web", "image": "example/web:1.4.2", "portMappings": [{ "containerPort": 9090 }], "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }] }"#,
             ),
+        },
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[web].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
         },
     ],
     check: Check::Task(check),

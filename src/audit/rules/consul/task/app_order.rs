@@ -1,7 +1,7 @@
 use super::proxy_order::{is_misspelt, wait_for};
 use crate::audit::{
     definition::Container,
-    example::{Base, Example},
+    example::{Base, Example, FLAGS},
     finding::{Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::{ConsulTask, Subject, is_observer},
@@ -53,6 +53,13 @@ first, as should containers that the proxy itself waits for.",
             repaired: Some(
                 r#"{ "name": "cache", "image": "redis:7", "essential": false, "dependsOn": [{ "containerName": "web", "condition": "START" }] }"#,
             ),
+        },
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[web].dependsOn[sidecar-proxy].condition",
+            fails: Some(r#""START""#),
+            repaired: Some(r#""HEALTHY""#),
         },
     ],
     check: Check::Task(check),

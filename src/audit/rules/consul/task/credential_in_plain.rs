@@ -22,6 +22,18 @@ const CREDENTIALS: [&str; 12] = [
     "DP_CREDENTIAL_STATIC_TOKEN",
 ];
 
+/// The names of the agent's tokens in its configuration.
+const TOKENS: [&str; 8] = [
+    "agent",
+    "agent_master",
+    "agent_recovery",
+    "config_file_service_registration",
+    "default",
+    "initial_management",
+    "master",
+    "replication",
+];
+
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-credential-in-plain",
     summary: "no credential of Consul is in plain text",
@@ -32,10 +44,11 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 Values under `environment` are part of the task definition: whoever may call `ecs:DescribeTaskDefinition` sees them, they are in \
 templates, plans and the console, and a revision cannot be changed afterwards. Under `secrets`, the definition holds only where \
 the value is, in Secrets Manager or the Parameter Store, and ECS reads it when the container starts. A credential that has been \
-in a definition should be replaced, not only moved. This looks at the well-known names in each container of the task, and at the gossip's key in the agent's script.",
+in a definition should be replaced, not only moved. This looks at the well-known names in each container of the task, at the gossip's \
+key in the agent's script, and at tokens in what the mesh's containers run.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
-        "https://developer.hashicorp.com/consul/docs/ecs/manual/secure-configuration",
+        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
     ],
     examples: &[
         Example {
@@ -72,6 +85,33 @@ in a definition should be replaced, not only moved. This looks at the well-known
             ),
             repaired: Some("[]"),
         },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -hcl 'acl { tokens { agent = \"00000000-0000-0000-0000-00000000beef\" } }'\n"]"#,
+            ),
+            repaired: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -hcl 'acl { tokens { agent = \"$AGENT_TOKEN\" } }'\n"]"#,
+            ),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].command",
+            fails: Some(
+                r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json", "-static-token=00000000-0000-0000-0000-00000000beef"]"#,
+            ),
+            repaired: Some(r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-control-plane].command",
+            fails: Some(r#"["control-plane", "-token", "00000000-0000-0000-0000-00000000beef"]"#),
+            repaired: Some(r#"["control-plane"]"#),
+        },
     ],
     check: Check::Task(check),
 };
@@ -86,9 +126,41 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             }
         }
     }
-    if let Some(draft) = subject.consul.as_ref().and_then(|consul| consul.client).and_then(key_in_script) {
+    let Some(consul) = &subject.consul else { return };
+    if let Some(draft) = consul.client.and_then(key_in_script) {
         findings.add(draft);
     }
+    let proxies = [consul.client, consul.sidecar_proxy, consul.dataplane];
+    for container in consul.consul_ecs_containers().chain(proxies.into_iter().flatten()) {
+        let words = container.entry_point.items.iter().chain(&container.command.items);
+        let known: Vec<_> = words.filter_map(|word| Some((word, word.known()?.0.as_str()))).collect();
+        let before = |at: usize| at.checked_sub(1).and_then(|at| known.get(at)).map_or("", |(_, text)| *text);
+        let holding = known.iter().enumerate().find(|(at, (_, text))| has_token(before(*at), text));
+        if let Some((_, (word, _))) = holding {
+            let message = format!("the command of {} holds a token in plain text", container.label());
+            let help = "put the token into Secrets Manager, name it under secrets, and replace the old token";
+            findings.add(Draft::new(word.span(), message, help).of(container));
+        }
+    }
+}
+
+/// Whether `word` has a UUID behind something that takes a token: `agent = "…"`, `-token …`, `-static-token=…`. The flag
+/// may be the word before.
+fn has_token(before: &str, word: &str) -> bool {
+    let text = format!("{before} {word}");
+    let starts = text.char_indices().map(|(at, _)| at).filter(|at| *at > before.len());
+    let mut uuids = starts.filter(|at| text.get(*at..at + 36).is_some_and(is_uuid));
+    uuids.any(|at| {
+        let is_between = |c: char| c.is_whitespace() || "=:\"'\\".contains(c);
+        let owner = text.get(..at).unwrap_or_default().trim_end_matches(is_between);
+        let name = owner.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        TOKENS.contains(&name) || name.to_ascii_lowercase().ends_with("token")
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }
 
 /// The gossip's key, written out in the agent's script. Variables begin with a dollar sign, placeholders are short.

@@ -17,7 +17,7 @@ an essential container that others wait to see succeed. `essential` is true wher
 false.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
-        "https://developer.hashicorp.com/consul/docs/ecs/manual/install",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
     ],
     examples: &[
         Example {

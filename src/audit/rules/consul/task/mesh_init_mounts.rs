@@ -19,7 +19,7 @@ mesh-init writes to the directory that `bootstrapDir` names, mostly `/consul`: t
 configuration. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also runs \
 the program `consul` to make Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, so that both mount \
 the volume `consul_binary` there.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/manual/install"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
             base: Base::Dataplane,

@@ -21,6 +21,7 @@ mod network_mode;
 mod proxy_mount;
 mod proxy_mount_read_only;
 mod proxy_open_files;
+mod proxy_open_files_default;
 mod proxy_order;
 mod service_secret;
 mod service_token;
@@ -41,6 +42,7 @@ pub(in crate::audit::rules) static RULES: &[&Rule] = &[
     &proxy_mount::RULE,
     &proxy_mount_read_only::RULE,
     &proxy_open_files::RULE,
+    &proxy_open_files_default::RULE,
     &app_essential::RULE,
     &app_order::RULE,
     &helper_essential::RULE,

@@ -2,7 +2,7 @@ use serde_json::json;
 
 use crate::audit::{
     definition::{Container, Maybe},
-    example::{Base, Example},
+    example::{Base, Example, FLAGS},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
@@ -18,7 +18,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 mesh-init (the control plane with consul-ecs 0.7) leaves the proxy's configuration and the program `consul-ecs`, with which \
 the proxy's container starts, on the volume `consul_data`. The proxy has to see the same volume under the same path, mostly \
 `/consul`.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/manual/install"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
             base: Base::Dataplane,
@@ -40,6 +40,13 @@ the proxy's container starts, on the volume `consul_data`. The proxy has to see 
             at: "containerDefinitions[sidecar-proxy].mountPoints[0].sourceVolume",
             fails: Some(r#""consul_binary""#),
             repaired: Some(r#""consul_data""#),
+        },
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[sidecar-proxy].mountPoints",
+            fails: Some("[]"),
+            repaired: Some(r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }]"#),
         },
     ],
     check: Check::Task(check),

@@ -16,7 +16,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 The proxy is the part of the task that the network talks to, and it only reads what mesh-init left for it. A writable mount \
 works, and gives the proxy power over files that other containers trust: the program `consul-ecs` and, where there is a login, \
 the tokens beside it.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/manual/install"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
             base: Base::Dataplane,

@@ -22,7 +22,7 @@ The controller writes each service's token to a secret of its own: `<prefix>-<se
 have the same prefix, what follows it in the secret of `CONSUL_HTTP_TOKEN` has to be the name of this task's service. A token of \
 another service allows nothing here, and what it does allow is none of this service's business. Secrets named in another way are \
 left alone.",
-    sources: &["https://developer.hashicorp.com/consul/docs/ecs/manual/secure-configuration"],
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration"],
     examples: &[
         Example {
             base: Base::Client,

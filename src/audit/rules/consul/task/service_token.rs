@@ -20,7 +20,7 @@ Where the client agent has a token, Consul's ACLs are on, and mesh-init needs on
 ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init gets as `CONSUL_HTTP_TOKEN`. From \
 0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its configuration.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/manual/secure-configuration",
+        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
     ],
     examples: &[

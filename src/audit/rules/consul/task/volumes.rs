@@ -20,7 +20,7 @@ program `consul-ecs` and the proxy's configuration, and `consul_binary`, on whic
 A container can mount a volume only if the definition names it under `volumes`. Both are plain volumes without a host path, \
 which live and end with the task.",
     sources: &[
-        "https://developer.hashicorp.com/consul/docs/ecs/manual/install",
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
     ],
     examples: &[
