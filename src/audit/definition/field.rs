@@ -157,4 +157,13 @@ impl List<Field<Text>> {
         }
         self.items.iter().map(Field::text).collect()
     }
+
+    /// A command as messages show it: the program alone. What follows it may hold a secret.
+    #[must_use]
+    pub fn shown_program(&self) -> String {
+        let first = self.items.first().and_then(Field::known).map(Text::shown).unwrap_or_default();
+        let is_of_a_name = |c: &char| c.is_alphanumeric() || "/._-…".contains(*c);
+        let program: String = first.chars().take_while(is_of_a_name).collect();
+        if program.len() < first.len() || self.items.len() > 1 { format!("{program} …") } else { program }
+    }
 }

@@ -140,3 +140,21 @@ fn the_agent_of_an_instance_may_grant_the_proxy_more_time() {
     definition["requiresCompatibilities"] = json!(["EC2"]);
     assert_eq!(ids(&definition), [""; 0]);
 }
+
+#[test]
+fn what_another_container_mounts_may_be_mounted() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][2]["mountPoints"] = json!([]);
+    assert_eq!(ids(&definition), ["consul-proxy-mount"]);
+    definition["containerDefinitions"][2]["volumesFrom"] = json!([]);
+    assert_eq!(ids(&definition), ["consul-proxy-mount"]);
+    definition["containerDefinitions"][2]["volumesFrom"] = json!([{ "sourceContainer": "consul-ecs-mesh-init" }]);
+    assert_eq!(ids(&definition), [""; 0]);
+}
+
+#[test]
+fn a_collector_that_is_the_service_is_its_app() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][0]["image"] = json!("otel/opentelemetry-collector:0.100.0");
+    assert_eq!(ids(&definition), [""; 0]);
+}

@@ -14,7 +14,7 @@ pub use self::{
     configuration::Configuration,
     consul::{ConsulTask, Generation, names},
     image::{Image, Software, consul_ecs_version, image_of},
-    observer::is_observer,
+    observer::{is_observer, workloads},
 };
 use super::definition::{Container, TaskDefinition};
 

@@ -52,7 +52,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if words.is_empty() {
         format!("{} has no entry point of its own", proxy.label())
     } else {
-        format!("{} has the entry point {}", proxy.label(), words.join(" "))
+        format!("{} has the entry point {}", proxy.label(), proxy.entry_point.shown_program())
     };
     let wanted = format!("{directory}/consul-ecs");
     let help = format!("set the entry point to [\"{wanted}\", \"envoy-entrypoint\"]");

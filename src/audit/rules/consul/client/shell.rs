@@ -54,7 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let entry_point = &client.entry_point;
     let message = match entry_point.texts() {
         Some(words) if !words.is_empty() => {
-            format!("{} has a script, and the entry point {}", client.label(), words.join(" "))
+            format!("{} has a script, and the entry point {}", client.label(), entry_point.shown_program())
         }
         _ => format!("{} has a script, and no shell to run it", client.label()),
     };

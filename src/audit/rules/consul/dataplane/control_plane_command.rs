@@ -44,7 +44,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if command.is_empty() {
         format!("{} has no command", control_plane.label())
     } else {
-        format!("{} runs {}", control_plane.label(), command.join(" "))
+        format!("{} runs {}", control_plane.label(), control_plane.command.shown_program())
     };
     let place = &control_plane.command.place;
     let fix = Fix::set(place, vec!["control-plane"]);

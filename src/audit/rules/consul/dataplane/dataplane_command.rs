@@ -66,7 +66,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if words.is_empty() {
         format!("{} has no command", dataplane.label())
     } else {
-        format!("{} runs {}", dataplane.label(), words.join(" "))
+        format!("{} runs {}", dataplane.label(), dataplane.command.shown_program())
     };
     let place = &dataplane.command.place;
     let fix = Fix::set(place, vec!["consul-dataplane", "-config-file", file.as_str()]);

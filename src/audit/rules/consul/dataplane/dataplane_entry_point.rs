@@ -50,7 +50,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if words.is_empty() {
         format!("{} has no entry point of its own", dataplane.label())
     } else {
-        format!("the entry point of {} is {}", dataplane.label(), words.join(" "))
+        format!("the entry point of {} is {}", dataplane.label(), dataplane.entry_point.shown_program())
     };
     let place = &dataplane.entry_point.place;
     let fix = Fix::set(place, vec!["/consul/consul-ecs", "envoy-entrypoint"]);

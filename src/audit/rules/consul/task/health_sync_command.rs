@@ -43,7 +43,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if command.is_empty() {
         format!("{} has no command", health_sync.label())
     } else {
-        format!("{} runs {}", health_sync.label(), command.join(" "))
+        format!("{} runs {}", health_sync.label(), health_sync.command.shown_program())
     };
     let place = &health_sync.command.place;
     let fix = Fix::set(place, vec!["health-sync"]);

@@ -35,7 +35,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = if command.is_empty() {
         format!("{} has no command", mesh_init.label())
     } else {
-        format!("{} runs {}", mesh_init.label(), command.join(" "))
+        format!("{} runs {}", mesh_init.label(), mesh_init.command.shown_program())
     };
     let place = &mesh_init.command.place;
     let fix = Fix::set(place, vec!["mesh-init"]);
