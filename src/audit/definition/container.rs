@@ -184,6 +184,15 @@ pub struct PortMapping {
     pub place: Place,
 }
 
+impl PortMapping {
+    /// The port, where it is certainly one of TCP.
+    #[must_use]
+    pub fn tcp_port(&self) -> Option<u64> {
+        let is_tcp = self.protocol.is_absent() || self.protocol.text() == Some("tcp");
+        self.container_port.known().copied().filter(|_| is_tcp)
+    }
+}
+
 /// A container that another one waits for.
 #[derive(Debug, Clone)]
 pub struct Dependency {

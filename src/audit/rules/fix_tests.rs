@@ -51,8 +51,7 @@ fn envoy_becomes_the_ignored_user_and_root_is_never_ignored() {
 
     // The daemon runs as 1337, too.
     let found = findings(Base::AppMesh, &app_mesh_with("1337", "1338"));
-    let [mine, _] = &found[..] else { panic!("{:?}", shown(&found)) };
-    assert_eq!(mended(mine).unwrap(), app_mesh_with("1337", "1337"));
+    assert_eq!(mended(&found[0]).unwrap(), app_mesh_with("1337", "1337"));
 
     let found = findings(Base::AppMesh, &app_mesh_with("5", "0"));
     assert!(found.iter().any(|finding| finding.rule.id == "appmesh-ignored-user"));
@@ -68,4 +67,22 @@ fn a_choice_is_left_to_people() {
             assert!(found.iter().all(|finding| finding.fix.is_none()), "{id}");
         }
     }
+}
+
+#[test]
+fn milliseconds_become_the_same_time_in_seconds() {
+    let plain_with = |key: &str, value: u64| {
+        let mut definition: Value = serde_json::from_str(Base::Plain.json()).unwrap();
+        for container in definition["containerDefinitions"].as_array_mut().unwrap() {
+            if container["name"] == "cache" {
+                container["healthCheck"][key] = json!(value);
+            }
+        }
+        definition
+    };
+    let mended_to = |key: &str, value: u64| mended(&findings(Base::Plain, &plain_with(key, value))[0]);
+    assert_eq!(mended_to("interval", 30_000), Some(plain_with("interval", 30)));
+    assert_eq!(mended_to("timeout", 1000), None);
+    assert_eq!(mended_to("startPeriod", 900_000), None);
+    assert_eq!(mended_to("startPeriod", 600), Some(plain_with("startPeriod", 300)));
 }

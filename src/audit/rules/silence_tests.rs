@@ -99,6 +99,24 @@ fn a_shell_that_takes_care_of_signals_is_not_judged() {
 }
 
 #[test]
+fn quoted_signs_and_redirections_separate_no_commands() {
+    for script in [
+        "nginx -g 'daemon off;'",
+        "java $JAVA_OPTS -jar /app.jar 2>&1",
+        "serve &> /dev/null",
+        "curl 'http://x/?a=1&b=2'",
+        r#"serve --greeting "a \"b\"; c""#,
+        r"serve --until \;",
+    ] {
+        assert_eq!(plain_with(1, "entryPoint", json!(["/bin/sh", "-c", script])), [""; 0], "{script}");
+    }
+    for script in ["prepare 'a;b'; serve", "prepare 2>&1; serve", "serve & wait"] {
+        let found = plain_with(1, "entryPoint", json!(["/bin/sh", "-c", script]));
+        assert_eq!(found, ["ecs-shell-entry-point"], "{script}");
+    }
+}
+
+#[test]
 fn secrets_in_all_of_their_forms_are_fine() {
     for form in [
         "arn:aws:secretsmanager:us-east-1:123456789012:secret:db-YzAbCd",
