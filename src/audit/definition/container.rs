@@ -21,7 +21,7 @@ pub struct Container {
     pub environment: List<Variable>,
     /// Environment variables whose values ECS reads from Secrets Manager or the Parameter Store.
     pub secrets: List<Secret>,
-    /// FireLens's settings, which make it the task's log router.
+    /// The settings of a log router, if it is one.
     pub fire_lens: Field<()>,
     /// Volumes that it mounts.
     pub mount_points: List<MountPoint>,

@@ -176,3 +176,10 @@ fn a_collector_that_is_the_service_is_its_app() {
     definition["containerDefinitions"][0]["image"] = json!("otel/opentelemetry-collector:0.100.0");
     assert_eq!(ids(&definition), [""; 0]);
 }
+
+#[test]
+fn only_the_mesh_calls_a_terminating_gateway() {
+    let mut definition: Value = serde_json::from_str(Base::TerminatingGateway.json()).unwrap();
+    definition["containerDefinitions"][1]["portMappings"] = json!([]);
+    assert_eq!(ids(&definition), [""; 0]);
+}
