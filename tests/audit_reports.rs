@@ -5,7 +5,9 @@
 use std::{path::Path, sync::Arc};
 
 use ecs_mesh_controller::audit::{
-    Material, audit,
+    Material,
+    app_mesh::{Resource, Resources},
+    audit,
     document::{Route, parse_json},
     ignore::{self, Config},
     input::{InputProblem, ecs_definition},
@@ -196,4 +198,33 @@ fn a_file_of_one_line_is_cut_around_the_place() {
     assert!(text.lines().all(|line| line.chars().count() < 140), "{text}");
     let column = web.to_string().find("\"bridge\"").unwrap() + 1;
     assert!(text.contains(&format!("plan.json:1:{column}\n")) && text.contains("\"bridge\""), "{text}");
+}
+
+#[test]
+fn every_finding_about_app_mesh_says_that_it_has_ended() {
+    let mut orders: Value = serde_json::from_str(include_str!("../src/audit/bases/app-mesh.json")).unwrap();
+    orders["networkMode"] = json!("bridge");
+    let report = report(&[("orders.json", orders.to_string())], "");
+    let ids: Vec<&str> = report.findings.iter().map(|finding| finding.rule.id).collect();
+    assert!(ids.contains(&"appmesh-network-mode") && ids.contains(&"appmesh-end-of-service"), "{ids:?}");
+    for finding in &report.findings {
+        let said = format!("{} {}", finding.message, finding.help);
+        assert_eq!(said.matches("ended on 2026-09-30").count(), 1, "{said}");
+    }
+    assert!(report.fails());
+}
+
+#[test]
+fn resources_alone_are_said_to_have_ended_once_a_mesh() {
+    let text = include_str!("../src/audit/bases/app-mesh-resources.json");
+    let file = Arc::new(SourceFile::new("mesh.json", text));
+    let node = parse_json(&file.text, &Route::default()).unwrap();
+    let mut material = Material { resources: Resources { all: Resource::all_in(&file, &node) }, ..Material::default() };
+    let ids = |material: &Material| audit(material).iter().map(|finding| finding.rule.id).collect::<Vec<_>>();
+    assert_eq!(ids(&material), ["appmesh-mesh-end-of-service"]);
+
+    let orders = Arc::new(SourceFile::new("orders.json", include_str!("../src/audit/bases/app-mesh.json")));
+    let node = parse_json(&orders.text, &Route::default()).unwrap();
+    material.definitions.push(ecs_definition(orders, &node).unwrap());
+    assert_eq!(ids(&material), ["appmesh-end-of-service"]);
 }

@@ -30,6 +30,14 @@ pub struct Rule {
     pub check: Check,
 }
 
+impl Rule {
+    /// Whether it is about App Mesh, which has ended.
+    #[must_use]
+    pub fn is_of_app_mesh(&self) -> bool {
+        self.id.starts_with("appmesh-")
+    }
+}
+
 /// What a rule is asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {

@@ -59,11 +59,7 @@ impl Inventory for Account {
         Ok(vec!["prod".to_owned()])
     }
 
-    async fn services(
-        &self,
-        cluster: &str,
-        _: &[String],
-    ) -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError> {
+    async fn services(&self, cluster: &str, _: &[String]) -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError> {
         if cluster.ends_with("prod") {
             return Ok((Vec::new(), Vec::new()));
         }

@@ -21,6 +21,8 @@ pub struct Container {
     pub environment: List<Variable>,
     /// Environment variables whose values ECS reads from Secrets Manager or the Parameter Store.
     pub secrets: List<Secret>,
+    /// The settings of a log router, if it is one.
+    pub fire_lens: Field<()>,
     /// Volumes that it mounts.
     pub mount_points: List<MountPoint>,
     /// Ports that it listens on.
@@ -182,6 +184,15 @@ pub struct PortMapping {
     pub protocol: Field<Text>,
     /// The whole of it.
     pub place: Place,
+}
+
+impl PortMapping {
+    /// The port, where it is certainly one of TCP.
+    #[must_use]
+    pub fn tcp_port(&self) -> Option<u64> {
+        let is_tcp = self.protocol.is_absent() || self.protocol.text() == Some("tcp");
+        self.container_port.known().copied().filter(|_| is_tcp)
+    }
 }
 
 /// A container that another one waits for.

@@ -72,6 +72,10 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
     })?;
     // A file of variables is in S3: any variable may be in it.
     environment.is_complete &= !reader.maps("environmentFiles", |_| Ok(()))?.is_present;
+    let mut mount_points = reader.maps("mountPoints", mount_point)?;
+    // What another container mounts may be mounted as well.
+    let borrowed = reader.maps("volumesFrom", |_| Ok(()))?;
+    mount_points.is_complete &= borrowed.is_certainly_empty();
     Ok(Container {
         image: reader.text("image")?,
         essential: reader.flag("essential")?,
@@ -81,7 +85,8 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
         secrets: reader.maps("secrets", |secret| {
             Ok(Secret { name: secret.text("name")?, value_from: secret.text("valueFrom")?, place: secret.place() })
         })?,
-        mount_points: reader.maps("mountPoints", mount_point)?,
+        fire_lens: reader.map("firelensConfiguration", |_| Ok(()))?,
+        mount_points,
         port_mappings: reader.maps("portMappings", port_mapping)?,
         links: reader.texts("links")?,
         depends_on: reader.maps("dependsOn", |dependency| {

@@ -18,6 +18,9 @@ use crate::audit::{
     timeline::Timeline,
 };
 
+/// Of App Mesh.
+const END: &str = "ended on 2026-09-30";
+
 /// What fingerprints are derived in.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);
 
@@ -109,7 +112,7 @@ impl<'m> Files<'m> {
             end,
             subject: clean(&finding.subject),
             container: finding.container.as_deref().map(clean),
-            help: shown(&finding.help),
+            help: shown(&help(finding)),
             notes: notes.collect(),
             is_fixable: finding.fix.is_some(),
             fingerprint: String::new(),
@@ -129,6 +132,14 @@ impl<'m> Files<'m> {
         *nth += 1;
         if *nth == 1 { same.to_string() } else { Uuid::new_v5(&same, &nth.to_be_bytes()).to_string() }
     }
+}
+
+/// What to do. What is mended of App Mesh is mended for the move away from it only.
+fn help(finding: &Finding) -> String {
+    if finding.rule.is_of_app_mesh() && !finding.message.contains(END) {
+        return format!("{}; App Mesh {END}: move away from it", finding.help);
+    }
+    finding.help.clone()
 }
 
 fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {

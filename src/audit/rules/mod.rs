@@ -7,6 +7,10 @@ mod ecs;
 #[cfg(test)]
 mod examples;
 #[cfg(test)]
+mod fix_tests;
+#[cfg(test)]
+mod secrecy_tests;
+#[cfg(test)]
 mod silence_tests;
 
 use super::rule::Rule;

@@ -99,6 +99,24 @@ fn a_shell_that_takes_care_of_signals_is_not_judged() {
 }
 
 #[test]
+fn quoted_signs_and_redirections_separate_no_commands() {
+    for script in [
+        "nginx -g 'daemon off;'",
+        "java $JAVA_OPTS -jar /app.jar 2>&1",
+        "serve &> /dev/null",
+        "curl 'http://x/?a=1&b=2'",
+        r#"serve --greeting "a \"b\"; c""#,
+        r"serve --until \;",
+    ] {
+        assert_eq!(plain_with(1, "entryPoint", json!(["/bin/sh", "-c", script])), [""; 0], "{script}");
+    }
+    for script in ["prepare 'a;b'; serve", "prepare 2>&1; serve", "serve & wait"] {
+        let found = plain_with(1, "entryPoint", json!(["/bin/sh", "-c", script]));
+        assert_eq!(found, ["ecs-shell-entry-point"], "{script}");
+    }
+}
+
+#[test]
 fn secrets_in_all_of_their_forms_are_fine() {
     for form in [
         "arn:aws:secretsmanager:us-east-1:123456789012:secret:db-YzAbCd",
@@ -211,4 +229,29 @@ fn no_message_holds_a_secret_of_a_command() {
             }
         }
     }
+}
+
+#[test]
+fn what_another_container_mounts_may_be_mounted() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][2]["mountPoints"] = json!([]);
+    assert_eq!(ids(&definition), ["consul-proxy-mount"]);
+    definition["containerDefinitions"][2]["volumesFrom"] = json!([]);
+    assert_eq!(ids(&definition), ["consul-proxy-mount"]);
+    definition["containerDefinitions"][2]["volumesFrom"] = json!([{ "sourceContainer": "consul-ecs-mesh-init" }]);
+    assert_eq!(ids(&definition), [""; 0]);
+}
+
+#[test]
+fn a_collector_that_is_the_service_is_its_app() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][0]["image"] = json!("otel/opentelemetry-collector:0.100.0");
+    assert_eq!(ids(&definition), [""; 0]);
+}
+
+#[test]
+fn only_the_mesh_calls_a_terminating_gateway() {
+    let mut definition: Value = serde_json::from_str(Base::TerminatingGateway.json()).unwrap();
+    definition["containerDefinitions"][1]["portMappings"] = json!([]);
+    assert_eq!(ids(&definition), [""; 0]);
 }

@@ -4,6 +4,7 @@ mod agent_script;
 mod app_mesh;
 mod configuration;
 mod consul;
+mod entry_point;
 mod image;
 mod observer;
 mod settings;
@@ -13,8 +14,9 @@ pub use self::{
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     configuration::Configuration,
     consul::{ConsulTask, Generation, names},
+    entry_point::EntryPoint,
     image::{Image, Software, consul_ecs_version, image_of},
-    observer::is_observer,
+    observer::{is_observer, workloads},
 };
 use super::definition::{Container, TaskDefinition};
 

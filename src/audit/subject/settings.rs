@@ -66,6 +66,18 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
+    /// The ports on which the mesh's own containers certainly listen, but for the client agent's, and what for.
+    #[must_use]
+    pub fn own_ports(&self) -> Vec<(u64, &'static str)> {
+        let mut ports = vec![(19000, "Envoy's administration interface")];
+        ports.extend(self.public_port().map(|port| (port, "the proxy's public listener")));
+        if self.generation != Generation::Client {
+            ports.extend(self.readiness_port().map(|port| (port, "the proxy's readiness check")));
+        }
+        ports.extend(self.control_plane.map(|_| (10000, "the control plane's health check")));
+        ports
+    }
+
     /// What is no port counts as unknown: another rule says so. So does everything where it is unclear what the task is.
     fn port(&self, path: &str, default: u64) -> Option<u64> {
         if !self.is_gateway && !self.is_service() {

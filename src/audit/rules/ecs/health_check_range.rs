@@ -8,6 +8,9 @@ use crate::audit::{
     subject::Subject,
 };
 
+/// In milliseconds, which is what a time of this many or more was meant in.
+const SECOND: u64 = 1000;
+
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "ecs-health-check-range",
     summary: "the times and retries of health checks are in the ranges that ECS allows",
@@ -73,6 +76,8 @@ fn look_at(
     let (least, most) = range.into_inner();
     let message = format!("the health check of {} has the {key} {value}", container.label());
     let help = format!("choose a value from {least} to {most}");
-    let fix = Fix::set(&field.place, (*value).clamp(least, most));
+    let is_in_milliseconds = *value >= SECOND && key != "retries";
+    let nearest = if is_in_milliseconds { *value / SECOND } else { (*value).clamp(least, most) };
+    let fix = Fix::set(&field.place, nearest).filter(|_| (least..=most).contains(&nearest));
     findings.add(Draft::new(field.span(), message, help).of(container).fix(fix));
 }

@@ -57,6 +57,39 @@ fn keeps_the_signal(words: &[&str]) -> bool {
     let is_script = flags.starts_with('-') && !flags.starts_with("--") && flags.ends_with('c');
     let takes_care =
         script.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| matches!(word, "exec" | "trap"));
-    let commands = script.split(['\n', ';', '&']).filter(|command| !command.trim().is_empty()).count();
+    let plain = without_redirections(&without_quotes(script));
+    let commands = plain.split(['\n', ';', '&']).filter(|command| !command.trim().is_empty()).count();
     is_shell && is_script && !takes_care && commands > 1
+}
+
+/// A script without what stands in quotes: characters there separate no commands.
+fn without_quotes(script: &str) -> String {
+    let mut quote = None;
+    let mut is_escaped = false;
+    let is_outside = |c: &char| {
+        let escaped = std::mem::take(&mut is_escaped);
+        match (quote, *c) {
+            _ if escaped => quote.is_none(),
+            (None | Some('"'), '\\') => {
+                is_escaped = true;
+                false
+            }
+            (None, '\'' | '"') => {
+                quote = Some(*c);
+                // Something stands there, even if nothing is said of it.
+                true
+            }
+            (Some(open), c) if c == open => {
+                quote = None;
+                true
+            }
+            (found, _) => found.is_none(),
+        }
+    };
+    script.chars().filter(is_outside).collect()
+}
+
+/// A script without `2>&1`, `>&-` and the like.
+fn without_redirections(script: &str) -> String {
+    script.replace(">&", ">").replace("<&", "<").replace("&>", ">")
 }

@@ -5,6 +5,7 @@ mod backend_missing;
 mod definition_resource;
 mod health_check;
 mod listener_app_port;
+mod mesh_end_of_service;
 mod node_protocol;
 mod other_mesh;
 mod provider_missing;
@@ -28,6 +29,7 @@ pub(in crate::audit::rules) static RULES: &[&Rule] = &[
     &definition_resource::RULE,
     &health_check::RULE,
     &listener_app_port::RULE,
+    &mesh_end_of_service::RULE,
     &node_protocol::RULE,
     &other_mesh::RULE,
     &provider_missing::RULE,

@@ -5,11 +5,8 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{Subject, is_observer},
 };
-
-/// Images of containers that collect logs and metrics, and do not need the mesh.
-const HELPERS: [&str; 6] = ["fluent-bit", "fluentd", "cloudwatch-agent", "otel", "datadog", "newrelic"];
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "appmesh-app-dependency",
@@ -21,7 +18,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 The redirection is in place before any container starts. Until Envoy has its configuration, nothing gets in or out of \
 the task, so that an app that connects at start fails or has to retry. `dependsOn` with the condition `HEALTHY` lets \
 it start afterwards. It also makes ECS stop Envoy after the app. Containers that are not essential, that run as the \
-ignored user or that Envoy itself waits for are left alone.",
+ignored user, that collect logs or metrics or that Envoy itself waits for are left alone.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
@@ -65,8 +62,7 @@ fn is_redirected(app: &Container, proxy: &ProxyConfiguration) -> bool {
         Maybe::Absent | Maybe::Unknown => None,
     };
     let is_ignored = app.user.is_unknown() || (app.user.text().is_some() && app.user.text() == ignored);
-    let is_helper = app.image.known().is_some_and(|image| HELPERS.iter().any(|name| image.mentions(name)));
-    app.is_essential() == Some(true) && !is_ignored && !is_helper
+    app.is_essential() == Some(true) && !is_ignored && !is_observer(app)
 }
 
 fn report(app: &Container, envoy: &str, findings: &mut Findings<'_>) {

@@ -3,7 +3,7 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{Subject, workloads},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -38,6 +38,19 @@ their ports, and this rule then says nothing about what else `AppPorts` has.",
         },
         Example {
             base: Base::AppMesh,
+            given: &[(
+                "containerDefinitions[agent]",
+                r#"{
+                    "name": "agent", "portMappings": [{ "containerPort": 8126 }],
+                    "dependsOn": [{ "containerName": "envoy", "condition": "HEALTHY" }]
+                }"#,
+            )],
+            at: "containerDefinitions[agent].image",
+            fails: Some(r#""example/agent:1.4.2""#),
+            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
+        },
+        Example {
+            base: Base::AppMesh,
             given: &[],
             at: "proxyConfiguration.properties[AppPorts].value",
             fails: Some(r#""9080,9443""#),
@@ -51,14 +64,15 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(proxy) = mesh.proxy else { return };
     let (Maybe::Known(property), Some(listed)) = (proxy.property("AppPorts"), proxy.ports("AppPorts")) else { return };
-    let mapped: Vec<u64> = mesh.apps.iter().flat_map(|app| tcp_ports(app)).collect();
+    let mapped: Vec<u64> = workloads(&mesh.apps).into_iter().flat_map(tcp_ports).collect();
+    let all_mapped: Vec<u64> = mesh.apps.iter().flat_map(|app| tcp_ports(app)).collect();
     if listed.is_empty() || mapped.is_empty() {
         return;
     }
     let unlisted = mapped.iter().filter(|port| !listed.iter().any(|other| u64::from(*other) == **port));
     let unlisted: Vec<String> = unlisted.map(u64::to_string).collect();
     let is_told = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| tells_its_ports(app));
-    let unmapped = listed.iter().filter(|port| is_told && !mapped.contains(&u64::from(**port)));
+    let unmapped = listed.iter().filter(|port| is_told && !all_mapped.contains(&u64::from(**port)));
     let unmapped: Vec<String> = unmapped.map(u16::to_string).collect();
     let message = match (unlisted.as_slice(), unmapped.as_slice()) {
         ([], []) => return,

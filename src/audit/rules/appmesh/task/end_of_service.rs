@@ -8,7 +8,7 @@ use crate::audit::{
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "appmesh-end-of-service",
     summary: "no task definition depends on App Mesh, which ended on 2026-09-30",
-    severity: Severity::Warning,
+    severity: Severity::Error,
     applies: Applies::AppMesh,
     effect: "Envoy gets no configuration any more: a task that starts anew never becomes healthy",
     explanation: "\

@@ -4,7 +4,7 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{Subject, is_observer},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -37,7 +37,7 @@ the mesh. An app needs an Envoy of its own, which stands for a virtual node.",
                 r#"{ "name": "web", "image": "example/web:1.4.2", "portMappings": [{ "containerPort": 9090 }] }"#,
             ),
             repaired: Some(
-                r#"{ "name": "log-router", "image": "public.ecr.aws/aws-observability/aws-for-fluent-bit:stable" }"#,
+                r#"{ "name": "web", "image": "public.ecr.aws/aws-observability/aws-for-fluent-bit:stable", "portMappings": [{ "containerPort": 24224 }] }"#,
             ),
         },
     ],
@@ -58,8 +58,9 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         findings.add(draft.note(subject.definition.proxy.span(), "redirects the traffic of the task"));
         return;
     }
-    // Helpers that collect logs or metrics have no port that clients call.
-    let has_port = |app: &&&Container| app.is_essential() == Some(true) && !app.port_mappings.items.is_empty();
+    let has_port = |app: &&&Container| {
+        app.is_essential() == Some(true) && !app.port_mappings.items.is_empty() && !is_observer(app)
+    };
     if let Some(app) = mesh.apps.iter().find(has_port) {
         let message = format!("{} runs beside the virtual gateway {label}, outside of the mesh", app.label());
         let help = "give the app a task of its own, with an Envoy that stands for its virtual node";

@@ -1,11 +1,11 @@
 use serde_json::json;
 
 use crate::audit::{
-    definition::{Container, Maybe, ProxyConfiguration, Tag},
+    definition::{Container, Maybe, ProxyConfiguration, Tag, TaskDefinition},
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::{AppMeshTask, Subject},
+    subject::{AppMeshTask, Subject, is_xray_daemon},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -65,10 +65,10 @@ group.",
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
     match (value(proxy, "IgnoredUID"), value(proxy, "IgnoredGID")) {
-        (Maybe::Known(uid), _) => by_user(envoy, uid, findings),
+        (Maybe::Known(uid), _) => by_user(subject.definition, envoy, uid, findings),
         (Maybe::Absent, Maybe::Known(gid)) => by_group(envoy, gid, findings),
         (Maybe::Absent, Maybe::Absent) => {
-            let user = envoy.user.text().filter(|user| user.parse::<u32>().is_ok());
+            let user = envoy.user.text().filter(|user| can_be_let_out(user));
             let fix =
                 user.and_then(|user| Fix::append(&proxy.properties, json!({ "name": "IgnoredUID", "value": user })));
             let message = format!("neither IgnoredUID nor IgnoredGID lets {} out", envoy.label());
@@ -87,22 +87,34 @@ fn value<'d>(proxy: &'d ProxyConfiguration, name: &str) -> Maybe<&'d Tag> {
     }
 }
 
-fn by_user(envoy: &Container, property: &Tag, findings: &mut Findings<'_>) {
+/// Whether all traffic of this user or group may pass Envoy by. With root's, that of most apps would.
+fn can_be_let_out(id: &str) -> bool {
+    id.parse::<u32>().is_ok_and(|id| id != 0)
+}
+
+fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findings: &mut Findings<'_>) {
     let Some(ignored) = property.value.text() else { return };
     let place = &envoy.user.place;
     let label = envoy.label();
     let (span, message, fix) = match (envoy.user.text(), envoy.user.is_absent()) {
         (None, true) => {
             let message = format!("{label} sets no user, but traffic of the user {ignored} is what is not redirected");
-            (place.span, message, Fix::set(place, ignored))
+            (place.span, message, Fix::set(place, ignored).filter(|_| can_be_let_out(ignored)))
         }
         (Some(user), _) => {
-            let uid = user.split(':').next().unwrap_or_default();
+            let (uid, group) = user.split_at(user.find(':').unwrap_or(user.len()));
             if uid == ignored || uid.parse::<u32>().is_err() {
                 return;
             }
             let message = format!("{label} runs as the user {uid}, but IgnoredUID is {ignored}");
-            (property.value.span(), message, Fix::set(&property.value.place, uid))
+            // Where the X-Ray daemon runs as Envoy does, the property is what is out of step.
+            let is_shared = |container: &Container| is_xray_daemon(container) && container.user.text() == Some(uid);
+            let fix = if can_be_let_out(uid) && definition.containers.items.iter().any(is_shared) {
+                Fix::set(&property.value.place, uid)
+            } else {
+                Fix::set(place, format!("{ignored}{group}")).filter(|_| can_be_let_out(ignored))
+            };
+            (property.value.span(), message, fix)
         }
         (None, false) => return,
     };
@@ -118,7 +130,7 @@ fn by_group(envoy: &Container, property: &Tag, findings: &mut Findings<'_>) {
         && group.parse::<u32>().is_ok()
     {
         let message = format!("{} runs as the group {group}, but IgnoredGID is {ignored}", envoy.label());
-        let fix = Fix::set(&property.value.place, group);
+        let fix = Fix::set(&property.value.place, group).filter(|_| can_be_let_out(group));
         let help = "set the group of the Envoy container and IgnoredGID to the same number";
         findings.add(Draft::new(property.value.span(), message, help).of(envoy).fix(fix));
     }

@@ -1,5 +1,6 @@
 //! The configuration of consul-ecs, and what is left of a half-done upgrade.
 
+mod app_port;
 mod config_ignored;
 mod config_json;
 mod config_missing;
@@ -27,6 +28,7 @@ pub(in crate::audit::rules) static RULES: &[&Rule] = &[
     &service_name::RULE,
     &service_port::RULE,
     &tenancy_pair::RULE,
+    &app_port::RULE,
     &upstream_port::RULE,
     &mixed_generations::RULE,
     &image_generation::RULE,

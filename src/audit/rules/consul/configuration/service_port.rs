@@ -1,9 +1,9 @@
 use crate::audit::{
-    definition::Container,
+    definition::{Container, PortMapping},
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{ConsulTask, Subject, workloads},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -15,7 +15,8 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
     explanation: "\
 `service.port` is where the proxy finds the app. Port 0 says that the app only makes requests and takes none: the Terraform \
 module demands `outbound_only = true` beside it, which leaves no trace in the task definition. An app container that maps a port \
-looks like one that does take requests, so that port 0 is probably an oversight.",
+looks like one that does take requests, so that port 0 is probably an oversight. So is a port other than the only one that the app \
+maps. Helpers that watch or collect do not count, nor do ports of UDP, which the mesh does not carry.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
     examples: &[
         Example {
@@ -26,17 +27,57 @@ looks like one that does take requests, so that port 0 is probably an oversight.
             repaired: Some("9090"),
         },
         Example { base: Base::Client, given: &[], at: "config.service.port", fails: Some("0"), repaired: Some("9090") },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.service.port",
+            fails: Some("9091"),
+            repaired: Some("9090"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[("config.service.port", "0")],
+            at: "containerDefinitions[web].portMappings",
+            fails: Some(r#"[{ "containerPort": 9090 }]"#),
+            repaired: Some(r#"[{ "containerPort": 8125, "protocol": "udp" }]"#),
+        },
     ],
     check: Check::Task(check),
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
-    let port = |container: &&Container| Some(*container.port_mappings.items.first()?.container_port.known()?);
-    let Some((app, port)) = consul.apps.iter().find_map(|app| Some((*app, port(app)?))) else { return };
-    if consul.configuration.number("service.port", 1) == Some(0) {
-        let message = format!("the service's port is 0, but {} listens on {port}", app.label());
-        let help = format!("set service.port to {port}, or take the port mapping away if the app only makes requests");
-        findings.add(Draft::new(consul.configuration.place_of("service.port").span, message, help));
+    let place = consul.configuration.place_of("service.port");
+    let mut listeners = workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |port| (app, port)));
+    let Some((app, port)) = listeners.next() else { return };
+    match consul.configuration.number("service.port", port) {
+        Some(0) => {
+            let message = format!("the service's port is 0, but {} listens on {port}", app.label());
+            let help =
+                format!("set service.port to {port}, or take the port mapping away if the app only makes requests");
+            findings.add(Draft::new(place.span, message, help));
+        }
+        Some(wanted)
+            if is_told(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
+        {
+            // Of several ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
+            if listeners.all(|(_, other)| other == port) {
+                let message = format!("the service's port is {wanted}, but {} listens on {port}", app.label());
+                let help = format!("set service.port to {port}, or map {wanted} as well");
+                findings.add(Draft::new(place.span, message, help).of(app).note(app.span(), "listens there"));
+            }
+        }
+        Some(_) | None => {}
     }
+}
+
+fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
+    app.port_mappings.items.iter().filter_map(PortMapping::tcp_port)
+}
+
+/// Whether all ports of the apps are known.
+fn is_told(consul: &ConsulTask<'_>) -> bool {
+    let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
+    let tells = |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);
+    consul.is_complete && consul.apps.iter().all(tells)
 }

@@ -16,7 +16,7 @@ pub(in crate::audit::rules) static RULE: Rule = Rule {
 The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one network \
 interface and one loopback interface, so that this port must differ from those of the other upstreams, of the app's containers, \
 of the proxy's public listener (20000 by default) and readiness check (22000 by default), of Envoy's own administration interface \
-(19000) and, with a Consul client agent, of that agent.",
+(19000), of the control plane of consul-ecs 0.7 (10000) and, with a Consul client agent, of that agent.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/connect/ecs",
@@ -37,6 +37,7 @@ of the proxy's public listener (20000 by default) and readiness check (22000 by 
         upstream(Base::Dataplane, r#"[{ "destinationName": "orders", "localBindPort": 20000 }]"#),
         upstream(Base::ControlPlane, r#"[{ "destinationName": "orders", "localBindPort": 22000 }]"#),
         upstream(Base::Dataplane, r#"[{ "destinationName": "orders", "localBindPort": 19000 }]"#),
+        upstream(Base::ControlPlane, r#"[{ "destinationName": "orders", "localBindPort": 10000 }]"#),
         upstream(Base::Client, r#"[{ "destinationName": "orders", "localBindPort": 8500 }]"#),
     ],
     check: Check::Task(check),
@@ -91,13 +92,10 @@ fn taken(consul: &ConsulTask<'_>) -> Vec<(u64, String)> {
         let tcp = app.port_mappings.items.iter().filter(|mapping| mapping.protocol.text() != Some("udp"));
         taken.extend(tcp.filter_map(|mapping| Some((*mapping.container_port.known()?, app.label()))));
     }
-    taken.extend(consul.public_port().map(|port| (port, "the proxy's public listener".to_owned())));
+    taken.extend(consul.own_ports().into_iter().map(|(port, whose)| (port, whose.to_owned())));
     if consul.generation == Generation::Client {
         let agent = [8301, 8500, 8502, 8600];
         taken.extend(consul.client.iter().flat_map(|client| agent.map(|port| (port, client.label()))));
-    } else {
-        taken.extend(consul.readiness_port().map(|port| (port, "the proxy's readiness check".to_owned())));
     }
-    taken.push((19000, "Envoy's administration interface".to_owned()));
     taken
 }

@@ -1,6 +1,6 @@
 use crate::audit::{
     example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
+    finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
@@ -45,5 +45,5 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let message = format!("{} is essential", dataplane.label());
     let essential = &dataplane.essential;
     let draft = Draft::new(essential.span(), message, "set essential to false, unless you want it so");
-    findings.add(draft.of(dataplane).fix(Fix::set(&essential.place, false)));
+    findings.add(draft.of(dataplane));
 }

@@ -2,7 +2,7 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{Subject, is_observer},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -16,7 +16,21 @@ A gateway's task registers the gateway and nothing else. An app beside it has no
 Give it a task definition of its own. Helpers such as log routers are welcome: this rule looks at essential containers that listen \
 on a port.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
-    examples: &[app(Base::MeshGateway), app(Base::ApiGateway), app(Base::ClientGateway)],
+    examples: &[
+        app(Base::MeshGateway),
+        app(Base::ApiGateway),
+        app(Base::ClientGateway),
+        Example {
+            base: Base::MeshGateway,
+            given: &[(
+                "containerDefinitions[agent]",
+                r#"{ "name": "agent", "portMappings": [{ "containerPort": 8126 }] }"#,
+            )],
+            at: "containerDefinitions[agent].image",
+            fails: Some(r#""example/agent:1.4.2""#),
+            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
+        },
+    ],
     check: Check::Task(check),
 };
 
@@ -42,7 +56,8 @@ const fn app(base: Base) -> Example {
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     // A container whose name is not known may be the proxy.
-    for app in consul.apps.iter().filter(|app| app.name.text().is_some()) {
+    let is_app = |app: &&&Container| app.name.text().is_some() && !is_observer(app);
+    for app in consul.apps.iter().filter(is_app) {
         let port = app.port_mappings.items.iter().find_map(|mapping| mapping.container_port.known());
         if let Some(port) = port.filter(|_| app.is_essential() == Some(true)) {
             let message = format!("{} listens on {port} in a gateway's task", app.label());

@@ -1,23 +1,26 @@
 use serde_json::json;
 
-use crate::audit::{
-    definition::{Maybe, PortMapping},
-    example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
-    rule::{Applies, Check, Rule},
-    subject::Subject,
+use crate::{
+    audit::{
+        definition::{Maybe, PortMapping},
+        example::{Base, Example},
+        finding::{Draft, Findings, Fix, Severity},
+        rule::{Applies, Check, Rule},
+        subject::Subject,
+    },
+    mesh::ecs_config::GatewayKind,
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-gateway-lan-port",
-    summary: "the proxy maps the gateway's LAN port",
+    summary: "the proxy of a mesh or API gateway maps the gateway's LAN port",
     severity: Severity::Warning,
     applies: Applies::ConsulGateway,
     effect: "no load balancer of an ECS service can be put before the gateway: ECS refuses a target port that is not mapped",
     explanation: "\
 A gateway listens on `gateway.lanAddress.port`, 8443 by default. Inside of the VPC it is reachable there with or without a port \
 mapping, but a load balancer or Service Connect finds a container's port by its mapping only. The Terraform module always maps \
-it; a mapping of another port is mostly what is left of a changed LAN port.",
+it for mesh and API gateways; a mapping of another port is mostly what is left of a changed LAN port.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
@@ -50,6 +53,10 @@ it; a mapping of another port is mostly what is left of a changed LAN port.",
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
+    // Nobody but the mesh itself calls a terminating gateway.
+    if !matches!(consul.gateway, Some(GatewayKind::MeshGateway | GatewayKind::ApiGateway)) {
+        return;
+    }
     let (Some(proxy), Some(port)) = (consul.proxy(), consul.public_port()) else { return };
     // A port that is not known may be it.
     let may_map_it = |mapping: &PortMapping| mapping.container_port.known().is_none_or(|mapped| *mapped == port);

@@ -3,8 +3,10 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{Configuration, ConsulTask, Subject},
 };
+
+const PATH: &str = "gateway.namespace";
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-gateway-namespace",
@@ -20,8 +22,13 @@ nothing otherwise.",
         "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
     ],
-    examples: &[Example {
-        base: Base::TerminatingGateway,
+    examples: &[gateway(Base::TerminatingGateway), gateway(Base::MeshGateway)],
+    check: Check::Task(check),
+};
+
+const fn gateway(base: Base) -> Example {
+    Example {
+        base,
         given: &[
             ("config.gateway.partition", r#""blue""#),
             ("config.gateway.namespace", r#""default""#),
@@ -34,9 +41,8 @@ nothing otherwise.",
         at: "config.gateway.namespace",
         fails: Some(r#""team-a""#),
         repaired: Some(r#""default""#),
-    }],
-    check: Check::Task(check),
-};
+    }
+}
 
 /// Whether a gateway's namespace is one that it cannot have.
 pub(in crate::audit::rules::consul) fn is_wrong(namespace: &str) -> bool {
@@ -46,13 +52,24 @@ pub(in crate::audit::rules::consul) fn is_wrong(namespace: &str) -> bool {
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
-    let Maybe::Known(namespace) = configuration.name_at("gateway.namespace") else { return };
+    let Maybe::Known(namespace) = configuration.name_at(PATH) else { return };
     if is_wrong(namespace) {
-        let place = configuration.place_of("gateway.namespace");
+        let place = configuration.place_of(PATH);
         let message = format!("the gateway's namespace is {namespace}");
-        // With two copies of the configuration, an edit of one would make them differ.
-        let is_only_copy = consul.consul_ecs_containers().count() == 1;
-        let fix = Fix::set(&place, "default").filter(|_| is_only_copy);
+        let fix = in_every_copy(subject, consul, namespace);
         findings.add(Draft::new(place.span, message, "set it to default").fix(fix));
     }
+}
+
+/// All copies of the configuration at once: an edit of one would make them differ.
+fn in_every_copy(subject: &Subject<'_>, consul: &ConsulTask<'_>, namespace: &str) -> Option<Fix> {
+    let mut edits = Vec::new();
+    for container in consul.consul_ecs_containers() {
+        let copy = Configuration::of(subject.definition, container);
+        if copy.text(PATH) != Some(namespace) {
+            return None;
+        }
+        edits.extend(Fix::set(&copy.place_of(PATH), "default")?.edits);
+    }
+    Some(Fix { edits })
 }

@@ -3,7 +3,7 @@ use crate::audit::{
     example::{Base, Example, FLAGS},
     finding::{Draft, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::Subject,
+    subject::{Subject, workloads},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -21,6 +21,16 @@ app at all makes sense for gateways only.",
         Example {
             base: Base::Client,
             given: &[],
+            at: "containerDefinitions[web].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[(
+                "containerDefinitions[logs]",
+                r#"{ "name": "logs", "image": "example/logs:1.4.2", "firelensConfiguration": { "type": "fluentbit" } }"#,
+            )],
             at: "containerDefinitions[web].essential",
             fails: Some("false"),
             repaired: Some("true"),
@@ -57,11 +67,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if !consul.is_service() || !consul.is_complete {
         return;
     }
-    if consul.apps.iter().any(|app| app.is_essential() != Some(false)) {
+    let workloads = workloads(&consul.apps);
+    // Only a deployment can tell whether such a one is the log router.
+    let unclear = consul.apps.iter().copied().filter(|app| app.fire_lens.is_unknown());
+    if workloads.iter().copied().chain(unclear).any(|app| app.is_essential() != Some(false)) {
         return;
     }
     let help = "mark the container that the service is for as essential";
-    match consul.apps.as_slice() {
+    match workloads.as_slice() {
         [] => findings.add(Draft::new(
             subject.definition.span(),
             "the service's task has no container beside those of the mesh",
@@ -74,7 +87,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             findings.add(Draft::new(essential.span(), message, help).of(app).fix(fix));
         }
         [first, ..] => {
-            let names: Vec<String> = consul.apps.iter().copied().map(Container::label).collect();
+            let names: Vec<String> = workloads.iter().copied().map(Container::label).collect();
             let message = format!("none of the app's containers is essential: {}", names.join(", "));
             findings.add(Draft::new(first.essential.span(), message, help));
         }

@@ -5,7 +5,7 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Change, Draft, Edit, Findings, Fix, Severity},
     rule::{Applies, Check, Rule},
-    subject::{ConsulTask, Generation, Subject},
+    subject::{ConsulTask, Generation, Subject, workloads},
 };
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
@@ -49,6 +49,19 @@ eyes as soon as it is registered, before the app answers and while it fails. Ser
             fails: Some("[]"),
             repaired: Some(r#"["web"]"#),
         },
+        Example {
+            base: Base::Dataplane,
+            given: &[(
+                "containerDefinitions[agent]",
+                r#"{
+                    "name": "agent", "healthCheck": { "command": ["CMD-SHELL", "agent health"] },
+                    "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }]
+                }"#,
+            )],
+            at: "containerDefinitions[agent].image",
+            fails: Some(r#""example/agent:1.4.2""#),
+            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
+        },
     ],
     check: Check::Task(check),
 };
@@ -62,7 +75,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if synced.iter().any(|node| node.text().is_none()) {
         return;
     }
-    for app in &consul.apps {
+    for app in workloads(&consul.apps) {
         let Some(name) = app.name.text() else { continue };
         let is_checked = app.is_essential() == Some(true) && app.health_check.known().is_some();
         if is_checked && !synced.iter().any(|node| node.text() == Some(name)) {

@@ -1,7 +1,9 @@
 //! What both generations have in common: volumes, mesh-init, the proxy, the app, health, tokens.
 
+mod app_entry_point_mount;
 mod app_essential;
 mod app_order;
+mod app_shutdown_delay;
 mod consul_ecs_image;
 mod credential_in_plain;
 mod health_native_and_synced;
@@ -45,6 +47,8 @@ pub(in crate::audit::rules) static RULES: &[&Rule] = &[
     &proxy_open_files_default::RULE,
     &app_essential::RULE,
     &app_order::RULE,
+    &app_shutdown_delay::RULE,
+    &app_entry_point_mount::RULE,
     &helper_essential::RULE,
     &health_sync_missing::RULE,
     &health_sync_needless::RULE,
