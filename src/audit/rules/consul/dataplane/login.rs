@@ -2,7 +2,7 @@ use crate::audit::{
     definition::{Container, Maybe},
     document::Span,
     example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
+    finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
@@ -43,7 +43,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if let Some(token) = token(container).filter(|_| is_off) {
         let place = consul.configuration.place_of("consulLogin.enabled");
         let has_section = matches!(consul.configuration.at("consulLogin"), Maybe::Known(_));
-        let fix = Fix::set(&place, true).filter(|_| has_section);
+        let fix = consul.configure(subject.definition, "consulLogin.enabled", true).filter(|_| has_section);
         let message = format!("{} gets {TOKEN}, but consulLogin is off", container.label());
         let draft = Draft::new(place.span, message, "set consulLogin.enabled to true, and take the token away");
         findings.add(draft.of(container).note(token, "the token that the proxy does not see").fix(fix));

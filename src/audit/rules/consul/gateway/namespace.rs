@@ -1,7 +1,7 @@
 use crate::audit::{
     definition::Maybe,
     example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
+    finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
     subject::Subject,
 };
@@ -50,6 +50,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if is_wrong(namespace) {
         let place = configuration.place_of("gateway.namespace");
         let message = format!("the gateway's namespace is {namespace}");
-        findings.add(Draft::new(place.span, message, "set it to default").fix(Fix::set(&place, "default")));
+        let fix = consul.configure(subject.definition, "gateway.namespace", "default");
+        findings.add(Draft::new(place.span, message, "set it to default").fix(fix));
     }
 }
