@@ -10,7 +10,7 @@ use ecs_mesh_controller::audit::{
     audit,
     document::{Route, parse_json},
     ignore::{self, Config},
-    input::{InputProblem, ecs_definition},
+    input::{InputProblem, ecs_definition, read_source},
     report::{Format, Report, Threshold},
     source::SourceFile,
 };
@@ -176,16 +176,80 @@ fn no_secret_leaves_through_a_report() {
     web["containerDefinitions"][0]["environment"] = json!([
         { "name": "DB_PASSWORD", "value": "hunter2-hunter2" },
         { "name": "API_TOKEN", "value": "tök\"en-tok\"en" },
-        { "name": "COLOUR", "value": "blue-as-the-sky" },
+        { "name": "DB_PASS", "value": "canary-1" },
+        { "name": "CONSUL_HTTP_AUTH", "value": "canary-2" },
+        { "name": "CONSUL_LICENSE", "value": "canary-3" },
+        { "name": "DATABASE_URL", "value": "postgres://u:canary-4@db" },
+        { "name": "COLOUR", "value": "canary-blue" },
     ]);
     web["containerDefinitions"][0]["dependsOn"][0]["containerName"] = json!("hunter2-hunter2");
-    for text in [web.to_string(), serde_json::to_string_pretty(&web).unwrap()] {
-        let report = report(&[("web.json", text)], "");
+    web["containerDefinitions"][0]["command"] =
+        json!(["run", "--db", "redis://u:canary-5@cache", "-token", "canary-6"]);
+    let texts = [web.to_string(), serde_json::to_string_pretty(&web).unwrap()];
+    assert_silent(&texts.map(|text| report(&[("web.json", text)], "")));
+}
+
+#[test]
+fn no_key_or_token_of_the_agent_leaves_through_a_report() {
+    for script in [
+        "exec consul agent -encrypt=canary+1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "encrypt = \"canary+1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\nexec consul agent",
+        "acl {\n tokens {\n  agent = \"canary-uuid\"\n }\n}\nexec consul agent -bind x",
+        "consul login -token canary-uuid; exec consul agent",
+    ] {
+        let mut web: Value = serde_json::from_str(include_str!("../src/audit/bases/client.json")).unwrap();
+        let containers = web["containerDefinitions"].as_array_mut().unwrap();
+        let client = containers.iter_mut().find(|container| container["name"] == "consul-client").unwrap();
+        client["command"] = json!([script]);
+        let texts = [web.to_string(), serde_json::to_string_pretty(&web).unwrap()];
+        assert_silent(&texts.map(|text| report(&[("web.json", text)], "")));
+    }
+}
+
+#[test]
+fn no_neighbour_in_a_plan_leaves_through_a_report() {
+    // Given a plan of one line, with sensitive values all around the mistake.
+    let mut web: Value = serde_json::from_str(include_str!("../src/audit/bases/dataplane.json")).unwrap();
+    web["containerDefinitions"][0]["environment"] = json!([
+        { "name": "PLAIN", "value": "canary-1" },
+        { "name": "DATABASE_URL", "value": "postgres://u:canary-2@db" },
+    ]);
+    web["containerDefinitions"][0]["dependsOn"][0]["containerName"] = json!("nobody");
+    let definition = |address: &str| {
+        json!({
+            "address": address, "mode": "managed", "type": "aws_ecs_task_definition", "name": "web",
+            "values": {
+                "zone": "canary-3",
+                "family": "web",
+                "network_mode": "bridge",
+                "container_definitions": web["containerDefinitions"].to_string(),
+                "zzz": "canary-4",
+            },
+            "sensitive_values": { "zone": true, "zzz": true },
+        })
+    };
+    let secret = json!({ "address": "x.y", "mode": "managed", "type": "x", "values": { "p": "canary-5" },
+        "sensitive_values": { "p": true } });
+    let plan = json!({
+        "format_version": "1.2", "terraform_version": "1.9.0",
+        "planned_values": { "root_module": { "resources": [definition("aws_ecs_task_definition.a"), secret] } },
+    });
+    let mut material = Material::default();
+    read_source(Arc::new(SourceFile::new("plan.json", plan.to_string())), true, &mut material).unwrap();
+    let config = Config::read(&SourceFile::new("c.toml", ""), Path::new("/run"), &Threshold::NAMES).unwrap();
+    let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
+    assert_silent(&[Report::new(&material, &sorted, &[], 1, Threshold::named("error").unwrap())]);
+}
+
+/// When they are reported in any way, then no secret is.
+fn assert_silent(reports: &[Report]) {
+    for report in reports {
         assert!(!report.findings.is_empty());
-        // When they are reported in any way, then no secret is.
         for format in Format::ALL {
-            let rendered = rendered(&report, format);
-            assert!(!rendered.contains("hunter2") && !rendered.contains("en-tok"), "{format:?}: {rendered}");
+            let rendered = rendered(report, format);
+            for canary in ["hunter2", "en-tok", "canary", "anary-", "uuid"] {
+                assert!(!rendered.contains(canary), "{canary} in {format:?}: {rendered}");
+            }
         }
     }
 }

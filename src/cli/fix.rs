@@ -93,9 +93,14 @@ fn mend(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -
     }
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {
-        write(&outcome.after, streams)?;
-        let rules: Vec<&str> = outcome.mended.iter().map(|finding| finding.rule.id).collect();
-        streams.tell(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
+        // Standard input goes on to standard output, mended or not.
+        if !outcome.mended.is_empty() || outcome.after.name == "<stdin>" {
+            write(&outcome.after, streams)?;
+        }
+        if !outcome.mended.is_empty() {
+            let rules: Vec<&str> = outcome.mended.iter().map(|finding| finding.rule.id).collect();
+            streams.tell(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
+        }
         return Ok(!outcome.left.is_empty());
     }
     let diff = change.diff(streams.in_colour);

@@ -1,6 +1,6 @@
 //! Edits of JSON, on its concrete syntax tree.
 
-use jsonc_parser::cst::{CstInputValue, CstNode, CstRootNode};
+use jsonc_parser::cst::{CstContainerNode, CstInputValue, CstLeafNode, CstNode, CstRootNode};
 use serde_json::Value as Json;
 
 use super::{EditError, shown};
@@ -9,10 +9,12 @@ use crate::audit::{
     finding::Change,
 };
 
-/// Makes a change in a JSON text.
-pub(super) fn edit(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
+/// Makes changes in a JSON text.
+pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
     let root = CstRootNode::parse(text, &JSON_WITH_COMMENTS).map_err(|e| EditError::Notation(e.to_string()))?;
-    make(&root, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))?;
+    for (steps, change) in changes {
+        make(&root, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))?;
+    }
     Ok(root.to_string())
 }
 
@@ -54,11 +56,17 @@ fn child(node: &CstNode, step: &Step) -> Option<CstNode> {
 }
 
 fn replace(node: CstNode, value: &Json) -> Option<()> {
-    let array = node.parent()?.as_array()?;
-    let index = node.element_index()?;
-    node.remove();
-    array.insert(index, input(value));
-    Some(())
+    let value = input(value);
+    let replaced = match node {
+        CstNode::Leaf(CstLeafNode::BooleanLit(old)) => old.replace_with(value),
+        CstNode::Leaf(CstLeafNode::NullKeyword(old)) => old.replace_with(value),
+        CstNode::Leaf(CstLeafNode::NumberLit(old)) => old.replace_with(value),
+        CstNode::Leaf(CstLeafNode::StringLit(old)) => old.replace_with(value),
+        CstNode::Container(CstContainerNode::Array(old)) => old.replace_with(value),
+        CstNode::Container(CstContainerNode::Object(old)) => old.replace_with(value),
+        CstNode::Leaf(_) | CstNode::Container(_) => None,
+    };
+    replaced.map(drop)
 }
 
 fn input(value: &Json) -> CstInputValue {

@@ -2,16 +2,23 @@
 //!
 //! Each edit is verified: the edited text is read again, and has to hold exactly what it held before with that one change.
 
+mod comment;
+mod inline;
 mod json;
+mod part;
 mod repair;
 mod tree;
 mod yaml;
 
+use std::borrow::Cow;
+
 pub use self::repair::{Left, Repair, repair};
 use super::{
     definition::Dialect,
-    document::{Node, ParseError, Place, Route, Step, Value, parse_json, parse_yaml},
+    document::{Node, ParseError, Place, Route, Step, Value},
     finding::{Change, Edit},
+    input::{Notation, parse},
+    source::SourceFile,
 };
 
 /// An edit that cannot be made.
@@ -36,59 +43,86 @@ pub enum EditError {
 /// # Errors
 /// One of the edits cannot be made; then none is.
 pub fn apply(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, EditError> {
-    let mut text = text.to_owned();
+    let attempts = [Manner::PART_BY_PART, Manner::ITEM_BY_ITEM, Manner::AS_A_WHOLE];
+    let mut first_error = None;
+    for manner in attempts {
+        match try_apply(text, dialect, edits, manner) {
+            Ok(edited) => return Ok(edited),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    Err(first_error.unwrap_or(EditError::NotMinimal))
+}
+
+/// How to go about edits.
+#[derive(Debug, Clone, Copy)]
+struct Manner {
+    /// A list or map in place of another one: only what differs is written.
+    is_item_by_item: bool,
+    /// YAML: each resource on its own, which takes less time.
+    is_in_parts: bool,
+}
+
+impl Manner {
+    const PART_BY_PART: Self = Self { is_item_by_item: true, is_in_parts: true };
+    const ITEM_BY_ITEM: Self = Self { is_item_by_item: true, is_in_parts: false };
+    const AS_A_WHOLE: Self = Self { is_item_by_item: false, is_in_parts: false };
+}
+
+/// Makes edits in one manner, and verifies that they are all that changed.
+fn try_apply(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
+    let (mark, text) = text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest));
+    // Editors of text know one kind of line end.
+    let newlines = text.matches('\n').count();
+    let has_returns = newlines > 0 && text.matches("\r\n").count() == newlines;
+    let plain = if has_returns { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
+    let edited = edit_plain(&plain, dialect, edits, manner)?;
+    let edited = if has_returns { edited.replace('\n', "\r\n") } else { edited };
+    Ok([mark, &edited].concat())
+}
+
+fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
+    let (notation, before) = read(text)?;
+    let mut wanted = before.clone();
+    let mut changes = Vec::new();
     for edit in edits {
-        text = apply_one(&text, dialect, edit)?;
+        let (steps, change) = outermost(&wanted, dialect, edit)?;
+        let parts =
+            if manner.is_item_by_item { tree::in_items(&wanted, &steps, &change) } else { vec![(steps, change)] };
+        for (steps, change) in parts {
+            comment::refuse_loss(text, &before, &steps, &change)?;
+            tree::change(&mut wanted, &steps, &change).ok_or_else(|| EditError::NoSuchPlace(shown(&steps)))?;
+            changes.push((steps, change));
+        }
     }
-    Ok(text)
+    let edited = match notation {
+        Notation::Json if text.trim_end().contains('\n') => json::edit(text, &changes)?,
+        Notation::Json => inline::edit(text, &changes)?,
+        Notation::Yaml if manner.is_in_parts => part::edit(text, &before, &changes)?,
+        Notation::Yaml => yaml::edit_all(text, &changes)?,
+    };
+    let is_minimal = read(&edited).is_ok_and(|(_, found)| tree::is_same(&found, &wanted));
+    if is_minimal { Ok(edited) } else { Err(EditError::NotMinimal) }
 }
 
-fn apply_one(text: &str, dialect: Dialect, edit: &Edit) -> Result<String, EditError> {
+/// The change in the file's own notation. One inside of the JSON that a string holds is a change of the string.
+fn outermost(node: &Node, dialect: Dialect, edit: &Edit) -> Result<(Vec<Step>, Change), EditError> {
     let steps = edit.route.steps();
-    let (outer, inner) = match steps.iter().position(|step| *step == Step::Embedded) {
-        Some(at) => (steps.get(..at).unwrap_or_default(), steps.get(at + 1..)),
-        None => (steps.as_slice(), None),
+    let Some(at) = steps.iter().position(|step| *step == Step::Embedded) else {
+        return Ok((steps, spell(dialect, &edit.change)));
     };
-    let change = match inner {
-        Some(inner) => Change::Set(embedded(text, outer, inner, &edit.change)?.into()),
-        None => spell(dialect, &edit.change),
-    };
-    change_at(text, outer, &change)
+    let (outer, inner) = (steps.get(..at).unwrap_or_default(), steps.get(at + 1..).unwrap_or_default());
+    let host = tree::at(node, outer).map(|host| &host.value);
+    let Some(Value::Text(json)) = host else { return Err(EditError::NoSuchPlace(shown(outer))) };
+    let route = inner.iter().cloned().fold(Route::default(), |route, step| route.then(step));
+    // What the string holds is Consul's, and spelled as it is.
+    let inner = Edit { route, change: edit.change.clone() };
+    Ok((outer.to_vec(), Change::Set(apply(json, Dialect::Ecs, &[inner])?.into())))
 }
 
-/// The value of the string at `outer` after the change inside of the JSON that it holds.
-fn embedded(text: &str, outer: &[Step], inner: &[Step], change: &Change) -> Result<String, EditError> {
-    let node = read(text)?;
-    let host = tree::at(&node, outer).ok_or_else(|| EditError::NoSuchPlace(shown(outer)))?;
-    match &host.value {
-        Value::Text(json) => change_at(json, inner, change),
-        _ => Err(EditError::NoSuchPlace(shown(outer))),
-    }
-}
-
-/// Makes one change in a text, and verifies that it is the only one.
-fn change_at(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
-    let mut wanted = read(text)?;
-    tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))?;
-    let is_minimal = |edited: &String| read(edited).is_ok_and(|found| tree::is_same(&found, &wanted));
-    if is_json(text) {
-        return Some(json::edit(text, steps, change)?).filter(is_minimal).ok_or(EditError::NotMinimal);
-    }
-    let [edited, as_json] = yaml::edits(text, steps, change);
-    match (edited, as_json) {
-        (Ok(edited), _) | (_, Ok(edited)) if is_minimal(&edited) => Ok(edited),
-        (Err(error), Err(_)) => Err(error),
-        _ => Err(EditError::NotMinimal),
-    }
-}
-
-fn read(text: &str) -> Result<Node, ParseError> {
-    if is_json(text) { parse_json(text, &Route::default()) } else { parse_yaml(text) }
-}
-
-/// JSON files begin with a bracket, YAML templates never do.
-fn is_json(text: &str) -> bool {
-    text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '['])
+/// By its content: nothing else is known here, and it was read already as what it is.
+fn read(text: &str) -> Result<(Notation, Node), ParseError> {
+    parse(&SourceFile::new("", text))
 }
 
 fn spell(dialect: Dialect, change: &Change) -> Change {

@@ -1,12 +1,19 @@
-//! Mending the findings of a file, one after another.
+//! Mending the findings of a file: in each round all those whose edits have nothing to do with each other.
 
 use std::sync::Arc;
 
-use super::{EditError, apply};
-use crate::audit::{Material, audit, definition::Dialect, finding::Finding, input::read_source, source::SourceFile};
+use super::{EditError, Manner, apply, try_apply};
+use crate::audit::{
+    Material, audit,
+    definition::Dialect,
+    document::Step,
+    finding::{Change, Edit, Finding},
+    input::read_all,
+    source::SourceFile,
+};
 
-/// More fixes than any file needs; it keeps two rules that undo each other from going on for ever.
-const MAX_FIXES: usize = 1_000;
+/// More than any file needs; it keeps two rules that undo each other from going on for ever.
+const MAX_ROUNDS: usize = 50;
 
 /// What came of mending a file.
 #[derive(Debug)]
@@ -26,56 +33,168 @@ pub struct Repair {
 pub struct Left {
     /// The finding.
     pub finding: Finding,
-    /// Why: an edit that is not possible, or (`None`) a finding that stayed.
+    /// Why: an edit that is not possible, or (`None`) a finding that stayed, or that another one would have followed.
     pub error: Option<EditError>,
 }
 
 /// Mends what has a fix and `is_wanted`, until nothing is left to mend. A fix that does not make its finding disappear, or
-/// that brings up a worse one, is not made.
+/// that brings up another one as bad or worse, is not made.
 #[must_use]
 pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Repair {
+    let mut state = State::of(file.clone());
     let mut repair = Repair { before: file.clone(), after: file, mended: Vec::new(), left: Vec::new() };
-    let Some(mut findings) = findings_of(&repair.after) else { return repair };
-    for _ in 0..MAX_FIXES {
-        let is_open = |finding: &&Finding| {
-            finding.fix.is_some()
-                && is_wanted(finding)
-                && !repair.left.iter().any(|left| left.finding.is_same_as(finding))
-        };
-        let Some(finding) = findings.iter().find(is_open).cloned() else { break };
-        match mend(&repair.after, &finding) {
-            Ok((text, remaining)) => {
-                repair.after = text;
-                findings = remaining;
-                repair.mended.push(finding);
-            }
-            Err(error) => repair.left.push(Left { finding, error }),
+    for _ in 0..MAX_ROUNDS {
+        let open = open(&state.findings, &repair.left, &is_wanted);
+        let round = independent(&open);
+        if round.is_empty() {
+            break;
         }
+        mend(&mut state, &round, &mut repair);
     }
+    repair.after = state.file;
     repair
 }
 
-type Mended = (Arc<SourceFile>, Vec<Finding>);
-
-fn mend(file: &Arc<SourceFile>, finding: &Finding) -> Result<Mended, Option<EditError>> {
-    let edits = finding.fix.as_ref().map(|fix| fix.edits.as_slice()).unwrap_or_default();
-    let text = apply(&file.text, dialect_of(file), edits).map_err(Some)?;
-    let mended = Arc::new(SourceFile::new(file.name.clone(), text));
-    let remaining = findings_of(&mended).ok_or(None)?;
-    let is_gone = !remaining.iter().any(|other| other.is_same_as(finding));
-    if is_gone { Ok((mended, remaining)) } else { Err(None) }
+/// A text, and what an audit says of it.
+struct State {
+    file: Arc<SourceFile>,
+    dialect: Dialect,
+    findings: Vec<Finding>,
+    /// How much of it cannot be read.
+    problems: usize,
 }
 
-fn findings_of(file: &Arc<SourceFile>) -> Option<Vec<Finding>> {
-    let mut material = Material::default();
-    read_source(file.clone(), true, &mut material).ok()?;
-    Some(audit(&material))
+impl State {
+    fn of(file: Arc<SourceFile>) -> Self {
+        let (mut material, mut problems) = (Material::default(), Vec::new());
+        read_all(&file, true, &mut material, &mut problems);
+        // All definitions of a file are of one format.
+        let dialect = material.definitions.first().map_or(Dialect::Ecs, |definition| definition.dialect);
+        Self { file, dialect, findings: audit(&material), problems: problems.len() }
+    }
+
+    /// Whether this is what mending `mended` should come to.
+    fn is_better_than(&self, before: &Self, mended: &[Finding]) -> bool {
+        let same = |all: &[Finding], finding: &Finding| all.iter().filter(|other| other.is_same_as(finding)).count();
+        let is_gone = |finding: &Finding| {
+            same(&self.findings, finding) + same(mended, finding) <= same(&before.findings, finding)
+        };
+        // What an edit says of a value is in the message, so that messages are not compared here.
+        let alike = |all: &[Finding], finding: &Finding| {
+            let key = |one: &Finding| (one.rule.id, one.subject.clone(), one.container.clone());
+            all.iter().filter(|other| key(other) == key(finding)).count()
+        };
+        let least = mended.iter().map(|finding| finding.severity).min();
+        let is_new = |finding: &Finding| {
+            Some(finding.severity) >= least && alike(&self.findings, finding) > alike(&before.findings, finding)
+        };
+        self.problems <= before.problems && mended.iter().all(is_gone) && !self.findings.iter().any(is_new)
+    }
 }
 
-fn dialect_of(file: &Arc<SourceFile>) -> Dialect {
-    let mut material = Material::default();
-    // A file that cannot be read has no findings, so that nobody asks.
-    let read = read_source(file.clone(), true, &mut material);
-    let first = material.definitions.first().filter(|_| read.is_ok());
-    first.map_or(Dialect::Ecs, |definition| definition.dialect)
+/// What is still to be mended. Of several findings that say the same, those that were left come first.
+fn open(findings: &[Finding], left: &[Left], is_wanted: &impl Fn(&Finding) -> bool) -> Vec<Finding> {
+    let mut skipped = vec![false; left.len()];
+    let mut was_left = |finding: &Finding| {
+        let twin =
+            left.iter().zip(&mut skipped).find(|(left, is_skipped)| !**is_skipped && left.finding.is_same_as(finding));
+        twin.map(|(_, is_skipped)| *is_skipped = true).is_some()
+    };
+    let with_fix = findings.iter().filter(|finding| finding.fix.is_some() && is_wanted(finding));
+    with_fix.filter(|finding| !was_left(finding)).cloned().collect()
+}
+
+/// Those of which no edit touches what an edit of an earlier one touches.
+fn independent(open: &[Finding]) -> Vec<Finding> {
+    let mut touched: Vec<Vec<Step>> = Vec::new();
+    let mut chosen = Vec::new();
+    for finding in open {
+        let places: Vec<Vec<Step>> = edits(finding).iter().map(touches).collect();
+        let is_free =
+            |place: &Vec<Step>| !touched.iter().any(|other| other.starts_with(place) || place.starts_with(other));
+        if places.iter().all(is_free) {
+            chosen.push(finding.clone());
+        }
+        // One that has to wait keeps later ones from changing what it was made for.
+        touched.extend(places);
+    }
+    chosen
+}
+
+/// What an edit changes: a string as a whole, and the whole list that an item goes from.
+fn touches(edit: &Edit) -> Vec<Step> {
+    let mut steps = edit.route.steps();
+    if let Some(at) = steps.iter().position(|step| *step == Step::Embedded) {
+        steps.truncate(at);
+    } else if edit.change == Change::Remove && matches!(steps.last(), Some(Step::Index(_))) {
+        steps.pop();
+    }
+    steps
+}
+
+fn edits(finding: &Finding) -> &[Edit] {
+    finding.fix.as_ref().map(|fix| fix.edits.as_slice()).unwrap_or_default()
+}
+
+/// Mends all of `group` at once, or else each half of it on its own.
+fn mend(state: &mut State, group: &[Finding], repair: &mut Repair) {
+    let all: Vec<Edit> = group.iter().flat_map(edits).cloned().collect();
+    let text = match group {
+        [_] => apply(&state.file.text, state.dialect, &all),
+        _ => try_apply(&state.file.text, state.dialect, &all, Manner::PART_BY_PART),
+    };
+    let error = match text {
+        Ok(text) => {
+            let mended = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)));
+            if mended.is_better_than(state, group) {
+                *state = mended;
+                repair.mended.extend(group.iter().cloned());
+                return;
+            }
+            None
+        }
+        Err(error) => Some(error),
+    };
+    match group {
+        [finding] => repair.left.push(Left { finding: finding.clone(), error }),
+        _ => {
+            let (first, second) = group.split_at(group.len() / 2);
+            mend(state, first, repair);
+            mend(state, second, repair);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{example::Base, finding::Severity};
+
+    fn state(text: &str) -> State {
+        State::of(Arc::new(SourceFile::new("task.json", text)))
+    }
+
+    #[test]
+    fn a_fix_that_brings_up_another_finding_as_bad_is_not_made() {
+        // Given a definition with one mistake, and one with another.
+        let base = Base::Dataplane.json();
+        let before = state(&base.replace("awsvpc", "bridge"));
+        let other = state(&base.replace("1048576", "2097152"));
+        let mended = before.findings.clone();
+        // Then the one in place of the other is no mend, unless the other one matters less.
+        assert!(state(&base).is_better_than(&before, &mended));
+        assert!(!other.is_better_than(&before, &mended));
+        let mut harmless = state(&base.replace("1048576", "2097152"));
+        harmless.findings.iter_mut().for_each(|finding| finding.severity = Severity::Info);
+        assert!(harmless.is_better_than(&before, &mended));
+        // And what stays is not mended.
+        assert!(!before.is_better_than(&before, &mended));
+    }
+
+    #[test]
+    fn a_fix_that_makes_something_unreadable_is_not_made() {
+        let before = state(&Base::Dataplane.json().replace("awsvpc", "bridge"));
+        let unreadable = state("{\"containerDefinitions\": 1, \"family\": 2}");
+        assert!(!unreadable.is_better_than(&before, &before.findings));
+    }
 }

@@ -78,6 +78,39 @@ fn remove(parent: &mut Node, step: &Step) -> Option<()> {
     Some(())
 }
 
+/// The changes that come to the same as `change`, and write only what differs.
+pub(super) fn in_items(root: &Node, steps: &[Step], change: &Change) -> Vec<(Vec<Step>, Change)> {
+    let mut out = Vec::new();
+    match (change, at(root, steps)) {
+        (Change::Set(value), Some(node)) => write_over(node, steps, value, &mut out),
+        _ => out.push((steps.to_vec(), change.clone())),
+    }
+    out
+}
+
+fn write_over(node: &Node, steps: &[Step], value: &Json, out: &mut Vec<(Vec<Step>, Change)>) {
+    let then = |step: Step| [steps, &[step]].concat();
+    match (&node.value, value) {
+        _ if is_same(node, &of_json(value)) => {}
+        (Value::List(old), Json::Array(new)) if !old.is_empty() && old.len() <= new.len() => {
+            for (index, (old, new)) in old.iter().zip(new).enumerate() {
+                write_over(old, &then(Step::Index(index)), new, out);
+            }
+            out.extend(new.iter().skip(old.len()).map(|new| (steps.to_vec(), Change::Append(new.clone()))));
+        }
+        (Value::Map(old), Json::Object(new)) if old.iter().all(|entry| new.contains_key(&entry.key)) => {
+            for (key, new) in new {
+                let step = then(Step::Key(key.clone()));
+                match old.iter().find(|entry| entry.key == *key) {
+                    Some(entry) => write_over(&entry.node, &step, new, out),
+                    None => out.push((step, Change::Set(new.clone()))),
+                }
+            }
+        }
+        _ => out.push((steps.to_vec(), Change::Set(value.clone()))),
+    }
+}
+
 fn of_json(json: &Json) -> Node {
     placeless(match json {
         Json::Null => Value::Null,

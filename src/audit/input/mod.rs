@@ -15,6 +15,7 @@ mod source;
 mod terraform;
 mod text;
 
+pub(in crate::audit) use self::source::read_all;
 pub use self::{
     ecs_json::ecs_definition,
     gather::{Gathered, gather},

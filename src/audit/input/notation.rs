@@ -24,8 +24,7 @@ pub enum Notation {
 /// It is neither, a key stands twice in one map, or it is nested too deeply.
 pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
     let is_json_by_name = file.name.to_ascii_lowercase().ends_with(".json");
-    let visible = file.text.trim_start_matches(|c: char| c.is_whitespace() || c == BYTE_ORDER_MARK);
-    if !is_json_by_name && !visible.starts_with(['{', '[']) {
+    if !is_json_by_name && !after_comments(&file.text).starts_with(['{', '[']) {
         return yaml(&file.text).map(|node| (Notation::Yaml, node));
     }
     match parse_json(&without_mark(&file.text, "   "), &Route::default()) {
@@ -33,6 +32,20 @@ pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
         Err(error) if is_json_by_name => Err(error),
         // Maps and lists of YAML in flow style look like JSON. If it is not that either, it is meant as JSON.
         Err(error) => yaml(&file.text).map(|node| (Notation::Yaml, node)).map_err(|_| error),
+    }
+}
+
+/// What follows blanks and comments of JSON.
+fn after_comments(text: &str) -> &str {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == BYTE_ORDER_MARK);
+        let end = match rest.get(..2) {
+            Some("//") => rest.find('\n'),
+            Some("/*") => rest.find("*/").map(|at| at + 2),
+            _ => return rest,
+        };
+        rest = end.and_then(|end| rest.get(end..)).unwrap_or_default();
     }
 }
 
@@ -67,6 +80,7 @@ mod tests {
     fn the_content_decides_and_not_the_name() {
         assert_eq!(notation("a.template", "\n {\"a\": 1}"), Ok(Notation::Json));
         assert_eq!(notation("a.yaml", "{\"a\": 1} // why"), Ok(Notation::Json));
+        assert_eq!(notation("<stdin>", "// who\n/* why */ {\"a\": 1}"), Ok(Notation::Json));
         assert_eq!(notation("a.yaml", "{a: 1, }"), Ok(Notation::Yaml));
         assert_eq!(notation("a.template", "a: 1"), Ok(Notation::Yaml));
         assert_eq!(notation("a.yaml", "# nothing yet\n"), Ok(Notation::Yaml));

@@ -21,7 +21,7 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
 }
 
 /// Reads one text into `material`, and everything in it that cannot be checked into `problems`.
-pub(super) fn read_all(
+pub(in crate::audit) fn read_all(
     file: &Arc<SourceFile>,
     is_named: bool,
     material: &mut Material,

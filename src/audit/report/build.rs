@@ -73,15 +73,15 @@ impl<'m> Files<'m> {
     fn of(material: &'m Material) -> Self {
         let mut secrets: BTreeMap<&str, Secrets> = BTreeMap::new();
         let mut lines = BTreeMap::new();
-        for definition in &material.definitions {
-            let of_file = secrets.entry(definition.file.name.as_str()).or_default();
-            of_file.learn(definition);
-        }
-        secrets.values_mut().for_each(Secrets::settle);
         let of_definitions = material.definitions.iter().map(|definition| &definition.file);
         for file in of_definitions.chain(material.resources.all.iter().map(|resource| &resource.file)) {
             lines.entry(file.name.clone()).or_insert_with(|| Lines::of(&file.text));
+            secrets.entry(&file.name).or_insert_with(|| Secrets::of(file));
         }
+        for definition in &material.definitions {
+            secrets.entry(&definition.file.name).or_default().learn(definition);
+        }
+        secrets.values_mut().for_each(Secrets::settle);
         Self { secrets, lines, seen: BTreeMap::new() }
     }
 

@@ -31,6 +31,7 @@ pub struct Excerpt {
 impl Excerpt {
     /// The lines around `main` and `notes`.
     pub(super) fn of(lines: &Lines<'_>, secrets: &Secrets, main: Span, notes: &[Span]) -> Self {
+        let pointed: Vec<Span> = std::iter::once(main).chain(notes.iter().copied()).collect();
         let main = shortened(lines, main);
         let home = lines.line_of(main.start);
         let notes: Vec<Option<Range<usize>>> = notes
@@ -46,12 +47,13 @@ impl Excerpt {
                 wanted.entry(line).or_insert_with(|| part.start.max(lines.start_of(line)));
             }
         }
-        Self::cut(lines, secrets, &wanted, &main, &notes)
+        let cover = |piece: &str, starts_at| secrets.cover(piece, starts_at, &pointed);
+        Self::cut(lines, &cover, &wanted, &main, &notes)
     }
 
     fn cut(
         lines: &Lines<'_>,
-        secrets: &Secrets,
+        cover: &dyn Fn(&str, usize) -> String,
         wanted: &BTreeMap<usize, usize>,
         main: &Range<usize>,
         notes: &[Option<Range<usize>>],
@@ -69,7 +71,7 @@ impl Excerpt {
                 text.push_str(if window.start > line_span.start { "…" } else { "" });
                 pieces.push((window.clone(), text.len()));
                 let piece = lines.text.get(window.clone()).unwrap_or_default();
-                text.push_str(&secrets.cover(piece, window.start));
+                text.push_str(&cover(piece, window.start));
                 text.push_str(if window.end < line_span.end { "…" } else { "" });
             }
             if line < last {

@@ -11,6 +11,7 @@ mod lines;
 mod markdown;
 mod sarif;
 mod secret;
+mod secret_span;
 mod summary;
 mod text;
 

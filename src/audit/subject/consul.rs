@@ -1,13 +1,17 @@
 //! The containers of Consul's mesh, told apart.
 
 use semver::Version;
+use serde_json::Value;
 
 use super::{
     configuration::Configuration,
     image::{consul_ecs_version, image_of},
 };
 use crate::{
-    audit::definition::{Container, Field, Maybe, TaskDefinition, Text},
+    audit::{
+        definition::{Container, Field, Maybe, TaskDefinition, Text},
+        finding::Fix,
+    },
     mesh::{
         ecs_config::{CONFIG_VARIABLE, GatewayKind},
         tags::SERVICE_NAME_TAG,
@@ -160,6 +164,18 @@ impl<'d> ConsulTask<'d> {
         // With the control plane, what shows the generation may be missing: nothing else is then first.
         let lacks_first = name == names::CONTROL_PLANE && self.control_plane.is_none() && self.mesh_init.is_none();
         lacks_first || wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
+    }
+
+    /// The edits that give the configuration this value, in health-sync's copy of it as well: the two have to be the same.
+    #[must_use]
+    pub fn configure(&self, definition: &TaskDefinition, path: &str, value: impl Into<Value>) -> Option<Fix> {
+        let value = value.into();
+        let fix = Fix::set(&self.configuration.place_of(path), value.clone())?;
+        let copy = self.health_sync.map(|health_sync| Configuration::of(definition, health_sync));
+        match copy.filter(|copy| copy.json().is_some()) {
+            Some(copy) => fix.and(Fix::set(&copy.place_of(path), value)),
+            None => Some(fix),
+        }
     }
 
     /// Where the containers of consul-ecs leave what the others need, without a slash at its end. `None` where only a

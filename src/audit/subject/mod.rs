@@ -4,6 +4,7 @@ mod agent_script;
 mod app_mesh;
 mod configuration;
 mod consul;
+mod credential;
 mod entry_point;
 mod image;
 mod observer;
@@ -14,6 +15,7 @@ pub use self::{
     app_mesh::{AppMeshTask, MeshResource, RESOURCE_VARIABLES, is_xray_daemon},
     configuration::Configuration,
     consul::{ConsulTask, Generation, names},
+    credential::{CREDENTIALS, secrets_in, sounds_secret},
     entry_point::EntryPoint,
     image::{Image, Software, consul_ecs_version, image_of},
     observer::{is_observer, workloads},

@@ -1,4 +1,5 @@
 use crate::audit::{
+    definition::Container,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},

@@ -1,9 +1,9 @@
 use crate::audit::{
     definition::Maybe,
     example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
+    finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::{Configuration, ConsulTask, Subject},
+    subject::Subject,
 };
 
 const PATH: &str = "gateway.namespace";
@@ -56,20 +56,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     if is_wrong(namespace) {
         let place = configuration.place_of(PATH);
         let message = format!("the gateway's namespace is {namespace}");
-        let fix = in_every_copy(subject, consul, namespace);
+        let fix = consul.configure(subject.definition, PATH, "default");
         findings.add(Draft::new(place.span, message, "set it to default").fix(fix));
     }
-}
-
-/// All copies of the configuration at once: an edit of one would make them differ.
-fn in_every_copy(subject: &Subject<'_>, consul: &ConsulTask<'_>, namespace: &str) -> Option<Fix> {
-    let mut edits = Vec::new();
-    for container in consul.consul_ecs_containers() {
-        let copy = Configuration::of(subject.definition, container);
-        if copy.text(PATH) != Some(namespace) {
-            return None;
-        }
-        edits.extend(Fix::set(&copy.place_of(PATH), "default")?.edits);
-    }
-    Some(Fix { edits })
 }

@@ -3,24 +3,8 @@ use crate::audit::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
-    subject::{AgentScript, Subject},
+    subject::{AgentScript, CREDENTIALS, Subject},
 };
-
-/// The variables in which Consul's programs look for credentials.
-const CREDENTIALS: [&str; 12] = [
-    "AGENT_TOKEN",
-    "CONSUL_ACL_TOKEN",
-    "CONSUL_BOOTSTRAP_TOKEN",
-    "CONSUL_CLIENT_TOKEN",
-    "CONSUL_GOSSIP_ENCRYPTION_KEY",
-    "CONSUL_GRPC_TOKEN",
-    "CONSUL_HTTP_AUTH",
-    "CONSUL_HTTP_TOKEN",
-    "CONSUL_LICENSE",
-    "CONSUL_MANAGEMENT_TOKEN",
-    "CONSUL_TOKEN",
-    "DP_CREDENTIAL_STATIC_TOKEN",
-];
 
 /// The names of the agent's tokens in its configuration.
 const TOKENS: [&str; 8] = [
