@@ -57,6 +57,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
                 format!("set service.port to {port}, or take the port mapping away if the app only makes requests");
             findings.add(Draft::new(place.span, message, help));
         }
+        // What is no port, and what the mesh itself listens on, is another rule's business.
+        Some(wanted) if !may_be_apps(consul, wanted) || !may_be_apps(consul, port) => {}
         Some(wanted)
             if is_told(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
         {
@@ -80,4 +82,10 @@ fn is_told(consul: &ConsulTask<'_>) -> bool {
     let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
     let tells = |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);
     consul.is_complete && consul.apps.iter().all(tells)
+}
+
+/// Whether it is a port, and none of the mesh's own.
+fn may_be_apps(consul: &ConsulTask<'_>, port: u64) -> bool {
+    let is_agents = consul.client.is_some() && matches!(port, 8300..=8302 | 8500..=8502 | 8600);
+    u16::try_from(port).is_ok() && !is_agents && consul.own_ports().iter().all(|(own, _)| *own != port)
 }
