@@ -104,7 +104,10 @@ fn a_text_of_which_a_part_is_known_is_not_judged_by_it_alone() {
     let parts = |value: &Value| {
         let text = value.as_str().unwrap_or_default();
         let cuts = [0, 1, text.len() / 2, text.len()].into_iter().filter(|cut| text.is_char_boundary(*cut));
-        let joined = |cut: usize| json!({ "Fn::Join": ["", [&text[..cut], { "Ref": "Given" }, &text[cut..]]] });
+        let joined = |cut: usize| {
+            let (before, after) = text.split_at(cut);
+            json!({ "Fn::Join": ["", [before, { "Ref": "Given" }, after]] })
+        };
         cuts.filter(|_| !text.is_empty()).map(joined).collect()
     };
     assert_silence(surprises(parts), 2_000);

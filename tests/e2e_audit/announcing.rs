@@ -95,10 +95,10 @@ async fn of_many_audits_at_once_one_announces() {
     let people = audit.subscriber("people-at-once").await;
     let revision = audit.register_broken("at-once", &["db"]).await;
     let event = registered(&revision);
-    let _alone = audit.aws.ecs_alone().await;
+    let alone = audit.aws.ecs_alone().await;
     let invoke = || audit.aws.invoke(&audit.deployed.function, &event);
     let (a, b, c, d) = tokio::join!(invoke(), invoke(), invoke(), invoke());
-    drop(_alone);
+    drop(alone);
     for answer in [a, b, c, d] {
         answer.unwrap();
     }

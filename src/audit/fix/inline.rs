@@ -34,12 +34,11 @@ fn make(text: &str, root: &Node, steps: &[Step], change: &Change) -> Option<Stri
 
 /// Adds to the end of a list or map, of which `last` is the last part.
 fn add(text: &str, owner: &Node, last: Option<Span>, part: &str, blank: &str) -> Option<String> {
-    match last {
-        Some(last) => put(text, Span::new(last.end, last.end), &format!(",{blank}{part}")),
-        None => {
-            let start = owner.place.span.start + 1;
-            put(text, Span::new(start, start), part)
-        }
+    if let Some(last) = last {
+        put(text, Span::new(last.end, last.end), &format!(",{blank}{part}"))
+    } else {
+        let start = owner.place.span.start + 1;
+        put(text, Span::new(start, start), part)
     }
 }
 

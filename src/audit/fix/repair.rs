@@ -155,13 +155,12 @@ fn mend(state: &mut State, group: &[Finding], repair: &mut Repair) {
         }
         Err(error) => Some(error),
     };
-    match group {
-        [finding] => repair.left.push(Left { finding: finding.clone(), error }),
-        _ => {
-            let (first, second) = group.split_at(group.len() / 2);
-            mend(state, first, repair);
-            mend(state, second, repair);
-        }
+    if let [finding] = group {
+        repair.left.push(Left { finding: finding.clone(), error })
+    } else {
+        let (first, second) = group.split_at(group.len() / 2);
+        mend(state, first, repair);
+        mend(state, second, repair);
     }
 }
 
@@ -182,7 +181,7 @@ mod tests {
         let other = state(&base.replace("1048576", "2097152"));
         let mended = before.findings.clone();
         // Then the one in place of the other is no mend, unless the other one matters less.
-        assert!(state(&base).is_better_than(&before, &mended));
+        assert!(state(base).is_better_than(&before, &mended));
         assert!(!other.is_better_than(&before, &mended));
         let mut harmless = state(&base.replace("1048576", "2097152"));
         harmless.findings.iter_mut().for_each(|finding| finding.severity = Severity::Info);

@@ -132,7 +132,7 @@ fn json_is_known_behind_comments_and_a_byte_order_mark() {
 fn yaml_is_known_in_brackets_and_behind_a_byte_order_mark() {
     for text in ["{a: 1, b: [x]}\n", "\u{feff}a: 1\nb: [x]\n"] {
         assert_eq!(set(text, &[key("a")], json!(2)).unwrap(), text.replace('1', "2"));
-        assert_eq!(append(text, &[key("b")], json!("y")).unwrap(), text.replace("x", "x, \"y\""));
+        assert_eq!(append(text, &[key("b")], json!("y")).unwrap(), text.replace('x', "x, \"y\""));
     }
 }
 
