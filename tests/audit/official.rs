@@ -1,6 +1,6 @@
 //! What the official Terraform modules and AWS's guides make comes out clean.
 //!
-//! The files hold what the modules of HashiCorp render, version by version, with their inputs filled in; and definitions
+//! The files hold what the modules of `HashiCorp` render, version by version, with their inputs filled in; and definitions
 //! like those of AWS's documentation. What belongs to no mesh is there as well: the controllers, and a Consul server.
 
 use std::{fs, path::PathBuf};

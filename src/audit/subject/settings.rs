@@ -70,7 +70,7 @@ impl<'d> ConsulTask<'d> {
         if !self.is_gateway && !self.is_service() {
             return None;
         }
-        let port = self.configuration.number(path, default).filter(|port| *port <= u64::from(u16::MAX))?;
+        let port = self.configuration.number(path, default).filter(|port| u16::try_from(*port).is_ok())?;
         Some(if port == 0 { default } else { port })
     }
 
