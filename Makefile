@@ -55,6 +55,10 @@ test: setup browser lint build ## Run everything: format, lints, template, and a
 demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 	cargo run --locked --example demo -- $(if $(KEEP),--keep)
 
+.PHONY: fuzz
+fuzz: ## Feed random input to the auditor's parsers (SECONDS=60 for each)
+	@scripts/fuzz.sh $(or $(SECONDS),60)
+
 .PHONY: clean
 clean: ## Remove everything that was downloaded or built
 	rm -rf target .aws-sam

@@ -1,7 +1,7 @@
 //! The auditor as a whole: what it finds in definitions that are broken in one place, and that it finds nothing in those
 //! that are right or that only a deployment can judge.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::unwrap_used)]
 
 #[path = "audit/arbitrary.rs"]
 mod arbitrary;

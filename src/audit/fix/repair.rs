@@ -156,7 +156,7 @@ fn mend(state: &mut State, group: &[Finding], repair: &mut Repair) {
         Err(error) => Some(error),
     };
     if let [finding] = group {
-        repair.left.push(Left { finding: finding.clone(), error })
+        repair.left.push(Left { finding: finding.clone(), error });
     } else {
         let (first, second) = group.split_at(group.len() / 2);
         mend(state, first, repair);

@@ -143,6 +143,11 @@ fn append_in_brackets(text: &str, list: &Node, value: &Json) -> Result<String, E
 /// the colon or dash with a blank before it.
 fn replace(text: &str, node: &Node, value: &Json) -> Result<String, EditError> {
     let span = node.place.span;
+    // The parser puts a value that is not there before its colon or behind it.
+    let after = text.get(span.start..).unwrap_or_default();
+    if span.start == span.end && after.starts_with([':', '-']) {
+        return put(text, Span::new(span.start + 1, span.start + 1), &format!(" {value}"));
+    }
     let before = text.get(..span.start).unwrap_or_default().trim_end();
     let is_below = text.get(before.len()..span.start).is_some_and(|between| between.contains('\n'));
     if span.start == span.end && before.ends_with([':', '-']) {

@@ -10,6 +10,8 @@ const DATAPLANE: &[Base] = &[Base::MeshGateway, Base::ApiGateway, Base::Terminat
 pub(super) const TABLES: &[Table] = &[
     Table { bases: EVERY, rows: GATEWAY },
     Table { bases: DATAPLANE, rows: PROXY },
+    Table { bases: &[Base::MeshGateway, Base::ApiGateway], rows: LAN },
+    Table { bases: &[Base::TerminatingGateway], rows: NO_LAN },
     Table { bases: &[Base::ClientGateway], rows: SIDECAR },
     Table { bases: &[Base::MeshGateway], rows: FEDERATION },
 ];
@@ -38,12 +40,24 @@ const GATEWAY: &[Mutation] = &[
 const PROXY: &[Mutation] = &[
     with("consul-dataplane / essential", "false", "consul-gateway-proxy-essential"),
     without("consul-dataplane / essential", ""),
+    // 8443 is what consul-ecs takes where no port is given.
+    without("config.gateway.lanAddress", ""),
+];
+
+/// What comes from elsewhere comes through a load balancer, which asks for the port.
+const LAN: &[Mutation] = &[
     without("consul-dataplane / portMappings", "consul-gateway-lan-port"),
     with("consul-dataplane / portMappings[0].containerPort", "8444", "consul-gateway-lan-port")
         .given(&[("consul-dataplane / portMappings[0].hostPort", "8444")]),
     with("config.gateway.lanAddress.port", "8444", "consul-gateway-lan-port"),
-    // 8443 is what consul-ecs takes where no port is given.
-    without("config.gateway.lanAddress", ""),
+];
+
+/// What goes out through a terminating gateway comes from the mesh, by the task's own address.
+const NO_LAN: &[Mutation] = &[
+    without("consul-dataplane / portMappings", ""),
+    with("consul-dataplane / portMappings[0].containerPort", "8444", "")
+        .given(&[("consul-dataplane / portMappings[0].hostPort", "8444")]),
+    with("config.gateway.lanAddress.port", "8444", ""),
 ];
 
 const SIDECAR: &[Mutation] = &[
