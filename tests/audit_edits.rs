@@ -2,51 +2,11 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
-use std::{
-    fs,
-    io::Write,
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-};
+mod command_line;
 
-const CLEAN: &str = include_str!("../src/audit/bases/dataplane.json");
+use std::{fs, io::Write, process::Stdio};
 
-/// A working directory of its own, with files in it.
-struct Place(PathBuf);
-
-impl Place {
-    fn new(name: &str, files: &[(&str, &str)]) -> Self {
-        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        for (name, text) in files {
-            fs::write(path.join(name), text).unwrap();
-        }
-        Self(path)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mesh-audit"));
-        command.args(arguments).current_dir(&self.0).env_remove("NO_COLOR");
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).stdin(Stdio::null()).output().unwrap()
-    }
-}
-
-fn bridged() -> String {
-    CLEAN.replace("\"awsvpc\"", "\"bridge\"")
-}
-
-fn out(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn errors(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
+use command_line::{CLEAN, Place, bridged, errors, out};
 
 #[test]
 fn a_fix_is_shown_first_and_written_when_told() {

@@ -1,6 +1,7 @@
 //! The rules, one to a file.
 
 mod appmesh;
+mod awsvpc;
 mod consul;
 mod ecs;
 

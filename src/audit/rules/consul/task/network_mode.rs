@@ -1,7 +1,8 @@
 use crate::audit::{
     example::{Base, Example},
-    finding::{Draft, Findings, Fix, Severity},
+    finding::{Findings, Severity},
     rule::{Applies, Check, Rule},
+    rules::awsvpc::other_network_mode,
     subject::Subject,
 };
 
@@ -31,18 +32,7 @@ fight for the proxy's ports.",
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
-    let mode = &subject.definition.network_mode;
-    let message = match (mode.text(), mode.is_absent()) {
-        (Some("awsvpc"), _) | (None, false) => return,
-        (Some(other), _) => format!("the network mode is {other}"),
-        (None, true) => "no network mode is set, which means bridge".to_owned(),
-    };
-    let is_enough = subject.definition.suits_awsvpc();
-    let help = if is_enough {
-        "set networkMode to awsvpc"
-    } else {
-        "set networkMode to awsvpc, and take away links and host ports that are not the container's"
-    };
-    let fix = Fix::set(&mode.place, "awsvpc").filter(|_| is_enough);
-    findings.add(Draft::new(mode.span(), message, help).fix(fix));
+    if let Some(draft) = other_network_mode(subject.definition) {
+        findings.add(draft);
+    }
 }
