@@ -8,11 +8,17 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod crowd;
+mod function;
+#[path = "chaos/killed.rs"]
+mod killed;
 #[path = "chaos/leader.rs"]
 mod leader;
+#[path = "chaos/outage.rs"]
+mod outage;
 #[path = "chaos/pause.rs"]
 mod pause;
 mod proxy;
+mod recorder;
 mod stack;
 #[path = "chaos/storm.rs"]
 mod storm;

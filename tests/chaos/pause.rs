@@ -11,7 +11,7 @@ use std::{
 use crate::{
     chaos_time,
     crowd::Crowd,
-    proxy::{Dialect, Fault, Proxy, What, When, seed},
+    proxy::{Deed, Dialect, Fault, Proxy, What, When, seed},
     stack::{
         Stack,
         aws::Aws,
@@ -24,9 +24,11 @@ use crate::{
 
 const ROUNDS: usize = 3;
 const SERVICES: usize = 8;
-/// How many calls arrive while AWS stands still: the retries of those that were given up after five seconds, and those of
-/// other invocations.
-const CALLS_MEANWHILE: usize = 3;
+/// AWS goes on when so many further calls have come: the retries of those that were given up after five seconds, and those
+/// of other invocations.
+const CALLS_MEANWHILE: usize = 4;
+/// Or after this long: functions that wait for AWS to take their answer call no more.
+const LONGEST: Duration = Duration::from_secs(12);
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
@@ -54,38 +56,48 @@ async fn aws_that_stands_still_for_a_while_loses_nothing() {
             }
         }
         // When AWS stands still at one of the calls that the events cause
-        let calls = stand_still(&before_aws, aws.pid(), dice.usize(3..40));
+        let fatal = dice.usize(3..40);
+        let calls = stand_still(&before_aws, aws.pid(), fatal);
         crowd.world.deliver(&events).await;
-        // Then it goes on after some of them were given up, and all is done
-        crowd.worked_off(PATIENCE).await;
-        eventually("AWS to have stood still", PATIENCE, || async {
-            let meanwhile = calls.load(Ordering::SeqCst);
-            if meanwhile >= CALLS_MEANWHILE { Ok(()) } else { Err(format!("{meanwhile} calls meanwhile")) }
+        eventually("AWS to stand still", PATIENCE, || async {
+            let seen = calls.load(Ordering::SeqCst);
+            if seen >= fatal { Ok(()) } else { Err(format!("{seen} of {fatal} calls")) }
         })
         .await;
+        // Then it goes on after some of them were given up, and all is done
+        crowd.worked_off(PATIENCE).await;
         round += 1;
     }
     before_aws.fair();
     crowd.sweep().await;
     crowd.world.settled_within(PATIENCE).await;
     crowd.converged().await;
-    tell(&format!("AWS stood still {round} times, in {:.0?}", began.elapsed()));
+    tell(&format!("AWS stood still {round} times, in {:.0?}: {}", began.elapsed(), before_aws.tally));
 }
 
-/// Stops the process at the `fatal`th call from now, and lets it go on when enough further ones have come. The answer
-/// counts those.
+/// Stops the process at the `fatal`th call from now, and lets it go on later. The answer counts the calls.
 fn stand_still(before_aws: &Proxy, pid: u32, fatal: usize) -> Arc<AtomicUsize> {
-    let meanwhile = Arc::new(AtomicUsize::new(0));
-    let (calls, counted) = (AtomicUsize::new(0), Arc::clone(&meanwhile));
-    let send = move |name, signal| {
-        let act = What::Act(name, Arc::new(move |_| pids::signal(pid, signal)));
-        Some(Fault { what: act, when: When::Before })
-    };
-    before_aws.script(move |_| match calls.fetch_add(1, Ordering::SeqCst) + 1 {
-        call if call < fatal => None,
-        call if call == fatal => send("AWS stopped", Signal::Stop),
-        _ if counted.fetch_add(1, Ordering::SeqCst) + 1 == CALLS_MEANWHILE => send("AWS goes on", Signal::Continue),
-        _ => None,
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&calls);
+    before_aws.script(move |_| {
+        let call = counted.fetch_add(1, Ordering::SeqCst) + 1;
+        let act: (_, Deed) = match call {
+            _ if call == fatal => ("AWS stopped", Arc::new(move |_| stop_for_a_while(pid))),
+            _ if call == fatal + CALLS_MEANWHILE => {
+                ("AWS goes on", Arc::new(move |_| pids::signal(pid, Signal::Continue)))
+            }
+            _ if (fatal..fatal + CALLS_MEANWHILE).contains(&call) => ("call meanwhile", Arc::new(|_| ())),
+            _ => return None,
+        };
+        Some(Fault { what: What::Act(act.0, act.1), when: When::Before })
     });
-    meanwhile
+    calls
+}
+
+fn stop_for_a_while(pid: u32) {
+    pids::signal(pid, Signal::Stop);
+    std::thread::spawn(move || {
+        std::thread::sleep(LONGEST);
+        pids::signal(pid, Signal::Continue);
+    });
 }

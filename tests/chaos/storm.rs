@@ -41,7 +41,7 @@ fn kills_the_function(ministack: u32, when: When) -> Fault {
         }
     };
     let name = if when == When::Before { "function killed before a call" } else { "function killed after a call" };
-    Fault { what: What::Act(name, Arc::new(kill)), when }
+    Fault { what: What::End(name, Arc::new(kill)), when }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -105,6 +105,21 @@ impl Function {
         Some(if answer.uri.ends_with("/response") { Ok(answer.json()) } else { Err(answer.json()) })
     }
 
+    /// Waits until it has answered, or has been killed: `None`.
+    pub(crate) async fn ended(&mut self) -> Option<Result<Value, Value>> {
+        let start = std::time::Instant::now();
+        loop {
+            if let Some(answer) = self.answer() {
+                return Some(answer);
+            }
+            if self.process.try_wait().expect("the process can be waited for").is_some() {
+                return None;
+            }
+            assert!(start.elapsed() < SOON, "neither answered nor killed: {:?}", self.runtime.lines());
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
     /// `kill -9`.
     pub(crate) fn kill(self) {
         drop(self);

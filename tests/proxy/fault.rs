@@ -22,6 +22,9 @@ pub(crate) enum When {
     After,
 }
 
+/// What somebody does while a request is under way; its sender's address is given.
+pub(crate) type Deed = Arc<dyn Fn(SocketAddr) + Send + Sync>;
+
 /// The kinds of faults.
 #[derive(Clone)]
 pub(crate) enum What {
@@ -37,8 +40,10 @@ pub(crate) enum What {
     ServerError(usize),
     /// Taken, and never answered.
     Silence,
-    /// Something happens to whoever asked or answers, while the request is under way.
-    Act(&'static str, Arc<dyn Fn(SocketAddr) + Send + Sync>),
+    /// Something happens to the server, and then the request goes on.
+    Act(&'static str, Deed),
+    /// Something happens to who asks, and nobody hears the answer.
+    End(&'static str, Deed),
 }
 
 impl Fault {
@@ -54,7 +59,7 @@ impl Fault {
             (What::ServerError(_), When::After) => "5xx after the work",
             (What::Silence, When::Before) => "black hole",
             (What::Silence, When::After) => "black hole after the work",
-            (What::Act(name, _), _) => name,
+            (What::Act(name, _) | What::End(name, _), _) => name,
         }
     }
 }

@@ -32,7 +32,7 @@ use tokio::net::TcpListener;
 
 use self::wire::{Connection, End, Gateway};
 pub(crate) use self::{
-    fault::{Fault, Weather, What, When, seed},
+    fault::{Deed, Fault, Weather, What, When, seed},
     tally::Tally,
 };
 
@@ -126,26 +126,33 @@ async fn handle(
         return shared.forward(call, headers, &connection).await;
     };
     shared.tally.injected(fault.name());
-    match fault.when {
-        When::Before => match fault.what {
-            What::Delay(delay) => {
-                tokio::time::sleep(delay).await;
-                shared.forward(call, headers, &connection).await
+    let (peer, when) = (call.peer, fault.when);
+    let forward = shared.forward(call, headers, &connection);
+    match (fault.what, when) {
+        (What::Delay(delay), _) => {
+            tokio::time::sleep(delay).await;
+            forward.await
+        }
+        (What::Act(_, deed), When::Before) => {
+            deed(peer);
+            forward.await
+        }
+        (What::Act(_, deed), When::After) => {
+            let answer = forward.await;
+            deed(peer);
+            answer
+        }
+        (What::End(_, deed), _) => {
+            if when == When::After {
+                drop(forward.await);
             }
-            What::Act(_, act) => {
-                act(call.peer);
-                shared.forward(call, headers, &connection).await
-            }
-            what => shared.spoil(what, None, &connection).await,
-        },
-        When::After => {
-            let peer = call.peer;
-            let answer = shared.forward(call, headers, &connection).await;
-            if let What::Act(_, act) = fault.what {
-                act(peer);
-                return answer;
-            }
-            shared.spoil(fault.what, Some(answer), &connection).await
+            deed(peer);
+            std::future::pending().await
+        }
+        (what, When::Before) => shared.spoil(what, None, &connection).await,
+        (what, When::After) => {
+            let answer = forward.await;
+            shared.spoil(what, Some(answer), &connection).await
         }
     }
 }
@@ -184,7 +191,7 @@ impl Shared {
             What::Truncate => cut(answer, connection, End::Close).await,
             What::Throttle => self.throttled(),
             What::ServerError(pick) => self.server_error(pick),
-            What::Silence | What::Delay(_) | What::Act(..) => std::future::pending().await,
+            What::Silence | What::Delay(_) | What::Act(..) | What::End(..) => std::future::pending().await,
         }
     }
 

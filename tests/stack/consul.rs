@@ -117,10 +117,10 @@ impl Consul {
         self.process.lock().unwrap().take().expect("Consul runs").kill();
     }
 
-    /// Whether this server leads its datacenter, as it sees it itself.
+    /// Whether this server lives, and leads its datacenter as it sees it itself.
     pub(crate) async fn leads(&self) -> bool {
-        let leader = self.call(Method::GET, "/v1/status/leader", &self.management_token, None).await;
-        leader.body == format!("127.0.0.1:{}", self.rpc_port)
+        let leader = Answer::to(self.request(Method::GET, "/v1/status/leader", &self.management_token)).await;
+        leader.is_ok_and(|leader| leader.body == format!("127.0.0.1:{}", self.rpc_port))
     }
 
     /// Stops the server; what it knows stays on disk.
