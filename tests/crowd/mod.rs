@@ -3,6 +3,7 @@
 
 #![allow(dead_code, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod bulk;
 mod census;
 mod foreign;
 
