@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 
@@ -28,6 +29,17 @@ pub(super) struct Credential {
 pub(super) struct Reading {
     pub(super) token: SecretString,
     generation: u64,
+}
+
+impl Reading {
+    /// The token as a header that no library prints.
+    pub(super) fn header(&self) -> Result<HeaderValue, ConsulError> {
+        let mut value = HeaderValue::from_str(self.token.expose_secret()).map_err(|_| {
+            ConsulError::CredentialUnreadable { reason: "it holds characters that no token has".to_owned() }
+        })?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
 }
 
 impl Credential {

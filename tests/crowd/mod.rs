@@ -109,6 +109,11 @@ impl<'a> Crowd<'a> {
         }
     }
 
+    /// The ARN of a service's definition.
+    pub(crate) fn definition(&self, service: usize) -> &str {
+        &self.services[service].1.0
+    }
+
     /// How many services there are.
     pub(crate) fn services(&self) -> usize {
         self.services.len()

@@ -5,6 +5,7 @@
 
 #![allow(
     dead_code,
+    unused_imports,
     clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
