@@ -59,6 +59,10 @@ demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it ru
 fuzz: ## Feed random input to the auditor's parsers (SECONDS=60 for each)
 	@scripts/fuzz.sh $(or $(SECONDS),60)
 
+.PHONY: chaos
+chaos: build ## Inject faults into the real stack for longer (SECONDS=600; SEED= repeats a run's decisions)
+	CHAOS_SECONDS=$(or $(SECONDS),600) cargo test --locked --test chaos -- --nocapture
+
 .PHONY: clean
 clean: ## Remove everything that was downloaded or built
 	rm -rf target .aws-sam

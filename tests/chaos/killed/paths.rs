@@ -14,6 +14,7 @@ pub(super) struct Path {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
+    Ahead,
     FirstStart,
     ToldToStop,
     Stopped,
@@ -23,7 +24,8 @@ enum Kind {
 }
 
 /// All of them.
-pub(super) const PATHS: [Path; 6] = [
+pub(super) const PATHS: [Path; 7] = [
+    Path { name: "killed-ahead", calls_at_least: 16, kind: Kind::Ahead },
     Path { name: "killed-first-start", calls_at_least: 16, kind: Kind::FirstStart },
     Path { name: "killed-told-to-stop", calls_at_least: 8, kind: Kind::ToldToStop },
     Path { name: "killed-stopped", calls_at_least: 12, kind: Kind::Stopped },
@@ -37,8 +39,12 @@ impl Scene<'_> {
     pub(super) async fn prepare(&mut self, path: &Path) -> (&'static str, Value) {
         let service = format!("{}-0", self.crowd.world.name);
         match path.kind {
+            Kind::Ahead => {
+                self.forget_tokens().await;
+                (TASK_EVENTS, self.registered())
+            }
             Kind::FirstStart => {
-                self.lose_the_client_token().await;
+                self.forget_tokens().await;
                 (TASK_EVENTS, self.crowd.start(0, 1).await.remove(0))
             }
             Kind::ToldToStop => (TASK_EVENTS, self.started_and_stopped().await.0),
@@ -67,15 +73,28 @@ impl Scene<'_> {
         }
     }
 
-    /// There is no client agents' token, as before the first task of all.
-    async fn lose_the_client_token(&self) {
+    /// There is nothing of the service's and the client agents' tokens, as before the first task of all.
+    async fn forget_tokens(&self) {
         let world = &self.crowd.world;
-        let name = format!("{}-consul-client-token", world.prefix);
-        if let Some(pair) = world.pair(&name).await {
-            world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-            let emptied = world.aws.secrets().put_secret_value().secret_id(name).secret_string("{}").send().await;
-            emptied.expect("PutSecretValue");
+        let client = format!("{}-consul-client-token", world.prefix);
+        for secret in [client, world.secret_name(&format!("{}-0", world.name))] {
+            if world.secret_text(&secret).await.is_none() {
+                continue;
+            }
+            if let Some(pair) = world.pair(&secret).await {
+                world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+            }
+            let call = world.aws.secrets().delete_secret().secret_id(secret).force_delete_without_recovery(true);
+            call.send().await.expect("DeleteSecret");
         }
+    }
+
+    /// What CloudTrail tells when the service's definition is registered.
+    fn registered(&self) -> Value {
+        let mut event: Value =
+            serde_json::from_str(include_str!("../../../events/api-call-register-task-definition.json")).unwrap();
+        event["detail"]["responseElements"]["taskDefinition"]["taskDefinitionArn"] = json!(self.crowd.definition(0));
+        event
     }
 
     /// A service has its token, and its only task has stopped: the events that say so.
@@ -91,7 +110,12 @@ impl Scene<'_> {
         if path.kind == Kind::Sweep {
             return;
         }
-        if path.kind == Kind::FirstStart || path.kind == Kind::LivingLook {
+        if path.kind == Kind::Ahead {
+            // Then the first task finds its token.
+            let started = self.crowd.start(0, 1).await.remove(0);
+            self.done(TASK_EVENTS, &started).await;
+        }
+        if path.kind == Kind::Ahead || path.kind == Kind::FirstStart || path.kind == Kind::LivingLook {
             // What has just been made has to be right before it goes.
             let wrong = self.crowd.violations().await;
             assert!(wrong.is_empty(), "{}: {wrong:#?}", path.name);
