@@ -68,7 +68,7 @@ pub fn auditor(settings: AuditSettings, aws: &SdkConfig) -> Auditor {
         store: Arc::new(S3Store::new(aws, settings.bucket)),
         announcer: Arc::new(AwsAnnouncer::new(aws, settings.topic_arn)),
     };
-    Auditor::new(settings.clusters, edges)
+    Auditor::new(settings.clusters, settings.configuration, edges)
 }
 
 /// A token from the environment: it cannot change while the process lives.
