@@ -230,8 +230,18 @@ impl Http {
         if status == StatusCode::OK {
             return Ok(body.to_vec());
         }
-        Err(sort(&request.subject, status.as_u16(), retry_after, &String::from_utf8_lossy(&body)))
+        let said = without_secrets(&String::from_utf8_lossy(&body), request, reading);
+        Err(sort(&request.subject, status.as_u16(), retry_after, &said))
     }
+}
+
+/// What the server said, without the secrets that were sent to it: a gateway before Consul may repeat a request that it
+/// refuses.
+fn without_secrets(said: &str, request: &Request, reading: &Reading) -> String {
+    let in_body = request.body.as_ref().and_then(|body| body.get("SecretID")).and_then(Value::as_str);
+    let sent = [Some(reading.token.expose_secret()), in_body];
+    let secrets = sent.into_iter().flatten().filter(|secret| !secret.is_empty());
+    secrets.fold(said.to_owned(), |said, secret| said.replace(secret, "(secret)"))
 }
 
 /// The token as a header that no library prints.

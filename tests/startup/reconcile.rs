@@ -107,7 +107,7 @@ async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation(
         Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "not yet" }).to_string())
     })
     .await;
-    let _running = start(&runtime, &aws, &[("CONSUL_CACERT_SECRET_ARN", CA_SECRET)]);
+    let _running = start(&runtime, &aws, &[("CONSUL_HTTP_ADDR", "https://127.0.0.1:1"), ("CONSUL_CACERT_SECRET_ARN", CA_SECRET)]);
     // CloudFormation is told all the same
     let told = bodies(&cloud_formation, 1, |line| line == "PUT /answer").await;
     assert_eq!(told[0]["Status"], "FAILED");
