@@ -2,6 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod function;
 #[path = "startup/reconcile.rs"]
 mod reconcile;
 mod recorder;
