@@ -21,6 +21,7 @@ use super::{
     servers::ServerSource,
     tls::{Connector, TlsSettings},
 };
+use crate::mesh::secret::without;
 
 /// The header by which Consul (from 1.11 on) says that the token may not see all results.
 const FILTERED_BY_ACLS: &str = "X-Consul-Results-Filtered-By-ACLs";
@@ -235,13 +236,13 @@ impl Http {
     }
 }
 
-/// What the server said, without the secrets that were sent to it: a gateway before Consul may repeat a request that it
-/// refuses.
+/// What the server said, without the secrets that were sent to it.
 fn without_secrets(said: &str, request: &Request, reading: &Reading) -> String {
-    let in_body = request.body.as_ref().and_then(|body| body.get("SecretID")).and_then(Value::as_str);
-    let sent = [Some(reading.token.expose_secret()), in_body];
-    let secrets = sent.into_iter().flatten().filter(|secret| !secret.is_empty());
-    secrets.fold(said.to_owned(), |said, secret| said.replace(secret, "(secret)"))
+    let said = without(said, reading.token.expose_secret());
+    match request.body.as_ref().and_then(|body| body.get("SecretID")).and_then(Value::as_str) {
+        Some(secret) => without(&said, secret),
+        None => said,
+    }
 }
 
 /// The token as a header that no library prints.

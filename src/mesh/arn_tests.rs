@@ -29,7 +29,8 @@ fn both_task_arn_shapes_parse_and_agree_with_their_cluster() {
 #[test]
 fn what_is_of_another_partition_region_or_account_is_not_of_the_cluster() {
     let prod: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-    for stem in ["aws-cn:ecs:us-east-1:123456789012", "aws:ecs:eu-west-1:123456789012", "aws:ecs:us-east-1:999999999999"]
+    for stem in
+        ["aws-cn:ecs:us-east-1:123456789012", "aws:ecs:eu-west-1:123456789012", "aws:ecs:us-east-1:999999999999"]
     {
         let task: TaskArn = format!("arn:{stem}:task/prod/{ID}").parse().unwrap();
         let definition: TaskDefinitionArn = format!("arn:{stem}:task-definition/web:7").parse().unwrap();
