@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::{
     environment::{idle_check, world},
     function::{Function, Runtime, seen},
+    iam::assert_granted,
     recorder::{Answer, Recorder, Seen},
     stack::jwt::JwtAuthMethod,
     world::{World, task_id},
@@ -160,6 +161,8 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     let (further, log) = say(env!("CARGO_BIN_EXE_task-events"), events).await;
     answers.extend(further);
     printed += &log;
+    assert_granted("TaskEventsRole", &aws.seen());
+    let before = aws.seen().len();
     // And sweeps, and the deployment's own requests
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
     let request = |kind: &str| {
@@ -173,6 +176,8 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     let (further, log) = say(env!("CARGO_BIN_EXE_reconcile"), orders).await;
     answers.extend(further);
     printed += &log;
+
+    assert_granted("ReconcileRole", &aws.seen()[before..]);
 
     // Then the secrets are those that were meant, and the functions did talk
     let mut secrets = secrets_in(&consul.seen());

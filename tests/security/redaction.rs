@@ -65,7 +65,7 @@ const EXPOSURES: [(&str, usize); 7] = [
     ("src/consul/http.rs", 2),
     ("src/mesh/secret.rs", 2),
     ("src/mesh/token.rs", 2),
-    ("src/secrets/mod.rs", 2),
+    ("src/secrets/mod.rs", 3),
     ("src/wiring.rs", 5),
 ];
 
