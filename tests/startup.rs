@@ -4,6 +4,7 @@
 
 #[path = "startup/audit.rs"]
 mod audit;
+mod function;
 #[path = "startup/reconcile.rs"]
 mod reconcile;
 mod recorder;

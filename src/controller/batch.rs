@@ -155,9 +155,10 @@ impl Controller {
 
     async fn work_on_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
-        let (mut tasks, mut failures) = self.mesh_tasks(&list, deadline).await;
+        // What one cluster is slow at must leave the others the time to be done.
+        let (mut tasks, mut failures) = self.mesh_tasks(&list, deadline.half_way()).await;
         for look in 1..=LOOKS {
-            let (observed, unobserved) = self.observe(tasks.clone(), deadline).await;
+            let (observed, unobserved) = self.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self.apply(plan(&observed, self.rules()), Basis::Events(changes), deadline).await;
             let (conflicts, failed): (Failures, Failures) =
                 apply::failures(outcomes).into_iter().partition(|(_, error)| is_conflict(error));

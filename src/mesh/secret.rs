@@ -82,6 +82,12 @@ impl SecretState {
     }
 }
 
+/// What somebody said, without `secret`: whoever refuses a request may repeat it.
+#[must_use]
+pub fn without(said: &str, secret: &str) -> String {
+    if secret.is_empty() { said.to_owned() } else { said.replace(secret, "(secret)") }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

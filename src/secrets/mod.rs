@@ -13,7 +13,7 @@ use crate::{
     aws::describe,
     mesh::{
         field::InvalidField,
-        secret::{SecretState, StoredSecret},
+        secret::{SecretState, StoredSecret, without},
         token::TokenPair,
     },
 };
@@ -102,6 +102,22 @@ impl AwsSecrets {
         }
     }
 
+    async fn write_value(&self, name: &str, seen: &StoredSecret, value: &SecretString) -> Result<(), SecretsError> {
+        if matches!(seen.state, SecretState::Missing) {
+            if name.starts_with("arn:") {
+                return Err(SecretsError::Unknown { name: name.to_owned() });
+            }
+            if self.create(name, value).await? {
+                return Ok(());
+            }
+            // Somebody else was faster, or Terraform made the secret, without a value.
+            if self.value(name).await?.is_some() {
+                return Err(SecretsError::Changed { name: name.to_owned() });
+            }
+        }
+        self.replace(name, seen.version.as_deref(), value).await
+    }
+
     /// Creates the secret; `false` where there is one already.
     async fn create(&self, name: &str, value: &SecretString) -> Result<bool, SecretsError> {
         let tags = self.tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
@@ -160,20 +176,12 @@ impl SecretStore for AwsSecrets {
     }
 
     async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
-        let value = SecretState::render(pair);
-        if matches!(seen.state, SecretState::Missing) {
-            if name.starts_with("arn:") {
-                return Err(SecretsError::Unknown { name: name.to_owned() });
+        self.write_value(name, seen, &SecretState::render(pair)).await.map_err(|error| match (error, pair) {
+            (SecretsError::Failed { name, reason }, Some(pair)) => {
+                SecretsError::Failed { name, reason: without(&reason, pair.secret.expose_secret()) }
             }
-            if self.create(name, &value).await? {
-                return Ok(());
-            }
-            // Somebody else was faster, or Terraform made the secret, without a value.
-            if self.value(name).await?.is_some() {
-                return Err(SecretsError::Changed { name: name.to_owned() });
-            }
-        }
-        self.replace(name, seen.version.as_deref(), &value).await
+            (error, _) => error,
+        })
     }
 }
 

@@ -54,21 +54,29 @@ impl Consul {
 
     /// Starts a server that only speaks TLS, with a certificate for `server_name` and not for its address.
     pub(crate) async fn start_with_tls(server_name: &str) -> Self {
-        Self::start_with(Some(server_name)).await
+        Self::start_with(Some((server_name, Authority::new(server_name)))).await
     }
 
-    async fn start_with(server_name: Option<&str>) -> Self {
+    /// The same with a certificate of which nobody should think well.
+    pub(crate) async fn start_with_certificate(server_name: &str, authority: Authority) -> Self {
+        Self::start_with(Some((server_name, authority))).await
+    }
+
+    async fn start_with(tls: Option<(&str, Authority)>) -> Self {
         let port = free_port();
         let name = format!("consul-{port}");
         let directory = scratch::directory().join(&name);
         std::fs::create_dir_all(&directory).unwrap();
 
-        let authority = server_name.map(Authority::new);
         let mut client = http::builder();
-        if let (Some(authority), Some(server_name)) = (&authority, server_name) {
+        if let Some((server_name, authority)) = &tls {
             let certificate = reqwest::Certificate::from_pem(authority.certificate.as_bytes()).unwrap();
             client = client.tls_certs_only([certificate]).resolve(server_name, ([127, 0, 0, 1], port).into());
+            if authority.is_expired {
+                client = client.tls_danger_accept_invalid_certs(true);
+            }
         }
+        let (server_name, authority) = tls.unzip();
         let serf_port = free_port();
         write_configuration(&directory, port, serf_port, authority.as_ref());
 

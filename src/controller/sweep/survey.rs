@@ -100,9 +100,7 @@ impl Controller {
         for tenancy in survey.partitions.clone() {
             self.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
         }
-        for cluster in &wanted {
-            self.find_gone_tasks(cluster, &clusters, deadline, &mut survey).await;
-        }
+        self.find_gone_tasks(&wanted, &clusters, deadline, &mut survey).await;
         self.leave_out_doubtful_tokens(deadline, &mut survey).await;
         self.read_checks(deadline, &mut survey).await;
         survey
