@@ -1,0 +1,46 @@
+//! The promises, under every order of events and every fault: schedules by the thousand, each decided by its seed.
+//!
+//! `SIMULATION_SECONDS` says for how long to search, and `SEED` which schedule to replay:
+//! `SEED=42 cargo test --test simulation replay -- --nocapture`.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
+
+#[path = "simulation/mod.rs"]
+mod simulation;
+
+use std::time::{Duration, Instant};
+
+use simulation::{
+    runner::{run, run_for, shrink, tell},
+    scenario::Limits,
+};
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.trim().parse().ok()
+}
+
+#[test]
+fn the_promises_hold_in_every_schedule() {
+    let time = Duration::from_secs(number("SIMULATION_SECONDS").unwrap_or(45));
+    let start = Instant::now();
+    let (count, failure) = run_for(time, number("SIMULATION_FIRST_SEED").unwrap_or(1));
+    if let Some(failure) = failure {
+        panic!("{}\n\nshrunk from seed {}: {}", tell(&shrink(&failure)), failure.seed, failure.promise);
+    }
+    println!("{count} schedules, {:.0} a second", count as f64 / start.elapsed().as_secs_f64());
+}
+
+#[test]
+fn one_seed_is_one_schedule() {
+    for seed in 1..20 {
+        assert_eq!(run(seed, &Limits::WIDEST, true).trace, run(seed, &Limits::WIDEST, true).trace, "seed {seed}");
+    }
+}
+
+#[test]
+fn replay() {
+    let Some(seed) = number("SEED") else { return };
+    let run = run(seed, &Limits::WIDEST, true);
+    println!("{}", run.trace.join("\n"));
+    assert_eq!(run.broken, None, "seed {seed}");
+}

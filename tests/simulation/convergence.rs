@@ -1,0 +1,83 @@
+//! The promise of the end: when all is quiet, one sweep later, everything is as it should be.
+
+use ecs_mesh_controller::mesh::{mark::HolderMark, phase::TaskPhase};
+use secrecy::ExposeSecret;
+
+use super::{
+    consul::Record,
+    secrets::secret_name,
+    world::{World, service},
+};
+
+impl World {
+    /// After one sweep: who lives has its token, who stopped has nothing.
+    pub(crate) fn check_converged(&mut self) {
+        for index in 0..self.ecs.tasks.len() {
+            if self.ecs.tasks[index].is_stopped() {
+                self.check_cleared(index, "a sweep has passed");
+            }
+        }
+        if !self.makes_tokens() {
+            return;
+        }
+        for number in 0..self.scenario.services {
+            if self.ecs.of_service(number).any(|task| task.phase() == Some(TaskPhase::Active)) {
+                self.check_provisioned(number);
+            }
+        }
+        let is_active = self.ecs.tasks.iter().any(|task| task.phase() == Some(TaskPhase::Active));
+        let client = self.secret("consul-ecs-consul-client-token");
+        if is_active && !client.pair().is_some_and(|pair| self.is_valid(pair.secret.expose_secret())) {
+            self.broken("converges: the client agents have no token".to_owned());
+        }
+    }
+
+    /// After the grace period: who is idle has nothing.
+    pub(crate) fn check_idle(&mut self) {
+        for number in 0..self.scenario.services {
+            if self.ecs.of_service(number).any(super::ecs::Task::is_living) {
+                continue;
+            }
+            let left = self.tokens_of(number).len();
+            if left > 0 {
+                self.broken(format!("converges: service {number} is idle, and has {left} tokens"));
+            }
+        }
+    }
+
+    fn check_provisioned(&mut self, number: usize) {
+        let tokens = self.tokens_of(number);
+        let held = self.secret(&secret_name(number));
+        let is_held = tokens.iter().any(|token| {
+            held.pair()
+                .is_some_and(|pair| pair.accessor == token.accessor && pair.secret.expose_secret() == token.secret)
+        });
+        let waits = tokens.iter().any(|token| token.description.contains("unused-since"));
+        if tokens.len() != 1 || !is_held {
+            self.broken(format!(
+                "converges: service {number} has a task and {} tokens; its secret holds {}",
+                tokens.len(),
+                if is_held { "one of them" } else { "none of them" }
+            ));
+        } else if waits {
+            self.broken(format!("converges: service {number} has a task, and its token still waits for one"));
+        }
+        for index in 0..self.ecs.tasks.len() {
+            let task = &self.ecs.tasks[index];
+            let is_its = task.service == number && task.is_living();
+            if is_its && task.read.as_ref().is_some_and(|read| !self.is_valid(read)) {
+                self.broken(format!("never the living: task {index} lives with a token that is dead for good"));
+            }
+        }
+    }
+
+    /// The tokens of ours for a service.
+    fn tokens_of(&self, number: usize) -> Vec<Record> {
+        let name = service(number).name;
+        let is_its = |record: &&Record| {
+            !record.foreign
+                && HolderMark::parse(&record.description).is_some_and(|mark| mark.service.as_ref() == Some(&name))
+        };
+        self.consul.tokens.iter().filter(is_its).cloned().collect()
+    }
+}

@@ -1,0 +1,107 @@
+//! What a schedule is made of: how many of everything, and how hostile the world is. All of it comes from the seed,
+//! within limits that a failing schedule is shrunk by.
+
+use ecs_mesh_controller::mesh::plan::TokenMode;
+use fastrand::Rng;
+
+/// The most of everything that a scenario may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Limits {
+    pub(crate) tasks: usize,
+    pub(crate) services: usize,
+    pub(crate) clusters: usize,
+    pub(crate) environments: usize,
+    pub(crate) sweeps: usize,
+    pub(crate) kills: usize,
+    /// Whether calls fail, and messages get lost and doubled.
+    pub(crate) faults: bool,
+    /// Whether answers lag and clocks differ.
+    pub(crate) lag: bool,
+    /// Whether there are tokens of others, and of the old controller.
+    pub(crate) strangers: bool,
+    /// Whether definitions are registered before their tasks start.
+    pub(crate) ahead: bool,
+}
+
+impl Limits {
+    pub(crate) const WIDEST: Self = Self {
+        tasks: 6,
+        services: 2,
+        clusters: 2,
+        environments: 4,
+        sweeps: 3,
+        kills: 4,
+        faults: true,
+        lag: true,
+        strangers: true,
+        ahead: true,
+    };
+}
+
+/// One schedule's parameters. Chances are in per mille.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    pub(crate) mode: TokenMode,
+    pub(crate) grace: u16,
+    pub(crate) tasks: usize,
+    pub(crate) services: usize,
+    pub(crate) clusters: usize,
+    pub(crate) environments: usize,
+    pub(crate) sweeps: usize,
+    pub(crate) kills: usize,
+    pub(crate) outages: usize,
+    pub(crate) refused: u32,
+    pub(crate) answer_lost: u32,
+    pub(crate) repeated: u32,
+    pub(crate) duplicated: u32,
+    pub(crate) lost: u32,
+    pub(crate) max_receives: u32,
+    pub(crate) batch: usize,
+    /// How far answers of ECS and Secrets Manager may lag behind, in milliseconds.
+    pub(crate) lag: u64,
+    /// How far an environment's clock may be off, in milliseconds.
+    pub(crate) skew: i64,
+    pub(crate) strangers: bool,
+    /// Whether the first service has a token of the old controller.
+    pub(crate) adopted: bool,
+    pub(crate) ahead: bool,
+    /// How likely it is that a task lives on at the end.
+    pub(crate) survivors: u32,
+    /// How eagerly tasks move on, compared with calls.
+    pub(crate) pace: u32,
+}
+
+impl Scenario {
+    pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
+        let chance = |random: &mut Rng, rates: &[u32]| rates[random.usize(..rates.len())];
+        let grace = [0, 30, 300, 300, 900][random.usize(..5)];
+        let calm = !limits.faults || random.u32(..3) == 0;
+        let rate = |random: &mut Rng, rates: &[u32]| if calm { 0 } else { chance(random, rates) };
+        let login = random.u32(..4) == 0;
+        Self {
+            mode: if login { TokenMode::AuthMethod } else { TokenMode::SecretsManager },
+            grace,
+            tasks: random.usize(1..=limits.tasks),
+            services: random.usize(1..=limits.services),
+            clusters: random.usize(1..=limits.clusters),
+            environments: random.usize(1..=limits.environments),
+            sweeps: random.usize(..=limits.sweeps),
+            kills: random.usize(..=limits.kills),
+            outages: if calm { 0 } else { random.usize(..3) },
+            refused: rate(random, &[0, 10, 50, 200]),
+            answer_lost: rate(random, &[0, 10, 50]),
+            repeated: rate(random, &[0, 10, 50]),
+            duplicated: if limits.faults { chance(random, &[0, 50, 300]) } else { 0 },
+            lost: rate(random, &[0, 0, 100, 500]),
+            max_receives: [14, 14, 3][random.usize(..3)],
+            batch: random.usize(1..=8),
+            lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
+            skew: if limits.lag { i64::from(grace) * 1_000 / 14 * random.i64(0..=1) } else { 0 },
+            strangers: limits.strangers && random.bool(),
+            adopted: limits.strangers && !login && random.u32(..3) == 0,
+            ahead: limits.ahead && random.u32(..3) == 0,
+            survivors: chance(random, &[0, 200, 500]),
+            pace: chance(random, &[2, 5, 10]),
+        }
+    }
+}

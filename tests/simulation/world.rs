@@ -1,0 +1,156 @@
+//! The truth: what ECS, Consul, Secrets Manager and SQS hold, whatever anybody sees of it.
+
+use std::collections::BTreeMap;
+
+use ecs_mesh_controller::{
+    controller::Scope,
+    controller::settings::Settings,
+    mesh::{identity::MeshService, plan::TokenMode, tenancy::Tenancy},
+};
+use fastrand::Rng;
+use jiff::Timestamp;
+
+use super::{
+    board::{Fault, Service},
+    consul::Consul,
+    ecs::Ecs,
+    promises::{Blind, Deletion},
+    queue::Sqs,
+    scenario::Scenario,
+    secrets::Secrets,
+};
+
+/// When all schedules begin, in seconds.
+const EPOCH: i64 = 1_800_000_000;
+
+/// Everything outside the controller.
+pub(crate) struct World {
+    pub(crate) scenario: Scenario,
+    pub(crate) scope: Scope,
+    pub(crate) random: Rng,
+    /// Milliseconds since the beginning.
+    pub(crate) now: u64,
+    pub(crate) ecs: Ecs,
+    pub(crate) consul: Consul,
+    pub(crate) secrets: Secrets,
+    pub(crate) sqs: Sqs,
+    /// Services that answer nothing but errors now.
+    pub(crate) down: BTreeMap<Service, Fault>,
+    /// Whether nothing goes wrong any more.
+    pub(crate) calm: bool,
+    /// How far each environment's clock is off.
+    pub(crate) skews: BTreeMap<usize, i64>,
+    /// Whose call is being served.
+    pub(crate) caller: usize,
+    /// Service tokens that were deleted, and by whom.
+    pub(crate) deletions: Vec<Deletion>,
+    /// What each sweep under way could not read.
+    pub(crate) blind: BTreeMap<usize, Blind>,
+    /// Every secret half there ever was.
+    pub(crate) canaries: Vec<String>,
+    /// The first promise that was broken.
+    pub(crate) broken: Option<String>,
+    /// What happened, if anybody wants to read it.
+    pub(crate) trace: Option<Vec<String>>,
+}
+
+impl World {
+    pub(crate) fn new(scenario: Scenario, mut random: Rng, traced: bool) -> Self {
+        let scope = scope(&scenario);
+        let ecs = Ecs::new(&scenario, &scope.clusters, &mut random);
+        let mut world = Self {
+            scope,
+            random,
+            now: 0,
+            ecs,
+            consul: Consul::default(),
+            secrets: Secrets::default(),
+            sqs: Sqs::default(),
+            down: BTreeMap::new(),
+            calm: false,
+            skews: BTreeMap::new(),
+            caller: usize::MAX,
+            deletions: Vec::new(),
+            blind: BTreeMap::new(),
+            canaries: Vec::new(),
+            broken: None,
+            trace: traced.then(Vec::new),
+            scenario,
+        };
+        world.note(&format!("{:?}", world.scenario));
+        world.furnish();
+        world
+    }
+
+    pub(crate) fn chance(&mut self, per_mille: u32) -> bool {
+        per_mille > 0 && self.random.u32(..1_000) < per_mille
+    }
+
+    /// The true time.
+    pub(crate) fn time(&self) -> Timestamp {
+        self.time_at(self.now)
+    }
+
+    pub(crate) fn time_at(&self, at: u64) -> Timestamp {
+        Timestamp::from_millisecond(EPOCH * 1_000 + i64::try_from(at).unwrap()).unwrap()
+    }
+
+    /// The time as an environment's clock shows it.
+    pub(crate) fn time_of(&self, environment: usize) -> Timestamp {
+        let skew = self.skews.get(&environment).copied().unwrap_or_default();
+        Timestamp::from_millisecond(self.time().as_millisecond() + skew).unwrap()
+    }
+
+    /// A step of the trace.
+    pub(crate) fn note(&mut self, what: &str) {
+        let now = self.now;
+        if let Some(trace) = &mut self.trace {
+            let number = trace.len();
+            trace.push(format!(
+                "{number:4} {:>9.3}s  {what}",
+                f64::from(u32::try_from(now).unwrap_or(u32::MAX)) / 1_000.0
+            ));
+        }
+    }
+
+    /// A promise was broken: the first one is what counts.
+    pub(crate) fn broken(&mut self, how: String) {
+        self.note(&format!("BROKEN PROMISE: {how}"));
+        self.broken.get_or_insert(how);
+    }
+
+    /// A secret half that nobody may ever see in a text.
+    pub(crate) fn new_secret(&mut self) -> String {
+        let secret = uuid::Builder::from_random_bytes(self.random.u128(..).to_be_bytes()).into_uuid().to_string();
+        self.canaries.push(secret.clone());
+        secret
+    }
+
+    pub(crate) fn makes_tokens(&self) -> bool {
+        self.scenario.mode == TokenMode::SecretsManager
+    }
+}
+
+/// The service with this number.
+pub(crate) fn service(number: usize) -> MeshService {
+    MeshService { tenancy: Tenancy::Community, name: format!("service-{number}").parse().unwrap() }
+}
+
+fn scope(scenario: &Scenario) -> Scope {
+    let clusters: Vec<String> =
+        (0..scenario.clusters).map(|n| format!("arn:aws:ecs:us-east-1:123456789012:cluster/cluster-{n}")).collect();
+    let settings = Settings::read(|name| {
+        Some(match name {
+            "CONSUL_HTTP_ADDR" => "http://consul:8500".to_owned(),
+            "CONSUL_HTTP_TOKEN" => "unused".to_owned(),
+            "ECS_CLUSTER_ARNS" => clusters.join(","),
+            "QUEUE_URL" => "https://queue".to_owned(),
+            "REVOCATION_GRACE_SECONDS" => scenario.grace.to_string(),
+            "UNUSED_TOKEN_HOURS" => "1".to_owned(),
+            "BOOTSTRAP" => "none".to_owned(),
+            "TOKEN_MODE" if scenario.mode == TokenMode::AuthMethod => "auth-method".to_owned(),
+            _ => return None,
+        })
+    });
+    settings.expect("settings").scope
+}
