@@ -134,7 +134,7 @@ impl World {
         let at = self.horizon().max(no_older_than);
         let task = &self.ecs.tasks[index];
         let is_forgotten = task.stopped_at().is_some_and(|stopped| stopped + REMEMBERED < self.now);
-        if is_forgotten { None } else { Some((task.seen_at(at)?, at)) }
+        if is_forgotten || self.lost.contains(&self.caller) { None } else { Some((task.seen_at(at)?, at)) }
     }
 
     /// A list, and how new each task's state was.

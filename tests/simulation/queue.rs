@@ -7,6 +7,7 @@ use ecs_mesh_controller::{
     controller::Delivery,
     queue::{Queue, QueueError},
 };
+use serde_json::Value;
 
 use super::{
     board::{Fault, Line, Service},
@@ -21,6 +22,8 @@ pub(crate) struct Message {
     pub(crate) body: String,
     pub(crate) visible_at: u64,
     pub(crate) receives: u32,
+    /// The task that it tells of, and the version of its state.
+    pub(crate) about: Option<(String, u64)>,
 }
 
 /// The queue.
@@ -34,7 +37,8 @@ pub(crate) struct Sqs {
 impl Sqs {
     pub(crate) fn send(&mut self, body: String, visible_at: u64) {
         self.sent += 1;
-        self.messages.push(Message { id: self.sent, body, visible_at, receives: 0 });
+        let about = about(&serde_json::from_str(&body).unwrap());
+        self.messages.push(Message { id: self.sent, body, visible_at, receives: 0, about });
     }
 
     pub(crate) fn is_visible(&self, now: u64) -> bool {
@@ -44,6 +48,11 @@ impl Sqs {
     pub(crate) fn next_visible(&self) -> Option<u64> {
         self.messages.iter().map(|message| message.visible_at).min()
     }
+}
+
+/// The task that an event tells of, and the version of its state.
+pub(crate) fn about(event: &Value) -> Option<(String, u64)> {
+    Some((event["detail"]["taskArn"].as_str()?.to_owned(), event["detail"]["version"].as_u64()?))
 }
 
 impl World {

@@ -1,6 +1,12 @@
 //! Runs schedules: one by its seed, or as many as fit into a time; and makes a failing one small.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering::Relaxed},
+    },
+    time::{Duration, Instant},
+};
 
 use fastrand::Rng;
 
@@ -41,18 +47,37 @@ pub(crate) fn run(seed: u64, limits: &Limits, traced: bool) -> Run {
     Run { broken: world.broken.take(), trace: world.trace.take().unwrap_or_default() }
 }
 
-/// Runs schedules from `first` on until time is up: how many, and the first that fails.
+/// Runs schedules from `first` on, on every processor, until time is up: how many, and one that fails.
 pub(crate) fn run_for(time: Duration, first: u64) -> (u64, Option<Failure>) {
+    let (next, failure) = (AtomicU64::new(first), Mutex::new(None));
+    let search = || {
+        let found = run_until(|| next.fetch_add(1, Relaxed), time, || failure.lock().unwrap().is_some());
+        if let Some(found) = found {
+            failure.lock().unwrap().get_or_insert(found);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(search);
+        }
+    });
+    (next.into_inner() - first, failure.into_inner().unwrap())
+}
+
+/// Runs schedules on this thread until one fails, time is up, or nobody wants more.
+pub(crate) fn run_until(
+    mut next: impl FnMut() -> u64,
+    time: Duration,
+    is_enough: impl Fn() -> bool,
+) -> Option<Failure> {
     let (start, limits) = (Instant::now(), Limits::WIDEST);
-    let mut count = 0;
-    while start.elapsed() < time {
-        let seed = first + count;
-        count += 1;
+    while start.elapsed() < time && !is_enough() {
+        let seed = next();
         if let Some(promise) = run(seed, &limits, false).broken {
-            return (count, Some(Failure { seed, limits, promise }));
+            return Some(Failure { seed, limits, promise });
         }
     }
-    (count, None)
+    None
 }
 
 /// A smaller schedule that breaks the same promise.

@@ -61,6 +61,8 @@ pub(crate) struct Scenario {
     pub(crate) lag: u64,
     /// How far an environment's clock may be off, in milliseconds.
     pub(crate) skew: i64,
+    /// How likely it is that a sweep looks into the wrong region, where there is nothing.
+    pub(crate) lost_sweeps: u32,
     pub(crate) strangers: bool,
     /// Whether the first service has a token of the old controller.
     pub(crate) adopted: bool,
@@ -72,6 +74,11 @@ pub(crate) struct Scenario {
 }
 
 impl Scenario {
+    /// Whether anything may go wrong but the order of things.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.lag > 0 || self.kills + self.outages > 0 || self.refused + self.answer_lost + self.repeated > 0
+    }
+
     pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
         let chance = |random: &mut Rng, rates: &[u32]| rates[random.usize(..rates.len())];
         let grace = [0, 30, 300, 300, 900][random.usize(..5)];
@@ -97,6 +104,7 @@ impl Scenario {
             batch: random.usize(1..=8),
             lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
             skew: if limits.lag { i64::from(grace) * 1_000 / 14 * random.i64(0..=1) } else { 0 },
+            lost_sweeps: rate(random, &[0, 300]),
             strangers: limits.strangers && random.bool(),
             adopted: limits.strangers && !login && random.u32(..3) == 0,
             ahead: limits.ahead && random.u32(..3) == 0,

@@ -268,6 +268,11 @@ impl Schedule {
         let now = self.with(|world| {
             world.note(&format!("environment {number} sweeps"));
             world.blind.insert(number, super::promises::Blind::default());
+            let lost = world.scenario.lost_sweeps;
+            if !world.calm && world.chance(lost) {
+                world.note("it looks into the wrong region");
+                world.lost.insert(number);
+            }
             world.now
         });
         self.environments[idle].sweep(SweepOrder { force, ..SweepOrder::default() }, now);
@@ -366,6 +371,7 @@ impl Schedule {
                     world.note(&format!("environment {number} has swept: {:?} {:?}", report.outcome, report.problems));
                     world.check_sweep(number, &report);
                     world.blind.remove(&number);
+                    world.lost.remove(&number);
                     self.guarded = report.outcome == SweepOutcome::GuardTripped;
                     if self.is_settled && report.outcome == SweepOutcome::Incomplete {
                         world.broken("converges: a sweep is incomplete although nothing is wrong".to_owned());

@@ -1,6 +1,6 @@
 //! The truth: what ECS, Consul, Secrets Manager and SQS hold, whatever anybody sees of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ecs_mesh_controller::{
     controller::Scope,
@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) down: BTreeMap<Service, Fault>,
     /// Whether nothing goes wrong any more.
     pub(crate) calm: bool,
+    /// Environments to which ECS shows nothing.
+    pub(crate) lost: BTreeSet<usize>,
     /// How far each environment's clock is off.
     pub(crate) skews: BTreeMap<usize, i64>,
     /// Whose call is being served.
@@ -68,6 +70,7 @@ impl World {
             sqs: Sqs::default(),
             down: BTreeMap::new(),
             calm: false,
+            lost: BTreeSet::new(),
             skews: BTreeMap::new(),
             caller: usize::MAX,
             deletions: Vec::new(),
