@@ -10,6 +10,8 @@ mod simulation;
 
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "mutants")]
+use simulation::runner::run_until;
 use simulation::{
     runner::{run, run_for, shrink, tell},
     scenario::Limits,
@@ -35,6 +37,39 @@ fn one_seed_is_one_schedule() {
     for seed in 1..20 {
         assert_eq!(run(seed, &Limits::WIDEST, true).trace, run(seed, &Limits::WIDEST, true).trace, "seed {seed}");
     }
+}
+
+/// The simulation can find what it looks for: each mistake that is made on purpose breaks a promise.
+#[cfg(feature = "mutants")]
+#[test]
+fn every_mutant_is_caught() {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use ecs_mesh_controller::mutant::{MUTANTS, activate};
+
+    let budget = Duration::from_secs(number("SIMULATION_SECONDS").unwrap_or(45));
+    let (next, survivors) = (AtomicUsize::new(0), std::sync::Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(mutant) = MUTANTS.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    if std::env::var("MUTANT").is_ok_and(|only| only != format!("{mutant:?}")) {
+                        continue;
+                    }
+                    activate(Some(*mutant));
+                    let mut seeds = 0..;
+                    match run_until(|| seeds.next().unwrap(), budget, || false) {
+                        Some(failure) => {
+                            println!("{mutant:?}: caught by schedule {}: {}", failure.seed, failure.promise);
+                        }
+                        None => survivors.lock().unwrap().push(format!("{mutant:?} ({seeds:?})")),
+                    }
+                }
+            });
+        }
+    });
+    let survivors = survivors.into_inner().unwrap();
+    assert!(survivors.is_empty(), "not caught: {survivors:?}");
 }
 
 #[test]

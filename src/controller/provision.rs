@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
+use secrecy::ExposeSecret;
 use tracing::{info, warn};
 
 use super::{Controller, ControllerError, DESCRIBED_AT_ONCE, ECS_LAG, apply::Effect};
@@ -23,6 +24,7 @@ use crate::{
         token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
         token_plan::{TokenStep, next_step},
     },
+    mutant::{self, Mutant},
     secrets::SecretsError,
 };
 
@@ -97,10 +99,16 @@ impl Controller {
     }
 
     async fn provision_once(&self, holder: &TokenHolder, name: &str, need: &Need<'_>) -> Result<Look, ControllerError> {
-        let derived = AccessorId::derived(holder, &self.scope.names);
+        let derived = match mutant::is(Mutant::RandomAccessor) {
+            true => self.edges.entropy.secret().expose_secret().parse()?,
+            false => AccessorId::derived(holder, &self.scope.names),
+        };
         let secret = self.edges.secrets.read(name).await?;
         let token = match secret.state.pair() {
-            Some(pair) => self.edges.consul.token(holder.tenancy(), pair.accessor).await?,
+            Some(pair) => match self.edges.consul.token(holder.tenancy(), pair.accessor).await {
+                Err(ConsulError::CredentialRejected { .. }) if mutant::is(Mutant::TrustsNotFound) => None,
+                token => token?,
+            },
             None => None,
         };
         let step = next_step(&secret.state, token.as_ref(), derived, |mark| self.bears_our_marks(mark, holder));
@@ -131,6 +139,10 @@ impl Controller {
             return self.create(holder, &cluster, pair, need).await;
         }
         let pair = TokenPair { accessor: derived, secret: self.edges.entropy.secret() };
+        if mutant::is(Mutant::SecretAfterConsul) {
+            self.create(holder, &cluster, pair.clone(), need).await?;
+            return self.write_secret(holder, &secret, &pair).await;
+        }
         match self.write_secret(holder, &secret, &pair).await? {
             Look::Provisioned(_) => self.create(holder, &cluster, pair, need).await,
             overtaken => Ok(overtaken),
@@ -226,6 +238,10 @@ impl Controller {
                 Ok(Look::Provisioned(Effect::Done))
             }
             Err(SecretsError::Changed { .. }) => Ok(Look::Overtaken),
+            Err(_) if mutant::is(Mutant::LeaksSecret) => {
+                let reason = pair.secret.expose_secret().to_owned();
+                Err(SecretsError::Failed { name, reason }.into())
+            }
             Err(error) => Err(error.into()),
         }
     }

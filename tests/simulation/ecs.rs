@@ -34,6 +34,8 @@ pub(crate) struct Task {
     pub(crate) service: usize,
     /// Whether only its own tags say that it is in the mesh.
     pub(crate) own_tags: bool,
+    /// Whether it starts only while somebody looks whether its service is idle.
+    pub(crate) starts_late: bool,
     /// Whether it is to live on when all else is over.
     pub(crate) survives: bool,
     /// Where it stood since when.
@@ -89,6 +91,7 @@ impl Ecs {
                 definition: definition_arn(service, own_tags),
                 service,
                 own_tags,
+                starts_late: random.u32(..1_000) < scenario.late,
                 survives: random.u32(..1_000) < scenario.survivors,
                 history: Vec::with_capacity(LIFE.len()),
                 read: None,

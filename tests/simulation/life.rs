@@ -2,7 +2,7 @@
 //! an event.
 
 use ecs_mesh_controller::mesh::phase::TaskPhase;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{ecs::definition_arn, world::World};
 
@@ -29,12 +29,21 @@ const ACTIVATING: usize = 2;
 
 impl Stand {
     pub(crate) fn phase(self) -> TaskPhase {
-        let (last, desired) = LIFE[self.0];
-        TaskPhase::from_statuses(last, desired).unwrap()
+        match self.0 {
+            0..TOLD_TO_STOP => TaskPhase::Active,
+            TOLD_TO_STOP..STOPPED => TaskPhase::Stopping,
+            _ => TaskPhase::Stopped,
+        }
     }
 
     pub(crate) fn is_meant_to_run(self) -> bool {
         LIFE[self.0].1 == "RUNNING"
+    }
+
+    /// What an event says.
+    pub(crate) fn told_by(event: &Value) -> Self {
+        let told = (event["detail"]["lastStatus"].as_str().unwrap(), event["detail"]["desiredStatus"].as_str().unwrap());
+        Self(LIFE.iter().position(|stand| *stand == told).unwrap())
     }
 
     fn is_last_of(self, survives: bool) -> bool {
@@ -48,7 +57,7 @@ impl World {
         let may_step = |index: &usize| {
             let task = &self.ecs.tasks[*index];
             match task.stand() {
-                None => true,
+                None => !task.starts_late || !self.looking.is_empty() || self.sqs.messages.is_empty(),
                 // Its containers start later than ECS's answers lag.
                 Some(Stand(stand)) if stand + 1 == ACTIVATING => {
                     task.created().is_some_and(|at| at + self.scenario.lag < self.now)

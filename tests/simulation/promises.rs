@@ -17,6 +17,7 @@ use secrecy::ExposeSecret;
 use serde_json::Value;
 
 use super::{
+    life::Stand,
     queue::about,
     secrets::secret_name,
     world::{World, service},
@@ -131,8 +132,7 @@ impl World {
         if self.sqs.messages.iter().chain(&self.sqs.dead).any(is_later) {
             return;
         }
-        let status = |name: &str| body["detail"][name].as_str().unwrap();
-        let told = TaskPhase::from_statuses(status("lastStatus"), status("desiredStatus")).unwrap();
+        let told = Stand::told_by(body).phase();
         let index = self.ecs.tasks.iter().position(|task| task.arn.as_str() == arn).unwrap();
         let is_still_so = self.ecs.tasks[index].phase() == Some(told);
         match told {

@@ -69,6 +69,8 @@ pub(crate) struct Scenario {
     pub(crate) ahead: bool,
     /// How likely it is that a task lives on at the end.
     pub(crate) survivors: u32,
+    /// How likely it is that a task starts only while somebody looks whether its service is idle.
+    pub(crate) late: u32,
     /// How eagerly tasks move on, compared with calls.
     pub(crate) pace: u32,
 }
@@ -109,6 +111,7 @@ impl Scenario {
             adopted: limits.strangers && !login && random.u32(..3) == 0,
             ahead: limits.ahead && random.u32(..3) == 0,
             survivors: chance(random, &[0, 200, 500]),
+            late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
         }
     }

@@ -232,6 +232,9 @@ impl Schedule {
         let now = self.with(|world| {
             let number = self.environments[idle].number;
             world.note(&format!("environment {number} receives {} messages", messages.len()));
+            if messages.iter().any(|message| message.body.contains("Service Idle Check")) {
+                world.looking.insert(number);
+            }
             for message in &messages {
                 world.note(&format!("  message {} (receive {}): {}", message.id, message.receives, message.body));
             }
@@ -267,6 +270,7 @@ impl Schedule {
         let number = self.environments[idle].number;
         let now = self.with(|world| {
             world.note(&format!("environment {number} sweeps"));
+            world.looking.insert(number);
             world.blind.insert(number, super::promises::Blind::default());
             let lost = world.scenario.lost_sweeps;
             if !world.calm && world.chance(lost) {
@@ -292,6 +296,7 @@ impl Schedule {
             world.note(&format!("environment {} {how}", environment.number));
             world.deletions.retain(|deletion| deletion.environment != environment.number);
             world.blind.remove(&environment.number);
+            world.looking.remove(&environment.number);
         });
     }
 
@@ -362,6 +367,7 @@ impl Schedule {
             let Some((outcome, messages)) = self.environments[index].go_on() else { continue };
             let number = self.environments[index].number;
             let mut world = self.stage.world.lock().unwrap();
+            world.looking.remove(&number);
             match outcome {
                 Outcome::Batch(report) => {
                     world.note(&format!("environment {number} is done: {:?}", report.failures));
@@ -430,7 +436,10 @@ fn fate(world: &mut World, service: Service) -> Fate {
     }
     let (refused, lost, repeated) = (world.scenario.refused, world.scenario.answer_lost, world.scenario.repeated);
     if world.chance(refused) {
-        return Fate::Refused(if world.random.bool() { Fault::Throttled } else { Fault::Unavailable });
+        // A follower that has not heard of the controller's token yet does not know it.
+        let faults = [Fault::Throttled, Fault::Unavailable, Fault::Credential];
+        let kinds = if service == Service::Consul { 3 } else { 2 };
+        return Fate::Refused(faults[world.random.usize(..kinds)]);
     }
     if world.chance(lost) {
         return Fate::AnswerLost;

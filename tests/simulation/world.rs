@@ -38,6 +38,8 @@ pub(crate) struct World {
     pub(crate) down: BTreeMap<Service, Fault>,
     /// Whether nothing goes wrong any more.
     pub(crate) calm: bool,
+    /// Environments that look whether services are idle, or sweep.
+    pub(crate) looking: BTreeSet<usize>,
     /// Environments to which ECS shows nothing.
     pub(crate) lost: BTreeSet<usize>,
     /// How far each environment's clock is off.
@@ -70,6 +72,7 @@ impl World {
             sqs: Sqs::default(),
             down: BTreeMap::new(),
             calm: false,
+            looking: BTreeSet::new(),
             lost: BTreeSet::new(),
             skews: BTreeMap::new(),
             caller: usize::MAX,
