@@ -212,7 +212,10 @@ impl Controller {
 impl Sorted {
     /// A newer version of a task's state replaces an older one, whose work the newer one's includes.
     fn keep_newest(&mut self, index: usize, change: TaskChange) {
-        let is_newer = self.changes.get(&change.arn).is_none_or(|known| known.version < change.version || mutant::is(Mutant::StaleVersion));
+        let is_newer = self
+            .changes
+            .get(&change.arn)
+            .is_none_or(|known| known.version < change.version || mutant::is(Mutant::StaleVersion));
         if is_newer {
             self.messages.insert(change.arn.clone(), index);
             self.changes.insert(change.arn.clone(), change);

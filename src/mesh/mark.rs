@@ -93,9 +93,8 @@ pub fn marked_unused(description: &str, since: Timestamp) -> String {
 /// The description of the same token once a task has appeared.
 #[must_use]
 pub fn marked_used(description: &str) -> String {
-    let lines = description
-        .lines()
-        .filter(|line| !line.starts_with(UNUSED_SINCE_KEY) || mutant::is(Mutant::UnusedForEver));
+    let lines =
+        description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY) || mutant::is(Mutant::UnusedForEver));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -12,7 +12,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::world::World;
+use super::world::{World, note};
 
 /// Whom a call is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +81,10 @@ impl Operation {
 
     pub(crate) fn perform(&mut self, world: &mut World, fate: Fate) {
         world.caller = self.environment;
+        world.is_late = self.is_abandoned();
+        if fate != Fate::Served && self.service == Service::Consul {
+            world.refused.insert(self.environment, world.now);
+        }
         (self.effect)(world, fate);
         self.performed = true;
     }
@@ -140,7 +144,7 @@ impl Line {
                     Err(error) => format!("ERROR {error}"),
                 };
                 let fate = if fate == Fate::Served { String::new() } else { format!(" [{fate:?}]") };
-                world.note(&format!("environment {environment} {service:?}: {label}{fate} -> {}", cut(&shown)));
+                note!(world, "environment {environment} {service:?}: {label}{fate} -> {}", cut(&shown));
             }
             *answer.lock().unwrap() = Some(result);
         };

@@ -12,6 +12,7 @@ use ecs_mesh_controller::{
 
 use super::{
     consul::{Consul, conflict},
+    world::note,
     world::{World, service},
 };
 
@@ -83,7 +84,7 @@ impl World {
             let modify_index = self.consul.index;
             self.consul.instances.push(Instance { node: node.clone(), id, name, task: arn.clone(), modify_index });
         }
-        self.note(&format!("task {index} registers its service"));
+        note!(self, "task {index} registers its service");
     }
 
     pub(crate) fn instances_on(&self, node: &str, tasks: &[TaskId]) -> Vec<ServiceInstance> {

@@ -18,6 +18,7 @@ use super::{
     catalog::Instance,
     promises::Deletion,
     secrets::secret_name,
+    world::note,
     world::{World, service},
 };
 
@@ -103,7 +104,7 @@ impl World {
         let task = &self.ecs.tasks[index];
         let description = login_description(task.cluster.as_str(), task.arn.id().as_str());
         let record = self.new_record(description, false);
-        self.note(&format!("task {index} logs in for token {}", record.accessor));
+        note!(self, "task {index} logs in for token {}", record.accessor);
         self.consul.tokens.push(record);
     }
 
@@ -168,6 +169,7 @@ impl World {
             self.check_stopped(&mark.task, "its login token was deleted");
         } else if let Some(mark) = HolderMark::parse(&record.description) {
             match mark.service {
+                Some(_) if self.is_late => {}
                 Some(name) => {
                     let deletion =
                         Deletion { environment: self.caller, at: self.now, service: name, secret: record.secret };

@@ -72,7 +72,7 @@ impl World {
     }
 
     /// The tokens of ours for a service.
-    fn tokens_of(&self, number: usize) -> Vec<Record> {
+    pub(crate) fn tokens_of(&self, number: usize) -> Vec<Record> {
         let name = service(number).name;
         let is_its = |record: &&Record| {
             !record.foreign

@@ -4,7 +4,10 @@
 use ecs_mesh_controller::mesh::phase::TaskPhase;
 use serde_json::{Value, json};
 
-use super::{ecs::definition_arn, world::World};
+use super::{
+    ecs::definition_arn,
+    world::{World, note},
+};
 
 /// Where a task stands: its last status, and the desired one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +45,8 @@ impl Stand {
 
     /// What an event says.
     pub(crate) fn told_by(event: &Value) -> Self {
-        let told = (event["detail"]["lastStatus"].as_str().unwrap(), event["detail"]["desiredStatus"].as_str().unwrap());
+        let told =
+            (event["detail"]["lastStatus"].as_str().unwrap(), event["detail"]["desiredStatus"].as_str().unwrap());
         Self(LIFE.iter().position(|stand| *stand == told).unwrap())
     }
 
@@ -88,7 +92,7 @@ impl World {
         };
         let now = self.now;
         self.ecs.tasks[index].history.push((now, Stand(next)));
-        self.note(&format!("task {index} of service {} is {:?}", self.ecs.tasks[index].service, LIFE[next]));
+        note!(self, "task {index} of service {} is {:?}", self.ecs.tasks[index].service, LIFE[next]);
         match next {
             ACTIVATING if self.makes_tokens() => self.read_secret(index),
             ACTIVATING => self.log_in(index),
@@ -103,7 +107,7 @@ impl World {
     fn clean_up(&mut self, index: usize) {
         let id = self.ecs.tasks[index].arn.id().clone();
         self.consul.forget_task(&id, self.random.bool());
-        self.note(&format!("task {index} has cleaned up after itself"));
+        note!(self, "task {index} has cleaned up after itself");
     }
 
     /// `EventBridge` tells of a step: late, twice, or not at all.
@@ -139,7 +143,7 @@ impl World {
                 "responseElements": { "taskDefinition": { "taskDefinitionArn": definition.as_str() } },
             },
         });
-        self.note(&format!("the definition of service {service} is registered"));
+        note!(self, "the definition of service {service} is registered");
         self.deliver(&body.to_string());
     }
 

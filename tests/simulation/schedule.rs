@@ -8,6 +8,7 @@ use super::{
     board::{Fate, Fault, Service, Stage},
     environment::{Environment, Outcome},
     world::World,
+    world::note,
 };
 
 /// How long no call takes longer than, in milliseconds.
@@ -71,6 +72,11 @@ impl Schedule {
         self.storm().await;
         self.calm_down();
         self.settle().await;
+        let is_all_delivered =
+            self.with(|world| world.scenario.lost + world.scenario.sweeps as u32 == 0 && world.sqs.dead.is_empty());
+        if is_all_delivered {
+            self.check(World::check_converged);
+        }
         self.with(|world| world.scenario.lag = 0);
         self.sweep_calmly().await;
         self.check(World::check_converged);
@@ -231,12 +237,12 @@ impl Schedule {
         let idle = self.idle_environment(false);
         let now = self.with(|world| {
             let number = self.environments[idle].number;
-            world.note(&format!("environment {number} receives {} messages", messages.len()));
+            note!(world, "environment {number} receives {} messages", messages.len());
             if messages.iter().any(|message| message.body.contains("Service Idle Check")) {
                 world.looking.insert(number);
             }
             for message in &messages {
-                world.note(&format!("  message {} (receive {}): {}", message.id, message.receives, message.body));
+                note!(world, "  message {} (receive {}): {}", message.id, message.receives, message.body);
             }
             world.now
         });
@@ -258,7 +264,7 @@ impl Schedule {
                 let skew = world.scenario.skew;
                 let skew = world.random.i64(-skew..=skew);
                 world.skews.insert(number, skew);
-                world.note(&format!("environment {number} starts, its clock off by {skew} ms"));
+                note!(world, "environment {number} starts, its clock off by {skew} ms");
             });
             self.environments.push(Environment::start(&self.stage, number, sweeps));
             self.environments.len() - 1
@@ -269,7 +275,7 @@ impl Schedule {
         let idle = self.idle_environment(true);
         let number = self.environments[idle].number;
         let now = self.with(|world| {
-            world.note(&format!("environment {number} sweeps"));
+            note!(world, "environment {number} sweeps");
             world.looking.insert(number);
             world.blind.insert(number, super::promises::Blind::default());
             let lost = world.scenario.lost_sweeps;
@@ -293,7 +299,7 @@ impl Schedule {
     fn kill(&mut self, index: usize, how: &str) {
         let environment = self.environments.remove(index);
         self.with(|world| {
-            world.note(&format!("environment {} {how}", environment.number));
+            note!(world, "environment {} {how}", environment.number);
             world.deletions.retain(|deletion| deletion.environment != environment.number);
             world.blind.remove(&environment.number);
             world.looking.remove(&environment.number);
@@ -307,7 +313,7 @@ impl Schedule {
             let service = service[world.random.usize(..service.len())];
             let is_credential = service == Service::Consul && world.random.bool();
             let fault = if is_credential { Fault::Credential } else { Fault::Unavailable };
-            world.note(&format!("{service:?} is down: {fault:?}"));
+            note!(world, "{service:?} is down: {fault:?}");
             world.down.insert(service, fault);
         });
     }
@@ -322,7 +328,7 @@ impl Schedule {
             let skew = world.scenario.skew;
             let skew = world.random.i64(-skew..=skew);
             world.skews.insert(number, skew);
-            world.note(&format!("the clock of environment {number} jumps: off by {skew} ms"));
+            note!(world, "the clock of environment {number} jumps: off by {skew} ms");
         });
     }
 
@@ -370,11 +376,11 @@ impl Schedule {
             world.looking.remove(&number);
             match outcome {
                 Outcome::Batch(report) => {
-                    world.note(&format!("environment {number} is done: {:?}", report.failures));
+                    note!(world, "environment {number} is done: {:?}", report.failures);
                     world.check_batch(number, &messages, &report);
                 }
                 Outcome::Sweep(report) => {
-                    world.note(&format!("environment {number} has swept: {:?} {:?}", report.outcome, report.problems));
+                    note!(world, "environment {number} has swept: {:?} {:?}", report.outcome, report.problems);
                     world.check_sweep(number, &report);
                     world.blind.remove(&number);
                     world.lost.remove(&number);

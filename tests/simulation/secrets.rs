@@ -15,6 +15,7 @@ use uuid::Uuid;
 
 use super::{
     board::{Fault, Line, Service},
+    world::note,
     world::{World, service},
 };
 
@@ -50,7 +51,7 @@ impl World {
         let name = secret_name(self.ecs.tasks[index].service);
         let state = self.secret(&name);
         let read = state.pair().map(|pair| pair.secret.expose_secret().to_owned());
-        self.note(&format!("task {index} reads its secret: {state:?}"));
+        note!(self, "task {index} reads its secret: {state:?}");
         self.ecs.tasks[index].read = read;
     }
 

@@ -20,6 +20,17 @@ use super::{
     secrets::Secrets,
 };
 
+/// Writes a step of the trace, if anybody wants to read it.
+macro_rules! note {
+    ($world:expr, $($what:tt)*) => {
+        if $world.trace.is_some() {
+            let what = format!($($what)*);
+            $world.note(&what);
+        }
+    };
+}
+pub(crate) use note;
+
 /// When all schedules begin, in seconds.
 const EPOCH: i64 = 1_800_000_000;
 
@@ -44,6 +55,10 @@ pub(crate) struct World {
     pub(crate) lost: BTreeSet<usize>,
     /// How far each environment's clock is off.
     pub(crate) skews: BTreeMap<usize, i64>,
+    /// When an environment's call to Consul last failed.
+    pub(crate) refused: BTreeMap<usize, u64>,
+    /// Whether nobody waits any more for the call that is being served.
+    pub(crate) is_late: bool,
     /// Whose call is being served.
     pub(crate) caller: usize,
     /// Service tokens that were deleted, and by whom.
@@ -75,6 +90,8 @@ impl World {
             looking: BTreeSet::new(),
             lost: BTreeSet::new(),
             skews: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            is_late: false,
             caller: usize::MAX,
             deletions: Vec::new(),
             blind: BTreeMap::new(),
@@ -83,7 +100,7 @@ impl World {
             trace: traced.then(Vec::new),
             scenario,
         };
-        world.note(&format!("{:?}", world.scenario));
+        note!(world, "{:?}", world.scenario);
         world.furnish();
         world
     }
@@ -121,7 +138,7 @@ impl World {
 
     /// A promise was broken: the first one is what counts.
     pub(crate) fn broken(&mut self, how: String) {
-        self.note(&format!("BROKEN PROMISE: {how}"));
+        note!(self, "BROKEN PROMISE: {how}");
         self.broken.get_or_insert(how);
     }
 
