@@ -26,6 +26,16 @@ use super::{
 /// How long ECS remembers a stopped task, in milliseconds.
 const REMEMBERED: u64 = 3_600_000;
 
+/// When a task may start: at the worst of times, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    AnyTime,
+    /// While somebody looks whether services are idle.
+    DuringLook,
+    /// Once a service's token was deleted.
+    AfterRevocation,
+}
+
 /// A task, from its beginning to its end.
 pub(crate) struct Task {
     pub(crate) arn: TaskArn,
@@ -34,8 +44,7 @@ pub(crate) struct Task {
     pub(crate) service: usize,
     /// Whether only its own tags say that it is in the mesh.
     pub(crate) own_tags: bool,
-    /// Whether it starts only while somebody looks whether its service is idle.
-    pub(crate) starts_late: bool,
+    pub(crate) start: Start,
     /// Whether it is to live on when all else is over.
     pub(crate) survives: bool,
     /// Where it stood since when.
@@ -91,7 +100,10 @@ impl Ecs {
                 definition: definition_arn(service, own_tags),
                 service,
                 own_tags,
-                starts_late: random.u32(..1_000) < scenario.late,
+                start: match random.u32(..1_000) < scenario.late {
+                    true => [Start::DuringLook, Start::AfterRevocation][random.usize(..2)],
+                    false => Start::AnyTime,
+                },
                 survives: random.u32(..1_000) < scenario.survivors,
                 history: Vec::with_capacity(LIFE.len()),
                 read: None,
@@ -249,12 +261,7 @@ impl ecs::Ecs for EcsEdge {
         let asked = tasks.to_vec();
         let effect = move |world: &mut World| Ok(world.describe(&asked));
         let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
-        let described = self.line.call(Service::Ecs, label, effect, failed("tasks")).await;
-        if described.is_err() {
-            let mut world = self.line.stage.world.lock().unwrap();
-            world.was_read(self.line.environment, cluster, false);
-        }
-        described
+        self.line.call(Service::Ecs, label, effect, failed("tasks")).await
     }
 
     async fn addresses(&self, _: &str, _: &str) -> Result<Vec<IpAddr>, EcsError> {

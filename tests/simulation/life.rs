@@ -5,7 +5,7 @@ use ecs_mesh_controller::mesh::phase::TaskPhase;
 use serde_json::{Value, json};
 
 use super::{
-    ecs::definition_arn,
+    ecs::{Start, definition_arn},
     world::{World, note},
 };
 
@@ -61,7 +61,12 @@ impl World {
         let may_step = |index: &usize| {
             let task = &self.ecs.tasks[*index];
             match task.stand() {
-                None => !task.starts_late || !self.looking.is_empty() || self.sqs.messages.is_empty(),
+                None => match task.start {
+                    _ if self.sqs.messages.is_empty() => true,
+                    Start::AnyTime => true,
+                    Start::DuringLook => !self.looking.is_empty(),
+                    Start::AfterRevocation => self.has_revoked,
+                },
                 // Its containers start later than ECS's answers lag.
                 Some(Stand(stand)) if stand + 1 == ACTIVATING => {
                     task.created().is_some_and(|at| at + self.scenario.lag < self.now)

@@ -69,7 +69,9 @@ pub(crate) struct Scenario {
     pub(crate) ahead: bool,
     /// How likely it is that a task lives on at the end.
     pub(crate) survivors: u32,
-    /// How likely it is that a task starts only while somebody looks whether its service is idle.
+    /// Whether idle environments end.
+    pub(crate) retires: bool,
+    /// How likely it is that a task waits with its start for the worst of times.
     pub(crate) late: u32,
     /// How eagerly tasks move on, compared with calls.
     pub(crate) pace: u32,
@@ -111,6 +113,7 @@ impl Scenario {
             adopted: limits.strangers && !login && random.u32(..3) == 0,
             ahead: limits.ahead && random.u32(..3) == 0,
             survivors: chance(random, &[0, 200, 500]),
+            retires: random.bool(),
             late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
         }

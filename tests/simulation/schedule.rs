@@ -146,7 +146,7 @@ impl Schedule {
                 actions.extend((registrations > 0).then_some((2, Action::Register)));
                 actions.extend((outages > 0 && !is_down).then_some((1, Action::Outage)));
                 actions.extend(is_down.then_some((2, Action::Recovery)));
-                actions.extend(is_idle_environment.then_some((1, Action::Retire)));
+                actions.extend((world.scenario.retires && is_idle_environment).then_some((1, Action::Retire)));
                 actions.extend((world.scenario.skew > 0).then_some((1, Action::Jump)));
             }
             let total: u32 = actions.iter().map(|(weight, _)| *weight).sum();
