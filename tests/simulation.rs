@@ -1,7 +1,7 @@
 //! The promises, under every order of events and every fault: schedules by the thousand, each decided by its seed.
 //!
-//! `SIMULATION_SECONDS` says for how long to search, and `SEED` which schedule to replay:
-//! `SEED=42 cargo test --test simulation replay -- --nocapture`.
+//! `SIMULATION_SECONDS` says for how long to search, `SIMULATION_FIRST_SEED` where to begin, and `SEED` which schedule to
+//! replay: `SEED=42 cargo test --test simulation replay -- --nocapture`.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -25,11 +25,25 @@ fn number(variable: &str) -> Option<u64> {
 fn the_promises_hold_in_every_schedule() {
     let time = Duration::from_secs(number("SIMULATION_SECONDS").unwrap_or(45));
     let start = Instant::now();
-    let (count, failure) = run_for(time, number("SIMULATION_FIRST_SEED").unwrap_or(1));
+    let (count, failure) = run_for(time, number("SIMULATION_FIRST_SEED").unwrap_or(1), &Limits::WIDEST);
     if let Some(failure) = failure {
         panic!("{}\n\nshrunk from seed {}: {}", tell(&shrink(&failure)), failure.seed, failure.promise);
     }
-    println!("{count} schedules, {:.0} a second", count as f64 / start.elapsed().as_secs_f64());
+    println!("{count} schedules, {} a second", count / start.elapsed().as_secs().max(1));
+}
+
+/// A look that reads a secret as it was before it was blanked creates the old pair's token again. The next one finds the
+/// secret blank, and puts a new pair into it before it hears from Consul that there is a token already. A task that reads
+/// its secret before the old pair is back lives with a token that never was.
+#[test]
+#[ignore = "known: a blank secret is filled before Consul is asked for the token under the derived accessor ID"]
+fn late_reads_of_secrets_are_harmless() {
+    let limits = Limits { late_secrets: true, ..Limits::WIDEST };
+    let time = Duration::from_secs(number("SIMULATION_SECONDS").unwrap_or(45));
+    let failure = run_for(time, number("SIMULATION_FIRST_SEED").unwrap_or(1), &limits).1;
+    if let Some(failure) = failure {
+        panic!("{}", tell(&shrink(&failure)));
+    }
 }
 
 #[test]
@@ -58,7 +72,7 @@ fn every_mutant_is_caught() {
                     }
                     activate(Some(*mutant));
                     let mut seeds = 0..;
-                    match run_until(|| seeds.next().unwrap(), budget, || false) {
+                    match run_until(|| seeds.next().unwrap(), &Limits::WIDEST, budget, || false) {
                         Some(failure) => {
                             println!("{mutant:?}: caught by schedule {}: {}", failure.seed, failure.promise);
                         }

@@ -169,9 +169,10 @@ impl Controller {
     fn trust(&self, holder: &TokenHolder, seen: Timestamp) {
         let trusted_for = SignedDuration::try_from(self.scope.grace.trusted()).unwrap_or(SignedDuration::ZERO);
         // An event from the future would extend the trust beyond what the proof in `GracePeriod` allows.
-        let seen = match mutant::is(Mutant::TrustsForEver) {
-            true => self.edges.clock.now() + SignedDuration::from_hours(10),
-            false => seen.min(self.edges.clock.now()),
+        let seen = if mutant::is(Mutant::TrustsForEver) {
+            self.edges.clock.now() + SignedDuration::from_hours(10)
+        } else {
+            seen.min(self.edges.clock.now())
         };
         if let Ok(until) = seen.checked_add(trusted_for) {
             self.trusted.lock().unwrap_or_else(PoisonError::into_inner).put(holder.clone(), until);

@@ -99,9 +99,10 @@ impl Controller {
     }
 
     async fn provision_once(&self, holder: &TokenHolder, name: &str, need: &Need<'_>) -> Result<Look, ControllerError> {
-        let derived = match mutant::is(Mutant::RandomAccessor) {
-            true => self.edges.entropy.secret().expose_secret().parse()?,
-            false => AccessorId::derived(holder, &self.scope.names),
+        let derived = if mutant::is(Mutant::RandomAccessor) {
+            self.edges.entropy.secret().expose_secret().parse()?
+        } else {
+            AccessorId::derived(holder, &self.scope.names)
         };
         let secret = self.edges.secrets.read(name).await?;
         let token = match secret.state.pair() {

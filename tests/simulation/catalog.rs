@@ -92,11 +92,11 @@ impl World {
         self.consul.instances.iter().filter(is_wanted).map(Instance::seen).collect()
     }
 
-    pub(crate) fn node(&self, name: &str) -> Option<CatalogNode> {
+    pub(crate) fn node(&self, name: &str) -> CatalogNode {
         let on_it = self.consul.instances.iter().filter(|instance| instance.node == name);
         let instances: Vec<ServiceInstance> = on_it.map(Instance::seen).collect();
         let others = self.consul.others.iter().filter(|(node, _)| node == name).map(|(_, id)| id.clone());
-        Some(CatalogNode { is_synthetic: true, instances, others: others.collect() })
+        CatalogNode { is_synthetic: true, instances, others: others.collect() }
     }
 
     /// One transaction: all or nothing, and only what is still as it was seen.

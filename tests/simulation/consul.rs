@@ -19,7 +19,7 @@ use super::{
     promises::Deletion,
     secrets::secret_name,
     world::note,
-    world::{World, service},
+    world::{World, service, time_at},
 };
 
 /// A token as Consul's state holds it.
@@ -186,7 +186,7 @@ impl World {
             accessor: record.accessor,
             description: record.description.clone(),
             policies: Vec::new(),
-            created_at: Some(self.time_at(record.created)),
+            created_at: Some(time_at(record.created)),
             tenancy: Tenancy::Community,
         };
         self.consul.tokens.iter().map(listed).collect()

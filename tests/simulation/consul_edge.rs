@@ -116,7 +116,7 @@ impl Consul for ConsulEdge {
 
     async fn node(&self, name: &str, _: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
         let asked = name.to_owned();
-        self.call(|| format!("GET node {name}"), move |world| Ok(world.node(&asked))).await
+        self.call(|| format!("GET node {name}"), move |world| Ok(Some(world.node(&asked)))).await
     }
 
     async fn node_checks(&self, _: &str, _: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {

@@ -20,7 +20,7 @@ use super::{
     board::{Fault, Line, Service},
     life::{LIFE, Stand},
     scenario::Scenario,
-    world::{World, service},
+    world::{World, service, time_at},
 };
 
 /// How long ECS remembers a stopped task, in milliseconds.
@@ -100,9 +100,10 @@ impl Ecs {
                 definition: definition_arn(service, own_tags),
                 service,
                 own_tags,
-                start: match random.u32(..1_000) < scenario.late {
-                    true => [Start::DuringLook, Start::AfterRevocation][random.usize(..2)],
-                    false => Start::AnyTime,
+                start: if random.u32(..1_000) < scenario.late {
+                    [Start::DuringLook, Start::AfterRevocation][random.usize(..2)]
+                } else {
+                    Start::AnyTime
                 },
                 survives: random.u32(..1_000) < scenario.survivors,
                 history: Vec::with_capacity(LIFE.len()),
@@ -185,7 +186,7 @@ impl World {
                 definition: task.definition.clone(),
                 phase: stand.phase(),
                 tags: if task.own_tags { mesh_tags(task.service) } else { Tags::default() },
-                stopped_at: stopped_at.and_then(|at| Timestamp::from_second(self.time_at(at).as_second()).ok()),
+                stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
                 containers: Vec::new(),
             });
         }

@@ -12,6 +12,8 @@
 //! single call takes longer than half a minute, ECS's answers lag by a few seconds, a task needs longer than that lag
 //! to read its secret or to log in, and clocks differ by less than a seventh of the grace period.
 
+// Each switch of a scenario is a fact of its own, not a state.
+#![allow(clippy::struct_excessive_bools)]
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 pub(crate) mod board;

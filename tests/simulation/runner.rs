@@ -48,10 +48,10 @@ pub(crate) fn run(seed: u64, limits: &Limits, traced: bool) -> Run {
 }
 
 /// Runs schedules from `first` on, on every processor, until time is up: how many, and one that fails.
-pub(crate) fn run_for(time: Duration, first: u64) -> (u64, Option<Failure>) {
+pub(crate) fn run_for(time: Duration, first: u64, limits: &Limits) -> (u64, Option<Failure>) {
     let (next, failure) = (AtomicU64::new(first), Mutex::new(None));
     let search = || {
-        let found = run_until(|| next.fetch_add(1, Relaxed), time, || failure.lock().unwrap().is_some());
+        let found = run_until(|| next.fetch_add(1, Relaxed), limits, time, || failure.lock().unwrap().is_some());
         if let Some(found) = found {
             failure.lock().unwrap().get_or_insert(found);
         }
@@ -67,14 +67,15 @@ pub(crate) fn run_for(time: Duration, first: u64) -> (u64, Option<Failure>) {
 /// Runs schedules on this thread until one fails, time is up, or nobody wants more.
 pub(crate) fn run_until(
     mut next: impl FnMut() -> u64,
+    limits: &Limits,
     time: Duration,
     is_enough: impl Fn() -> bool,
 ) -> Option<Failure> {
-    let (start, limits) = (Instant::now(), Limits::WIDEST);
+    let start = Instant::now();
     while start.elapsed() < time && !is_enough() {
         let seed = next();
-        if let Some(promise) = run(seed, &limits, false).broken {
-            return Some(Failure { seed, limits, promise });
+        if let Some(promise) = run(seed, limits, false).broken {
+            return Some(Failure { seed, limits: *limits, promise });
         }
     }
     None

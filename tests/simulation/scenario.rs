@@ -17,6 +17,8 @@ pub(crate) struct Limits {
     pub(crate) faults: bool,
     /// Whether answers lag and clocks differ.
     pub(crate) lag: bool,
+    /// Whether a secret may be read as it was some seconds ago.
+    pub(crate) late_secrets: bool,
     /// Whether there are tokens of others, and of the old controller.
     pub(crate) strangers: bool,
     /// Whether definitions are registered before their tasks start.
@@ -33,6 +35,8 @@ impl Limits {
         kills: 4,
         faults: true,
         lag: true,
+        // A promise does not hold then: see `late_reads_of_secrets_are_harmless`.
+        late_secrets: false,
         strangers: true,
         ahead: true,
     };
@@ -57,8 +61,10 @@ pub(crate) struct Scenario {
     pub(crate) lost: u32,
     pub(crate) max_receives: u32,
     pub(crate) batch: usize,
-    /// How far answers of ECS and Secrets Manager may lag behind, in milliseconds.
+    /// How far answers of ECS may lag behind, in milliseconds.
     pub(crate) lag: u64,
+    /// The same for Secrets Manager.
+    pub(crate) secret_lag: u64,
     /// How far an environment's clock may be off, in milliseconds.
     pub(crate) skew: i64,
     /// How likely it is that a sweep looks into the wrong region, where there is nothing.
@@ -80,7 +86,9 @@ pub(crate) struct Scenario {
 impl Scenario {
     /// Whether anything may go wrong but the order of things.
     pub(crate) fn is_troubled(&self) -> bool {
-        self.lag > 0 || self.kills + self.outages > 0 || self.refused + self.answer_lost + self.repeated > 0
+        self.lag + self.secret_lag > 0
+            || self.kills + self.outages > 0
+            || self.refused + self.answer_lost + self.repeated > 0
     }
 
     pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
@@ -107,6 +115,7 @@ impl Scenario {
             max_receives: [14, 14, 3][random.usize(..3)],
             batch: random.usize(1..=8),
             lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
+            secret_lag: if limits.late_secrets { [0, 1_000, 5_000][random.usize(..3)] } else { 0 },
             skew: if limits.lag { i64::from(grace) * 1_000 / 14 * random.i64(0..=1) } else { 0 },
             lost_sweeps: rate(random, &[0, 300]),
             strangers: limits.strangers && random.bool(),

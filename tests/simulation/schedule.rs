@@ -73,7 +73,7 @@ impl Schedule {
         self.calm_down();
         self.settle().await;
         let is_all_delivered =
-            self.with(|world| world.scenario.lost + world.scenario.sweeps as u32 == 0 && world.sqs.dead.is_empty());
+            self.with(|world| world.scenario.lost == 0 && world.scenario.sweeps == 0 && world.sqs.dead.is_empty());
         if is_all_delivered {
             self.check(World::check_converged);
         }

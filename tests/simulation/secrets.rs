@@ -16,7 +16,7 @@ use uuid::Uuid;
 use super::{
     board::{Fault, Line, Service},
     world::note,
-    world::{World, service},
+    world::{World, service, time_at},
 };
 
 #[derive(Debug, Clone)]
@@ -57,7 +57,7 @@ impl World {
 
     fn version(&mut self, name: &str) -> Option<Version> {
         let versions = self.secrets.held.get(name)?.clone();
-        let lag = if self.calm { 0 } else { self.random.u64(..=self.scenario.lag) };
+        let lag = if self.calm { 0 } else { self.random.u64(..=self.scenario.secret_lag) };
         let seen = self.now.saturating_sub(lag);
         versions.into_iter().rev().find(|version| version.written_at <= seen)
     }
@@ -76,13 +76,11 @@ impl World {
     fn replace_secret(&mut self, name: &str, seen: Option<&str>, text: &str) -> bool {
         let id = next_version(name, seen);
         let known = self.secrets.held.get(name).and_then(|versions| versions.iter().find(|version| version.id == id));
-        match known {
-            Some(known) => known.text == text,
-            None => {
-                self.put_secret(name, id, text.to_owned());
-                true
-            }
+        if let Some(known) = known {
+            return known.text == text;
         }
+        self.put_secret(name, id, text.to_owned());
+        true
     }
 }
 
@@ -111,7 +109,7 @@ impl SecretsEdge {
                 Some(version) => StoredSecret {
                     state: SecretState::parse(&asked, &SecretString::from(version.text))?,
                     version: Some(version.id),
-                    written_at: Some(world.time_at(version.written_at)),
+                    written_at: Some(time_at(version.written_at)),
                 },
                 None => StoredSecret { state: SecretState::Missing, version: None, written_at: None },
             })
@@ -143,9 +141,7 @@ impl SecretStore for SecretsEdge {
         let (asked, version) = (name.to_owned(), seen.version.clone());
         let effect = move |world: &mut World| Ok(world.replace_secret(&asked, version.as_deref(), &text));
         let label = || format!("PutSecretValue {name}: {what}");
-        match self.0.call(Service::Secrets, label, effect, failed(name)).await? {
-            true => Ok(()),
-            false => Err(SecretsError::Changed { name: name.to_owned() }),
-        }
+        let is_written = self.0.call(Service::Secrets, label, effect, failed(name)).await?;
+        if is_written { Ok(()) } else { Err(SecretsError::Changed { name: name.to_owned() }) }
     }
 }

@@ -114,11 +114,7 @@ impl World {
 
     /// The true time.
     pub(crate) fn time(&self) -> Timestamp {
-        self.time_at(self.now)
-    }
-
-    pub(crate) fn time_at(&self, at: u64) -> Timestamp {
-        Timestamp::from_millisecond(EPOCH * 1_000 + i64::try_from(at).unwrap()).unwrap()
+        time_at(self.now)
     }
 
     /// The time as an environment's clock shows it.
@@ -155,6 +151,11 @@ impl World {
     pub(crate) fn makes_tokens(&self) -> bool {
         self.scenario.mode == TokenMode::SecretsManager
     }
+}
+
+/// The true time so many milliseconds after the beginning.
+pub(crate) fn time_at(at: u64) -> Timestamp {
+    Timestamp::from_millisecond(EPOCH * 1_000 + i64::try_from(at).unwrap()).unwrap()
 }
 
 /// The service with this number.
