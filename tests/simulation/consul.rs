@@ -171,7 +171,7 @@ impl World {
             match mark.service {
                 Some(_) if self.is_late => {}
                 Some(name) => {
-                    self.has_revoked = true;
+                    self.revoked.insert(record.secret.clone());
                     let deletion =
                         Deletion { environment: self.caller, at: self.now, service: name, secret: record.secret };
                     self.deletions.push(deletion);

@@ -65,7 +65,7 @@ impl World {
                     _ if self.sqs.messages.is_empty() => true,
                     Start::AnyTime => true,
                     Start::DuringLook => !self.looking.is_empty(),
-                    Start::AfterRevocation => self.has_revoked,
+                    Start::AfterRevocation => !self.revoked.is_empty(),
                 },
                 // Its containers start later than ECS's answers lag.
                 Some(Stand(stand)) if stand + 1 == ACTIVATING => {

@@ -57,8 +57,8 @@ pub(crate) struct World {
     pub(crate) skews: BTreeMap<usize, i64>,
     /// When an environment's call to Consul last failed.
     pub(crate) refused: BTreeMap<usize, u64>,
-    /// Whether any service's token was ever deleted.
-    pub(crate) has_revoked: bool,
+    /// The secret halves of all services' tokens that were ever deleted.
+    pub(crate) revoked: BTreeSet<String>,
     /// Whether nobody waits any more for the call that is being served.
     pub(crate) is_late: bool,
     /// Whose call is being served.
@@ -93,7 +93,7 @@ impl World {
             lost: BTreeSet::new(),
             skews: BTreeMap::new(),
             refused: BTreeMap::new(),
-            has_revoked: false,
+            revoked: BTreeSet::new(),
             is_late: false,
             caller: usize::MAX,
             deletions: Vec::new(),
