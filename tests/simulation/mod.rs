@@ -10,7 +10,8 @@
 //!
 //! What is assumed of the world, beyond what its owners document: an invocation ends with its function's time-out, no
 //! single call takes longer than half a minute, ECS's answers lag by a few seconds, a task needs longer than that lag
-//! to read its secret or to log in, and clocks differ by less than a seventh of the grace period.
+//! to read its secret or to log in, and clocks are off by less than a fourteenth of the grace
+//! period and half a minute.
 
 // Each switch of a scenario is a fact of its own, not a state.
 #![allow(clippy::struct_excessive_bools)]

@@ -119,7 +119,7 @@ impl Scenario {
             lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
             strict: limits.strict,
             secret_lag: if limits.strict { [0, 1_000, 5_000][random.usize(..3)] } else { 0 },
-            skew: if limits.lag { i64::from(grace) * 1_000 / 14 * random.i64(0..=1) } else { 0 },
+            skew: if limits.lag { (i64::from(grace) * 1_000 / 14).min(25_000) * random.i64(0..=1) } else { 0 },
             lost_sweeps: rate(random, &[0, 300]),
             strangers: limits.strangers && random.bool(),
             adopted: limits.strangers && !login && random.u32(..3) == 0,
