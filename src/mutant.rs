@@ -22,6 +22,12 @@ pub enum Mutant {
     PartialPage,
     /// The token is created before the secret is written.
     SecretAfterConsul,
+    /// A pair is shown to tasks before Consul holds it.
+    ShownUnmade,
+    /// A pair that was created again is not written once more.
+    NotShownAgain,
+    /// A token is deleted while tasks can still read it.
+    NotReserved,
     /// A token made ahead keeps its mark when a task comes.
     UnusedForEver,
     /// A service is idle the moment that its last task stops.
@@ -40,7 +46,7 @@ pub enum Mutant {
 
 /// All of them.
 #[cfg(feature = "mutants")]
-pub const MUTANTS: [Mutant; 16] = [
+pub const MUTANTS: [Mutant; 19] = [
     Mutant::NoVerify,
     Mutant::NoPutBack,
     Mutant::NoFollowUp,
@@ -50,6 +56,9 @@ pub const MUTANTS: [Mutant; 16] = [
     Mutant::StaleVersion,
     Mutant::PartialPage,
     Mutant::SecretAfterConsul,
+    Mutant::ShownUnmade,
+    Mutant::NotShownAgain,
+    Mutant::NotReserved,
     Mutant::UnusedForEver,
     Mutant::NoGrace,
     Mutant::TrustsForEver,

@@ -20,11 +20,14 @@ mod farewell;
 mod health_sync;
 mod idle_check;
 mod message;
+mod need;
 mod observe;
 mod preflight;
 mod provision;
+mod put_back;
 mod revoke;
 pub mod settings;
+mod settle_token;
 mod sweep;
 
 use std::{

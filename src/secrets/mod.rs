@@ -14,7 +14,6 @@ use crate::{
     mesh::{
         field::InvalidField,
         secret::{SecretState, StoredSecret},
-        token::TokenPair,
     },
 };
 
@@ -52,12 +51,12 @@ pub trait SecretStore: Send + Sync {
     /// What the secret holds.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
-    /// Makes the secret hold `pair`, or blanks it; creates it if missing. Of several writers that have seen the same
-    /// version and want different things only one succeeds.
+    /// Gives the secret a state, and creates it if missing; the secret as it is now. Of several writers that have seen the
+    /// same version and want different things only one succeeds.
     ///
     /// # Errors
     /// [`SecretsError::Changed`] where somebody else was faster: read again.
-    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError>;
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError>;
 }
 
 /// The account's Secrets Manager.
@@ -159,21 +158,27 @@ impl SecretStore for AwsSecrets {
         }
     }
 
-    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
-        let value = SecretState::render(pair);
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        let value = state.render();
+        let written = |seen: Option<&str>| StoredSecret {
+            state: state.clone(),
+            version: Some(next_version(name, seen)),
+            written_at: None,
+        };
         if matches!(seen.state, SecretState::Missing) {
             if name.starts_with("arn:") {
                 return Err(SecretsError::Unknown { name: name.to_owned() });
             }
             if self.create(name, &value).await? {
-                return Ok(());
+                return Ok(written(None));
             }
             // Somebody else was faster, or Terraform made the secret, without a value.
             if self.value(name).await?.is_some() {
                 return Err(SecretsError::Changed { name: name.to_owned() });
             }
         }
-        self.replace(name, seen.version.as_deref(), &value).await
+        self.replace(name, seen.version.as_deref(), &value).await?;
+        Ok(written(seen.version.as_deref()))
     }
 }
 

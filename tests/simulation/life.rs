@@ -67,9 +67,10 @@ impl World {
                     Start::DuringLook => !self.looking.is_empty(),
                     Start::AfterRevocation => !self.revoked.is_empty(),
                 },
-                // Its containers start later than ECS's answers lag.
+                // Its containers start later than answers lag.
                 Some(Stand(stand)) if stand + 1 == ACTIVATING => {
-                    task.created().is_some_and(|at| at + self.scenario.lag < self.now)
+                    let lag = self.scenario.lag + self.scenario.secret_lag;
+                    task.created().is_some_and(|at| at + lag < self.now)
                 }
                 Some(stand) => !stand.is_last_of(task.survives),
             }

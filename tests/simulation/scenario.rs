@@ -17,8 +17,6 @@ pub(crate) struct Limits {
     pub(crate) faults: bool,
     /// Whether answers lag and clocks differ.
     pub(crate) lag: bool,
-    /// Whether a secret may be read as it was some seconds ago, and no task may ever read a dead pair.
-    pub(crate) strict: bool,
     /// Whether there are tokens of others, and of the old controller.
     pub(crate) strangers: bool,
     /// Whether definitions are registered before their tasks start.
@@ -35,8 +33,6 @@ impl Limits {
         kills: 4,
         faults: true,
         lag: true,
-        // A promise does not hold then: see `no_task_ever_reads_a_dead_pair`.
-        strict: false,
         strangers: true,
         ahead: true,
     };
@@ -65,8 +61,6 @@ pub(crate) struct Scenario {
     pub(crate) lag: u64,
     /// The same for Secrets Manager.
     pub(crate) secret_lag: u64,
-    /// Whether a task may never read a dead pair.
-    pub(crate) strict: bool,
     /// How far an environment's clock may be off, in milliseconds.
     pub(crate) skew: i64,
     /// How likely it is that a sweep looks into the wrong region, where there is nothing.
@@ -117,8 +111,7 @@ impl Scenario {
             max_receives: [14, 14, 3][random.usize(..3)],
             batch: random.usize(1..=8),
             lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
-            strict: limits.strict,
-            secret_lag: if limits.strict { [0, 1_000, 5_000][random.usize(..3)] } else { 0 },
+            secret_lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
             skew: if limits.lag { (i64::from(grace) * 1_000 / 14).min(25_000) * random.i64(0..=1) } else { 0 },
             lost_sweeps: rate(random, &[0, 300]),
             strangers: limits.strangers && random.bool(),

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    mesh::{
-        secret::{SecretState, StoredSecret},
-        token::TokenPair,
-    },
+    mesh::secret::{SecretState, StoredSecret},
     secrets::{SecretStore, SecretsError},
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -26,6 +23,12 @@ pub(crate) struct Version {
     written_at: u64,
 }
 
+impl Version {
+    fn state(&self, name: &str) -> SecretState {
+        SecretState::parse(name, &SecretString::from(self.text.clone())).unwrap()
+    }
+}
+
 /// All secrets; of each, every version from the first to the current one.
 #[derive(Default)]
 pub(crate) struct Secrets {
@@ -35,10 +38,8 @@ pub(crate) struct Secrets {
 impl World {
     /// What a secret holds in truth.
     pub(crate) fn secret(&self, name: &str) -> SecretState {
-        match self.secrets.held.get(name).and_then(|versions| versions.last()) {
-            Some(version) => SecretState::parse(name, &SecretString::from(version.text.clone())).unwrap(),
-            None => SecretState::Missing,
-        }
+        let current = self.secrets.held.get(name).and_then(|versions| versions.last());
+        current.map_or(SecretState::Missing, |version| version.state(name))
     }
 
     pub(crate) fn put_secret(&mut self, name: &str, id: String, text: String) {
@@ -46,16 +47,14 @@ impl World {
         self.secrets.held.entry(name.to_owned()).or_default().push(Version { id, text, written_at });
     }
 
-    /// A task's container reads its token.
+    /// A task's container reads its token, as late as anybody else.
     pub(crate) fn read_secret(&mut self, index: usize) {
         let name = secret_name(self.ecs.tasks[index].service);
-        let state = self.secret(&name);
+        let version = self.version(&name);
+        let state = version.map_or(SecretState::Missing, |version| version.state(&name));
         let read = state.pair().map(|pair| pair.secret.expose_secret().to_owned());
         note!(self, "task {index} reads its secret: {state:?}");
-        // A pair that is dead already was read in the middle of a revocation: such a task does not come up, and ECS
-        // starts another one.
-        let counts = self.scenario.strict;
-        self.ecs.tasks[index].read = read.filter(|read| counts || self.is_valid(read));
+        self.ecs.tasks[index].read = read;
     }
 
     fn version(&mut self, name: &str) -> Option<Version> {
@@ -127,15 +126,24 @@ impl SecretStore for SecretsEdge {
         self.value(name).await
     }
 
-    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
-        let text = SecretState::render(pair).expose_secret().to_owned();
-        let what = pair.map_or("blank".to_owned(), |pair| format!("a pair of {}", pair.accessor));
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        let text = state.render().expose_secret().to_owned();
+        let what = match state {
+            SecretState::Holds(pair) => format!("holds {}", pair.accessor),
+            SecretState::Reserved(pair) => format!("reserved for {}", pair.accessor),
+            SecretState::Missing | SecretState::Blank => "blank".to_owned(),
+        };
+        let written = |seen: Option<&str>| StoredSecret {
+            state: state.clone(),
+            version: Some(next_version(name, seen)),
+            written_at: None,
+        };
         if matches!(seen.state, SecretState::Missing) {
             let (asked, value) = (name.to_owned(), text.clone());
             let effect = move |world: &mut World| Ok(world.create_secret(&asked, &value));
             let label = || format!("CreateSecret {name}: {what}");
             if self.0.call(Service::Secrets, label, effect, failed(name)).await? {
-                return Ok(());
+                return Ok(written(None));
             }
             if !matches!(self.value(name).await?.state, SecretState::Missing) {
                 return Err(SecretsError::Changed { name: name.to_owned() });
@@ -145,6 +153,10 @@ impl SecretStore for SecretsEdge {
         let effect = move |world: &mut World| Ok(world.replace_secret(&asked, version.as_deref(), &text));
         let label = || format!("PutSecretValue {name}: {what}");
         let is_written = self.0.call(Service::Secrets, label, effect, failed(name)).await?;
-        if is_written { Ok(()) } else { Err(SecretsError::Changed { name: name.to_owned() }) }
+        if is_written {
+            Ok(written(seen.version.as_deref()))
+        } else {
+            Err(SecretsError::Changed { name: name.to_owned() })
+        }
     }
 }
