@@ -1,6 +1,8 @@
 //! Simulated Consul: tokens, with what was measured on real servers. An accessor ID in use is refused, but two
 //! creations at once with different secret halves both succeed, and one of them can then never be deleted.
 
+use std::collections::BTreeSet;
+
 use ecs_mesh_controller::{
     consul::ConsulError,
     mesh::{
@@ -15,11 +17,11 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::{
+    agents::Agent,
     catalog::Instance,
     promises::Deletion,
-    secrets::secret_name,
     world::note,
-    world::{World, service, time_at},
+    world::{World, service_name, time_at},
 };
 
 /// A token as Consul's state holds it.
@@ -30,6 +32,7 @@ pub(crate) struct Record {
     pub(crate) description: String,
     pub(crate) grants: Map<String, Value>,
     pub(crate) created: u64,
+    pub(crate) tenancy: Tenancy,
     /// Whether it is somebody else's.
     pub(crate) foreign: bool,
 }
@@ -48,6 +51,8 @@ impl Record {
 #[derive(Default)]
 pub(crate) struct Consul {
     pub(crate) tokens: Vec<Record>,
+    pub(crate) nodes: BTreeSet<String>,
+    pub(crate) agents: Vec<Agent>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) checks: Vec<HealthCheck>,
     /// Services of somebody else: node and ID.
@@ -69,7 +74,7 @@ impl World {
             return;
         }
         let other = "arn:aws:ecs:us-east-1:999999999999:cluster/cluster-0";
-        let name = service(0).name;
+        let name = service_name(0);
         for description in [
             "by hand".to_owned(),
             format!("Token for {name} service"),
@@ -81,22 +86,25 @@ impl World {
             self.consul.tokens.push(record);
         }
         let node = self.scope.clusters[0].as_str().to_owned();
+        self.consul.nodes.insert(node.clone());
         self.consul.others.push((node, "database".to_owned()));
     }
 
     fn adopt(&mut self) {
         let cluster = self.scope.clusters[0].clone();
-        let description = TokenHolder::Service(service(0)).token_description(&cluster);
+        let description = TokenHolder::Service(self.service(0)).token_description(&cluster);
         let record = self.new_record(description, false);
         let text = json!({ "accessor_id": record.accessor.to_string(), "token": record.secret }).to_string();
         self.consul.tokens.push(record);
-        self.put_secret(&secret_name(0), "first".to_owned(), text);
+        let name = self.secret_name(0);
+        self.put_secret(&name, "first".to_owned(), text);
     }
 
     fn new_record(&mut self, description: String, foreign: bool) -> Record {
         let accessor = Uuid::from_u128(self.random.u128(..)).to_string().parse().unwrap();
         let grants = json!({ "Policies": [{ "Name": "some" }] }).as_object().cloned().unwrap();
-        Record { accessor, secret: self.new_secret(), description, grants, created: self.now, foreign }
+        let (secret, tenancy) = (self.new_secret(), self.tenancy.clone());
+        Record { accessor, secret, description, grants, created: self.now, tenancy, foreign }
     }
 
     /// A task logs in at the auth method.
@@ -112,8 +120,10 @@ impl World {
         self.consul.tokens.iter().any(|record| record.secret == secret)
     }
 
-    pub(crate) fn token(&self, accessor: AccessorId) -> Option<Token> {
-        self.consul.tokens.iter().rev().find(|record| record.accessor == accessor).map(Record::token)
+    /// A token, if it is in that namespace.
+    pub(crate) fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Option<Token> {
+        let is_it = |record: &&Record| record.accessor == accessor && record.tenancy == *tenancy;
+        self.consul.tokens.iter().rev().find(is_it).map(Record::token)
     }
 
     /// The first half of a creation: the check, before the write goes to the other servers.
@@ -136,6 +146,7 @@ impl World {
             description: new.description.clone(),
             grants: grants.as_object().cloned().unwrap_or_default(),
             created: self.now,
+            tenancy: new.tenancy.clone(),
             foreign: false,
         };
         let token = record.token();
@@ -176,20 +187,23 @@ impl World {
                         Deletion { environment: self.caller, at: self.now, service: name, secret: record.secret };
                     self.deletions.push(deletion);
                 }
-                None => self.broken("the client agents' token was deleted".to_owned()),
+                None if self.is_farewell => {}
+                None => self.broken("never the living: the client agents' token was deleted".to_owned()),
             }
         }
     }
 
-    pub(crate) fn listed_tokens(&self) -> Vec<ListedToken> {
+    /// The tokens of a partition, of all its namespaces.
+    pub(crate) fn listed_tokens(&self, tenancy: &Tenancy) -> Vec<ListedToken> {
         let listed = |record: &Record| ListedToken {
             accessor: record.accessor,
             description: record.description.clone(),
             policies: Vec::new(),
             created_at: Some(time_at(record.created)),
-            tenancy: Tenancy::Community,
+            tenancy: record.tenancy.clone(),
         };
-        self.consul.tokens.iter().map(listed).collect()
+        let in_partition = self.consul.tokens.iter().filter(|r| r.tenancy.partition() == tenancy.partition());
+        in_partition.map(listed).collect()
     }
 }
 

@@ -45,8 +45,9 @@ impl ConsulEdge {
 
 #[async_trait]
 impl Consul for ConsulEdge {
-    async fn token(&self, _: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
-        self.call(|| format!("GET token {accessor}"), move |world| Ok(world.token(accessor))).await
+    async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
+        let tenancy = tenancy.clone();
+        self.call(|| format!("GET token {accessor}"), move |world| Ok(world.token(&tenancy, accessor))).await
     }
 
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
@@ -79,8 +80,9 @@ impl Consul for ConsulEdge {
         self.call(|| format!("DELETE token {accessor}"), effect).await
     }
 
-    async fn tokens(&self, _: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
-        self.call(|| "GET tokens".to_owned(), |world| Ok(world.listed_tokens())).await
+    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
+        let tenancy = tenancy.clone();
+        self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await
     }
 
     async fn ensure_client_policy(&self, _: &Tenancy, _: &str) -> Result<(), ConsulError> {
@@ -92,51 +94,71 @@ impl Consul for ConsulEdge {
     }
 
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
-        Ok(Vec::new())
+        let effect = |world: &mut World| Ok(world.tenancy.partition().cloned().into_iter().collect());
+        self.call(|| "GET partitions".to_owned(), effect).await
     }
 
     async fn instances(
         &self,
         cluster: &ClusterArn,
-        _: &Tenancy,
+        tenancy: &Tenancy,
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError> {
-        let (node, asked) = (cluster.as_str().to_owned(), tasks.to_vec());
-        self.call(|| format!("GET instances of {tasks:?}"), move |world| Ok(world.instances_on(&node, &asked))).await
+        let (node, tenancy, asked) = (cluster.as_str().to_owned(), tenancy.clone(), tasks.to_vec());
+        let label = || format!("GET instances of {tasks:?}");
+        self.call(label, move |world| Ok(world.instances_on(&node, &tenancy, &asked))).await
     }
 
     async fn instances_of(
         &self,
-        _: &ServiceName,
-        _: &Tenancy,
-        _: &[TaskId],
+        service: &ServiceName,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError> {
-        Ok(Vec::new())
+        let (name, tenancy, asked) = (service.to_string(), tenancy.clone(), tasks.to_vec());
+        let label = || format!("GET instances of {service}, {tasks:?}");
+        self.call(label, move |world| Ok(world.instances_of(&name, &tenancy, &asked))).await
     }
 
-    async fn node(&self, name: &str, _: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
-        let asked = name.to_owned();
-        self.call(|| format!("GET node {name}"), move |world| Ok(Some(world.node(&asked)))).await
+    async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
+        let (asked, tenancy) = (name.to_owned(), tenancy.clone());
+        self.call(|| format!("GET node {name}"), move |world| Ok(world.node(&asked, &tenancy))).await
     }
 
-    async fn node_checks(&self, _: &str, _: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
-        Ok(Vec::new())
+    async fn node_checks(&self, node: &str, _: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
+        let asked = node.to_owned();
+        self.call(|| format!("GET checks of {node}"), move |world| Ok(world.node_checks(&asked))).await
     }
 
     async fn members(&self, _: &Tenancy) -> Result<Vec<Member>, ConsulError> {
-        self.call(|| "GET members".to_owned(), |_| Ok(Vec::new())).await
+        self.call(|| "GET members".to_owned(), |world| Ok(world.members())).await
     }
 
-    async fn force_leave(&self, _: &str, _: &Tenancy) -> Result<(), ConsulError> {
-        Ok(())
+    async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        let asked = node.to_owned();
+        let effect = move |world: &mut World| {
+            world.force_leave(&asked);
+            Ok(())
+        };
+        self.call(|| format!("PUT force-leave {node}"), effect).await
     }
 
-    async fn deregister_node(&self, _: &str, _: &Tenancy) -> Result<(), ConsulError> {
-        Ok(())
+    async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        let asked = node.to_owned();
+        let effect = move |world: &mut World| {
+            world.deregister_node(&asked);
+            Ok(())
+        };
+        self.call(|| format!("PUT deregister node {node}"), effect).await
     }
 
-    async fn deregister_check(&self, _: &HealthCheck) -> Result<(), ConsulError> {
-        Ok(())
+    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
+        let gone = check.clone();
+        let effect = move |world: &mut World| {
+            world.deregister_check(&gone);
+            Ok(())
+        };
+        self.call(|| format!("PUT deregister check {}", check.id), effect).await
     }
 
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {

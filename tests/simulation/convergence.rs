@@ -1,20 +1,27 @@
 //! The promise of the end: when all is quiet, one sweep later, everything is as it should be.
 
-use ecs_mesh_controller::mesh::{mark::HolderMark, phase::TaskPhase};
+use ecs_mesh_controller::mesh::{
+    mark::{HolderMark, LoginMark},
+    phase::TaskPhase,
+};
 use secrecy::ExposeSecret;
 
 use super::{
     consul::Record,
-    secrets::secret_name,
-    world::{World, service},
+    world::{World, service_name},
 };
 
 impl World {
     /// After one sweep: who lives has its token, who stopped has nothing.
     pub(crate) fn check_converged(&mut self) {
         for index in 0..self.ecs.tasks.len() {
-            if self.ecs.tasks[index].is_stopped() {
+            if self.ecs.tasks[index].is_stopped() && !self.is_agent_unmissed(index) {
                 self.check_cleared(index, "a sweep has passed");
+            }
+        }
+        for index in 0..self.ecs.tasks.len() {
+            if self.ecs.tasks[index].phase() == Some(TaskPhase::Stopping) {
+                self.check_drained(index);
             }
         }
         if !self.makes_tokens() {
@@ -32,6 +39,18 @@ impl World {
         }
     }
 
+    /// After a sweep: of a deleted cluster nothing is left, unless somebody else is on its node.
+    pub(crate) fn check_deleted_clusters(&mut self) {
+        for (cluster, _) in &self.ecs.deleted {
+            let is_its = |node: &String| node == cluster.as_str();
+            let has_others = self.consul.others.iter().any(|(node, _)| is_its(node));
+            if self.consul.nodes.iter().any(is_its) && !has_others {
+                let how = format!("converges: {} was deleted, and its node is still there", cluster.name());
+                return self.broken(how);
+            }
+        }
+    }
+
     /// After the grace period: who is idle has nothing.
     pub(crate) fn check_idle(&mut self) {
         for number in 0..self.scenario.services {
@@ -45,9 +64,33 @@ impl World {
         }
     }
 
+    /// After the farewell: nothing of ours is left, and everything else is.
+    pub(crate) fn check_farewell(&mut self) {
+        let is_ours = |record: &&Record| {
+            let login = LoginMark::parse(&record.description).map(|mark| mark.cluster);
+            let named = login.or_else(|| HolderMark::parse(&record.description).map(|mark| mark.cluster));
+            !record.foreign && named.is_some()
+        };
+        let left = self.consul.tokens.iter().filter(is_ours).count();
+        let services = self.consul.instances.iter().filter(|instance| instance.node.starts_with("arn:")).count();
+        let foreign = self.consul.tokens.iter().filter(|record| record.foreign).count();
+        if left + services > 0 {
+            self.broken(format!("no leak: the farewell has left {left} tokens and {services} services"));
+        } else if foreign != self.strangers || self.scenario.strangers && self.consul.others.is_empty() {
+            self.broken("only ours: the farewell has taken something of others".to_owned());
+        }
+        for number in 0..self.scenario.services {
+            // A pair that never was a token in Consul opens nothing.
+            let held = self.secret(&self.secret_name(number));
+            if held.pair().is_some_and(|pair| self.revoked.contains(pair.secret.expose_secret())) {
+                self.broken("no leak: after the farewell a secret still holds a token".to_owned());
+            }
+        }
+    }
+
     fn check_provisioned(&mut self, number: usize) {
         let tokens = self.tokens_of(number);
-        let held = self.secret(&secret_name(number));
+        let held = self.secret(&self.secret_name(number));
         let is_held = tokens.iter().any(|token| {
             held.pair()
                 .is_some_and(|pair| pair.accessor == token.accessor && pair.secret.expose_secret() == token.secret)
@@ -76,12 +119,12 @@ impl World {
     }
 
     fn is_held(&self, number: usize, secret: &str) -> bool {
-        self.secret(&secret_name(number)).pair().is_some_and(|pair| pair.secret.expose_secret() == secret)
+        self.secret(&self.secret_name(number)).pair().is_some_and(|pair| pair.secret.expose_secret() == secret)
     }
 
     /// The tokens of ours for a service.
     pub(crate) fn tokens_of(&self, number: usize) -> Vec<Record> {
-        let name = service(number).name;
+        let name = service_name(number);
         let is_its = |record: &&Record| {
             !record.foreign
                 && HolderMark::parse(&record.description).is_some_and(|mark| mark.service.as_ref() == Some(&name))

@@ -7,10 +7,10 @@ use ecs_mesh_controller::{
     ecs::{self, ClusterStatus, EcsError, TaskList},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-        identity::TaskDefinition,
+        identity::{Container, TaskDefinition},
         phase::TaskPhase,
         tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
-        task::DescribedTask,
+        task::{ContainerHealth, DescribedTask, TaskContainer},
     },
 };
 use fastrand::Rng;
@@ -20,7 +20,7 @@ use super::{
     board::{Fault, Line, Service},
     life::{LIFE, Stand},
     scenario::Scenario,
-    world::{World, service, time_at},
+    world::{World, note, service_name, time_at},
 };
 
 /// How long ECS remembers a stopped task, in milliseconds.
@@ -36,6 +36,15 @@ pub(crate) enum Start {
     AfterRevocation,
 }
 
+/// How far a task goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Stops,
+    /// It is told to stop, and takes its time.
+    Drains,
+    Runs,
+}
+
 /// A task, from its beginning to its end.
 pub(crate) struct Task {
     pub(crate) arn: TaskArn,
@@ -45,8 +54,12 @@ pub(crate) struct Task {
     /// Whether only its own tags say that it is in the mesh.
     pub(crate) own_tags: bool,
     pub(crate) start: Start,
-    /// Whether it is to live on when all else is over.
-    pub(crate) survives: bool,
+    /// Whether it runs a Consul client agent of its own.
+    pub(crate) has_agent: bool,
+    /// Whether its app fails its health check.
+    pub(crate) ails: bool,
+    /// How far it goes.
+    pub(crate) end: End,
     /// Where it stood since when.
     pub(crate) history: Vec<(u64, Stand)>,
     /// The token that it read from its secret.
@@ -83,9 +96,10 @@ impl Task {
     }
 }
 
-/// All tasks.
+/// All tasks, and the clusters that somebody has deleted, with the time.
 pub(crate) struct Ecs {
     pub(crate) tasks: Vec<Task>,
+    pub(crate) deleted: Vec<(ClusterArn, u64)>,
 }
 
 impl Ecs {
@@ -93,24 +107,38 @@ impl Ecs {
         let tasks = (0..scenario.tasks).map(|number| {
             let cluster = clusters[random.usize(..clusters.len())].clone();
             let service = random.usize(..scenario.services);
-            let own_tags = random.u32(..5) == 0;
+            let kind = match random.u32(..5) {
+                0 => Kind::TaggedItself,
+                1 if scenario.agents => Kind::WithAgent,
+                _ => Kind::Plain,
+            };
+            let is_doomed = scenario.deletes && Some(&cluster) == clusters.last();
+            let end = if is_doomed || random.u32(..1_000) >= scenario.survivors {
+                End::Stops
+            } else if random.u32(..4) == 0 {
+                End::Drains
+            } else {
+                End::Runs
+            };
             Task {
                 arn: TaskArn::in_cluster(&cluster, &format!("{number:032x}").parse().unwrap()),
                 cluster,
-                definition: definition_arn(service, own_tags),
+                definition: definition_arn(service, kind),
                 service,
-                own_tags,
+                own_tags: kind == Kind::TaggedItself,
+                has_agent: kind == Kind::WithAgent,
+                ails: false,
                 start: if random.u32(..1_000) < scenario.late {
                     [Start::DuringLook, Start::AfterRevocation][random.usize(..2)]
                 } else {
                     Start::AnyTime
                 },
-                survives: random.u32(..1_000) < scenario.survivors,
+                end,
                 history: Vec::with_capacity(LIFE.len()),
                 read: None,
             }
         });
-        Self { tasks: tasks.collect() }
+        Self { tasks: tasks.collect(), deleted: Vec::new() }
     }
 
     pub(crate) fn of_service(&self, number: usize) -> impl Iterator<Item = &Task> {
@@ -118,24 +146,40 @@ impl Ecs {
     }
 }
 
+/// How a service's tasks differ: each has a revision of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain = 1,
+    /// Only the task's own tags say that it is in the mesh.
+    TaggedItself,
+    /// It is of the client generation.
+    WithAgent,
+}
+
 /// The definition of a service's tasks.
-pub(crate) fn definition_arn(service: usize, own_tags: bool) -> TaskDefinitionArn {
-    let revision = if own_tags { 2 } else { 1 };
+pub(crate) fn definition_arn(service: usize, kind: Kind) -> TaskDefinitionArn {
+    let revision = kind as usize;
     format!("arn:aws:ecs:us-east-1:123456789012:task-definition/family-{service}:{revision}").parse().unwrap()
 }
 
 fn mesh_tags(number: usize) -> Tags {
-    [(MESH_TAG, "true".to_owned()), (SERVICE_NAME_TAG, service(number).name.to_string())].into_iter().collect()
+    [(MESH_TAG, "true".to_owned()), (SERVICE_NAME_TAG, service_name(number).to_string())].into_iter().collect()
 }
 
 fn definition(arn: &TaskDefinitionArn) -> TaskDefinition {
     let number = arn.family().rsplit('-').next().unwrap().parse().unwrap();
     let own_tags = arn.as_str().ends_with(":2");
+    let agent = arn.as_str().ends_with(":3").then_some(("consul-client", false));
+    let container = |(name, has_health_check): (&str, bool)| Container {
+        name: name.to_owned(),
+        essential: has_health_check,
+        has_health_check,
+    };
     TaskDefinition {
         arn: arn.clone(),
         tags: if own_tags { Tags::default() } else { mesh_tags(number) },
         config_json: Some("{}".to_owned()),
-        containers: Vec::new(),
+        containers: [("app", true), ("consul-dataplane", true)].into_iter().chain(agent).map(container).collect(),
     }
 }
 
@@ -151,6 +195,40 @@ impl World {
         let task = &self.ecs.tasks[index];
         let is_forgotten = task.stopped_at().is_some_and(|stopped| stopped + REMEMBERED < self.now);
         if is_forgotten || self.lost.contains(&self.caller) { None } else { Some((task.seen_at(at)?, at)) }
+    }
+
+    /// Whether the last cluster is one that somebody deletes, and all its tasks have stopped.
+    pub(crate) fn is_cluster_over(&self) -> bool {
+        let last = self.scope.clusters.last();
+        self.scenario.deletes
+            && self.ecs.deleted.is_empty()
+            && self.ecs.tasks.iter().all(|task| Some(&task.cluster) != last || task.is_stopped())
+    }
+
+    pub(crate) fn delete_cluster(&mut self) -> ClusterArn {
+        let cluster = self.scope.clusters.last().unwrap().clone();
+        note!(self, "cluster {} is deleted", cluster.name());
+        self.ecs.deleted.push((cluster.clone(), self.now));
+        cluster
+    }
+
+    /// A task's app begins to fail its health check, or recovers.
+    pub(crate) fn ail(&mut self) {
+        let index = self.random.usize(..self.ecs.tasks.len());
+        let task = &mut self.ecs.tasks[index];
+        task.ails = !task.ails;
+        note!(self, "the app of task {index} {}", if self.ecs.tasks[index].ails { "ails" } else { "is well" });
+    }
+
+    /// Whether ECS says by now that somebody has deleted the cluster.
+    fn is_seen_deleted(&mut self, cluster: &ClusterArn) -> bool {
+        let at = self.horizon();
+        self.ecs.deleted.iter().any(|(deleted, since)| deleted == cluster && *since <= at)
+    }
+
+    /// A cluster that was deleted has no tasks to list.
+    fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
+        if self.is_seen_deleted(cluster) { Err(EcsError::UnknownCluster(cluster.clone())) } else { Ok(()) }
     }
 
     /// A list, and how new each task's state was.
@@ -187,11 +265,17 @@ impl World {
                 phase: stand.phase(),
                 tags: if task.own_tags { mesh_tags(task.service) } else { Tags::default() },
                 stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
-                containers: Vec::new(),
+                containers: containers(task.ails),
             });
         }
         described
     }
+}
+
+fn containers(ails: bool) -> Vec<TaskContainer> {
+    let container = |name: &str, health| TaskContainer { name: name.to_owned(), health };
+    let app = if ails { ContainerHealth::Unhealthy } else { ContainerHealth::Healthy };
+    vec![container("app", app), container("consul-dataplane", ContainerHealth::Healthy)]
 }
 
 /// ECS, as one environment reaches it.
@@ -226,14 +310,21 @@ impl ecs::Ecs for EcsEdge {
 
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         let asked = clusters.to_vec();
-        let effect =
-            move |_: &mut World| Ok(asked.iter().map(|cluster| (cluster.clone(), ClusterStatus::Active)).collect());
+        let effect = move |world: &mut World| {
+            let mut status = |cluster: &ClusterArn| {
+                if world.is_seen_deleted(cluster) { ClusterStatus::Deleted } else { ClusterStatus::Active }
+            };
+            Ok(asked.iter().map(|cluster| (cluster.clone(), status(cluster))).collect())
+        };
         self.line.call(Service::Ecs, || "DescribeClusters".to_owned(), effect, failed("clusters")).await
     }
 
     async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
         let asked = cluster.clone();
-        let effect = move |world: &mut World| Ok(world.list(&asked, true, &BTreeMap::new()).0);
+        let effect = move |world: &mut World| {
+            world.check_exists(&asked)?;
+            Ok(world.list(&asked, true, &BTreeMap::new()).0)
+        };
         self.line.call(Service::Ecs, || format!("ListTasks {} RUNNING", cluster.name()), effect, failed("tasks")).await
     }
 
@@ -241,13 +332,19 @@ impl ecs::Ecs for EcsEdge {
         // Both lists, one after the other. The second one is not older than the first.
         let asked = cluster.clone();
         let (line, environment) = (&self.line, self.line.environment);
-        let effect = move |world: &mut World| Ok(world.list(&asked, true, &BTreeMap::new()));
+        let effect = move |world: &mut World| {
+            world.check_exists(&asked)?;
+            Ok(world.list(&asked, true, &BTreeMap::new()))
+        };
         let label = || format!("ListTasks {} RUNNING", cluster.name());
         let listed = line.call(Service::Ecs, label, effect, failed("tasks")).await;
         let listed = match listed {
             Ok((running, seen)) => {
                 let asked = cluster.clone();
-                let effect = move |world: &mut World| Ok(world.list(&asked, false, &seen).0);
+                let effect = move |world: &mut World| {
+                    world.check_exists(&asked)?;
+                    Ok(world.list(&asked, false, &seen).0)
+                };
                 let label = || format!("ListTasks {} STOPPED", cluster.name());
                 let stopped = line.call(Service::Ecs, label, effect, failed("tasks")).await;
                 stopped.map(|stopped| TaskList { running, stopped })
@@ -259,8 +356,11 @@ impl ecs::Ecs for EcsEdge {
     }
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
-        let asked = tasks.to_vec();
-        let effect = move |world: &mut World| Ok(world.describe(&asked));
+        let (of, asked) = (cluster.clone(), tasks.to_vec());
+        let effect = move |world: &mut World| {
+            world.check_exists(&of)?;
+            Ok(world.describe(&asked))
+        };
         let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
         self.line.call(Service::Ecs, label, effect, failed("tasks")).await
     }

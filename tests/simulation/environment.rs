@@ -13,7 +13,8 @@ use std::{
 };
 
 use ecs_mesh_controller::controller::{
-    BatchReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, SweepOrder, SweepReport,
+    BatchReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, FarewellReport, HealthReport, SweepOrder,
+    SweepReport,
 };
 use jiff::Timestamp;
 use secrecy::SecretString;
@@ -34,6 +35,8 @@ const SWEEP_TIMEOUT: u64 = 300_000;
 pub(crate) enum Outcome {
     Batch(BatchReport),
     Sweep(SweepReport),
+    Health(HealthReport),
+    Farewell(FarewellReport),
 }
 
 /// An invocation under way.
@@ -46,6 +49,7 @@ pub(crate) struct Invocation {
 
 pub(crate) struct Environment {
     pub(crate) number: usize,
+    /// Whether it is of the function that sweeps, syncs health, and says goodbye.
     pub(crate) sweeps: bool,
     controller: Arc<Controller>,
     pub(crate) invocation: Option<Invocation>,
@@ -108,6 +112,21 @@ impl Environment {
         let controller = Arc::clone(&self.controller);
         let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
         let work = async move { Outcome::Sweep(controller.sweep(&order, deadline).await) };
+        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+    }
+
+    /// One round of health sync.
+    pub(crate) fn sync_health(&mut self, now: u64) {
+        let controller = Arc::clone(&self.controller);
+        let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
+        let work = async move { Outcome::Health(controller.sync_health(None, deadline).await) };
+        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+    }
+
+    pub(crate) fn say_goodbye(&mut self, now: u64) {
+        let controller = Arc::clone(&self.controller);
+        let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
+        let work = async move { Outcome::Farewell(controller.farewell(deadline).await) };
         self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
     }
 

@@ -5,7 +5,7 @@ use ecs_mesh_controller::mesh::phase::TaskPhase;
 use serde_json::{Value, json};
 
 use super::{
-    ecs::{Start, definition_arn},
+    ecs::{End, Kind, Start, definition_arn},
     world::{World, note},
 };
 
@@ -50,8 +50,13 @@ impl Stand {
         Self(LIFE.iter().position(|stand| *stand == told).unwrap())
     }
 
-    fn is_last_of(self, survives: bool) -> bool {
-        self.0 == if survives { RUNNING } else { STOPPED }
+    fn is_last_of(self, end: End) -> bool {
+        let last = match end {
+            End::Runs => RUNNING,
+            End::Drains => TOLD_TO_STOP,
+            End::Stops => STOPPED,
+        };
+        self.0 == last
     }
 }
 
@@ -72,7 +77,7 @@ impl World {
                     let lag = self.scenario.lag + self.scenario.secret_lag;
                     task.created().is_some_and(|at| at + lag < self.now)
                 }
-                Some(stand) => !stand.is_last_of(task.survives),
+                Some(stand) => !stand.is_last_of(task.end),
             }
         };
         (0..self.ecs.tasks.len()).filter(may_step).collect()
@@ -80,7 +85,7 @@ impl World {
 
     /// Whether every task has done all it will do.
     pub(crate) fn is_lived_out(&self) -> bool {
-        let is_over = |task: &super::ecs::Task| task.stand().is_some_and(|stand| stand.is_last_of(task.survives));
+        let is_over = |task: &super::ecs::Task| task.stand().is_some_and(|stand| stand.is_last_of(task.end));
         self.ecs.tasks.iter().all(is_over)
     }
 
@@ -90,7 +95,7 @@ impl World {
             None => 0,
             // It may fail to start, and be killed at any time.
             Some(Stand(stand))
-                if stand < TOLD_TO_STOP && self.random.u32(..20) == 0 && !self.ecs.tasks[index].survives =>
+                if stand < TOLD_TO_STOP && self.random.u32(..20) == 0 && self.ecs.tasks[index].end == End::Stops =>
             {
                 [TOLD_TO_STOP, STOPPED][self.random.usize(..2)]
             }
@@ -103,7 +108,15 @@ impl World {
             ACTIVATING if self.makes_tokens() => self.read_secret(index),
             ACTIVATING => self.log_in(index),
             RUNNING => self.register(index),
-            STOPPED if self.random.bool() => self.clean_up(index),
+            STOPPED => {
+                let is_clean = self.random.bool();
+                if self.ecs.tasks[index].has_agent {
+                    self.part(index, is_clean);
+                }
+                if is_clean {
+                    self.clean_up(index);
+                }
+            }
             _ => {}
         }
         self.publish(index, next);
@@ -138,7 +151,7 @@ impl World {
 
     /// Somebody registers the definition of a service, or an ECS service uses it.
     pub(crate) fn register_definition(&mut self, service: usize) {
-        let definition = definition_arn(service, false);
+        let definition = definition_arn(service, Kind::Plain);
         let body = json!({
             "source": "aws.ecs",
             "detail-type": "AWS API Call via CloudTrail",

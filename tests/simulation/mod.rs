@@ -17,14 +17,18 @@
 #![allow(clippy::struct_excessive_bools)]
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+pub(crate) mod actions;
+pub(crate) mod agents;
 pub(crate) mod board;
 pub(crate) mod catalog;
+pub(crate) mod choice;
 pub(crate) mod consul;
 pub(crate) mod consul_edge;
 pub(crate) mod convergence;
 pub(crate) mod ecs;
 pub(crate) mod environment;
 pub(crate) mod life;
+pub(crate) mod passing;
 pub(crate) mod promises;
 pub(crate) mod queue;
 pub(crate) mod runner;

@@ -7,7 +7,7 @@ use ecs_mesh_controller::{
     controller::{BatchReport, Delivery, SweepReport},
     mesh::{
         arn::{ClusterArn, TaskId},
-        catalog::CheckStatus,
+        catalog::{CheckStatus, HealthCheck},
         mark::LoginMark,
         phase::TaskPhase,
         service_name::ServiceName,
@@ -19,8 +19,7 @@ use serde_json::Value;
 use super::{
     life::Stand,
     queue::about,
-    secrets::secret_name,
-    world::{World, service},
+    world::{World, service_name},
 };
 
 /// A service token that was deleted.
@@ -35,6 +34,9 @@ pub(crate) struct Deletion {
 impl World {
     /// Never the living: what belongs to a task goes only when it has stopped for good.
     pub(crate) fn check_stopped(&mut self, id: &TaskId, how: &str) {
+        if self.is_farewell {
+            return;
+        }
         let living = self.ecs.tasks.iter().position(|task| task.arn.id() == id && !task.is_stopped());
         if let Some(index) = living {
             self.broken(format!("never the living: task {index} has not stopped, and {how}"));
@@ -80,7 +82,7 @@ impl World {
         for deletion in own {
             let lag = self.scenario.lag;
             let has_seen = |task: &super::ecs::Task| {
-                service(task.service).name == deletion.service
+                service_name(task.service) == deletion.service
                     && task.is_living()
                     && task.created().is_some_and(|at| at + lag <= deletion.at)
             };
@@ -157,9 +159,10 @@ impl World {
         }
     }
 
-    fn check_drained(&mut self, index: usize) {
+    pub(crate) fn check_drained(&mut self, index: usize) {
         let id = self.ecs.tasks[index].arn.id().as_str();
-        let is_its = |check: &&ecs_mesh_controller::mesh::catalog::HealthCheck| check.service_id.contains(id);
+        // On a client agent's node the agent drains.
+        let is_its = |check: &&HealthCheck| check.service_id.contains(id) && check.node.starts_with("arn:");
         if self.consul.checks.iter().filter(is_its).any(|check| check.status != CheckStatus::Critical) {
             self.broken(format!("nothing lost: task {index} was told to stop, and its checks still pass"));
         }
@@ -167,8 +170,8 @@ impl World {
 
     fn check_has_token(&mut self, index: usize) {
         let number = self.ecs.tasks[index].service;
-        let name = service(number).name;
-        let held = self.secret(&secret_name(number));
+        let name = service_name(number);
+        let held = self.secret(&self.secret_name(number));
         let is_held = held.pair().is_some_and(|pair| self.is_valid(pair.secret.expose_secret()));
         // Somebody is in the middle of a revocation, and will put it back.
         let is_being_revoked = self.deletions.iter().any(|deletion| deletion.service == name);

@@ -89,6 +89,18 @@ impl World {
         deliveries
     }
 
+    /// A person puts messages that gave up back into the queue; whether there were any.
+    pub(crate) fn redrive(&mut self) -> bool {
+        if !self.scenario.redrives || self.sqs.dead.is_empty() {
+            return false;
+        }
+        self.note("the dead-letter queue is redriven");
+        let now = self.now;
+        let dead = std::mem::take(&mut self.sqs.dead);
+        self.sqs.messages.extend(dead.into_iter().map(|message| Message { receives: 0, visible_at: now, ..message }));
+        true
+    }
+
     /// A message is done; the deletion may get lost.
     pub(crate) fn acknowledge(&mut self, id: &str) {
         let lost = self.scenario.answer_lost;

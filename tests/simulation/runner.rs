@@ -85,7 +85,8 @@ pub(crate) fn run_until(
 pub(crate) fn shrink(failure: &Failure) -> Failure {
     let (mut smallest, start) = (failure.clone(), Instant::now());
     let promise = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
-    let smaller: [fn(&mut Limits); 11] = [
+    let smaller: [fn(&mut Limits); 12] = [
+        |limits| limits.extras = false,
         |limits| limits.strangers = false,
         |limits| limits.ahead = false,
         |limits| limits.faults = false,

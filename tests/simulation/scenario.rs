@@ -21,6 +21,8 @@ pub(crate) struct Limits {
     pub(crate) strangers: bool,
     /// Whether definitions are registered before their tasks start.
     pub(crate) ahead: bool,
+    /// Whether there are client agents, Enterprise, deleted clusters, health sync and farewells.
+    pub(crate) extras: bool,
 }
 
 impl Limits {
@@ -35,6 +37,7 @@ impl Limits {
         lag: true,
         strangers: true,
         ahead: true,
+        extras: true,
     };
 }
 
@@ -69,6 +72,18 @@ pub(crate) struct Scenario {
     /// Whether the first service has a token of the old controller.
     pub(crate) adopted: bool,
     pub(crate) ahead: bool,
+    /// Whether some tasks run client agents of their own.
+    pub(crate) agents: bool,
+    /// Whether all lives in an admin partition.
+    pub(crate) enterprise: bool,
+    /// Whether somebody deletes the last cluster once its tasks have stopped.
+    pub(crate) deletes: bool,
+    /// How often health is synced.
+    pub(crate) syncs: usize,
+    /// Whether messages that gave up are put back into the queue once all works again.
+    pub(crate) redrives: bool,
+    /// Whether the controller is removed in the end.
+    pub(crate) farewell: bool,
     /// How likely it is that a task lives on at the end.
     pub(crate) survivors: u32,
     /// Whether idle environments end.
@@ -93,12 +108,20 @@ impl Scenario {
         let calm = !limits.faults || random.u32(..3) == 0;
         let rate = |random: &mut Rng, rates: &[u32]| if calm { 0 } else { chance(random, rates) };
         let login = random.u32(..4) == 0;
+        let extra = |random: &mut Rng, one_in: u32| limits.extras && random.u32(..one_in) == 0;
+        let clusters = random.usize(1..=limits.clusters);
         Self {
             mode: if login { TokenMode::AuthMethod } else { TokenMode::SecretsManager },
             grace,
             tasks: random.usize(1..=limits.tasks),
             services: random.usize(1..=limits.services),
-            clusters: random.usize(1..=limits.clusters),
+            clusters,
+            agents: extra(random, 3),
+            enterprise: extra(random, 6),
+            deletes: clusters > 1 && extra(random, 3),
+            syncs: if extra(random, 3) { 3 } else { 0 },
+            redrives: extra(random, 2),
+            farewell: extra(random, 5),
             environments: random.usize(1..=limits.environments),
             sweeps: random.usize(..=limits.sweeps),
             kills: random.usize(..=limits.kills),

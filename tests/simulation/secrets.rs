@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{
     board::{Fault, Line, Service},
     world::note,
-    world::{World, service, time_at},
+    world::{World, time_at},
 };
 
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ impl World {
 
     /// A task's container reads its token, as late as anybody else.
     pub(crate) fn read_secret(&mut self, index: usize) {
-        let name = secret_name(self.ecs.tasks[index].service);
+        let name = self.secret_name(self.ecs.tasks[index].service);
         let version = self.version(&name);
         let state = version.map_or(SecretState::Missing, |version| version.state(&name));
         let read = state.pair().map(|pair| pair.secret.expose_secret().to_owned());
@@ -58,10 +58,10 @@ impl World {
     }
 
     fn version(&mut self, name: &str) -> Option<Version> {
-        let versions = self.secrets.held.get(name)?.clone();
+        let versions = self.secrets.held.get(name)?;
         let lag = if self.calm { 0 } else { self.random.u64(..=self.scenario.secret_lag) };
         let seen = self.now.saturating_sub(lag);
-        versions.into_iter().rev().find(|version| version.written_at <= seen)
+        versions.iter().rev().find(|version| version.written_at <= seen).cloned()
     }
 
     /// `CreateSecret`; `false` where there is one.
@@ -84,11 +84,6 @@ impl World {
         self.put_secret(name, id, text.to_owned());
         true
     }
-}
-
-/// The name of a service's secret.
-pub(crate) fn secret_name(number: usize) -> String {
-    format!("consul-ecs-{}", service(number).name)
 }
 
 fn next_version(name: &str, seen: Option<&str>) -> String {

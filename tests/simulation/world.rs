@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use ecs_mesh_controller::{
     controller::Scope,
     controller::settings::Settings,
-    mesh::{identity::MeshService, plan::TokenMode, tenancy::Tenancy},
+    mesh::{identity::MeshService, plan::TokenMode, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder},
 };
 use fastrand::Rng;
 use jiff::Timestamp;
@@ -38,6 +38,8 @@ const EPOCH: i64 = 1_800_000_000;
 pub(crate) struct World {
     pub(crate) scenario: Scenario,
     pub(crate) scope: Scope,
+    /// Where in Consul all tasks live.
+    pub(crate) tenancy: Tenancy,
     pub(crate) random: Rng,
     /// Milliseconds since the beginning.
     pub(crate) now: u64,
@@ -47,6 +49,10 @@ pub(crate) struct World {
     pub(crate) sqs: Sqs,
     /// Services that answer nothing but errors now.
     pub(crate) down: BTreeMap<Service, Fault>,
+    /// Whether the controller is being removed for good.
+    pub(crate) is_farewell: bool,
+    /// How many tokens others have.
+    pub(crate) strangers: usize,
     /// Whether nothing goes wrong any more.
     pub(crate) calm: bool,
     /// Environments that look whether services are idle, or sweep.
@@ -80,6 +86,7 @@ impl World {
         let scope = scope(&scenario);
         let ecs = Ecs::new(&scenario, &scope.clusters, &mut random);
         let mut world = Self {
+            tenancy: scope.default_tenancy.clone(),
             scope,
             random,
             now: 0,
@@ -88,6 +95,8 @@ impl World {
             secrets: Secrets::default(),
             sqs: Sqs::default(),
             down: BTreeMap::new(),
+            is_farewell: false,
+            strangers: 0,
             calm: false,
             looking: BTreeSet::new(),
             lost: BTreeSet::new(),
@@ -105,6 +114,7 @@ impl World {
         };
         note!(world, "{:?}", world.scenario);
         world.furnish();
+        world.strangers = world.consul.tokens.iter().filter(|record| record.foreign).count();
         world
     }
 
@@ -148,6 +158,16 @@ impl World {
         secret
     }
 
+    /// The service with this number.
+    pub(crate) fn service(&self, number: usize) -> MeshService {
+        MeshService { tenancy: self.tenancy.clone(), name: service_name(number) }
+    }
+
+    /// The name of its secret.
+    pub(crate) fn secret_name(&self, number: usize) -> String {
+        self.scope.names.of(&TokenHolder::Service(self.service(number)))
+    }
+
     pub(crate) fn makes_tokens(&self) -> bool {
         self.scenario.mode == TokenMode::SecretsManager
     }
@@ -158,9 +178,9 @@ pub(crate) fn time_at(at: u64) -> Timestamp {
     Timestamp::from_millisecond(EPOCH * 1_000 + i64::try_from(at).unwrap()).unwrap()
 }
 
-/// The service with this number.
-pub(crate) fn service(number: usize) -> MeshService {
-    MeshService { tenancy: Tenancy::Community, name: format!("service-{number}").parse().unwrap() }
+/// The name of the service with this number.
+pub(crate) fn service_name(number: usize) -> ServiceName {
+    format!("service-{number}").parse().unwrap()
 }
 
 fn scope(scenario: &Scenario) -> Scope {
@@ -175,6 +195,7 @@ fn scope(scenario: &Scenario) -> Scope {
             "REVOCATION_GRACE_SECONDS" => scenario.grace.to_string(),
             "UNUSED_TOKEN_HOURS" => "1".to_owned(),
             "BOOTSTRAP" => "none".to_owned(),
+            "CONSUL_PARTITION" if scenario.enterprise => "team".to_owned(),
             "TOKEN_MODE" if scenario.mode == TokenMode::AuthMethod => "auth-method".to_owned(),
             _ => return None,
         })
