@@ -52,6 +52,15 @@ test: setup browser lint build ## Run everything: format, lints, template, and a
 	cargo test --locked --all-targets
 	cargo test --locked --doc
 
+.PHONY: simulate
+simulate: ## Search for a broken promise (SECONDS=600), or replay a schedule (SEED=42)
+	$(if $(SEED),SEED=$(SEED)) SIMULATION_SECONDS=$(or $(SECONDS),60) SIMULATION_FIRST_SEED=$(or $(FIRST_SEED),$$RANDOM$$RANDOM$$RANDOM) \
+		cargo test --release --locked --test simulation $(if $(SEED),replay,promises) -- --nocapture
+
+.PHONY: mutants
+mutants: ## Prove that the simulation finds mistakes that are made on purpose
+	SIMULATION_SECONDS=$(or $(SECONDS),120) cargo test --locked --features mutants --test simulation mutant -- --nocapture
+
 .PHONY: demo
 demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 	cargo run --locked --example demo -- $(if $(KEEP),--keep)

@@ -25,7 +25,7 @@ use ecs_mesh_controller::{
         tags::{MESH_TAG, Tags},
         task::DescribedTask,
         tenancy::{Tenancy, TenancyName},
-        token::{AccessorId, ListedToken, NewToken, Token, TokenPair},
+        token::{AccessorId, ListedToken, NewToken, Token},
     },
     queue::{Queue, QueueError},
     secrets::{SecretStore, SecretsError},
@@ -44,7 +44,7 @@ const STOPPED_LOGIN: &str = "7f5b4cef-7e2f-4e4d-b5dd-2f3e4d5c6b7a";
 /// Everything outside of the function.
 #[derive(Default)]
 pub struct World {
-    secrets: Mutex<BTreeMap<String, TokenPair>>,
+    secrets: Mutex<BTreeMap<String, SecretState>>,
 }
 
 /// The edges that lead to a new world.
@@ -295,19 +295,15 @@ impl Ecs for World {
 impl SecretStore for World {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         let held = self.secrets.lock().expect("one thread").get(name).cloned();
-        let state = held.map_or(SecretState::Missing, SecretState::Holds);
+        let state = held.unwrap_or(SecretState::Missing);
         Ok(StoredSecret { state, version: None, written_at: None })
     }
 
-    async fn write(&self, name: &str, _: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
+    async fn write(&self, name: &str, _: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
         let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
         assert!(name.starts_with("consul-ecs-") && name.bytes().all(legal), "not a secret of ours: {name:?}");
-        let mut secrets = self.secrets.lock().expect("one thread");
-        match pair {
-            Some(pair) => drop(secrets.insert(name.to_owned(), pair.clone())),
-            None => drop(secrets.remove(name)),
-        }
-        Ok(())
+        self.secrets.lock().expect("one thread").insert(name.to_owned(), state.clone());
+        Ok(StoredSecret { state: state.clone(), version: None, written_at: None })
     }
 }
 

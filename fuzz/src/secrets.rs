@@ -29,9 +29,10 @@ fn of_a_task(text: &str) {
         // Whatever it holds, the error is always the same: it repeats nothing.
         Err(error) => assert_eq!(error, parse("somebody's own value").expect_err("not ours")),
         Ok(state) => {
-            let again = parse(SecretState::render(state.pair()).expose_secret()).expect("what was written is read");
+            let again = parse(state.render().expose_secret()).expect("what was written is read");
             assert_eq!(state.pair().is_some(), again.pair().is_some());
-            if let (Some(pair), Some(again)) = (state.pair(), again.pair()) {
+            assert_eq!(state.decided().is_some(), again.decided().is_some());
+            if let (Some(pair), Some(again)) = (state.decided(), again.decided()) {
                 assert!(pair.is_same_as(again));
                 let other = TokenPair { accessor: pair.accessor, secret: SecretString::from("another") };
                 assert_eq!(format!("{pair:?}"), format!("{other:?}"));

@@ -47,14 +47,14 @@ fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
         format!("{token:?}"),
         format!("{new:?}"),
         format!("{stored:#?}"),
-        format!("{:?}", SecretState::render(Some(&pair()))),
+        format!("{:?}", SecretState::Holds(pair()).render()),
     ] {
         assert!(!shown.contains(CANARY) && shown.contains("REDACTED"), "{shown}");
     }
     let CredentialSetting::Token(own) = settings.consul_credential else { panic!("a token") };
     zeroed_on_drop(&own);
     zeroed_on_drop(&new.pair.secret);
-    zeroed_on_drop(&SecretState::render(Some(&pair())));
+    zeroed_on_drop(&SecretState::Holds(pair()).render());
 }
 
 /// Where secrets come out of their type, and how often: for requests, for the form in which they are stored, and to be

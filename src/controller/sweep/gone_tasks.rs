@@ -107,7 +107,7 @@ impl Controller {
 
     async fn holds(&self, holder: &TokenHolder, token: &ListedToken) -> Result<bool, ControllerError> {
         let secret = self.edges.secrets.read(&self.secret_name(holder)?).await?;
-        Ok(secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor))
+        Ok(secret.state.decided().is_some_and(|pair| pair.accessor == token.accessor))
     }
 
     /// What it left in Consul bears its ID; nothing else is known of it.
