@@ -55,7 +55,7 @@ fn damaged(input: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
 
 #[test]
 fn every_kept_input_and_its_damaged_forms_keep_the_targets_promises() {
-    let mut fed = 0;
+    let mut count = 0;
     for target in &TARGETS {
         let inputs = corpus(target);
         assert!(inputs.len() >= 3, "{} has next to no corpus", target.name);
@@ -72,10 +72,10 @@ fn every_kept_input_and_its_damaged_forms_keep_the_targets_promises() {
             for _ in 0..DAMAGED {
                 feed(name, &damaged(input, other, &mut random));
             }
-            fed += 1 + DAMAGED;
+            count += 1 + DAMAGED;
         }
     }
-    assert!(fed > 1_000, "only {fed} inputs were fed");
+    assert!(count > 1_000, "only {count} inputs were fed");
     // And whatever takes too much would have been noticed
     let greedy = || memory::within(memory::OF_MESSAGES, 10, || drop(std::hint::black_box(vec![1_u8; 8 << 20])));
     assert!(catch_unwind(greedy).is_err());

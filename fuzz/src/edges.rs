@@ -124,7 +124,9 @@ impl Consul for World {
     async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
         let hand_made = ListedToken { description: "by hand".to_owned(), ..login(CANARY_ACCESSOR, STOPPED) };
         let mut tokens = vec![login(LIVING_LOGIN, LIVING), login(STOPPED_LOGIN, STOPPED), hand_made];
-        tokens.iter_mut().for_each(|token| token.tenancy = tenancy.clone());
+        for token in &mut tokens {
+            token.tenancy = tenancy.clone();
+        }
         Ok(tokens)
     }
 

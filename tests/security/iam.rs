@@ -65,7 +65,7 @@ fn statements_of(document: &Node) -> Vec<&Node> {
 fn statements<'a>(template: &'a Node, role: &str) -> Vec<&'a Node> {
     let role = properties(template, role);
     let own = role.get("Policies").expect("policies").items().iter().flat_map(statements_of);
-    let shared = role.get("ManagedPolicyArns").into_iter().flat_map(|arns| arns.items()).flat_map(|arn| {
+    let shared = role.get("ManagedPolicyArns").into_iter().flat_map(Node::items).flat_map(|arn| {
         let name = arn.get("Ref").and_then(Node::text).expect("a policy of the template");
         statements_of(properties(template, name))
     });
@@ -86,9 +86,11 @@ fn granted(role: &str) -> BTreeSet<String> {
 
 /// `service:Action` of an SDK's method.
 fn action(service: &str, method: &str) -> String {
-    let words = method.trim_end_matches("_batch").split('_');
-    let name: String = words.map(|word| word[..1].to_uppercase() + &word[1..]).collect();
-    format!("{service}:{name}")
+    let name = method.trim_end_matches("_batch").split('_').map(|word| {
+        let mut letters = word.chars();
+        letters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(letters).collect::<String>()
+    });
+    format!("{service}:{}", name.collect::<String>())
 }
 
 /// The calls in a source: methods of a client.
@@ -99,8 +101,8 @@ fn calls(path: &str, services: &str) -> BTreeSet<String> {
     for (receiver, service) in ["client.", "client().", "topics.", "buses."].iter().zip([0, 0, 0, 1]) {
         let service = services.split(' ').nth(service).unwrap_or(services);
         for rest in code.split(receiver).skip(1) {
-            let method = rest.split(|c: char| !c.is_ascii_lowercase() && c != '_').next().unwrap();
-            if rest[method.len()..].starts_with("()") {
+            let method = rest.split_once("()").map_or("", |(method, _)| method);
+            if !method.is_empty() && method.bytes().all(|b| b.is_ascii_lowercase() || b == b'_') {
                 calls.insert(action(service, method));
             }
         }

@@ -20,15 +20,14 @@ const AWS_SESSION: &str = "canary-session-60303ae22b998861bce3";
 /// The forms that a secret may turn up in.
 fn forms(secret: &str) -> BTreeSet<String> {
     let bytes = secret.as_bytes();
-    let hexadecimal: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
-    let percent: String = bytes.iter().map(|b| format!("%{b:02x}")).collect();
+    let digits = |prefix: &str| bytes.iter().map(|b| format!("{prefix}{b:02x}")).collect::<Vec<_>>().concat();
     let numbers: Vec<String> = bytes.iter().map(ToString::to_string).collect();
     let mut forms = BTreeSet::from([
         secret.to_lowercase(),
         secret.replace('-', "").to_lowercase(),
         percent_encoding::utf8_percent_encode(secret, percent_encoding::NON_ALPHANUMERIC).to_string().to_lowercase(),
-        hexadecimal,
-        percent,
+        digits(""),
+        digits("%"),
         numbers.join(", "),
         numbers.join(","),
     ]);
@@ -55,9 +54,9 @@ fn assert_silent(what: &str, text: &str, secrets: &BTreeSet<String>) {
     let text = text.to_lowercase();
     for secret in secrets {
         for form in forms(secret) {
-            if let Some(at) = text.find(&form) {
-                let around: String = text[..at].chars().rev().take(200).collect::<Vec<_>>().into_iter().rev().collect();
-                panic!("{what} shows a secret (as {form:?}) after: {around}");
+            if let Some((before, _)) = text.split_once(&form) {
+                let around: Vec<char> = before.chars().rev().take(200).collect();
+                panic!("{what} shows a secret (as {form:?}) after: {}", around.iter().rev().collect::<String>());
             }
         }
     }

@@ -122,7 +122,7 @@ impl<'a> Corner<'a> {
         let policy = format!("{}-client", self.name);
         let has_policy = self.client.ensure_client_policy(&HOME, &policy).await.is_ok();
         let is_made = self.client.create_token(&new).await.is_ok();
-        new.description = "mended".to_owned();
+        "mended".clone_into(&mut new.description);
         let is_mended = self.client.update_token(&new).await.is_ok();
         let read = self.client.token(&HOME, new.pair.accessor).await.ok().flatten();
         vec![
