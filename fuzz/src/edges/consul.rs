@@ -1,77 +1,27 @@
-//! A small world for events to happen in: one cluster, one mesh service with a living and a stopped task, and what they
-//! left in Consul. Whoever touches anything else breaks a promise.
-
-use std::{
-    collections::BTreeMap,
-    net::IpAddr,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+//! Consul, as that small world has it.
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
     consul::{Consul, ConsulBootstrap, ConsulError, Fields},
-    controller::{Edges, SystemClock, SystemEntropy},
-    ecs::{ClusterStatus, Ecs, EcsError, TaskList},
     mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
+        arn::{ClusterArn, TaskId},
         bootstrap::object::Object,
         catalog::{CatalogNode, CheckStatus, CheckUpdate, HealthCheck, Member, ServiceInstance},
-        identity::TaskDefinition,
         permission::Permission,
-        phase::TaskPhase,
-        secret::{SecretState, StoredSecret},
         service_name::ServiceName,
-        tags::{MESH_TAG, Tags},
-        task::DescribedTask,
         tenancy::{Tenancy, TenancyName},
         token::{AccessorId, ListedToken, NewToken, Token},
     },
-    queue::{Queue, QueueError},
-    secrets::{SecretStore, SecretsError},
 };
 
-/// The cluster that is looked after.
-pub const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
-/// The task that lives.
-pub const LIVING: &str = "0123456789abcdef0123456789abcdef";
-/// The task that does not.
-pub const STOPPED: &str = "fedcba9876543210fedcba9876543210";
+use super::{CLUSTER, LIVING, STOPPED, World, is_ours, task};
+
 /// The login tokens of the two.
 const LIVING_LOGIN: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
 const STOPPED_LOGIN: &str = "7f5b4cef-7e2f-4e4d-b5dd-2f3e4d5c6b7a";
 
-/// Everything outside of the function.
-#[derive(Default)]
-pub struct World {
-    secrets: Mutex<BTreeMap<String, SecretState>>,
-}
-
-/// The edges that lead to a new world.
-pub fn edges() -> Edges {
-    let world = Arc::new(World::default());
-    Edges {
-        consul: world.clone(),
-        bootstrap: world.clone(),
-        ecs: world.clone(),
-        secrets: world.clone(),
-        queue: world,
-        clock: Arc::new(SystemClock),
-        entropy: Arc::new(SystemEntropy),
-    }
-}
-
-fn own_cluster() -> ClusterArn {
-    CLUSTER.parse().expect("an ARN")
-}
-
-fn task(id: &str) -> TaskArn {
-    TaskArn::in_cluster(&own_cluster(), &id.parse().expect("an ID"))
-}
-
-fn is_ours(cluster: &ClusterArn) {
-    assert_eq!(cluster.as_str(), CLUSTER, "another cluster is none of our business");
-}
+/// A token that somebody made by hand.
+const MADE_BY_HAND: &str = "11111111-2222-4333-8444-555555555555";
 
 fn instance(id: &str) -> ServiceInstance {
     ServiceInstance {
@@ -122,7 +72,7 @@ impl Consul for World {
     }
 
     async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
-        let hand_made = ListedToken { description: "by hand".to_owned(), ..login(CANARY_ACCESSOR, STOPPED) };
+        let hand_made = ListedToken { description: "by hand".to_owned(), ..login(MADE_BY_HAND, STOPPED) };
         let mut tokens = vec![login(LIVING_LOGIN, LIVING), login(STOPPED_LOGIN, STOPPED), hand_made];
         for token in &mut tokens {
             token.tenancy = tenancy.clone();
@@ -216,9 +166,6 @@ impl Consul for World {
     }
 }
 
-/// A token that somebody made by hand.
-const CANARY_ACCESSOR: &str = "11111111-2222-4333-8444-555555555555";
-
 #[async_trait]
 impl ConsulBootstrap for World {
     async fn is_primary(&self) -> Result<bool, ConsulError> {
@@ -243,79 +190,5 @@ impl ConsulBootstrap for World {
 
     async fn lacking(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
         Ok(Vec::new())
-    }
-}
-
-#[async_trait]
-impl Ecs for World {
-    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
-        Ok(Arc::new(TaskDefinition {
-            arn: arn.clone(),
-            tags: Tags::from_iter([(MESH_TAG, "true")]),
-            config_json: None,
-            containers: Vec::new(),
-        }))
-    }
-
-    fn forget(&self, _: &TaskDefinitionArn) {}
-
-    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
-        clusters.iter().for_each(is_ours);
-        Ok(clusters.iter().map(|cluster| (cluster.clone(), ClusterStatus::Active)).collect())
-    }
-
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        is_ours(cluster);
-        Ok(vec![task(LIVING)])
-    }
-
-    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
-        is_ours(cluster);
-        Ok(TaskList { running: vec![task(LIVING)], stopped: vec![task(STOPPED)] })
-    }
-
-    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
-        is_ours(cluster);
-        let described = |id: &str, phase| DescribedTask {
-            arn: task(id),
-            definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
-            phase,
-            tags: Tags::default(),
-            stopped_at: None,
-            containers: Vec::new(),
-        };
-        let all = [described(LIVING, TaskPhase::Active), described(STOPPED, TaskPhase::Stopped)];
-        Ok(all.into_iter().filter(|task| tasks.contains(&task.arn)).collect())
-    }
-
-    async fn addresses(&self, _: &str, _: &str) -> Result<Vec<IpAddr>, EcsError> {
-        Ok(Vec::new())
-    }
-}
-
-#[async_trait]
-impl SecretStore for World {
-    async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
-        let held = self.secrets.lock().expect("one thread").get(name).cloned();
-        let state = held.unwrap_or(SecretState::Missing);
-        Ok(StoredSecret { state, version: None, written_at: None })
-    }
-
-    async fn write(&self, name: &str, _: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
-        let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
-        assert!(name.starts_with("consul-ecs-") && name.bytes().all(legal), "not a secret of ours: {name:?}");
-        self.secrets.lock().expect("one thread").insert(name.to_owned(), state.clone());
-        Ok(StoredSecret { state: state.clone(), version: None, written_at: None })
-    }
-}
-
-#[async_trait]
-impl Queue for World {
-    async fn send_later(&self, _: &[String], _: Duration) -> Result<(), QueueError> {
-        Ok(())
-    }
-
-    async fn return_after(&self, _: &[(String, Duration)]) -> Result<(), QueueError> {
-        Ok(())
     }
 }
