@@ -69,6 +69,10 @@ demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it ru
 fuzz: ## Feed random input to everything that reads what comes from outside (SECONDS=60, TARGETS="events arns")
 	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGETS)
 
+.PHONY: chaos
+chaos: build ## Inject faults into the real stack for longer (SECONDS=600; SEED= repeats a run's decisions)
+	CHAOS_SECONDS=$(or $(SECONDS),600) cargo test --locked --test chaos -- --nocapture
+
 .PHONY: clean
 clean: ## Remove everything that was downloaded or built
 	rm -rf target .aws-sam

@@ -171,6 +171,34 @@ async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing() {
 }
 
 #[tokio::test]
+async fn of_many_stops_of_a_service_in_a_short_time_only_the_first_asks_for_a_look() {
+    let world = world("cost-looks").await;
+    let definition = world.mesh_definition("cost-looks-web").await;
+    let other = world.mesh_definition("cost-looks-api").await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    let mut events = Vec::new();
+    for definition in [&definition, &definition, &other] {
+        let task = world.run(definition).await;
+        environment.calls_for(&[world.event(&task).await]).await;
+        world.stop(&task).await;
+        events.push(world.event(&task).await);
+    }
+    // Each look lists every task: a deployment of thousands must not ask for thousands
+    for (event, asked) in events.iter().zip([1, 0, 1]) {
+        let (aws, _) = environment.calls_for(std::slice::from_ref(event)).await;
+        assert_eq!(aws, vec!["SendMessageBatch"; asked]);
+    }
+    // And without a grace period nothing is waited for
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let settings = [("REVOCATION_GRACE_SECONDS", "0")];
+    let environment = Environment::with(&world, consul, &settings, |edges| edges).await;
+    for event in &events[..2] {
+        let (aws, _) = environment.calls_for(std::slice::from_ref(event)).await;
+        assert!(aws.contains(&"SendMessageBatch".to_owned()), "{aws:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_revocation_costs_two_listings_and_a_look_afterwards() {
     let world = world("cost-gone").await;
     let definition = world.mesh_definition("cost-gone-web").await;

@@ -2,15 +2,19 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod crowd;
 mod environment;
+mod proxy;
 mod recorder;
 mod stack;
 mod world;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use crowd::Crowd;
 use environment::{Environment, world};
 use futures::future::join_all;
+use proxy::{Dialect, Fault, Proxy, What, When};
 use recorder::{Answer, Gate, Recorder, Seen};
 
 /// How many environments start a task of the same service at the same moment.
@@ -86,4 +90,28 @@ async fn of_two_writers_that_saw_the_same_version_secrets_manager_lets_one_win()
         .count();
     assert_eq!(reads, 2);
     assert!(world.is_valid(&pair.token).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_once() {
+    let mut crowd = Crowd::of(world("eight-calls").await, "secrets-manager").await;
+    crowd.logs_in = true;
+    crowd.found_services(20).await;
+    // Given 20 services that start, and 20 tasks of them that have stopped and leave their login tokens
+    let mut events = Vec::new();
+    for service in 0..20 {
+        crowd.start(service, 1).await;
+        let [_, stopped] = crowd.stop(crowd.members.len() - 1).await;
+        events.push(stopped);
+        events.extend(crowd.start(service, 1).await);
+    }
+    // When a slow Consul is asked for all of it at once
+    let slow = Proxy::before(&crowd.world.consul.address, Dialect::Consul).await;
+    let delay = What::Delay(Duration::from_millis(100));
+    slow.script(move |_| Some(Fault { what: delay.clone(), when: When::Before }));
+    let consul = Recorder::before(&slow.url, |_, _| Answer::Forward).await;
+    let environment = Environment::with(&crowd.world, consul, &[], |edges| edges).await;
+    let report = environment.handle(&events).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(slow.tally.peak_under_way(), 8);
 }

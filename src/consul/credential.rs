@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use reqwest::header::HeaderValue;
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 
 use super::error::ConsulError;
+use crate::mesh::secret::without;
 
 /// Where the controller's own token comes from.
 #[async_trait]
@@ -28,6 +30,22 @@ pub(super) struct Credential {
 pub(super) struct Reading {
     pub(super) token: SecretString,
     generation: u64,
+}
+
+impl Reading {
+    /// The token as a header that no library prints.
+    pub(super) fn header(&self) -> Result<HeaderValue, ConsulError> {
+        let mut value = HeaderValue::from_str(self.token.expose_secret()).map_err(|_| {
+            ConsulError::CredentialUnreadable { reason: "it holds characters that no token has".to_owned() }
+        })?;
+        value.set_sensitive(true);
+        Ok(value)
+    }
+
+    /// What a server said, without the token.
+    pub(super) fn out_of(&self, said: &str) -> String {
+        without(said, self.token.expose_secret())
+    }
 }
 
 impl Credential {

@@ -10,9 +10,9 @@ use std::{
 
 use backon::{ExponentialBuilder, Retryable};
 use reqwest::{Method, StatusCode, header};
-use secrecy::ExposeSecret;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::{
     credential::{Credential, CredentialSource, Reading},
@@ -27,6 +27,10 @@ use crate::mesh::secret::without;
 const FILTERED_BY_ACLS: &str = "X-Consul-Results-Filtered-By-ACLs";
 /// The longest wait that Consul may ask for with `Retry-After`; beyond it, the queue is the better waiting room.
 const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(5);
+
+/// How many requests are under way at once: with the most environments that there are (`MaximumConcurrency`), this bounds
+/// the load on Consul, whatever work meets in a batch.
+const AT_ONCE: usize = 8;
 
 /// How patient the client is.
 #[derive(Debug, Clone, Copy)]
@@ -105,6 +109,7 @@ pub(super) struct Http {
     preferred: AtomicUsize,
     credential: Credential,
     patience: Patience,
+    under_way: Semaphore,
 }
 
 impl Http {
@@ -115,7 +120,13 @@ impl Http {
         patience: Patience,
     ) -> Result<Self, String> {
         let endpoints = Endpoints::new(servers, Connector::new(tls, patience)?, patience);
-        Ok(Self { endpoints, preferred: AtomicUsize::new(0), credential: Credential::new(credential), patience })
+        Ok(Self {
+            endpoints,
+            preferred: AtomicUsize::new(0),
+            credential: Credential::new(credential),
+            patience,
+            under_way: Semaphore::new(AT_ONCE),
+        })
     }
 
     /// Sends a request and reads the answer's JSON.
@@ -213,11 +224,13 @@ impl Http {
         let mut built = endpoint
             .client
             .request(request.method.clone(), url)
-            .header("X-Consul-Token", sensitive(reading).map_err(Refusal::Known)?)
+            .header("X-Consul-Token", reading.header().map_err(Refusal::Known)?)
             .query(&request.query);
         if let Some(body) = &request.body {
             built = built.json(body);
         }
+        // Held until the whole answer is here. The semaphore is never closed.
+        let _permit = self.under_way.acquire().await.ok();
         let answer = built.send().await.map_err(|e| unavailable(request, at(endpoint, &e), e.is_connect()))?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
@@ -238,20 +251,11 @@ impl Http {
 
 /// What the server said, without the secrets that were sent to it.
 fn without_secrets(said: &str, request: &Request, reading: &Reading) -> String {
-    let said = without(said, reading.token.expose_secret());
+    let said = reading.out_of(said);
     match request.body.as_ref().and_then(|body| body.get("SecretID")).and_then(Value::as_str) {
         Some(secret) => without(&said, secret),
         None => said,
     }
-}
-
-/// The token as a header that no library prints.
-fn sensitive(reading: &Reading) -> Result<header::HeaderValue, ConsulError> {
-    let mut value = header::HeaderValue::from_str(reading.token.expose_secret()).map_err(|_| {
-        ConsulError::CredentialUnreadable { reason: "it holds characters that no token has".to_owned() }
-    })?;
-    value.set_sensitive(true);
-    Ok(value)
 }
 
 fn no_servers(request: &Request, reason: String) -> Refusal {

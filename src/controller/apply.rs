@@ -140,20 +140,27 @@ impl Controller {
         write_in_chunks(groups, deadline, write, log_drain).await
     }
 
+    /// Asks for a look at each service, unless the one that was asked for a moment ago serves as well.
     async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
-        if checks.is_empty() {
-            return Vec::new();
+        let (now, grace) = (self.edges.clock.now(), self.scope.grace);
+        let (asked, new): (Vec<_>, Vec<_>) =
+            checks.into_iter().partition(|(service, _)| self.asked.cover(service, now, grace));
+        let mut outcomes: Vec<Outcome> =
+            asked.into_iter().map(|(_, planned)| Outcome { planned, result: Ok(Effect::Unchanged) }).collect();
+        if new.is_empty() {
+            return outcomes;
         }
-        let bodies: Vec<String> = checks.iter().map(|(service, _)| Message::idle_check(service)).collect();
-        let delay = self.scope.grace.delay();
+        let bodies: Vec<String> = new.iter().map(|(service, _)| Message::idle_check(service)).collect();
+        let delay = grace.delay();
         let sent = deadline.run(self.edges.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
-        let outcome = |(service, planned): (MeshService, Planned)| {
+        outcomes.extend(new.into_iter().map(|(service, planned)| {
             if sent.is_ok() {
                 info!(action = "ask_for_idle_check", outcome = "done", service = %service.name, delay_seconds = delay.as_secs());
+                self.asked.remember(service, now);
             }
             Outcome { planned, result: sent.clone().map(|()| Effect::Done) }
-        };
-        checks.into_iter().map(outcome).collect()
+        }));
+        outcomes
     }
 
     async fn revoke_planned(&self, revocations: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {

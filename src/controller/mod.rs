@@ -8,6 +8,7 @@
 
 mod ahead;
 mod apply;
+mod asked;
 mod batch;
 mod bootstrap;
 mod bury;
@@ -39,7 +40,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use lru::LruCache;
 
-use self::bootstrap::SetUp;
+use self::{asked::AskedLooks, bootstrap::SetUp};
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
@@ -70,8 +71,8 @@ use crate::{
     secrets::SecretStore,
 };
 
-/// How many tokens an environment trusts without asking.
-const TRUSTED_TOKENS: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
+/// How many services an environment remembers: whose tokens it trusts without asking, and for which it has asked for a look.
+const REMEMBERED_SERVICES: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
 /// How long ECS's answers may lag behind its events.
 const ECS_LAG: SignedDuration = SignedDuration::from_secs(60);
 /// How many tasks one `DescribeTasks` takes.
@@ -135,6 +136,7 @@ pub struct Controller {
     edges: Edges,
     /// Tokens known to be good, each until the given time: see [`GracePeriod::trusted`].
     trusted: Mutex<LruCache<TokenHolder, Timestamp>>,
+    asked: AskedLooks,
     /// When this environment last set Consul up, and for which clusters.
     set_up: Mutex<Option<SetUp>>,
 }
@@ -143,7 +145,8 @@ impl Controller {
     /// A controller that trusts nothing yet.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        Self { scope, edges, trusted: Mutex::new(LruCache::new(TRUSTED_TOKENS)), set_up: Mutex::default() }
+        let trusted = Mutex::new(LruCache::new(REMEMBERED_SERVICES));
+        Self { scope, edges, trusted, asked: AskedLooks::new(), set_up: Mutex::default() }
     }
 
     /// Whether `cluster` is one of the configured ones.

@@ -63,6 +63,16 @@ impl GracePeriod {
         self.0.mul_f64(if mutant::is(Mutant::NoGrace) { 0.0 } else { 0.9 })
     }
 
+    /// For how long after a look was asked for no other needs to be asked for: it serves the stops of this time as well.
+    ///
+    /// The look comes no sooner than `delay()` after it was asked for. A task that has stopped by `covered()` after that
+    /// has then been gone for `delay() - covered()`, which is more than `quiet()`; the gap absorbs the difference between
+    /// clocks.
+    #[must_use]
+    pub fn covered(self) -> Duration {
+        self.0.mul_f64(0.05)
+    }
+
     /// How long a token may be trusted after its service was seen active.
     #[must_use]
     pub fn trusted(self) -> Duration {
@@ -177,6 +187,26 @@ mod tests {
     }
 
     proptest! {
+        /// The proof at [`GracePeriod::covered`]: whoever stops within that time is judged idle by the look that was asked
+        /// for at `asked`, even if the clock of whoever looks is a little behind.
+        #[test]
+        fn a_look_serves_the_stops_of_a_little_later_as_well(
+            seconds in 20u16..=900,
+            asked in 0i64..2_000,
+            stopped_after in 0f64..=1.0,
+            late in 0i64..2_000,
+        ) {
+            let grace = GracePeriod::from_secs(seconds);
+            let at = |after: Duration| {
+                Timestamp::from_second(asked).unwrap() + SignedDuration::try_from(after).unwrap()
+            };
+            let clocks = SignedDuration::from_secs((i64::from(seconds) / 20 - 1).min(late));
+            let mut task = task(TaskPhase::Stopped, None, &["web"]);
+            task.stopped_at = Some(at(grace.covered().mul_f64(stopped_after)));
+            let now = at(grace.delay()) - clocks + SignedDuration::from_secs(late);
+            prop_assert_eq!(judge(&service("web"), &[task], now, grace), Idleness::Idle);
+        }
+
         /// The proof at [`GracePeriod`]: a task seen active at `seen` stopped at or after that, and whenever its service
         /// is judged idle, nobody who saw it trusts the token any more.
         #[test]

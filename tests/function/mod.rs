@@ -99,6 +99,11 @@ impl Function {
         Self { child, printed, readers }
     }
 
+    /// Whether the process is gone.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the process can be waited for").is_some()
+    }
+
     /// Ends it; all that it has printed.
     pub fn end(mut self) -> String {
         let _ = self.child.kill();

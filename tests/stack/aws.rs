@@ -27,14 +27,24 @@ pub(crate) struct Aws {
 impl Aws {
     pub(crate) async fn start() -> Self {
         let port = free_port();
-        let endpoint = format!("http://127.0.0.1:{port}");
+        Self::start_behind(port, &Self::endpoint_at(port)).await
+    }
+
+    /// Where it answers if it is started on this port.
+    pub(crate) fn endpoint_at(port: u16) -> String {
+        format!("http://127.0.0.1:{port}")
+    }
+
+    /// Starts it on a port, with another endpoint for the functions: that of a proxy.
+    pub(crate) async fn start_behind(port: u16, functions_endpoint: &str) -> Self {
+        let endpoint = Self::endpoint_at(port);
         let env = [
             ("GATEWAY_PORT", port.to_string()),
             ("BIND_HOST", "127.0.0.1".into()),
             // The host in the queues' addresses.
             ("MINISTACK_HOST", "127.0.0.1".into()),
             // Handed on to the functions.
-            ("AWS_ENDPOINT_URL", endpoint.clone()),
+            ("AWS_ENDPOINT_URL", functions_endpoint.to_owned()),
             // Listeners of its own that would bind every interface.
             ("IOT_MTLS_ENABLED", "0".into()),
             ("SFTP_ENABLED", "0".into()),
@@ -55,6 +65,11 @@ impl Aws {
         let stop = format!("kill -TERM -- -{}", process.group());
         process.keep();
         stop
+    }
+
+    /// The process itself, without the functions that it runs.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.lock().unwrap().as_ref().expect("MiniStack runs").pid()
     }
 
     /// For `Client::new` of any SDK. A client belongs to the runtime of the test that made it.

@@ -24,6 +24,8 @@ pub(crate) struct Consul {
     pub(crate) ca_certificate: Option<String>,
     /// Where other agents of the datacenter find it.
     pub(crate) serf_port: u16,
+    /// Where servers talk to each other; what `/v1/status/leader` names.
+    rpc_port: u16,
     name: String,
     client: Client,
     /// The address by the name that its certificate bears.
@@ -63,7 +65,31 @@ impl Consul {
     }
 
     async fn start_with(tls: Option<(&str, Authority)>) -> Self {
-        let port = free_port();
+        let mut consul = Self::prepare(Ports::free(), &[], tls);
+        consul.spawn();
+        let token = consul.once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
+        consul.management_token = Token::from(&token).secret_id;
+        consul
+    }
+
+    /// Starts several servers, which elect one of them as their leader.
+    pub(crate) async fn start_cluster(size: usize) -> Vec<Self> {
+        let ports: Vec<Ports> = (0..size).map(|_| Ports::free()).collect();
+        let serf: Vec<u16> = ports.iter().map(|ports| ports.serf).collect();
+        let mut servers: Vec<Self> = ports.into_iter().map(|ports| Self::prepare(ports, &serf, None)).collect();
+        for server in &servers {
+            server.spawn();
+        }
+        let token = servers[0].once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
+        for server in &mut servers {
+            server.management_token = Token::from(&token).secret_id;
+        }
+        servers
+    }
+
+    /// A server that is not started yet; `cluster` are the serf ports of all of its cluster, if it is not alone.
+    fn prepare(ports: Ports, cluster: &[u16], tls: Option<(&str, Authority)>) -> Self {
+        let port = ports.http;
         let name = format!("consul-{port}");
         let directory = scratch::directory().join(&name);
         std::fs::create_dir_all(&directory).unwrap();
@@ -77,25 +103,32 @@ impl Consul {
             }
         }
         let (server_name, authority) = tls.unzip();
-        let serf_port = free_port();
-        write_configuration(&directory, port, serf_port, authority.as_ref());
+        write_configuration(&directory, &ports, cluster, authority.as_ref());
 
         let scheme = if authority.is_some() { "https" } else { "http" };
-        let mut consul = Self {
+        Self {
             address: format!("{scheme}://127.0.0.1:{port}"),
             named_address: format!("{scheme}://{}:{port}", server_name.unwrap_or("127.0.0.1")),
             management_token: String::new(),
             ca_certificate: authority.map(|authority| authority.certificate),
-            serf_port,
+            serf_port: ports.serf,
+            rpc_port: ports.rpc,
             name,
             client: client.build().unwrap(),
             directory,
             process: Mutex::default(),
-        };
-        consul.spawn();
-        let token = consul.once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
-        consul.management_token = Token::from(&token).secret_id;
-        consul
+        }
+    }
+
+    /// Ends the server as `kill -9` does; what it has committed stays on disk.
+    pub(crate) fn kill(&self) {
+        self.process.lock().unwrap().take().expect("Consul runs").kill();
+    }
+
+    /// Whether this server lives, and leads its datacenter as it sees it itself.
+    pub(crate) async fn leads(&self) -> bool {
+        let leader = Answer::to(self.request(Method::GET, "/v1/status/leader", &self.management_token)).await;
+        leader.is_ok_and(|leader| leader.body == format!("127.0.0.1:{}", self.rpc_port))
     }
 
     /// Stops the server; what it knows stays on disk.
@@ -193,21 +226,37 @@ fn version() -> (u32, u32) {
     (parts.next().unwrap(), parts.next().unwrap())
 }
 
-fn write_configuration(directory: &Path, port: u16, serf_port: u16, authority: Option<&Authority>) {
+/// Where a server listens.
+struct Ports {
+    http: u16,
+    serf: u16,
+    rpc: u16,
+}
+
+impl Ports {
+    fn free() -> Self {
+        Self { http: free_port(), serf: free_port(), rpc: free_port() }
+    }
+}
+
+fn write_configuration(directory: &Path, ports: &Ports, cluster: &[u16], authority: Option<&Authority>) {
+    let port = ports.http;
     let mut configuration = json!({
         "server": true,
-        "bootstrap_expect": 1,
-        "node_name": "server",
+        "bootstrap_expect": cluster.len().max(1),
+        "retry_join": cluster.iter().map(|serf| format!("127.0.0.1:{serf}")).collect::<Vec<_>>(),
+        "retry_interval": "1s",
+        "node_name": if cluster.is_empty() { "server".to_owned() } else { format!("server-{port}") },
         "data_dir": directory.join("data"),
         "bind_addr": "127.0.0.1",
         "client_addr": "127.0.0.1",
         "ports": {
             "http": port, "https": -1, "dns": -1, "grpc": -1,
-            "serf_lan": serf_port, "serf_wan": -1, "server": free_port(),
+            "serf_lan": ports.serf, "serf_wan": -1, "server": ports.rpc,
         },
         "acl": { "enabled": true, "default_policy": "deny" },
         "connect": { "enabled": true },
-        // Alone, it need not wait for others before it elects itself.
+        // On one machine, servers need not wait long for each other.
         "performance": { "raft_multiplier": 1 },
         "disable_update_check": true,
     });

@@ -157,6 +157,12 @@ pub(crate) async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
     .await
 }
 
+/// The binary of a function, as it is deployed.
+pub(crate) fn bootstrap(function: &str) -> String {
+    let binary = fresh_template().with_file_name(function).join("bootstrap");
+    binary.to_str().unwrap().to_owned()
+}
+
 /// The built template, if it is newer than what it was built from: a test of yesterday's function proves nothing.
 fn fresh_template() -> PathBuf {
     let built = in_repository("target/sam/template.yaml");

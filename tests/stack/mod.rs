@@ -2,7 +2,7 @@
 //! our template deployed into it. Everything listens on 127.0.0.1 only, and dies with the process that started it.
 //!
 //! ```text
-//! wait     scratch     http          no knowledge of what runs
+//! wait     scratch     http     pids no knowledge of what runs
 //!    process                         a child that cannot outlive us
 //! consul           aws               one server each
 //!             deploy                 sam deploy into an aws
@@ -24,6 +24,7 @@ pub(crate) mod consul;
 pub(crate) mod deploy;
 pub(crate) mod http;
 pub(crate) mod jwt;
+pub(crate) mod pids;
 pub(crate) mod process;
 pub(crate) mod scratch;
 pub(crate) mod tls;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-use super::scratch;
+use super::{pids, scratch};
 
 /// Stands between us and a child. Its standard input is a pipe whose other end only we hold: when we end, for
 /// whatever reason, the pipe closes, and it ends its whole process group, with all that the child has started.
@@ -70,6 +70,13 @@ impl Process {
     /// Its process group: `kill -TERM -- -<group>` ends it.
     pub(crate) fn group(&self) -> u32 {
         self.supervisor.id()
+    }
+
+    /// The program itself, without its supervisor.
+    pub(crate) fn pid(&self) -> u32 {
+        // The supervisor's other child is a shell that waits, like itself.
+        let is_program = |pid: &u32| pids::program(*pid).is_some_and(|name| name != "sh");
+        pids::children(self.group()).into_iter().find(is_program).expect("the program runs")
     }
 
     /// Panics, with the end of its log, if it runs no more.

@@ -22,7 +22,7 @@ use crate::stack::{
     wait::{SOON, eventually},
 };
 
-pub(crate) use tasks::{Definition, task_id};
+pub(crate) use tasks::{Definition, envelope, task_id};
 
 /// The grace period of the tests' deployments: long enough for "within it" to be tested, short enough to wait for.
 pub(crate) const GRACE: Duration = Duration::from_secs(4);

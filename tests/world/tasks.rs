@@ -134,7 +134,8 @@ pub(crate) fn task_id(arn: &str) -> &str {
     arn.rsplit('/').next().expect("an ARN")
 }
 
-fn envelope(detail: &Value) -> Value {
+/// The event that ECS sends of a task in this state.
+pub(crate) fn envelope(detail: &Value) -> Value {
     let now = jiff::Timestamp::now();
     json!({
         "version": "0",
