@@ -7,9 +7,14 @@ mod stack;
 
 use std::process::{Output, Stdio};
 
+use tokio::time::timeout;
+
 use recorder::{Answer, Recorder};
 use serde_json::{Value, json};
-use stack::aws::{Aws, REGION};
+use stack::{
+    aws::{Aws, REGION},
+    wait::SOON,
+};
 
 const CORRECT: &str = include_str!("../src/audit/bases/dataplane.json");
 
@@ -99,8 +104,9 @@ async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
     account.register("web", "awsvpc").await;
     let line = format!("{} check --family web", env!("CARGO_BIN_EXE_mesh-audit"));
     let mut terminal = with_account("script", &account.aws.endpoint);
-    let seen = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").output().await.unwrap().stdout;
-    let seen = String::from_utf8(seen).unwrap();
+    let output = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true).output();
+    let output = timeout(SOON, output).await.expect("it comes to an end").unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap();
     assert!(seen.contains("of 1 task definitions read") && seen.contains("no findings in 1 task definition"), "{seen}");
     let (code, _, errors) = account.audit(&["--family", "web"]).await;
     assert_eq!((code, errors.as_str()), (Some(0), ""));
