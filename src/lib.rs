@@ -31,6 +31,8 @@ pub mod ecs;
 pub mod lambda;
 pub mod logging;
 pub mod mesh;
+#[cfg_attr(feature = "mutants", doc(hidden))]
+pub mod mutant;
 pub mod queue;
 pub mod report_store;
 pub mod secrets;

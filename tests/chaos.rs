@@ -9,6 +9,7 @@
 
 mod crowd;
 mod function;
+mod invocation;
 #[path = "chaos/killed.rs"]
 mod killed;
 #[path = "chaos/leader.rs"]

@@ -13,8 +13,7 @@ use crate::{
     aws::describe,
     mesh::{
         field::InvalidField,
-        secret::{SecretState, StoredSecret},
-        token::TokenPair,
+        secret::{SecretState, StoredSecret, without},
     },
 };
 
@@ -52,12 +51,12 @@ pub trait SecretStore: Send + Sync {
     /// What the secret holds.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
-    /// Makes the secret hold `pair`, or blanks it; creates it if missing. Of several writers that have seen the same
-    /// version and want different things only one succeeds.
+    /// Gives the secret a state, and creates it if missing; the secret as it is now. Of several writers that have seen the
+    /// same version and want different things only one succeeds.
     ///
     /// # Errors
     /// [`SecretsError::Changed`] where somebody else was faster: read again.
-    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError>;
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError>;
 }
 
 /// The account's Secrets Manager.
@@ -100,6 +99,24 @@ impl AwsSecrets {
             }
             Err(e) => Err(failed(name, &e)),
         }
+    }
+
+    /// Writes the value in the place of what was seen; the version that it is then.
+    async fn write_value(&self, name: &str, seen: &StoredSecret, value: &SecretString) -> Result<String, SecretsError> {
+        if matches!(seen.state, SecretState::Missing) {
+            if name.starts_with("arn:") {
+                return Err(SecretsError::Unknown { name: name.to_owned() });
+            }
+            if self.create(name, value).await? {
+                return Ok(next_version(name, None));
+            }
+            // Somebody else was faster, or Terraform made the secret, without a value.
+            if self.value(name).await?.is_some() {
+                return Err(SecretsError::Changed { name: name.to_owned() });
+            }
+        }
+        self.replace(name, seen.version.as_deref(), value).await?;
+        Ok(next_version(name, seen.version.as_deref()))
     }
 
     /// Creates the secret; `false` where there is one already.
@@ -159,21 +176,15 @@ impl SecretStore for AwsSecrets {
         }
     }
 
-    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
-        let value = SecretState::render(pair);
-        if matches!(seen.state, SecretState::Missing) {
-            if name.starts_with("arn:") {
-                return Err(SecretsError::Unknown { name: name.to_owned() });
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        let written = self.write_value(name, seen, &state.render()).await;
+        let version = written.map_err(|error| match (error, state.decided()) {
+            (SecretsError::Failed { name, reason }, Some(pair)) => {
+                SecretsError::Failed { name, reason: without(&reason, pair.secret.expose_secret()) }
             }
-            if self.create(name, &value).await? {
-                return Ok(());
-            }
-            // Somebody else was faster, or Terraform made the secret, without a value.
-            if self.value(name).await?.is_some() {
-                return Err(SecretsError::Changed { name: name.to_owned() });
-            }
-        }
-        self.replace(name, seen.version.as_deref(), &value).await
+            (error, _) => error,
+        })?;
+        Ok(StoredSecret { state: state.clone(), version: Some(version), written_at: None })
     }
 }
 
