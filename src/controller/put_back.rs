@@ -38,6 +38,8 @@ enum Decided {
     BySomebody,
     /// On another pair, or on none.
     Otherwise,
+    /// It cannot be reached: it still decides on what it did a moment ago.
+    Unreachable(ControllerError),
 }
 
 impl Revocation {
@@ -53,7 +55,7 @@ impl Controller {
         if mutant::is(Mutant::NoPutBack) {
             return Ok(());
         }
-        let decided = self.decide_again(revocation).await?;
+        let decided = self.decide_again(revocation).await.unwrap_or_else(Decided::Unreachable);
         for token in &revocation.tokens {
             if revocation.is_reserved(token) && matches!(decided, Decided::Otherwise) {
                 continue;
@@ -70,22 +72,22 @@ impl Controller {
                 Err(error) => return Err(error.into()),
             }
         }
-        if let (Decided::ByUs(secret), Some(pair)) = (decided, &revocation.reserved) {
-            // If somebody else has written it since, they show it.
-            self.write_state(&revocation.holder, &secret, &SecretState::Holds(pair.clone())).await?;
+        match (decided, &revocation.reserved) {
+            (Decided::ByUs(secret), Some(pair)) => {
+                // If somebody else has written it since, they show it.
+                self.write_state(&revocation.holder, &secret, &SecretState::Holds(pair.clone())).await.map(drop)
+            }
+            (Decided::Unreachable(error), _) => Err(error),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     async fn decide_again(&self, revocation: &Revocation) -> Result<Decided, ControllerError> {
         let Revocation { holder, secret, reserved: Some(pair), .. } = revocation else {
             return Ok(Decided::Otherwise);
         };
-        match self.write_state(holder, secret, &SecretState::Reserved(pair.clone())).await {
-            Ok(Some(written)) => return Ok(Decided::ByUs(written)),
-            Ok(None) => {}
-            // A secret that cannot be reached still decides on what it did a moment ago.
-            Err(_) => return Ok(Decided::BySomebody),
+        if let Some(written) = self.write_state(holder, secret, &SecretState::Reserved(pair.clone())).await? {
+            return Ok(Decided::ByUs(written));
         }
         let now = self.edges.secrets.read(&self.secret_name(holder)?).await?;
         let is_same = now.state.decided().is_some_and(|decided| decided.is_same_as(pair));
