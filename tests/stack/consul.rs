@@ -95,7 +95,7 @@ impl Consul {
             let certificate = reqwest::Certificate::from_pem(authority.certificate.as_bytes()).unwrap();
             client = client.tls_certs_only([certificate]).resolve(server_name, ([127, 0, 0, 1], port).into());
         }
-        write_configuration(&directory, &ports, cluster, authority.as_ref());
+        write_configuration(&directory, ports, cluster, authority.as_ref());
 
         let scheme = if authority.is_some() { "https" } else { "http" };
         Self {
@@ -219,6 +219,7 @@ fn version() -> (u32, u32) {
 }
 
 /// Where a server listens.
+#[derive(Clone, Copy)]
 struct Ports {
     http: u16,
     serf: u16,
@@ -231,7 +232,7 @@ impl Ports {
     }
 }
 
-fn write_configuration(directory: &Path, ports: &Ports, cluster: &[u16], authority: Option<&Authority>) {
+fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16], authority: Option<&Authority>) {
     let port = ports.http;
     let mut configuration = json!({
         "server": true,
