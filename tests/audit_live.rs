@@ -7,9 +7,14 @@ mod stack;
 
 use std::process::{Output, Stdio};
 
+use tokio::time::timeout;
+
 use recorder::{Answer, Recorder};
 use serde_json::{Value, json};
-use stack::aws::{Aws, REGION};
+use stack::{
+    aws::{Aws, REGION},
+    wait::SOON,
+};
 
 const CORRECT: &str = include_str!("../src/audit/bases/dataplane.json");
 
@@ -54,13 +59,19 @@ impl Account {
 
 /// Exit code, JSON report, standard error.
 async fn audit(endpoint: &str, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_mesh-audit"));
-    command.args(["check", "--format", "json"]).args(arguments).stdin(Stdio::null());
-    command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION);
-    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    let mut command = with_account(env!("CARGO_BIN_EXE_mesh-audit"), endpoint);
+    command.args(["check", "--format", "json"]).args(arguments);
     let Output { status, stdout, stderr } = command.output().await.unwrap();
     let report = serde_json::from_slice(&stdout).unwrap_or_default();
     (status.code(), report, String::from_utf8(stderr).unwrap())
+}
+
+/// A command that finds its account at `endpoint`.
+fn with_account(program: &str, endpoint: &str) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(program);
+    command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
+    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    command
 }
 
 fn rules(report: &Value) -> Vec<(&str, &str)> {
@@ -85,6 +96,20 @@ async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the
     let (code, report, errors) = account.audit(&asked).await;
     assert_eq!((code, rules(&report)), (Some(2), vec![("web", "consul-tags-not-propagated")]));
     assert!(errors.contains("typo") && errors.contains("MISSING"), "{errors}");
+}
+
+#[tokio::test]
+async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
+    let account = Account::new().await;
+    account.register("web", "awsvpc").await;
+    let line = format!("{} check --family web", env!("CARGO_BIN_EXE_mesh-audit"));
+    let mut terminal = with_account("script", &account.aws.endpoint);
+    let output = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true).output();
+    let output = timeout(SOON, output).await.expect("it comes to an end").unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap();
+    assert!(seen.contains("of 1 task definitions read") && seen.contains("no findings in 1 task definition"), "{seen}");
+    let (code, _, errors) = account.audit(&["--family", "web"]).await;
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
 }
 
 #[tokio::test]

@@ -12,6 +12,7 @@ mod crowd;
 #[path = "chaos/faults.rs"]
 mod faults;
 mod function;
+mod invocation;
 #[path = "chaos/killed.rs"]
 mod killed;
 #[path = "chaos/leader.rs"]

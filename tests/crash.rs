@@ -3,11 +3,12 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod function;
+mod invocation;
 mod recorder;
 mod stack;
 mod world;
 
-use function::{Function, Place};
+use invocation::{Invocation, Place};
 use recorder::{Answer, Recorder, Seen};
 use serde_json::Value;
 use stack::{
@@ -42,7 +43,7 @@ async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
         consul_address,
         aws_endpoint: &stack.aws.endpoint,
     };
-    let function = Function::invoke(&world, &at(&consul.url), &event).await;
+    let function = Invocation::start(&world, &at(&consul.url), &event).await;
     eventually("the creation of the token to begin", SOON, || async {
         if consul.seen().iter().any(creates_token) { Ok(()) } else { Err(format!("{:?}", consul.lines())) }
     })
@@ -52,7 +53,7 @@ async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
     assert_eq!(world.tokens_about("crash-web").await, Vec::<Value>::new(), "the token was not created");
 
     // When the next event comes
-    let function = Function::invoke(&world, &at(&stack.consul.address), &event).await;
+    let function = Invocation::start(&world, &at(&stack.consul.address), &event).await;
     function.answered().await.expect("the event is done");
     // Then Consul has the very token that the secret held, and no other
     assert_eq!(world.provisioned("crash-crash-web").await, written);

@@ -23,6 +23,14 @@ use world::{cluster_arn, readme_policy};
 /// The cluster of the deployment that the tests share.
 const CLUSTER: &str = "audited";
 
+/// What the shared deployment lives with: a `mesh-audit.toml`.
+const TOLERATED: &str = r#"
+[[ignore]]
+rule = "ecs-dependency-unknown"
+family = "tolerated-*"
+reason = "goes away in December"
+"#;
+
 /// A deployment that audits only when it is told to, or to be updated with other parameters.
 async fn deployment(name: &str, cluster: &str, further: &[(&str, &str)]) -> Deployed {
     let stack = Stack::shared().await;
@@ -54,8 +62,10 @@ struct Audit {
 impl Audit {
     async fn shared() -> Self {
         static DEPLOYED: OnceCell<DeployedAudit> = OnceCell::const_new();
-        let deployed =
-            DEPLOYED.get_or_init(|| async { deployment("audit", CLUSTER, &[]).await.audit.expect("the audit") });
+        let deployed = DEPLOYED.get_or_init(|| async {
+            let exception = [("AuditConfiguration", TOLERATED)];
+            deployment("audit", CLUSTER, &exception).await.audit.expect("the audit")
+        });
         Self { aws: &Stack::shared().await.aws, deployed: deployed.await.clone() }
     }
 

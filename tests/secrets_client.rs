@@ -61,7 +61,7 @@ fn bodies(server: &Recorder, operation: &str) -> Vec<Value> {
 async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     client(&server, Some("arn:aws:kms:us-east-1:123456789012:key/k"))
-        .write(NAME, &missing(), Some(&pair()))
+        .write(NAME, &missing(), &SecretState::Holds(pair()))
         .await
         .unwrap();
     let created = &bodies(&server, "CreateSecret")[0];
@@ -76,9 +76,9 @@ async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
 async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
-    secrets.write(NAME, &blank("version-1"), Some(&pair())).await.unwrap();
-    secrets.write(NAME, &blank("version-1"), None).await.unwrap();
-    secrets.write(NAME, &blank("version-2"), None).await.unwrap();
+    secrets.write(NAME, &blank("version-1"), &SecretState::Holds(pair())).await.unwrap();
+    secrets.write(NAME, &blank("version-1"), &SecretState::Blank).await.unwrap();
+    secrets.write(NAME, &blank("version-2"), &SecretState::Blank).await.unwrap();
     let ids: Vec<String> =
         bodies(&server, "PutSecretValue").iter().map(|body| body["ClientRequestToken"].to_string()).collect();
     assert_eq!(ids[0], ids[1]);
@@ -86,9 +86,22 @@ async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
 }
 
 #[tokio::test]
+async fn a_written_secret_is_known_by_its_version_without_reading_it_again() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    let secrets = client(&server, None);
+    let reserved = secrets.write(NAME, &blank("version-1"), &SecretState::Reserved(pair())).await.unwrap();
+    secrets.write(NAME, &reserved, &SecretState::Holds(pair())).await.unwrap();
+    let written = bodies(&server, "PutSecretValue");
+    assert_eq!(json!(reserved.version), written[0]["ClientRequestToken"]);
+    assert_ne!(written[0]["ClientRequestToken"], written[1]["ClientRequestToken"]);
+    let value: Value = serde_json::from_str(written[0]["SecretString"].as_str().unwrap()).unwrap();
+    assert_eq!(value, json!({ "accessor_id": ACCESSOR, "reserved": "s3cret" }));
+}
+
+#[tokio::test]
 async fn the_second_of_two_writers_is_told_that_the_secret_has_changed() {
     let server = Recorder::start(|_, _| refusal("ResourceExistsException")).await;
-    let error = client(&server, None).write(NAME, &blank("version-1"), None).await.unwrap_err();
+    let error = client(&server, None).write(NAME, &blank("version-1"), &SecretState::Blank).await.unwrap_err();
     assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
 }
 
@@ -103,8 +116,8 @@ async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer
     let secrets = client(&server, None);
     let seen = secrets.read(NAME).await.unwrap();
     assert!(matches!(seen.state, SecretState::Missing));
-    secrets.write(NAME, &seen, Some(&pair())).await.unwrap();
-    secrets.write(NAME, &seen, Some(&pair())).await.unwrap();
+    secrets.write(NAME, &seen, &SecretState::Holds(pair())).await.unwrap();
+    secrets.write(NAME, &seen, &SecretState::Holds(pair())).await.unwrap();
     let written = bodies(&server, "PutSecretValue");
     assert_eq!(written.len(), 2);
     // And under the ID that a creation has, so that a creation which is not visible yet is not overwritten
@@ -121,7 +134,7 @@ async fn a_secret_that_somebody_else_created_meanwhile_is_not_overwritten() {
         _ => refusal("ResourceExistsException"),
     })
     .await;
-    let error = client(&server, None).write(NAME, &missing(), Some(&pair())).await.unwrap_err();
+    let error = client(&server, None).write(NAME, &missing(), &SecretState::Holds(pair())).await.unwrap_err();
     assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
     assert_eq!(bodies(&server, "PutSecretValue").len(), 0);
 }

@@ -1,7 +1,10 @@
-//! The function's binary refuses to start with wrong settings: one line that names the variable, and no secret value.
+//! The functions' binaries refuse to start with wrong settings: one line that names the variable, and no secret value.
 
-#![allow(clippy::expect_used, clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+#[path = "startup/audit.rs"]
+mod audit;
+mod function;
 #[path = "startup/reconcile.rs"]
 mod reconcile;
 mod recorder;
@@ -16,7 +19,11 @@ const GOOD: [(&str, &str); 4] = [
 ];
 
 fn start_with(changes: &[(&str, &str)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_task-events"))
+    start(env!("CARGO_BIN_EXE_task-events"), changes)
+}
+
+fn start(binary: &str, changes: &[(&str, &str)]) -> Output {
+    Command::new(binary)
         .env_clear()
         .envs(GOOD)
         .envs(changes.iter().copied())

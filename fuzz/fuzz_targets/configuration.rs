@@ -1,15 +1,5 @@
-//! `mesh-audit.toml`.
-
 #![no_main]
 
-use std::path::Path;
+use ecs_mesh_controller_fuzz::Target;
 
-use ecs_mesh_controller::audit::{ignore::Config, source::SourceFile};
-use libfuzzer_sys::fuzz_target;
-
-fuzz_target!(|text: &str| {
-    let file = SourceFile::new("mesh-audit.toml", text);
-    if let Err(error) = Config::read(&file, Path::new("."), &["error", "warning", "info", "never"]) {
-        assert!(!error.to_string().is_empty());
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| Target::named("configuration").expect("a target").feed(data));

@@ -1,15 +1,5 @@
-//! JSON in a string of JSON, as the configuration of consul-ecs is.
-
 #![no_main]
 
-use ecs_mesh_controller::audit::document::{Route, embedded_json, parse_json};
-use libfuzzer_sys::fuzz_target;
+use ecs_mesh_controller_fuzz::Target;
 
-mod places;
-
-fuzz_target!(|text: &str| {
-    let Ok(host) = parse_json(text, &Route::default()) else { return };
-    if let Ok(node) = embedded_json(text, &host) {
-        places::check(text, &node);
-    }
-});
+libfuzzer_sys::fuzz_target!(|data: &[u8]| Target::named("embedded").expect("a target").feed(data));

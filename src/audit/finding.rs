@@ -48,6 +48,8 @@ pub struct Finding {
     pub span: Span,
     /// What the task definition or mesh resource is called.
     pub subject: String,
+    /// What an exception for a family goes by: `subject` without what tells definitions of one family apart.
+    pub family: String,
     /// The container, if it is about one.
     pub container: Option<String>,
     /// What is wrong, with the values. Never a secret.
@@ -186,18 +188,20 @@ pub struct Findings<'f> {
     rule: &'static Rule,
     file: Arc<SourceFile>,
     subject: String,
+    family: String,
     out: &'f mut Vec<Finding>,
 }
 
 impl<'f> Findings<'f> {
     /// The findings of `rule` about one task definition.
     pub fn about(rule: &'static Rule, definition: &TaskDefinition, out: &'f mut Vec<Finding>) -> Self {
-        Self::within(rule, definition.file.clone(), definition.label(), out)
+        let (subject, family) = (definition.label(), definition.name());
+        Self { rule, file: definition.file.clone(), subject, family, out }
     }
 
     /// The findings of `rule` about something called `subject`.
     pub fn within(rule: &'static Rule, file: Arc<SourceFile>, subject: String, out: &'f mut Vec<Finding>) -> Self {
-        Self { rule, file, subject, out }
+        Self { rule, file, family: subject.clone(), subject, out }
     }
 
     /// Adds one.
@@ -209,6 +213,7 @@ impl<'f> Findings<'f> {
             file: self.file.clone(),
             span,
             subject: self.subject.clone(),
+            family: self.family.clone(),
             container,
             message,
             help,

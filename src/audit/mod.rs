@@ -44,6 +44,15 @@ pub struct Material {
     pub resources: Resources,
 }
 
+impl Material {
+    /// The task definitions that `choice` means: a family, a logical ID or an address; all, without one.
+    #[must_use]
+    pub fn chosen(&self, choice: Option<&str>) -> Vec<&TaskDefinition> {
+        let is_meant = |definition: &&TaskDefinition| choice.is_none_or(|choice| definition.is_meant_by(choice));
+        self.definitions.iter().filter(is_meant).collect()
+    }
+}
+
 /// Asks every rule about everything. Findings come sorted by file and place.
 #[must_use]
 pub fn audit(material: &Material) -> Vec<Finding> {

@@ -82,6 +82,7 @@ pub struct Invocation {
 /// Audits an account.
 pub struct Auditor {
     clusters: Vec<ClusterArn>,
+    configuration: Config,
     edges: Edges,
 }
 
@@ -96,10 +97,10 @@ pub struct Incomplete {
 }
 
 impl Auditor {
-    /// An auditor that by its schedule looks at these clusters.
+    /// An auditor that by its schedule looks at these clusters, and lives with what `configuration` says.
     #[must_use]
-    pub fn new(clusters: Vec<ClusterArn>, edges: Edges) -> Self {
-        Self { clusters, edges }
+    pub fn new(clusters: Vec<ClusterArn>, configuration: Config, edges: Edges) -> Self {
+        Self { clusters, configuration, edges }
     }
 
     /// Does what is asked for. The answer is the report, or says where it is.
@@ -129,7 +130,7 @@ impl Auditor {
     async fn report(&self, scope: &Scope) -> Report {
         let gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
         let found = audit(&gathered.material);
-        let sorted = ignore::sort(found, &gathered.material, &Config::default(), Path::new(""));
+        let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
         let threshold = Threshold::From(Severity::Error);
         Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold)
     }

@@ -1,9 +1,20 @@
 //! The settings of the audit function: environment variables, parsed once at start.
 
-use crate::mesh::{arn::ClusterArn, field::InvalidField};
+use std::path::Path;
+
+use crate::{
+    audit::{
+        ignore::{Config, ConfigError},
+        report::Threshold,
+        source::SourceFile,
+    },
+    mesh::{arn::ClusterArn, field::InvalidField},
+};
+
+const CONFIGURATION: &str = "AUDIT_CONFIGURATION";
 
 /// The settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct AuditSettings {
     /// `ECS_CLUSTER_ARNS`: what the schedule looks at.
     pub clusters: Vec<ClusterArn>,
@@ -11,14 +22,27 @@ pub struct AuditSettings {
     pub topic_arn: String,
     /// `REPORTS_BUCKET`: where large reports and the records of announcements are.
     pub bucket: String,
+    /// `AUDIT_CONFIGURATION`: what a `mesh-audit.toml` says.
+    pub configuration: Config,
+}
+
+/// A setting that is missing or wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// A variable, by name, with what it should hold.
+    #[error(transparent)]
+    Variable(#[from] InvalidField),
+    /// The text of `AUDIT_CONFIGURATION`, with the place in it.
+    #[error(transparent)]
+    Configuration(#[from] ConfigError),
 }
 
 impl AuditSettings {
     /// Reads the settings from `variable`, which gives an environment variable's value.
     ///
     /// # Errors
-    /// The first variable that is missing or wrong, by name, with what it should hold.
-    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidField> {
+    /// The first one that is missing or wrong.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
         let checked = |name: &'static str, is_right: fn(&str) -> bool, expected: &'static str| {
             let text = variable(name).unwrap_or_default();
             if is_right(&text) { Ok(text) } else { Err(InvalidField::new(name, &text, expected)) }
@@ -26,10 +50,12 @@ impl AuditSettings {
         let clusters =
             checked("ECS_CLUSTER_ARNS", |text| !text.is_empty(), "the ARNs of clusters, separated by commas")?;
         let clusters = clusters.split(',').map(|arn| arn.trim().parse::<ClusterArn>());
+        let configuration = SourceFile::new(CONFIGURATION, variable(CONFIGURATION).unwrap_or_default());
         Ok(Self {
             clusters: clusters.collect::<Result<_, _>>().map_err(|e| e.in_field("ECS_CLUSTER_ARNS"))?,
             topic_arn: checked("FINDINGS_TOPIC_ARN", is_topic, "the ARN of an SNS topic")?,
             bucket: checked("REPORTS_BUCKET", is_bucket, "the name of an S3 bucket")?,
+            configuration: Config::read(&configuration, Path::new(""), &Threshold::NAMES)?,
         })
     }
 }
@@ -48,11 +74,12 @@ fn is_bucket(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn read(changed: &str, value: &str) -> Result<AuditSettings, InvalidField> {
+    fn read(changed: &str, value: &str) -> Result<AuditSettings, SettingsError> {
         AuditSettings::read(|name| {
             let right = match name {
                 "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod",
                 "FINDINGS_TOPIC_ARN" => "arn:aws:sns:us-east-1:123456789012:findings",
+                "AUDIT_CONFIGURATION" => "",
                 _ => "mesh-reports",
             };
             Some(if name == changed { value } else { right }.to_owned())
@@ -64,6 +91,8 @@ mod tests {
         let settings = read("", "").unwrap();
         assert_eq!(settings.clusters.len(), 1);
         assert_eq!(settings.bucket, "mesh-reports");
+        let exception = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
+        assert_eq!(read("AUDIT_CONFIGURATION", exception).unwrap().configuration.ignores.len(), 1);
     }
 
     #[test]
@@ -75,7 +104,18 @@ mod tests {
             ("FINDINGS_TOPIC_ARN", "arn:aws:sqs:us-east-1:123456789012:findings"),
             ("REPORTS_BUCKET", "a bucket"),
         ] {
-            assert_eq!(read(name, value).unwrap_err().field(), name, "{value}");
+            let error = read(name, value).unwrap_err();
+            assert!(matches!(&error, SettingsError::Variable(field) if field.field() == name), "{value}: {error}");
         }
+    }
+
+    #[test]
+    fn a_mistake_in_the_configuration_is_told_with_its_place() {
+        let error =
+            read("AUDIT_CONFIGURATION", "[[ignore]]\nrule = \"consul-netwrk-mode\"\nreason = \"x\"\n").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "AUDIT_CONFIGURATION:2:8: there is no rule \"consul-netwrk-mode\"; did you mean consul-network-mode?"
+        );
     }
 }

@@ -13,7 +13,8 @@ fn main() -> ExitCode {
     let mut streams = Streams {
         input: &mut io::stdin().lock(),
         output: &mut io::stdout().lock(),
-        errors: &mut io::stderr().lock(),
+        // Not locked: the progress of a live audit is drawn by another thread.
+        errors: &mut io::stderr(),
         in_colour,
     };
     ExitCode::from(cli::run(env::args_os(), &mut streams).code())

@@ -39,10 +39,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     for problem in &gathered.problems {
         streams.tell(&format!("error: {problem}"));
     }
-    let wanted = |definition: &&TaskDefinition| {
-        arguments.family.as_ref().is_none_or(|family| definition.label() == *family || definition.address == *family)
-    };
-    let definitions: Vec<&TaskDefinition> = gathered.material.definitions.iter().filter(wanted).collect();
+    let definitions = gathered.material.chosen(arguments.family.as_deref());
     if definitions.is_empty() {
         return nothing(arguments, gathered.problems.is_empty(), &gathered.material.definitions);
     }

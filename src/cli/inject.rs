@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     if let Some(problem) = gathered.problems.first() {
         return Err(Failure::Told(problem.to_string()));
     }
-    let definition = chosen(arguments, &gathered.material.definitions)?;
+    let definition = chosen(arguments, &gathered.material)?;
     let edits = inject(definition, &options(arguments)?).map_err(told)?;
     let text = apply(&definition.file.text, definition.dialect, &edits).map_err(told)?;
     let result = Arc::new(SourceFile::new(definition.file.name.clone(), text));
@@ -103,12 +103,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     Ok(if check(&result, streams) { Exit::Clean } else { Exit::Findings })
 }
 
-fn chosen<'d>(arguments: &Arguments, all: &'d [TaskDefinition]) -> Result<&'d TaskDefinition, Failure> {
-    let is_wanted = |definition: &&TaskDefinition| {
-        arguments.family.as_ref().is_none_or(|family| definition.label() == *family || definition.address == *family)
-    };
-    let wanted: Vec<&TaskDefinition> = all.iter().filter(is_wanted).collect();
-    match wanted.as_slice() {
+fn chosen<'m>(arguments: &Arguments, material: &'m Material) -> Result<&'m TaskDefinition, Failure> {
+    match material.chosen(arguments.family.as_deref()).as_slice() {
         [one] => Ok(one),
         [] => Err(Failure::Told(format!("{}: no such task definition in it", arguments.file))),
         several => {

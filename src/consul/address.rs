@@ -24,6 +24,17 @@ pub enum ConsulAddresses {
     Ecs(EcsServers),
 }
 
+impl ConsulAddresses {
+    /// Whether every server is spoken to through TLS.
+    #[must_use]
+    pub fn are_all_tls(&self) -> bool {
+        match self {
+            Self::Urls(urls) => urls.urls().iter().all(|url| url.scheme() == "https"),
+            Self::Ecs(servers) => servers.scheme == "https",
+        }
+    }
+}
+
 impl FromStr for ConsulAddresses {
     type Err = InvalidField;
 

@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 
 use super::error::ConsulError;
+use crate::mesh::secret::without;
 
 /// Where the controller's own token comes from.
 #[async_trait]
@@ -39,6 +40,11 @@ impl Reading {
         })?;
         value.set_sensitive(true);
         Ok(value)
+    }
+
+    /// What a server said, without the token.
+    pub(super) fn out_of(&self, said: &str) -> String {
+        without(said, self.token.expose_secret())
     }
 }
 

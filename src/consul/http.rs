@@ -21,6 +21,7 @@ use super::{
     servers::ServerSource,
     tls::{Connector, TlsSettings},
 };
+use crate::mesh::secret::without;
 
 /// The header by which Consul (from 1.11 on) says that the token may not see all results.
 const FILTERED_BY_ACLS: &str = "X-Consul-Results-Filtered-By-ACLs";
@@ -243,7 +244,17 @@ impl Http {
         if status == StatusCode::OK {
             return Ok(body.to_vec());
         }
-        Err(sort(&request.subject, status.as_u16(), retry_after, &String::from_utf8_lossy(&body)))
+        let said = without_secrets(&String::from_utf8_lossy(&body), request, reading);
+        Err(sort(&request.subject, status.as_u16(), retry_after, &said))
+    }
+}
+
+/// What the server said, without the secrets that were sent to it.
+fn without_secrets(said: &str, request: &Request, reading: &Reading) -> String {
+    let said = reading.out_of(said);
+    match request.body.as_ref().and_then(|body| body.get("SecretID")).and_then(Value::as_str) {
+        Some(secret) => without(&said, secret),
+        None => said,
     }
 }
 

@@ -109,7 +109,18 @@ impl Controller {
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let write = async |instances: &[ServiceInstance]| self.edges.consul.deregister(instances).await;
-        write_in_chunks(groups, deadline, write, |instance, _| log_deregistration(instance)).await
+        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance);
+        let written = write_in_chunks(groups, deadline, write, log).await;
+        let (conflicts, mut outcomes): (Vec<Outcome>, Vec<Outcome>) =
+            written.into_iter().partition(|outcome| outcome.result.as_ref().is_err_and(is_conflict));
+        let nodes = by_node(&conflicts);
+        // A transaction is all or nothing: who keeps changing what is on one node must not hold back the others.
+        if nodes.len() > 1 {
+            outcomes.extend(write_in_chunks(nodes.into_values(), deadline, write, log).await);
+        } else {
+            outcomes.extend(conflicts);
+        }
+        outcomes
     }
 
     async fn mark_all_critical(
@@ -232,6 +243,18 @@ async fn write_in_chunks<T: Clone>(
         }
     }
     outcomes
+}
+
+/// The instances of outcomes, by the partition and node that holds them.
+fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Group<ServiceInstance>> {
+    let mut nodes: BTreeMap<_, Group<ServiceInstance>> = BTreeMap::new();
+    for Outcome { planned, .. } in outcomes {
+        if let Action::Deregister(instance) = &planned.action {
+            let node = (instance.tenancy.partition().cloned(), instance.node.clone());
+            nodes.entry(node).or_default().push((instance.clone(), planned.clone()));
+        }
+    }
+    nodes
 }
 
 fn log_deregistration(instance: &ServiceInstance) {

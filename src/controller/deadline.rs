@@ -20,6 +20,12 @@ impl Deadline {
         Self(Instant::now() + remaining.saturating_sub(RESERVE))
     }
 
+    /// Half way to the end: for reading, so that what could be read in time can still be done.
+    #[must_use]
+    pub(super) fn half_way(self) -> Self {
+        Self(Instant::now() + self.left() / 2)
+    }
+
     /// How long work may go on.
     #[must_use]
     pub fn left(self) -> Duration {

@@ -16,7 +16,7 @@ use crate::mesh::{
     identity::MeshService,
     mark::{HolderMark, LoginMark},
     plan::{Action, Planned, plan},
-    secret::StoredSecret,
+    secret::{SecretState, StoredSecret},
     tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenHolder},
 };
@@ -144,7 +144,7 @@ impl Controller {
     async fn remove_token(&self, token: &ListedToken, holder: &TokenHolder) -> Result<Effect, ControllerError> {
         let name = self.secret_name(holder)?;
         let secret = self.edges.secrets.read(&name).await?;
-        let is_held = secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
+        let is_held = secret.state.decided().is_some_and(|pair| pair.accessor == token.accessor);
         let is_derived = token.accessor == AccessorId::derived(holder, &self.scope.names);
         let is_certain = is_derived
             || HolderMark::parse(&token.description).is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters));
@@ -180,7 +180,7 @@ impl Controller {
         name: &str,
         secret: &StoredSecret,
     ) -> Result<(), ControllerError> {
-        self.edges.secrets.write(name, secret, None).await?;
+        self.edges.secrets.write(name, secret, &SecretState::Blank).await?;
         info!(action = "blank_secret", outcome = "done", holder = %holder, secret = name);
         Ok(())
     }

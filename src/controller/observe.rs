@@ -15,7 +15,7 @@ use crate::{
     ecs::EcsError,
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-        catalog::{ClientAgent, Member},
+        catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
         identity::MeshService,
         identity::TaskDefinition,
         phase::TaskPhase,
@@ -129,23 +129,30 @@ impl Controller {
     /// are in the failures, and not in the observation.
     pub(super) async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Failures) {
         let (mut observed, mut failures) = (Observed::default(), Failures::new());
-        for (tenancy, stopped) in by_partition(&tasks) {
-            match deadline.run(self.edges.consul.tokens(&tenancy)).await {
-                Ok(tokens) => observed.tokens.extend(tokens),
-                Err(error) => failures.extend(blame(&stopped, error)),
-            }
+        // Side by side: what one cluster, service or partition is slow at must not cost the others their time.
+        let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
+            deadline.run(self.edges.consul.tokens(&tenancy)).await.map_err(|error| blame(&stopped, error))
+        });
+        let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
+            let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
+            found.map_err(|error| blame(ending.iter().map(|task| &task.arn), error))
+        });
+        let agents = by_service(&tasks).into_iter().map(|(service, stopped)| async move {
+            let found = deadline.run(self.agents_of(&service, &stopped)).await;
+            found.map_err(|error| blame(stopped.iter().map(|task| &task.arn), error))
+        });
+        let (tokens, catalogs, agents) =
+            futures::join!(side_by_side(tokens), side_by_side(catalogs), side_by_side(agents));
+        for found in tokens {
+            observed.tokens.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
         }
-        for ((cluster, tenancy), ending) in by_node(&tasks) {
-            match deadline.run(self.catalog_of(&cluster, &tenancy, &ending, &mut observed)).await {
-                Ok(()) => {}
-                Err(error) => failures.extend(blame(ending.iter().map(|task| &task.arn), error)),
-            }
+        for found in catalogs {
+            let (instances, checks) = found.unwrap_or_else(|failed| none_of(failed, &mut failures));
+            observed.instances.extend(instances);
+            observed.checks.extend(checks);
         }
-        for (service, stopped) in by_service(&tasks) {
-            match deadline.run(self.agents_of(&service, &stopped)).await {
-                Ok(agents) => observed.agents.extend(agents),
-                Err(error) => failures.extend(blame(stopped.iter().map(|task| &task.arn), error)),
-            }
+        for found in agents {
+            observed.agents.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
         }
         let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.scope.mode));
@@ -192,17 +199,25 @@ impl Controller {
         cluster: &ClusterArn,
         tenancy: &Tenancy,
         ending: &[&MeshTask],
-        observed: &mut Observed,
-    ) -> Result<(), ControllerError> {
+    ) -> Result<(Vec<ServiceInstance>, Vec<HealthCheck>), ControllerError> {
         let consul: &dyn Consul = self.edges.consul.as_ref();
         let ids: Vec<TaskId> = ending.iter().map(|task| task.arn.id().clone()).collect();
         let instances = consul.instances(cluster, tenancy, &ids).await?;
         let is_stopping = |id: &TaskId| ending.iter().any(|t| t.phase == TaskPhase::Stopping && t.arn.id() == id);
         let draining: Vec<_> = instances.iter().filter(|instance| is_stopping(&instance.task)).cloned().collect();
-        observed.checks.extend(consul.checks(&draining).await?);
-        observed.instances.extend(instances);
-        Ok(())
+        let checks = consul.checks(&draining).await?;
+        Ok((instances, checks))
     }
+}
+
+async fn side_by_side<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    stream::iter(work).buffered(CONCURRENCY).collect().await
+}
+
+/// Nothing was found out, and whose failure that is.
+fn none_of<T: Default>(failed: Failures, failures: &mut Failures) -> T {
+    failures.extend(failed);
+    T::default()
 }
 
 /// Whether ECS has deleted the definition.

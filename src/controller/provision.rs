@@ -3,49 +3,44 @@
 //! The secret is written first, and only if it is still what was seen: so of many environments that start one service
 //! at once, one decides on the pair, and all the others create that very pair in Consul. A crash between the two writes
 //! heals at the next look, which finds the pair in the secret and creates it.
+//!
+//! A secret that was blank may be one of a service whose token Consul has again, because somebody late has just made it
+//! anew. So a new pair is only reserved at first, and shown to tasks when Consul holds it; but the first of a secret's life
+//! is shown at once, because nothing can contradict it. And a pair that was found in the secret is written once more before
+//! it is created: what was read may be old.
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use jiff::SignedDuration;
+use secrecy::ExposeSecret;
 use tracing::{info, warn};
 
-use super::{Controller, ControllerError, DESCRIBED_AT_ONCE, ECS_LAG, apply::Effect};
+use super::{Controller, ControllerError, apply::Effect, need::Need, settle_token::InConsul};
 use crate::{
     consul::ConsulError,
     mesh::{
-        arn::{ClusterArn, TaskArn},
+        arn::ClusterArn,
         field::InvalidField,
-        mark::{is_service_token_of, marked_unused, marked_used, waiting_anew},
-        phase::TaskPhase,
-        secret::StoredSecret,
+        mark::is_service_token_of,
+        secret::{SecretState, StoredSecret},
         task::TaskChange,
         tenancy::Tenancy,
-        token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
+        token::{AccessorId, TokenHolder, TokenPair},
         token_plan::{TokenStep, next_step},
     },
+    mutant::{self, Mutant},
     secrets::SecretsError,
 };
 
 /// How often a secret is read again because somebody else has written it.
-const READS: usize = 4;
-
-/// Who needs the token.
-enum Need<'a> {
-    /// A task that ECS called active a moment ago, in this cluster.
-    Known(&'a ClusterArn),
-    /// Events said so, but they may be old.
-    Claimed(&'a [&'a TaskChange]),
-    /// No task yet: one may start in this cluster.
-    Ahead(&'a ClusterArn),
-}
+const READS: usize = 6;
 
 /// What one look at the holder's secret came to.
-enum Look {
+pub(super) enum Look {
     /// The holder has its token.
     Provisioned(Effect),
     /// Nobody needs one any more.
     NotNeeded,
-    /// Somebody else has written the secret meanwhile.
+    /// Somebody else has changed the token meanwhile.
+    Again,
+    /// Somebody else has written the secret meanwhile: it is not any more what was read.
     Overtaken,
 }
 
@@ -86,146 +81,134 @@ impl Controller {
     /// What it took to give the holder its token; `None` where nobody needs one any more.
     async fn provision(&self, holder: &TokenHolder, need: &Need<'_>) -> Result<Option<Effect>, ControllerError> {
         let name = self.secret_name(holder)?;
+        let mut outdated = None;
         for _ in 0..READS {
-            match self.provision_once(holder, &name, need).await? {
+            let secret = self.edges.secrets.read(&name).await?;
+            // Secrets Manager may go on showing for a moment what has been replaced.
+            if outdated.as_ref() == Some(&secret.version) {
+                continue;
+            }
+            match self.provision_once(holder, &name, &secret, need).await? {
                 Look::Provisioned(effect) => return Ok(Some(effect)),
                 Look::NotNeeded => return Ok(None),
-                Look::Overtaken => {}
+                Look::Again => {}
+                Look::Overtaken => outdated = Some(secret.version),
             }
         }
         Err(SecretsError::Changed { name }.into())
     }
 
-    async fn provision_once(&self, holder: &TokenHolder, name: &str, need: &Need<'_>) -> Result<Look, ControllerError> {
-        let derived = AccessorId::derived(holder, &self.scope.names);
-        let secret = self.edges.secrets.read(name).await?;
-        let token = match secret.state.pair() {
-            Some(pair) => self.edges.consul.token(holder.tenancy(), pair.accessor).await?,
+    async fn provision_once(
+        &self,
+        holder: &TokenHolder,
+        name: &str,
+        secret: &StoredSecret,
+        need: &Need<'_>,
+    ) -> Result<Look, ControllerError> {
+        let derived = if mutant::is(Mutant::RandomAccessor) {
+            self.edges.entropy.secret().expose_secret().parse()?
+        } else {
+            AccessorId::derived(holder, &self.scope.names)
+        };
+        let token = match secret.state.decided() {
+            Some(pair) => match self.edges.consul.token(holder.tenancy(), pair.accessor).await {
+                Err(ConsulError::CredentialRejected { .. }) if mutant::is(Mutant::TrustsNotFound) => None,
+                token => token?,
+            },
             None => None,
         };
         let step = next_step(&secret.state, token.as_ref(), derived, |mark| self.bears_our_marks(mark, holder));
-        let pair = match step {
-            TokenStep::InPlace { ours: true } => {
-                return match token {
-                    Some(token) => self.put_in_order(holder, token, need).await,
-                    None => Ok(Look::Provisioned(Effect::Unchanged)),
-                };
-            }
-            TokenStep::InPlace { ours: false } => {
+        if let TokenStep::InPlace { ours } = step {
+            let Some(token) = token.filter(|_| ours) else {
                 warn!(secret = name, holder = %holder, "the secret holds a valid token that is not ours; left alone");
                 return Ok(Look::Provisioned(Effect::Unchanged));
-            }
-            TokenStep::WriteSecret(pair) => return self.write_secret(holder, &secret, &pair).await,
-            TokenStep::CreateToken(pair) => Some(pair),
-            TokenStep::NewPair => None,
-        };
-        let cluster = match need {
-            Need::Known(cluster) | Need::Ahead(cluster) => Some((*cluster).clone()),
-            Need::Claimed(changes) => self.cluster_in_need(changes).await?,
-        };
-        let Some(cluster) = cluster else {
+            };
+            return self.put_in_order(holder, token, need).await;
+        }
+        let Some(cluster) = self.cluster_of_need(need).await? else {
             info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
             return Ok(Look::NotNeeded);
         };
-        if let Some(pair) = pair {
-            return self.create(holder, &cluster, pair, need).await;
-        }
-        let pair = TokenPair { accessor: derived, secret: self.edges.entropy.secret() };
-        match self.write_secret(holder, &secret, &pair).await? {
-            Look::Provisioned(_) => self.create(holder, &cluster, pair, need).await,
-            overtaken => Ok(overtaken),
+        match (step, token) {
+            (TokenStep::WriteSecret(pair), Some(token)) => {
+                match self.write_state(holder, secret, &SecretState::Holds(pair)).await? {
+                    Some(_) => self.put_in_order(holder, token, need).await,
+                    None => Ok(Look::Overtaken),
+                }
+            }
+            (TokenStep::CreateToken(pair), _) => {
+                // What was read may be old, and two who create different pairs at once would both succeed: so the secret is
+                // written before.
+                let shown = secret.state.pair().is_some();
+                let claim = if shown { SecretState::Holds(pair) } else { SecretState::Reserved(pair) };
+                self.decide_and_create(holder, &cluster, secret, claim, need).await
+            }
+            _ => {
+                let pair = TokenPair { accessor: derived, secret: self.edges.entropy.secret() };
+                let is_first = matches!(secret.state, SecretState::Missing) || mutant::is(Mutant::ShownUnmade);
+                let decision = if is_first { SecretState::Holds(pair) } else { SecretState::Reserved(pair) };
+                self.decide_and_create(holder, &cluster, secret, decision, need).await
+            }
         }
     }
 
-    /// Creates the pair that the secret holds.
-    async fn create(
+    /// Makes the secret decide on a pair, creates that in Consul, and shows it to tasks.
+    async fn decide_and_create(
         &self,
         holder: &TokenHolder,
         cluster: &ClusterArn,
-        pair: TokenPair,
+        seen: &StoredSecret,
+        decision: SecretState,
         need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
-        let accessor = pair.accessor;
-        let consul = &self.edges.consul;
-        let grant = self.grant_for(holder).await?;
-        let mut description = holder.token_description(cluster);
-        if let (Need::Ahead(_), TokenHolder::Service(_)) = (need, holder) {
-            description = marked_unused(&description, self.edges.clock.now());
+        let Some(pair) = decision.decided().cloned() else { return Ok(Look::Again) };
+        let is_new = !seen.state.decided().is_some_and(|decided| decided.is_same_as(&pair));
+        if is_new && mutant::is(Mutant::SecretAfterConsul) {
+            self.create(holder, cluster, &pair, need).await?;
+            let shown = self.write_state(holder, seen, &SecretState::Holds(pair)).await?;
+            return Ok(shown.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)));
         }
-        let new = NewToken { pair, description, grant, tenancy: holder.tenancy().clone() };
-        match consul.create_token(&new).await {
-            Ok(_) => {
-                info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %accessor, cluster_arn = %cluster);
-                Ok(Look::Provisioned(Effect::Done))
-            }
-            // Another environment was faster with the same pair. Or the secret was emptied by hand, and Consul still has
-            // the pair that it held: then the next look restores that.
-            Err(conflict @ ConsulError::Conflict { .. }) => match consul.token(holder.tenancy(), accessor).await? {
-                Some(token) if token.pair.is_same_as(&new.pair) => Ok(Look::Provisioned(Effect::Unchanged)),
-                Some(_) => Ok(Look::Overtaken),
-                None => Err(conflict.into()),
-            },
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Mends a token that is in its place. One that was made ahead loses its mark now that a task needs it: from then on
-    /// it goes when its service is idle. If only another first start is ahead, it waits anew. And one whose policy somebody
-    /// has deleted gets its grant back.
-    async fn put_in_order(&self, holder: &TokenHolder, token: Token, need: &Need<'_>) -> Result<Look, ControllerError> {
-        let used = marked_used(&token.description);
-        let description = match need {
-            Need::Ahead(_) => waiting_anew(&token.description, self.edges.clock.now(), self.scope.unused_for)
-                .unwrap_or_else(|| token.description.clone()),
-            // Only a mark is worth the question whether an old event's task still lives.
-            Need::Claimed(changes) if used != token.description && self.cluster_in_need(changes).await?.is_none() => {
-                info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
-                return Ok(Look::NotNeeded);
-            }
-            Need::Claimed(_) | Need::Known(_) => used,
+        let decided = if !is_new && mutant::is(Mutant::NotDecidedAnew) {
+            Some(seen.clone())
+        } else {
+            self.write_state(holder, seen, &decision).await?
         };
-        let grants_nothing = token.grants_nothing();
-        if description == token.description && !grants_nothing {
-            return Ok(Look::Provisioned(Effect::Unchanged));
+        let Some(decided) = decided else { return Ok(Look::Overtaken) };
+        let effect = match self.create(holder, cluster, &pair, need).await? {
+            InConsul::This(effect) => effect,
+            InConsul::Another => return Ok(Look::Again),
+        };
+        if decided.state.pair().is_some() {
+            return Ok(Look::Provisioned(effect));
         }
-        let grant = if grants_nothing { self.grant_for(holder).await? } else { Grant::AsBefore(token.grants) };
-        let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
-        match self.edges.consul.update_token(&mended).await {
-            Ok(()) => {
-                info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %mended.pair.accessor);
-                Ok(Look::Provisioned(Effect::Done))
-            }
-            Err(ConsulError::NotFound { .. }) => Ok(Look::Overtaken),
-            Err(error) => Err(error.into()),
-        }
+        let shown = self.write_state(holder, &decided, &SecretState::Holds(pair)).await?;
+        Ok(shown.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)))
     }
 
-    /// What the holder's token may do; the policy that it names is there.
-    async fn grant_for(&self, holder: &TokenHolder) -> Result<Grant, ControllerError> {
-        Ok(match holder {
-            TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),
-            TokenHolder::Client { tenancy } => {
-                let policy = self.scope.names.client_policy();
-                self.edges.consul.ensure_client_policy(tenancy, &policy).await?;
-                Grant::Policy(policy)
-            }
-        })
-    }
-
-    /// Writes the pair into the secret, unless somebody else has written it since it was seen.
-    async fn write_secret(
+    /// Gives the holder's secret a state, unless somebody else has written it since it was seen: then there is nothing.
+    pub(super) async fn write_state(
         &self,
         holder: &TokenHolder,
         seen: &StoredSecret,
-        pair: &TokenPair,
-    ) -> Result<Look, ControllerError> {
+        state: &SecretState,
+    ) -> Result<Option<StoredSecret>, ControllerError> {
         let name = self.secret_name(holder)?;
-        match self.edges.secrets.write(&name, seen, Some(pair)).await {
-            Ok(()) => {
-                info!(action = "write_secret", outcome = "done", holder = %holder, secret = name, accessor_id = %pair.accessor);
-                Ok(Look::Provisioned(Effect::Done))
+        let action = match state {
+            SecretState::Holds(_) => "write_secret",
+            SecretState::Reserved(_) => "reserve_secret",
+            SecretState::Missing | SecretState::Blank => "blank_secret",
+        };
+        let accessor_id = state.decided().map(|pair| tracing::field::display(pair.accessor));
+        match self.edges.secrets.write(&name, seen, state).await {
+            Ok(written) => {
+                info!(action, outcome = "done", holder = %holder, secret = name, accessor_id);
+                Ok(Some(written))
             }
-            Err(SecretsError::Changed { .. }) => Ok(Look::Overtaken),
+            Err(SecretsError::Changed { .. }) => Ok(None),
+            Err(_) if mutant::is(Mutant::LeaksSecret) => {
+                let reason = state.decided().map(|pair| pair.secret.expose_secret().to_owned()).unwrap_or_default();
+                Err(SecretsError::Failed { name, reason }.into())
+            }
             Err(error) => Err(error.into()),
         }
     }
@@ -250,36 +233,5 @@ impl Controller {
     pub(super) fn bears_our_marks(&self, description: &str, holder: &TokenHolder) -> bool {
         matches!(holder, TokenHolder::Service(service)
             if is_service_token_of(description, service, &self.scope.clusters))
-    }
-
-    /// The cluster of a task that needs the token, so that an old event makes nothing for the dead.
-    ///
-    /// A new event is believed without asking: the task was active when it was made, so that the look that its stop will
-    /// ask for comes after whatever is made now, and revokes it.
-    async fn cluster_in_need(&self, changes: &[&TaskChange]) -> Result<Option<ClusterArn>, ControllerError> {
-        let now = self.edges.clock.now();
-        let believed = SignedDuration::try_from(self.scope.grace.trusted()).unwrap_or(SignedDuration::ZERO);
-        if let Some(new) = changes.iter().find(|change| now.duration_since(change.time) < believed) {
-            return Ok(Some(new.cluster.clone()));
-        }
-        let mut clusters: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
-        for change in changes {
-            clusters.entry(&change.cluster).or_default().push(change.arn.clone());
-        }
-        let mut described = BTreeSet::new();
-        for (cluster, mut tasks) in clusters {
-            tasks.truncate(DESCRIBED_AT_ONCE);
-            let answer = self.edges.ecs.describe_tasks(cluster, &tasks).await?;
-            if answer.iter().any(|task| task.phase == TaskPhase::Active) {
-                return Ok(Some(cluster.clone()));
-            }
-            described.extend(answer.into_iter().map(|task| task.arn));
-        }
-        let lags =
-            |change: &&&TaskChange| !described.contains(&change.arn) && now.duration_since(change.time) < ECS_LAG;
-        match changes.iter().find(lags) {
-            Some(change) => Err(ControllerError::NotDescribedYet(change.arn.clone())),
-            None => Ok(None),
-        }
     }
 }

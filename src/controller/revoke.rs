@@ -1,48 +1,40 @@
-//! Revoking the tokens of idle services: delete, then verify.
+//! Revoking the tokens of idle services: reserve, delete, then verify.
 //!
-//! What is deleted is remembered. If the look afterwards finds a living task, or cannot be had, the same tokens are put
-//! back, so that a task which started in between keeps a valid one. Only a revocation that stands blanks the secret.
+//! First the pair is reserved in the secret: no task can read it any more, and it stays decided on. Whoever has read it
+//! before is old enough to be seen by the look that follows the deletion. If that look finds a living task, or cannot be
+//! had, the same tokens are put back, so that the task keeps a valid one. Only a revocation that stands blanks the secret,
+//! and only if nobody has written it meanwhile: then a task has started, and the tokens are put back, too.
+//!
 //! ECS's lists may lag behind, and an environment may be about to create what was just deleted; so another look follows
 //! every revocation, later than any invocation lasts, and mends what it finds.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
-use jiff::SignedDuration;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-use super::{CONCURRENCY, Controller, ControllerError, Deadline, apply::Effect, message::Message};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, apply::Effect, put_back::Revocation};
 use crate::{
-    consul::ConsulError,
     mesh::{
         identity::MeshService,
         idleness::{Idleness, ServiceTask, judge},
         mark::HolderMark,
         plan::is_awaited,
-        secret::{SecretState, StoredSecret},
-        token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenHolder},
+        secret::SecretState,
+        token::{AccessorId, ListedToken, TokenHolder},
     },
+    mutant::{self, Mutant},
     secrets::SecretsError,
 };
 
-/// No deletion is begun with less time than this: what follows it has to fit in.
-const TIME_TO_REVOKE: Duration = Duration::from_secs(30);
-/// The share of it that the deletions may take, and the look afterwards. The rest is kept for putting back.
+/// No revocation is begun with less time than this: what follows it has to fit in.
+const TIME_TO_REVOKE: Duration = Duration::from_secs(35);
+/// The share of it that reserving the pair may take, the deletions, and the look afterwards. The rest is kept for putting
+/// back.
+const TIME_TO_RESERVE: Duration = Duration::from_secs(5);
 const TIME_TO_DELETE: Duration = Duration::from_secs(6);
 const TIME_TO_VERIFY: Duration = Duration::from_secs(10);
-/// When a revocation is followed by another look. Longer than the function's time-out: whoever was at work during the
-/// revocation has ended by then.
-const FOLLOW_UP: Duration = Duration::from_secs(70);
-
-/// The tokens of an idle service, as they were before they are deleted.
-struct Revocation {
-    service: MeshService,
-    holder: TokenHolder,
-    secret: StoredSecret,
-    tokens: Vec<Token>,
-}
-
 type Verdict = Result<Vec<ServiceTask>, Arc<ControllerError>>;
 
 /// What came of each revocation.
@@ -107,7 +99,7 @@ impl Controller {
             return Ok(None);
         }
         for (token, mark) in ours {
-            let is_in_secret = secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
+            let is_in_secret = secret.state.decided().is_some_and(|pair| pair.accessor == token.accessor);
             if !mark.is_certainly_of(&self.scope.clusters) && !is_in_secret {
                 // Another account may have a cluster of that name, in the same Consul.
                 warn!(action = "revoke", outcome = "kept", service = %service.name, accessor_id = %token.accessor,
@@ -121,7 +113,12 @@ impl Controller {
             self.blank_dead_pair(&holder, service, &secret).await?;
             return Ok(None);
         }
-        Ok(Some(Revocation { service: service.clone(), holder, secret, tokens }))
+        let decided = secret
+            .state
+            .decided()
+            .map_or_else(|| AccessorId::derived(&holder, &self.scope.names), |pair| pair.accessor);
+        let reserved = tokens.iter().find(|token| token.pair.accessor == decided).map(|token| token.pair.clone());
+        Ok(Some(Revocation { service: service.clone(), holder, secret, reserved, tokens }))
     }
 
     async fn carry_out(&self, revocations: Vec<Revocation>, deadline: Deadline) -> Revoked {
@@ -132,9 +129,14 @@ impl Controller {
             let error = Arc::new(ControllerError::OutOfTime);
             return revocations.into_iter().map(|revocation| (revocation.service, Err(Arc::clone(&error)))).collect();
         }
+        let (revocations, mut results) = self.reserve_all(revocations).await;
         let deletions = revocations.iter().map(|revocation| within(TIME_TO_DELETE, self.delete_tokens(revocation)));
         let deleted: Vec<_> = stream::iter(deletions).buffered(CONCURRENCY).collect().await;
-        let listed = within(TIME_TO_VERIFY, self.all_service_tasks(deadline)).await.map_err(Arc::new);
+        let listed = if mutant::is(Mutant::NoVerify) {
+            Ok(Vec::new())
+        } else {
+            within(TIME_TO_VERIFY, self.all_service_tasks(deadline)).await.map_err(Arc::new)
+        };
         let ends = revocations.iter().zip(deleted).map(|(revocation, deleted)| {
             let listed = &listed;
             async move {
@@ -145,7 +147,37 @@ impl Controller {
                 (revocation.service.clone(), self.finish(revocation, verdict).await)
             }
         });
-        stream::iter(ends).buffer_unordered(CONCURRENCY).collect().await
+        results.extend(stream::iter(ends).buffer_unordered(CONCURRENCY).collect::<Vec<_>>().await);
+        results
+    }
+
+    /// Reserves the pairs, so that no task reads one that is about to go. Where that fails, nothing is deleted.
+    async fn reserve_all(&self, revocations: Vec<Revocation>) -> (Vec<Revocation>, Revoked) {
+        let reservations = revocations.into_iter().map(|mut revocation| async move {
+            let reserved = within(TIME_TO_RESERVE, self.reserve(&mut revocation)).await;
+            (revocation, reserved)
+        });
+        let reserved: Vec<_> = stream::iter(reservations).buffer_unordered(CONCURRENCY).collect().await;
+        let (mut ready, mut results) = (Vec::new(), Revoked::new());
+        for (revocation, reserved) in reserved {
+            match reserved {
+                Ok(()) => ready.push(revocation),
+                Err(error) => drop(results.insert(revocation.service, Err(Arc::new(error)))),
+            }
+        }
+        (ready, results)
+    }
+
+    async fn reserve(&self, revocation: &mut Revocation) -> Result<(), ControllerError> {
+        let Some(pair) = revocation.reserved.clone().filter(|_| !mutant::is(Mutant::NotReserved)) else {
+            return Ok(());
+        };
+        let reserved = SecretState::Reserved(pair);
+        let written = self.write_state(&revocation.holder, &revocation.secret, &reserved).await?;
+        // Somebody has started a task, or is revoking as well.
+        let name = self.secret_name(&revocation.holder)?;
+        revocation.secret = written.ok_or(SecretsError::Changed { name })?;
+        Ok(())
     }
 
     async fn finish(&self, revocation: &Revocation, verdict: Verdict) -> Result<Effect, Arc<ControllerError>> {
@@ -158,8 +190,12 @@ impl Controller {
                 }
                 // First, so that whatever fails afterwards is looked at again.
                 self.look_again(service).await?;
-                self.blank_secret(revocation).await?;
-                Ok(Effect::Done)
+                if self.blank_secret(revocation).await? {
+                    return Ok(Effect::Done);
+                }
+                info!(action = "revoke", outcome = "put_back", service = %service.name, "a task was started meanwhile");
+                self.put_back(revocation).await?;
+                Ok(Effect::Unchanged)
             }
             Ok(Idleness::Living(task)) => {
                 info!(action = "revoke", outcome = "put_back", service = %service.name, task_id = %task.id(), "a task appeared meanwhile");
@@ -182,84 +218,6 @@ impl Controller {
             self.edges.consul.delete_token(revocation.holder.tenancy(), token.pair.accessor).await?;
         }
         Ok(())
-    }
-
-    /// Puts the tokens back as they were: both halves, description and grants.
-    async fn put_back(&self, revocation: &Revocation) -> Result<(), ControllerError> {
-        for token in &revocation.tokens {
-            let new = NewToken {
-                pair: token.pair.clone(),
-                description: token.description.clone(),
-                grant: Grant::AsBefore(token.grants.clone()),
-                tenancy: revocation.holder.tenancy().clone(),
-            };
-            match self.edges.consul.create_token(&new).await {
-                // In use: it was never deleted, or an event of the new task was faster.
-                Ok(_) | Err(ConsulError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Blanks the secret of a service whose tokens were revoked, then makes sure that no token was made meanwhile: the
-    /// last writer has to be right.
-    async fn blank_secret(&self, revocation: &Revocation) -> Result<(), ControllerError> {
-        let Revocation { holder, secret, tokens, .. } = revocation;
-        let Some(held) = secret.state.pair().map(|pair| pair.accessor) else { return Ok(()) };
-        if !tokens.iter().any(|token| token.pair.accessor == held) {
-            return Ok(());
-        }
-        let name = self.secret_name(holder)?;
-        if !self.blank(holder, &name, secret).await? {
-            return Ok(());
-        }
-        let derived = AccessorId::derived(holder, &self.scope.names);
-        if let Some(token) = self.edges.consul.token(holder.tenancy(), derived).await? {
-            let now = self.edges.secrets.read(&name).await?;
-            if !matches!(now.state, SecretState::Holds(_)) {
-                self.edges.secrets.write(&name, &now, Some(&token.pair)).await?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Blanks a derived pair that Consul does not know: a crash has left it. But whoever wrote it may be about to create
-    /// its token; so only one that has stood for longer than an invocation lasts.
-    async fn blank_dead_pair(
-        &self,
-        holder: &TokenHolder,
-        service: &MeshService,
-        secret: &StoredSecret,
-    ) -> Result<(), ControllerError> {
-        let derived = AccessorId::derived(holder, &self.scope.names);
-        let is_derived = secret.state.pair().is_some_and(|pair| pair.accessor == derived);
-        if !is_derived || self.edges.consul.token(holder.tenancy(), derived).await?.is_some() {
-            return Ok(());
-        }
-        self.look_again(service).await?;
-        let follow_up = SignedDuration::try_from(FOLLOW_UP).unwrap_or(SignedDuration::MAX);
-        let now = self.edges.clock.now();
-        if secret.written_at.is_some_and(|at| now.duration_since(at) > follow_up) {
-            self.blank(holder, &self.secret_name(holder)?, secret).await?;
-        }
-        Ok(())
-    }
-
-    /// Blanks a secret, unless somebody else has written it since it was seen: then a task has started.
-    async fn blank(&self, holder: &TokenHolder, name: &str, seen: &StoredSecret) -> Result<bool, ControllerError> {
-        match self.edges.secrets.write(name, seen, None).await {
-            Ok(()) => {
-                info!(action = "blank_secret", outcome = "done", holder = %holder, secret = name);
-                Ok(true)
-            }
-            Err(SecretsError::Changed { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    async fn look_again(&self, service: &MeshService) -> Result<(), ControllerError> {
-        Ok(self.edges.queue.send_later(&[Message::idle_check(service)], FOLLOW_UP).await?)
     }
 }
 

@@ -20,6 +20,9 @@ use crate::{
     },
 };
 
+/// The variable that says where Consul is.
+const ADDRESS: &str = "CONSUL_HTTP_ADDR";
+
 /// Where the controller's own Consul token is.
 #[derive(Debug, Clone)]
 pub enum CredentialSetting {
@@ -61,9 +64,9 @@ impl Settings {
         // CloudFormation hands over parameters that are not set as empty strings.
         let variables = Variables(|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
         let clusters = read_clusters(&variables)?;
-        Ok(Self {
+        let settings = Self {
             consul_addresses: variables.required(
-                "CONSUL_HTTP_ADDR",
+                ADDRESS,
                 "http(s)://host:port, several separated by commas, or ecs://cluster/family-or-service:port",
             )?,
             consul_credential: read_credential(&variables)?,
@@ -73,7 +76,25 @@ impl Settings {
             queue_url: read_queue_url(&variables)?,
             health_sync_interval: read_interval(variables.text("HEALTH_SYNC_INTERVAL_SECONDS").as_deref())?,
             scope: read_scope(&variables, clusters)?,
-        })
+        };
+        settings.verifies_what_it_trusts(&variables)?;
+        Ok(settings)
+    }
+
+    /// Whoever says how to verify Consul's certificate means to: without TLS the token would be sent to anybody.
+    fn verifies_what_it_trusts<F: Fn(&str) -> Option<String>>(
+        &self,
+        variables: &Variables<F>,
+    ) -> Result<(), InvalidField> {
+        let trusts = self.ca_certificate_secret.is_some() || self.tls_server_name.is_some();
+        if !trusts || self.consul_addresses.are_all_tls() {
+            return Ok(());
+        }
+        Err(InvalidField::new(
+            ADDRESS,
+            &variables.text(ADDRESS).unwrap_or_default(),
+            "https:// (or ?scheme=https) throughout, because CONSUL_CACERT_SECRET_ARN or CONSUL_TLS_SERVER_NAME is set",
+        ))
     }
 }
 

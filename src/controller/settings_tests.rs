@@ -78,6 +78,22 @@ fn every_wrong_value_names_its_variable() {
 }
 
 #[test]
+fn who_says_how_to_verify_consul_is_not_let_off_with_plain_http() {
+    let ca = ("CONSUL_CACERT_SECRET_ARN", "consul-ca");
+    let name = ("CONSUL_TLS_SERVER_NAME", "server.dc1.consul");
+    for address in ["http://a:8500", "https://a:8501,http://b:8500", "ecs://infra/consul:8500"] {
+        for setting in [ca, name] {
+            let error = environment(&[("CONSUL_HTTP_ADDR", address), setting]).unwrap_err();
+            assert_eq!(error.field(), "CONSUL_HTTP_ADDR", "{address} with {}", setting.0);
+        }
+        assert!(environment(&[("CONSUL_HTTP_ADDR", address)]).is_ok(), "{address}");
+    }
+    for address in ["https://a:8501, https://b:8501", "ecs://infra/consul:8501?scheme=https"] {
+        assert!(environment(&[("CONSUL_HTTP_ADDR", address), ca, name]).is_ok(), "{address}");
+    }
+}
+
+#[test]
 fn a_token_in_the_environment_is_never_shown() {
     let both = environment(&[("CONSUL_HTTP_TOKEN", "canary-77")]).unwrap_err();
     assert!(!both.to_string().contains("canary-77"), "{both}");

@@ -37,6 +37,10 @@ pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChang
     })?;
     let version = detail.field("version", Value::as_u64, "the task's version number")?;
     let definition: TaskDefinitionArn = detail.parsed("taskDefinitionArn")?;
+    if !definition.is_beside(&cluster) {
+        let expected = "a definition in the account and region of detail.clusterArn";
+        return Err(InvalidField::new("detail.taskDefinitionArn", definition.as_str(), expected));
+    }
     let time = time.ok_or_else(|| InvalidField::new("time", "", "an ISO 8601 time"))?;
     let time: Timestamp = time.parse().map_err(|_| InvalidField::new("time", time, "an ISO 8601 time"))?;
     Ok(TaskChange { arn, cluster, definition, phase, version, time })
@@ -120,6 +124,7 @@ mod tests {
         for (field, value) in [
             ("taskArn", "nonsense"),
             ("taskArn", "arn:aws:ecs:us-east-1:123456789012:task/other/0123456789abcdef0123456789abcdef"),
+            ("taskDefinitionArn", "arn:aws:ecs:us-east-1:999999999999:task-definition/web:7"),
             ("lastStatus", "DANCING"),
             ("desiredStatus", "MAYBE"),
         ] {

@@ -14,6 +14,13 @@ struct Parts<'a> {
     resource: &'a str,
 }
 
+impl Parts<'_> {
+    /// Whether this is of the partition, region and account of `cluster`.
+    fn is_beside(&self, cluster: &ClusterArn) -> bool {
+        (self.aws_partition, self.region, self.account) == (&cluster.aws_partition, &cluster.region, &cluster.account)
+    }
+}
+
 fn split<'a>(arn: &'a str, kind: &str) -> Option<Parts<'a>> {
     let mut fields = arn.splitn(6, ':');
     let (prefix, partition, service) = (fields.next()?, fields.next()?, fields.next()?);
@@ -191,14 +198,12 @@ impl TaskArn {
         Self { arn: format!("{stem}:task/{}/{id}", cluster.name), id: id.clone() }
     }
 
-    /// Whether the ARN agrees with `cluster`: same region and account, and the same name where it holds one.
+    /// Whether the ARN agrees with `cluster`: same partition, region and account, and the same name where it holds one.
     #[must_use]
     pub fn is_in(&self, cluster: &ClusterArn) -> bool {
         split(&self.arn, "task").is_some_and(|parts| {
             let name = parts.resource.split_once('/').map(|(name, _)| name);
-            parts.region == cluster.region
-                && parts.account == cluster.account
-                && name.is_none_or(|name| name == cluster.name)
+            parts.is_beside(cluster) && name.is_none_or(|name| name == cluster.name)
         })
     }
 }
@@ -244,8 +249,7 @@ impl TaskDefinitionArn {
     /// Whether the definition is of the account and region of `cluster`.
     #[must_use]
     pub fn is_beside(&self, cluster: &ClusterArn) -> bool {
-        split(&self.arn, "task-definition")
-            .is_some_and(|parts| parts.region == cluster.region && parts.account == cluster.account)
+        split(&self.arn, "task-definition").is_some_and(|parts| parts.is_beside(cluster))
     }
 
     /// The family that the revision belongs to.
@@ -268,7 +272,9 @@ impl FromStr for TaskDefinitionArn {
         let invalid = || InvalidField::new("task definition ARN", arn, Self::EXPECTED);
         let parts = split(arn, "task-definition").ok_or_else(invalid)?;
         let (family, revision) = parts.resource.rsplit_once(':').ok_or_else(invalid)?;
-        if !is_name(family) || revision.parse::<u32>().is_err() {
+        // The number's own parser would take a sign and leading zeros, too: one revision would have many ARNs.
+        let is_number = revision.parse::<u32>().is_ok_and(|number| number.to_string() == revision);
+        if !is_name(family) || !is_number {
             return Err(invalid());
         }
         Ok(Self { arn: arn.to_owned(), family: family.to_owned() })

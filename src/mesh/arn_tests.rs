@@ -27,6 +27,18 @@ fn both_task_arn_shapes_parse_and_agree_with_their_cluster() {
 }
 
 #[test]
+fn what_is_of_another_partition_region_or_account_is_not_of_the_cluster() {
+    let prod: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+    for stem in
+        ["aws-cn:ecs:us-east-1:123456789012", "aws:ecs:eu-west-1:123456789012", "aws:ecs:us-east-1:999999999999"]
+    {
+        let task: TaskArn = format!("arn:{stem}:task/prod/{ID}").parse().unwrap();
+        let definition: TaskDefinitionArn = format!("arn:{stem}:task-definition/web:7").parse().unwrap();
+        assert!(!task.is_in(&prod) && !definition.is_beside(&prod), "{stem}");
+    }
+}
+
+#[test]
 fn a_cluster_mark_may_be_a_name_or_an_arn() {
     let arn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
     let prod: ClusterArn = arn.parse().unwrap();
@@ -38,6 +50,10 @@ fn a_cluster_mark_may_be_a_name_or_an_arn() {
 fn a_task_definition_arn_knows_its_family() {
     let arn: TaskDefinitionArn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web_1:7".parse().unwrap();
     assert_eq!(arn.family(), "web_1");
+    for revision in ["", "x", "-7", "+7", "07", "4294967296", "7 "] {
+        let arn = format!("arn:aws:ecs:us-east-1:123456789012:task-definition/web:{revision}");
+        assert!(arn.parse::<TaskDefinitionArn>().is_err(), "{arn}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{arn::TaskArn, identity::MeshService, phase::TaskPhase, token::ListedToken};
+use crate::mutant::{self, Mutant};
 
 /// A task, and every service that it could be an instance of: one by its own tags, one by its definition's. The two
 /// differ only where a user overrides tags, and then neither may lose its token.
@@ -59,7 +60,7 @@ impl GracePeriod {
     /// that comes a moment early would wait for a look that nobody asked for.
     #[must_use]
     pub fn quiet(self) -> Duration {
-        self.0.mul_f64(0.9)
+        self.0.mul_f64(if mutant::is(Mutant::NoGrace) { 0.0 } else { 0.9 })
     }
 
     /// For how long after a look was asked for no other needs to be asked for: it serves the stops of this time as well.

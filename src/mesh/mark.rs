@@ -10,6 +10,7 @@ use super::{
     tags::{NAMESPACE_TAG, PARTITION_TAG},
     tenancy::{Tenancy, TenancyName},
 };
+use crate::mutant::{self, Mutant};
 
 /// What Consul puts before a login's meta in the description of the token it makes.
 const LOGIN_PREFIX: &str = "token created via login: ";
@@ -62,6 +63,7 @@ impl HolderMark {
     #[must_use]
     pub fn is_certainly_of(&self, clusters: &[ClusterArn]) -> bool {
         clusters.iter().any(|cluster| cluster.as_str() == self.cluster)
+            || mutant::is(Mutant::TrustsNames) && self.is_of(clusters)
     }
 
     /// Whether the token belongs in `tenancy`. Community Edition and its absent marks mean `default`.
@@ -91,7 +93,8 @@ pub fn marked_unused(description: &str, since: Timestamp) -> String {
 /// The description of the same token once a task has appeared.
 #[must_use]
 pub fn marked_used(description: &str) -> String {
-    let lines = description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY));
+    let lines =
+        description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY) || mutant::is(Mutant::UnusedForEver));
     lines.collect::<Vec<_>>().join("\n")
 }
 

@@ -1,6 +1,8 @@
 //! What a secret in Secrets Manager holds: `{"accessor_id": "<uuid>", "token": "<uuid>"}`, or `{}` before there is a token.
 //!
-//! Tasks read the key `token` (`valueFrom: "<secret arn>:token::"`).
+//! Tasks read the key `token` (`valueFrom: "<secret arn>:token::"`). Between the two there is
+//! `{"accessor_id": "<uuid>", "reserved": "<uuid>"}`: the pair is decided on, so that all who create it create the same, but
+//! no task can read it, because Consul does not hold it yet, or any more.
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
@@ -26,6 +28,8 @@ pub enum SecretState {
     Missing,
     /// It holds `{}`: not yet provisioned, or revoked.
     Blank,
+    /// It holds a token that no task can read: it is just being made, or revoked.
+    Reserved(TokenPair),
     /// It holds a token.
     Holds(TokenPair),
 }
@@ -37,14 +41,25 @@ struct Payload<'a> {
     accessor_id: Option<&'a str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     token: Option<&'a str>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    reserved: Option<&'a str>,
 }
 
 impl SecretState {
-    /// The pair, if it holds one.
+    /// The pair that tasks read, if it holds one.
     #[must_use]
     pub fn pair(&self) -> Option<&TokenPair> {
         match self {
             Self::Holds(pair) => Some(pair),
+            Self::Missing | Self::Blank | Self::Reserved(_) => None,
+        }
+    }
+
+    /// The pair that it decides on, whether tasks can read it or not.
+    #[must_use]
+    pub fn decided(&self) -> Option<&TokenPair> {
+        match self {
+            Self::Holds(pair) | Self::Reserved(pair) => Some(pair),
             Self::Missing | Self::Blank => None,
         }
     }
@@ -62,24 +77,35 @@ impl SecretState {
             )
         };
         let payload: Payload<'_> = serde_json::from_str(value.expose_secret()).map_err(|_| invalid())?;
-        match (payload.accessor_id.unwrap_or_default(), payload.token.unwrap_or_default()) {
-            ("", "") => Ok(Self::Blank),
-            (accessor, token) if !token.is_empty() => Ok(Self::Holds(TokenPair {
-                accessor: accessor.parse().map_err(|_| invalid())?,
-                secret: SecretString::from(token),
-            })),
+        let pair = |secret: &str| {
+            let accessor = payload.accessor_id.unwrap_or_default().parse().map_err(|_| invalid())?;
+            Ok(TokenPair { accessor, secret: SecretString::from(secret) })
+        };
+        let is_blank = payload.accessor_id.unwrap_or_default().is_empty();
+        match (payload.token.unwrap_or_default(), payload.reserved.unwrap_or_default()) {
+            ("", "") if is_blank => Ok(Self::Blank),
+            ("", reserved) if !reserved.is_empty() => pair(reserved).map(Self::Reserved),
+            (token, "") if !token.is_empty() => pair(token).map(Self::Holds),
             _ => Err(invalid()),
         }
     }
 
-    /// The value that a secret with `pair` has; without one, the blank value.
+    /// The value of a secret in this state.
     #[must_use]
-    pub fn render(pair: Option<&TokenPair>) -> SecretString {
-        let accessor = pair.map(|pair| pair.accessor.to_string());
-        let payload = Payload { accessor_id: accessor.as_deref(), token: pair.map(|pair| pair.secret.expose_secret()) };
-        // Two optional strings always serialise.
+    pub fn render(&self) -> SecretString {
+        let accessor = self.decided().map(|pair| pair.accessor.to_string());
+        let secret = self.decided().map(|pair| pair.secret.expose_secret());
+        let (token, reserved) = if matches!(self, Self::Reserved(_)) { (None, secret) } else { (secret, None) };
+        let payload = Payload { accessor_id: accessor.as_deref(), token, reserved };
+        // Optional strings always serialise.
         SecretString::from(serde_json::to_string(&payload).unwrap_or_default())
     }
+}
+
+/// What somebody said, without `secret`: whoever refuses a request may repeat it.
+#[must_use]
+pub fn without(said: &str, secret: &str) -> String {
+    if secret.is_empty() { said.to_owned() } else { said.replace(secret, "(secret)") }
 }
 
 #[cfg(test)]
@@ -95,11 +121,23 @@ mod tests {
     }
 
     #[test]
-    fn the_three_states() {
+    fn the_states_of_a_value() {
         assert!(matches!(parse("{}"), Ok(SecretState::Blank)));
         assert!(matches!(parse(r#"{"accessor_id":"","token":""}"#), Ok(SecretState::Blank)));
         let held = parse(r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t"}"#);
         assert!(matches!(held, Ok(SecretState::Holds(_))));
+        let reserved = parse(r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","reserved":"t"}"#);
+        assert!(matches!(reserved, Ok(SecretState::Reserved(_))));
+    }
+
+    #[test]
+    fn tasks_find_no_token_in_a_reserved_pair() {
+        let accessor = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69".parse().unwrap();
+        let pair = TokenPair { accessor, secret: SecretString::from("t") };
+        let reserved = SecretState::Reserved(pair);
+        let value: serde_json::Value = serde_json::from_str(reserved.render().expose_secret()).unwrap();
+        assert_eq!(value.get("token"), None);
+        assert!(reserved.pair().is_none());
     }
 
     #[test]
@@ -109,6 +147,7 @@ mod tests {
             r#"{"token":"canary-5d2f1c"}"#,
             r#"{"accessor_id":"canary-5d2f1c"}"#,
             r#"{"username":"canary-5d2f1c"}"#,
+            r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"canary-5d2f1c","reserved":"canary-5d2f1c"}"#,
             "[]",
         ] {
             let error = parse(value).unwrap_err();
@@ -121,10 +160,13 @@ mod tests {
     fn a_pair_survives_the_round_trip_and_debug_shows_no_secret() {
         let accessor = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69".parse().unwrap();
         let pair = TokenPair { accessor, secret: SecretString::from(CANARY) };
-        let state = SecretState::parse("s", &SecretState::render(Some(&pair))).unwrap();
-        assert!(!format!("{state:?}").contains(CANARY));
-        assert!(matches!(state, SecretState::Holds(held) if held.is_same_as(&pair)));
-        assert_eq!(SecretState::render(None).expose_secret(), "{}");
+        for state in [SecretState::Holds(pair.clone()), SecretState::Reserved(pair.clone())] {
+            let read = SecretState::parse("s", &state.render()).unwrap();
+            assert!(!format!("{read:?}").contains(CANARY));
+            assert_eq!(std::mem::discriminant(&read), std::mem::discriminant(&state));
+            assert!(read.decided().is_some_and(|decided| decided.is_same_as(&pair)));
+        }
+        assert_eq!(SecretState::Blank.render().expose_secret(), "{}");
     }
 
     proptest! {

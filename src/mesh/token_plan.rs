@@ -17,15 +17,16 @@ pub enum TokenStep {
         /// Whether we (or the old controller) made it.
         ours: bool,
     },
-    /// Consul has our token, but the secret holds another secret half: write this pair.
+    /// Consul has our token, but tasks cannot read it in the secret: write this pair.
     WriteSecret(TokenPair),
-    /// The secret holds our pair, and Consul has no such token: create it. Its writer died, or is about to create it too.
+    /// The secret decides on our pair, and Consul has no such token: create it, then write the secret once more. Whoever
+    /// wrote it died, or is about to create the token too; or it is just being revoked.
     CreateToken(TokenPair),
-    /// There is no pair yet: write a new one into the secret, then create the token.
+    /// There is no pair yet: decide on a new one in the secret, then create the token.
     NewPair,
 }
 
-/// Decides the next step. `token` is what Consul holds under the accessor ID in the secret, and `None` only if it
+/// Decides the next step. `token` is what Consul holds under the accessor ID that the secret decides on, and `None` only if it
 /// is proven to hold nothing. `is_ours` says whether a description bears our marks.
 #[must_use]
 pub fn next_step(
@@ -36,6 +37,10 @@ pub fn next_step(
 ) -> TokenStep {
     match (secret, token) {
         (SecretState::Holds(held), None) if held.accessor == derived => TokenStep::CreateToken(held.clone()),
+        (SecretState::Reserved(reserved), None) => TokenStep::CreateToken(reserved.clone()),
+        (SecretState::Reserved(_), Some(token)) if token.pair.accessor == derived || is_ours(&token.description) => {
+            TokenStep::WriteSecret(token.pair.clone())
+        }
         (SecretState::Holds(held), Some(token)) => {
             let ours = token.pair.accessor == derived || is_ours(&token.description);
             match (held.is_same_as(&token.pair), ours) {
@@ -106,6 +111,22 @@ mod tests {
             panic!("expected the secret to be written");
         };
         assert!(written.is_same_as(&pair(DERIVED, "new")));
+    }
+
+    #[test]
+    fn a_reserved_pair_is_created_if_need_be_and_then_shown_to_tasks() {
+        for accessor in [DERIVED, RANDOM] {
+            let secret = SecretState::Reserved(pair(accessor, "s"));
+            assert!(
+                matches!(step(&secret, None), TokenStep::CreateToken(created) if created.is_same_as(&pair(accessor, "s")))
+            );
+            let TokenStep::WriteSecret(written) = step(&secret, Some((accessor, "s", "ours"))) else {
+                panic!("expected the secret to be written");
+            };
+            assert!(written.is_same_as(&pair(accessor, "s")));
+        }
+        let secret = SecretState::Reserved(pair(RANDOM, "s"));
+        assert!(matches!(step(&secret, Some((RANDOM, "s", "by hand"))), TokenStep::NewPair));
     }
 
     #[test]

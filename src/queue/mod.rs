@@ -19,8 +19,10 @@ const BATCH_LIMIT: usize = 10;
 #[derive(Debug, thiserror::Error)]
 #[error("queue: {subject} failed: {reason}")]
 pub struct QueueError {
-    subject: &'static str,
-    reason: String,
+    /// Which call.
+    pub subject: &'static str,
+    /// What happened.
+    pub reason: String,
 }
 
 /// What the controller needs of its queue.

@@ -13,8 +13,7 @@ use crate::{
     aws::describe,
     mesh::{
         field::InvalidField,
-        secret::{SecretState, StoredSecret},
-        token::TokenPair,
+        secret::{SecretState, StoredSecret, without},
     },
 };
 
@@ -52,12 +51,12 @@ pub trait SecretStore: Send + Sync {
     /// What the secret holds.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
-    /// Makes the secret hold `pair`, or blanks it; creates it if missing. Of several writers that have seen the same
-    /// version and want different things only one succeeds.
+    /// Gives the secret a state, and creates it if missing; the secret as it is now. Of several writers that have seen the
+    /// same version and want different things only one succeeds.
     ///
     /// # Errors
     /// [`SecretsError::Changed`] where somebody else was faster: read again.
-    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError>;
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError>;
 }
 
 /// The account's Secrets Manager.
@@ -102,8 +101,25 @@ impl AwsSecrets {
         }
     }
 
-    /// Creates the secret; `false` where there is one already.
-    async fn create(&self, name: &str, value: &SecretString) -> Result<bool, SecretsError> {
+    /// Writes the value in the place of what was seen; the version that it is then.
+    async fn write_value(&self, name: &str, seen: &StoredSecret, value: &SecretString) -> Result<String, SecretsError> {
+        if matches!(seen.state, SecretState::Missing) {
+            if name.starts_with("arn:") {
+                return Err(SecretsError::Unknown { name: name.to_owned() });
+            }
+            if let Some(version) = self.create(name, value).await? {
+                return Ok(version);
+            }
+            // Somebody else was faster, or Terraform made the secret, without a value.
+            if self.value(name).await?.is_some() {
+                return Err(SecretsError::Changed { name: name.to_owned() });
+            }
+        }
+        self.replace(name, seen.version.as_deref(), value).await
+    }
+
+    /// Creates the secret; its version, or `None` where there is one already.
+    async fn create(&self, name: &str, value: &SecretString) -> Result<Option<String>, SecretsError> {
         let tags = self.tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
         let call = self
             .client
@@ -115,17 +131,17 @@ impl AwsSecrets {
             .set_tags(Some(tags))
             .secret_string(value.expose_secret());
         match call.send().await {
-            Ok(_) => Ok(true),
-            Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(false),
+            Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
+            Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
             Err(e) => Err(failed(name, &e)),
         }
     }
 
-    /// Replaces the version that was seen.
-    async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<(), SecretsError> {
+    /// Replaces the version that was seen; the new one.
+    async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<String, SecretsError> {
         let call = self.client.put_secret_value().secret_id(name).client_request_token(next_version(name, seen));
         match call.secret_string(value.expose_secret()).send().await {
-            Ok(_) => Ok(()),
+            Ok(answer) => Ok(answer.version_id.unwrap_or_else(|| next_version(name, seen))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
                 Err(SecretsError::Changed { name: name.to_owned() })
             }
@@ -159,21 +175,15 @@ impl SecretStore for AwsSecrets {
         }
     }
 
-    async fn write(&self, name: &str, seen: &StoredSecret, pair: Option<&TokenPair>) -> Result<(), SecretsError> {
-        let value = SecretState::render(pair);
-        if matches!(seen.state, SecretState::Missing) {
-            if name.starts_with("arn:") {
-                return Err(SecretsError::Unknown { name: name.to_owned() });
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        let written = self.write_value(name, seen, &state.render()).await;
+        let version = written.map_err(|error| match (error, state.decided()) {
+            (SecretsError::Failed { name, reason }, Some(pair)) => {
+                SecretsError::Failed { name, reason: without(&reason, pair.secret.expose_secret()) }
             }
-            if self.create(name, &value).await? {
-                return Ok(());
-            }
-            // Somebody else was faster, or Terraform made the secret, without a value.
-            if self.value(name).await?.is_some() {
-                return Err(SecretsError::Changed { name: name.to_owned() });
-            }
-        }
-        self.replace(name, seen.version.as_deref(), &value).await
+            (error, _) => error,
+        })?;
+        Ok(StoredSecret { state: state.clone(), version: Some(version), written_at: None })
     }
 }
 

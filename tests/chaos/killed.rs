@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use self::paths::{PATHS, Path};
 use crate::{
     crowd::Crowd,
-    function::{Function, Place},
+    invocation::{Invocation, Place},
     proxy::{Deed, Dialect, Fault, Proxy, What, When},
     stack::{
         Stack,
@@ -65,10 +65,10 @@ impl Scene<'_> {
     }
 
     /// Starts a process for one message.
-    async fn invoke(&self, function: &str, payload: &Value) -> Function {
+    async fn invoke(&self, function: &str, payload: &Value) -> Invocation {
         let binary = &bootstrap(function);
         let place = Place { binary, consul_address: &self.before_consul.url, aws_endpoint: &self.before_aws.url };
-        Function::invoke_with(&self.crowd.world, &place, &SETTINGS, payload).await
+        Invocation::start_with(&self.crowd.world, &place, &SETTINGS, payload).await
     }
 
     /// Lets a process do a message's work undisturbed.

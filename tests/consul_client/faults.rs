@@ -10,8 +10,12 @@ use std::{
 
 use ecs_mesh_controller::{
     consul::{Consul, ConsulError, CredentialSource, HttpConsul, Patience, TlsSettings},
-    mesh::tenancy::Tenancy,
+    mesh::{
+        tenancy::Tenancy,
+        token::{Grant, NewToken, TokenPair},
+    },
 };
+use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
@@ -143,5 +147,28 @@ async fn a_broken_answer_is_an_error_that_repeats_nothing_of_it() {
         let error = consul.token(&Tenancy::Community, accessor()).await.unwrap_err();
         assert!(matches!(error, ConsulError::Malformed { .. }), "{error}");
         assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_the_request_gets_no_secret_into_an_error() {
+    for status in [400, 403, 409, 500, 503] {
+        // Given a gateway that shows what it refuses, as some do while they are debugged
+        let server = Recorder::start(move |seen, _| {
+            let token = seen.header("x-consul-token").unwrap_or_default();
+            Answer::status(status, format!("X-Consul-Token: {token}\n\n{}", seen.body))
+        })
+        .await;
+        let consul = client(&server.url, &Rotating::new(&["canary-own"]));
+        let pair = TokenPair { accessor: accessor(), secret: SecretString::from("canary-new") };
+        let new = NewToken {
+            pair,
+            description: "Token for web service".to_owned(),
+            grant: Grant::Policy("p".to_owned()),
+            tenancy: Tenancy::Community,
+        };
+        let error = consul.create_token(&new).await.unwrap_err();
+        let said = format!("{error} {error:?}");
+        assert!(said.contains("(secret)") && !said.contains("canary"), "{said}");
     }
 }

@@ -143,3 +143,13 @@ async fn calls_that_failed_and_definitions_that_are_gone() {
     failed["detail"]["errorCode"] = json!("ClientException");
     assert_eq!(audit.invoke(&failed).await.unwrap(), json!({ "outcome": "ignored" }));
 }
+
+#[tokio::test]
+async fn what_one_decided_to_live_with_is_reported_as_such_and_not_announced() {
+    let audit = Audit::shared().await;
+    let revision = audit.register_broken("tolerated-web", &["db"]).await;
+    let report = audit.invoke(&json!({ "taskDefinition": revision })).await.unwrap();
+    assert_eq!((&report["summary"]["failed"], &report["findings"]), (&json!(false), &json!([])), "{report}");
+    assert_eq!(report["ignored"][0]["ignored"]["reason"], "goes away in December", "{report}");
+    assert_eq!(audit.record(&revision).await, None);
+}

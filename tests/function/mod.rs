@@ -1,134 +1,133 @@
-//! A process of one of the functions, fed by a stand-in for Lambda's runtime interface: for what has to be killed at a
-//! chosen moment.
+//! A function's own binary, with a Lambda in miniature before it: it is handed one event after the other, and what it says
+//! of each, and all that it prints, is kept.
 
-#![allow(dead_code, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![allow(dead_code, unreachable_pub, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 use std::{
-    process::{Child, Command},
-    time::Duration,
+    io::Read,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
+use tokio::time::{sleep, timeout};
 
-use crate::{
-    recorder::{Answer, Recorder},
-    stack::{
-        scratch,
-        wait::{SOON, eventually},
-    },
-    world::World,
-};
+use crate::recorder::{Answer, Recorder, Seen};
 
-/// Which function, and where it finds the others.
-pub(crate) struct Place<'a> {
-    pub(crate) binary: &'a str,
-    pub(crate) consul_address: &'a str,
-    pub(crate) aws_endpoint: &'a str,
+/// What Lambda does.
+pub struct Runtime(pub Recorder);
+
+impl Runtime {
+    /// Hands over one event after the other, and takes what became of it.
+    pub async fn start(events: Vec<Value>) -> Self {
+        let next = AtomicUsize::new(0);
+        let recorder = Recorder::start(move |seen, _| {
+            if !seen.uri.ends_with("/invocation/next") {
+                return Answer::status(202, "");
+            }
+            let number = next.fetch_add(1, Ordering::SeqCst);
+            let Some(event) = events.get(number) else { return Answer::Hang };
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+            let deadline = (now + Duration::from_secs(60)).as_millis().to_string();
+            let function = "arn:aws:lambda:us-east-1:123456789012:function:one-of-ours".to_owned();
+            let headers = vec![
+                ("lambda-runtime-aws-request-id", format!("request-{number}")),
+                ("lambda-runtime-deadline-ms", deadline),
+                ("lambda-runtime-invoked-function-arn", function),
+            ];
+            Answer::Reply(200, headers, event.to_string())
+        });
+        Self(recorder.await)
+    }
+
+    /// Waits until `count` events are answered; all answers so far, errors included.
+    pub async fn answers(&self, count: usize) -> Vec<Seen> {
+        let is_answer = |seen: &Seen| seen.uri.ends_with("/response") || seen.uri.ends_with("/error");
+        seen(&self.0, count, is_answer).await
+    }
 }
 
-/// A process of the function.
-pub(crate) struct Function {
-    process: Child,
-    runtime: Recorder,
+/// Waits until a server has seen `count` requests that are meant; all of those.
+pub async fn seen(server: &Recorder, count: usize, is_meant: impl Fn(&Seen) -> bool) -> Vec<Seen> {
+    let wait = async {
+        loop {
+            let seen: Vec<Seen> = server.seen().into_iter().filter(|seen| is_meant(seen)).collect();
+            if seen.len() >= count {
+                return seen;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(120), wait).await.expect("in time")
+}
+
+/// A process that ends with the test.
+pub struct Function {
+    child: Child,
+    printed: Arc<Mutex<Vec<u8>>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 impl Function {
-    /// Starts the function and hands it one event.
-    pub(crate) async fn invoke(world: &World<'_>, place: &Place<'_>, event: &Value) -> Self {
-        Self::invoke_with(world, place, &[], event).await
-    }
-
-    /// The same with further settings.
-    pub(crate) async fn invoke_with(
-        world: &World<'_>,
-        place: &Place<'_>,
-        settings: &[(&str, &str)],
-        event: &Value,
-    ) -> Self {
-        let event = event.to_string();
-        let deadline = (jiff::Timestamp::now() + Duration::from_secs(60)).as_millisecond().to_string();
-        let runtime = Recorder::start(move |seen, before| match seen.uri.as_str() {
-            // The second one waits for an event that never comes.
-            "/2018-06-01/runtime/invocation/next" if before == 0 => {
-                let headers = vec![
-                    ("lambda-runtime-aws-request-id", "00000000-0000-4000-8000-000000000001".to_owned()),
-                    ("lambda-runtime-deadline-ms", deadline.clone()),
-                    (
-                        "lambda-runtime-invoked-function-arn",
-                        "arn:aws:lambda:us-east-1:000000000000:function:f".to_owned(),
-                    ),
-                ];
-                Answer::Reply(200, headers, event.clone())
-            }
-            uri if uri.ends_with("/response") || uri.ends_with("/error") => Answer::status(202, "{}"),
-            _ => Answer::Hang,
-        })
-        .await;
-        let (_, log) = scratch::log("function");
-        let process = Command::new(place.binary)
+    /// Starts a binary with nothing in its environment but what Lambda gives, and `variables`.
+    pub fn start(binary: &str, runtime: &Runtime, variables: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(binary)
             .env_clear()
-            .envs([
-                ("AWS_LAMBDA_RUNTIME_API", runtime.url.trim_start_matches("http://")),
-                ("AWS_LAMBDA_FUNCTION_NAME", "function"),
-                ("AWS_LAMBDA_FUNCTION_VERSION", "1"),
-                ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256"),
-                ("AWS_REGION", "us-east-1"),
-                ("AWS_ACCESS_KEY_ID", "test"),
-                ("AWS_SECRET_ACCESS_KEY", "test"),
-                ("AWS_ENDPOINT_URL", place.aws_endpoint),
-                ("CONSUL_HTTP_ADDR", place.consul_address),
-                ("CONSUL_HTTP_TOKEN", world.consul.management_token.as_str()),
-                ("ECS_CLUSTER_ARNS", world.cluster().as_str()),
-                ("SECRET_NAME_PREFIX", world.prefix),
-                ("QUEUE_URL", world.deployed.queue_url.as_str()),
-            ])
-            .envs(settings.iter().copied())
-            .stdout(log.try_clone().expect("a log file"))
-            .stderr(log)
+            .env("AWS_LAMBDA_RUNTIME_API", runtime.0.url.trim_start_matches("http://"))
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_LAMBDA_FUNCTION_NAME", "one-of-ours")
+            .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
             .spawn()
             .expect("the binary runs");
-        Self { process, runtime }
+        let printed = Arc::new(Mutex::default());
+        let readers = vec![
+            keep(child.stdout.take().expect("a pipe"), &printed),
+            keep(child.stderr.take().expect("a pipe"), &printed),
+        ];
+        Self { child, printed, readers }
     }
 
-    /// Waits for the function's answer; an `Err` is the error that it reports.
-    pub(crate) async fn answered(&self) -> Result<Value, Value> {
-        eventually("the function's answer", SOON, || async {
-            self.answer().ok_or_else(|| format!("{:?}", self.runtime.lines()))
-        })
-        .await
+    /// Whether the process is gone.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the process can be waited for").is_some()
     }
 
-    /// The function's answer, if it has given one.
-    pub(crate) fn answer(&self) -> Option<Result<Value, Value>> {
-        let all = self.runtime.seen();
-        let answer = all.iter().find(|seen| seen.uri.ends_with("/response") || seen.uri.ends_with("/error"))?;
-        Some(if answer.uri.ends_with("/response") { Ok(answer.json()) } else { Err(answer.json()) })
-    }
-
-    /// Waits until it has answered, or has been killed: `None`.
-    pub(crate) async fn ended(&mut self) -> Option<Result<Value, Value>> {
-        let start = std::time::Instant::now();
-        loop {
-            if let Some(answer) = self.answer() {
-                return Some(answer);
-            }
-            if self.process.try_wait().expect("the process can be waited for").is_some() {
-                return None;
-            }
-            assert!(start.elapsed() < SOON, "neither answered nor killed: {:?}", self.runtime.lines());
-            tokio::time::sleep(Duration::from_millis(5)).await;
+    /// Ends it; all that it has printed.
+    pub fn end(mut self) -> String {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for reader in self.readers.drain(..) {
+            reader.join().expect("a pipe is read to its end");
         }
-    }
-
-    /// `kill -9`.
-    pub(crate) fn kill(self) {
-        drop(self);
+        String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned()
     }
 }
 
 impl Drop for Function {
     fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
+}
+
+fn keep(mut pipe: impl Read + Send + 'static, printed: &Arc<Mutex<Vec<u8>>>) -> JoinHandle<()> {
+    let printed = Arc::clone(printed);
+    std::thread::spawn(move || {
+        let mut part = [0; 4096];
+        while let Ok(length @ 1..) = pipe.read(&mut part) {
+            printed.lock().unwrap().extend_from_slice(&part[..length]);
+        }
+    })
 }

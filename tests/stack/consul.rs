@@ -56,11 +56,16 @@ impl Consul {
 
     /// Starts a server that only speaks TLS, with a certificate for `server_name` and not for its address.
     pub(crate) async fn start_with_tls(server_name: &str) -> Self {
-        Self::start_with(Some(server_name)).await
+        Self::start_with(Some((server_name, Authority::new(server_name)))).await
     }
 
-    async fn start_with(server_name: Option<&str>) -> Self {
-        let mut consul = Self::prepare(Ports::free(), &[], server_name);
+    /// The same with a certificate of which nobody should think well.
+    pub(crate) async fn start_with_certificate(server_name: &str, authority: Authority) -> Self {
+        Self::start_with(Some((server_name, authority))).await
+    }
+
+    async fn start_with(tls: Option<(&str, Authority)>) -> Self {
+        let mut consul = Self::prepare(Ports::free(), &[], tls);
         consul.spawn();
         let token = consul.once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
         consul.management_token = Token::from(&token).secret_id;
@@ -83,18 +88,21 @@ impl Consul {
     }
 
     /// A server that is not started yet; `cluster` are the serf ports of all of its cluster, if it is not alone.
-    fn prepare(ports: Ports, cluster: &[u16], server_name: Option<&str>) -> Self {
+    fn prepare(ports: Ports, cluster: &[u16], tls: Option<(&str, Authority)>) -> Self {
         let port = ports.http;
         let name = format!("consul-{port}");
         let directory = scratch::directory().join(&name);
         std::fs::create_dir_all(&directory).unwrap();
 
-        let authority = server_name.map(Authority::new);
         let mut client = http::builder();
-        if let (Some(authority), Some(server_name)) = (&authority, server_name) {
+        if let Some((server_name, authority)) = &tls {
             let certificate = reqwest::Certificate::from_pem(authority.certificate.as_bytes()).unwrap();
             client = client.tls_certs_only([certificate]).resolve(server_name, ([127, 0, 0, 1], port).into());
+            if authority.is_expired {
+                client = client.tls_danger_accept_invalid_certs(true);
+            }
         }
+        let (server_name, authority) = tls.unzip();
         write_configuration(&directory, ports, cluster, authority.as_ref());
 
         let scheme = if authority.is_some() { "https" } else { "http" };

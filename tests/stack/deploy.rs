@@ -87,8 +87,9 @@ pub(crate) async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
     let architecture = [("Architecture", architecture)];
     let parameters = architecture.iter().chain(parameters).map(|(key, value)| {
-        // The SAM CLI splits at spaces.
-        if value.contains(' ') { format!("{key}=\"{value}\"") } else { format!("{key}={value}") }
+        // The SAM CLI splits at blanks, and takes quotes away.
+        let is_plain = !value.contains(|c: char| c.is_whitespace() || c == '"');
+        if is_plain { format!("{key}={value}") } else { format!("{key}='{value}'") }
     });
 
     let output = Command::new(tool("venv/bin/sam"))

@@ -4,6 +4,10 @@
 use super::field::{Field, List, Maybe, Text};
 use crate::audit::document::{Place, Span};
 
+/// Seconds that ECS waits between TERM and KILL where a container says nothing else. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
+pub const DEFAULT_STOP_TIMEOUT: u64 = 30;
+
 /// A container definition.
 #[derive(Debug, Clone)]
 pub struct Container {

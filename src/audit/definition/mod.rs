@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 pub(in crate::audit) use self::read::service_use;
 pub use self::{
-    container::{Container, Dependency, HealthCheck, MountPoint, PortMapping, Secret, Ulimit, Variable},
+    container::{
+        Container, DEFAULT_STOP_TIMEOUT, Dependency, HealthCheck, MountPoint, PortMapping, Secret, Ulimit, Variable,
+    },
     dialect::Dialect,
     field::{Field, List, Maybe, Text},
     reader::Mismatch,
@@ -28,8 +30,11 @@ pub struct TaskDefinition {
     pub file: Arc<SourceFile>,
     /// How the file spells keys.
     pub dialect: Dialect,
-    /// What the file calls it: a logical ID, a resource address, an ARN. Empty where the file is nothing else.
+    /// What the file calls it: a logical ID, a resource address, an ARN, its number in a list. Empty where the file is
+    /// nothing else.
     pub address: String,
+    /// Whether the file holds another one of its family, so that only the address tells them apart.
+    pub shares_family: bool,
     /// Its family.
     pub family: Field<Text>,
     /// `awsvpc`, `bridge`, `host` or `none`.
@@ -55,10 +60,23 @@ pub struct TaskDefinition {
 }
 
 impl TaskDefinition {
-    /// What reports call it: its family, or else its address.
+    /// What reports call it: its family, or else its address; both where the file holds another one of its family.
     #[must_use]
     pub fn label(&self) -> String {
+        let name = self.name();
+        if self.shares_family { format!("{name} ({})", self.address) } else { name }
+    }
+
+    /// Its family, or else its address.
+    #[must_use]
+    pub fn name(&self) -> String {
         self.family.known().map_or_else(|| self.address.clone(), Text::shown)
+    }
+
+    /// Whether `choice`, which a user gave, means it: the family, the address, or what reports call it.
+    #[must_use]
+    pub fn is_meant_by(&self, choice: &str) -> bool {
+        self.name() == choice || self.address == choice || self.label() == choice
     }
 
     /// The container called `name`.
@@ -93,6 +111,18 @@ impl TaskDefinition {
             }
         }
         is_certain.then_some(false)
+    }
+
+    /// Who waits how for whom, where the definition certainly has the one that is waited for.
+    pub fn known_dependencies(&self) -> impl Iterator<Item = (&Container, &Dependency, &Container)> {
+        self.containers.items.iter().flat_map(move |container| {
+            container.depends_on.items.iter().filter_map(move |dependency| {
+                match self.container(dependency.container.text()?) {
+                    Maybe::Known(other) => Some((container, dependency, other)),
+                    Maybe::Absent | Maybe::Unknown => None,
+                }
+            })
+        })
     }
 
     /// A tag's value.

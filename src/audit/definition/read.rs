@@ -21,6 +21,7 @@ impl TaskDefinition {
             file,
             dialect,
             address,
+            shares_family: false,
             network_mode: reader.text("networkMode")?,
             requires_compatibilities: reader.texts("requiresCompatibilities")?,
             task_role: reader.text("taskRoleArn")?,

@@ -5,6 +5,7 @@ mod json;
 mod node;
 mod place;
 mod yaml;
+mod yaml_scalar;
 
 pub use self::{
     embedded::embedded_json,

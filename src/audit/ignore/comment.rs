@@ -26,6 +26,7 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
         return Vec::new();
     }
     let lines: Vec<&str> = file.text.lines().collect();
+    let meant = lines_meant(&lines);
     let first_content = lines.iter().position(|line| !is_beside_the_content(line)).unwrap_or(lines.len());
     let mut directives = Vec::new();
     for (index, line) in lines.iter().enumerate() {
@@ -42,7 +43,7 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
             problem("ignore-file stands at the top of the file, above its first value".to_owned());
             continue;
         }
-        let about = if comment.is_for_file { None } else { Some(line_meant(&lines, index) + 1) };
+        let about = if comment.is_for_file { None } else { meant.get(index).map(|line| line + 1) };
         for id in comment.rules {
             match rule(id) {
                 Some(rule) => directives.push(Directive {
@@ -100,10 +101,18 @@ fn is_beside_the_content(line: &str) -> bool {
     line.trim().is_empty() || line.trim() == "---" || is_comment(line)
 }
 
-/// A comment of its own is about the next line that is none.
-fn line_meant(lines: &[&str], index: usize) -> usize {
-    let below = lines.iter().skip(index).position(|line| !is_comment(line)).unwrap_or_default();
-    index + below
+/// Which line a comment in each line is about: a comment of its own is about the next line that is none.
+fn lines_meant(lines: &[&str]) -> Vec<usize> {
+    let mut meant: Vec<usize> = (0..lines.len()).collect();
+    let mut below = None;
+    for (index, line) in meant.iter_mut().zip(lines).rev() {
+        if is_comment(line) {
+            *index = below.unwrap_or(*index);
+        } else {
+            below = Some(*index);
+        }
+    }
+    meant
 }
 
 #[cfg(test)]
@@ -135,6 +144,12 @@ mod tests {
                 ("ecs-dependency-unknown", Some(4), none()),
             ]
         );
+    }
+
+    #[test]
+    fn a_comment_with_nothing_below_is_about_itself() {
+        let lines = ["# a", "b: 2", "", "# c", "# d"];
+        assert_eq!(lines_meant(&lines), [1, 1, 2, 3, 4]);
     }
 
     #[test]

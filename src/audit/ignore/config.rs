@@ -120,7 +120,7 @@ impl IgnoreEntry {
         };
         self.rule == finding.rule.id
             && self.path.as_ref().is_none_or(has_path)
-            && self.family.as_ref().is_none_or(|glob| glob.is_match(&finding.subject))
+            && self.family.as_ref().is_none_or(|glob| glob.is_match(&finding.family))
     }
 }
 

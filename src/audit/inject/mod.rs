@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
 use super::{
-    definition::{Container, Field, Maybe, TaskDefinition},
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Field, Maybe, TaskDefinition},
     finding::{Edit, Fix},
     subject::{Subject, names},
 };
@@ -23,8 +23,6 @@ const DATA_VOLUME: &str = "consul_data";
 const BINARY_VOLUME: &str = "consul_binary";
 /// What the kernel grants at most: see the rule `consul-proxy-open-files`.
 const OPEN_FILES: u64 = 1_048_576;
-/// Seconds between TERM and KILL where a container sets nothing.
-const DEFAULT_STOP_TIMEOUT: u64 = 30;
 
 /// What is to be added to a definition, worked out from what it holds.
 struct Plan<'d> {

@@ -1,9 +1,9 @@
 //! One text, in whichever of our formats it is.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform};
-use crate::audit::{Material, app_mesh::Resource, document::Node, source::SourceFile};
+use crate::audit::{Material, app_mesh::Resource, definition::TaskDefinition, document::Node, source::SourceFile};
 
 /// One of these words stands in every text of our formats that holds something to check. A file that nobody named and that
 /// has none is not even parsed: it may be of any format, or of none.
@@ -30,6 +30,7 @@ pub(in crate::audit) fn read_all(
     if !is_named && !WORDS.iter().any(|word| file.text.contains(word)) {
         return;
     }
+    let first = material.definitions.len();
     match notation::parse(file) {
         Ok((_, node)) => {
             let is_ours = read_node(file, &node, material, problems);
@@ -38,6 +39,18 @@ pub(in crate::audit) fn read_all(
             }
         }
         Err(error) => problems.push(InputProblem::unreadable(file, &error)),
+    }
+    tell_apart(material.definitions.get_mut(first..).unwrap_or_default());
+}
+
+/// Marks those of one file that only their addresses tell apart.
+fn tell_apart(definitions: &mut [TaskDefinition]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for definition in definitions.iter() {
+        *seen.entry(definition.name()).or_default() += 1;
+    }
+    for definition in definitions {
+        definition.shares_family = seen.get(&definition.name()).is_some_and(|count| *count > 1);
     }
 }
 
@@ -51,13 +64,20 @@ fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, probl
         terraform::read_shown(file, node, material, problems);
         return true;
     }
-    let each = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
+    let (each, is_list) =
+        if node.items().is_empty() { (std::slice::from_ref(node), false) } else { (node.items(), true) };
     let mut is_ours = false;
-    for definition in each.iter().filter(|item| ecs_json::is_ecs_definition(item)) {
+    for (index, definition) in each.iter().enumerate().filter(|(_, item)| ecs_json::is_ecs_definition(item)) {
         is_ours = true;
+        let number = if is_list { format!("[{index}]") } else { String::new() };
         match ecs_json::ecs_definition(file.clone(), definition) {
-            Ok(definition) => material.definitions.push(definition),
-            Err(mismatch) => problems.push(InputProblem::mismatch(file, "", &mismatch)),
+            Ok(mut definition) => {
+                if definition.address.is_empty() {
+                    definition.address = number;
+                }
+                material.definitions.push(definition);
+            }
+            Err(mismatch) => problems.push(InputProblem::mismatch(file, &number, &mismatch)),
         }
     }
     let resources = Resource::all_in(file, node);

@@ -8,6 +8,7 @@ mod credential;
 mod entry_point;
 mod image;
 mod observer;
+mod roles;
 mod settings;
 
 pub use self::{

@@ -4,13 +4,9 @@ use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
 use super::{Event, Lane, Part, Starting, push};
 use crate::audit::{
-    definition::{Container, Dependency, Field, Maybe, TaskDefinition, Text},
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text},
     subject::{ConsulTask, Subject, is_xray_daemon},
 };
-
-/// What ECS waits for between TERM and KILL where nothing else is said. Source:
-/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
-const DEFAULT_STOP_TIMEOUT: u64 = 30;
 
 /// When each container starts, and who waits for whom.
 pub(super) struct Starts {

@@ -105,8 +105,12 @@ impl Controller {
                 draining.entry(node).or_default().push(instance.clone());
             }
         }
-        for instances in draining.into_values() {
-            match deadline.run(self.edges.consul.checks(&instances)).await {
+        let reads = draining
+            .into_values()
+            .map(|instances| async move { deadline.run(self.edges.consul.checks(&instances)).await });
+        let read: Vec<_> = stream::iter(reads).buffered(CONCURRENCY).collect().await;
+        for checks in read {
+            match checks {
                 Ok(checks) => survey.observed.checks.extend(checks),
                 Err(error) => survey.problems.push(problem(None, error)),
             }

@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures::{StreamExt, stream};
+
 use super::{
     problem,
     survey::{Clusters, Skipped, Survey},
 };
 use crate::{
-    controller::{Controller, ControllerError, Deadline},
+    controller::{CONCURRENCY, Controller, ControllerError, Deadline},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskId},
         catalog::ServiceInstance,
@@ -25,34 +27,36 @@ impl Controller {
     /// are gone. Stopped tasks are known for an hour only.
     pub(super) async fn find_gone_tasks(
         &self,
-        cluster: &ClusterArn,
+        wanted: &[&ClusterArn],
         clusters: &Clusters,
         deadline: Deadline,
         survey: &mut Survey,
     ) {
-        if !clusters.is_read(cluster) {
-            return;
-        }
-        let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
-        let mut unlisted = mentioned(&survey.observed, cluster);
-        unlisted.retain(|id, _| !listed.contains(id));
-        if unlisted.is_empty() {
-            return;
-        }
-        let described = match self.phases(cluster, unlisted.keys(), clusters, deadline).await {
-            Ok(described) => described,
-            Err(error) => {
-                survey.problems.push(problem(Some(cluster), error));
-                return;
-            }
-        };
-        for (id, is_certain) in unlisted {
-            match (described.get(&id), is_certain) {
-                (Some(TaskPhase::Stopped), _) | (None, true) => {
-                    survey.observed.tasks.push(self.gone_task(cluster, &id));
+        let read = wanted.iter().filter(|cluster| clusters.is_read(cluster));
+        let unlisted: Vec<_> = read.map(|cluster| (*cluster, unlisted(cluster, clusters, &survey.observed))).collect();
+        // Side by side: a cluster that was left with many must not cost the others their time.
+        let looks =
+            unlisted.into_iter().filter(|(_, unlisted)| !unlisted.is_empty()).map(|(cluster, unlisted)| async move {
+                let described = self.phases(cluster, unlisted.keys(), clusters, deadline).await;
+                (cluster, unlisted, described)
+            });
+        let looks: Vec<_> = stream::iter(looks).buffered(CONCURRENCY).collect().await;
+        for (cluster, unlisted, described) in looks {
+            let described = match described {
+                Ok(described) => described,
+                Err(error) => {
+                    survey.problems.push(problem(Some(cluster), error));
+                    continue;
                 }
-                (None, false) => leave_out_login_tokens(cluster, &id, survey),
-                (Some(_), _) => {}
+            };
+            for (id, is_certain) in unlisted {
+                match (described.get(&id), is_certain) {
+                    (Some(TaskPhase::Stopped), _) | (None, true) => {
+                        survey.observed.tasks.push(self.gone_task(cluster, &id));
+                    }
+                    (None, false) => leave_out_login_tokens(cluster, &id, survey),
+                    (Some(_), _) => {}
+                }
             }
         }
     }
@@ -103,7 +107,7 @@ impl Controller {
 
     async fn holds(&self, holder: &TokenHolder, token: &ListedToken) -> Result<bool, ControllerError> {
         let secret = self.edges.secrets.read(&self.secret_name(holder)?).await?;
-        Ok(secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor))
+        Ok(secret.state.decided().is_some_and(|pair| pair.accessor == token.accessor))
     }
 
     /// What it left in Consul bears its ID; nothing else is known of it.
@@ -117,6 +121,14 @@ impl Controller {
             runs_client_agent: false,
         }
     }
+}
+
+/// The tasks of `cluster` that Consul mentions and ECS does not list, and whether it is certain that they are of it.
+fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> BTreeMap<TaskId, bool> {
+    let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
+    let mut unlisted = mentioned(observed, cluster);
+    unlisted.retain(|id, _| !listed.contains(id));
+    unlisted
 }
 
 /// Leaves out the login tokens of a task that may be of another account's cluster of the same name.

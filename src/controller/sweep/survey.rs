@@ -73,6 +73,13 @@ impl Clusters {
         self.read.iter().find(|read| read.cluster == *cluster).map_or(&[], |read| &read.tasks)
     }
 
+    /// Whether a service may be called idle. The guard judges the clusters of the order; of the others it does not know
+    /// whether they are in use, so that an empty list proves nothing.
+    fn are_credible_beyond(&self, order: &SweepOrder) -> bool {
+        let is_doubtful = |read: &ClusterTasks| !order.includes(&read.cluster) && read.tasks.is_empty();
+        order.force || !self.read.iter().any(is_doubtful)
+    }
+
     pub(super) fn is_read(&self, cluster: &ClusterArn) -> bool {
         self.deleted.contains(cluster) || self.read.iter().any(|read| read.cluster == *cluster)
     }
@@ -91,7 +98,8 @@ impl Controller {
         let arns: BTreeSet<&TaskDefinitionArn> =
             clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
-        survey.observed.extent = Extent::Clusters(self.every_task(&clusters, &definitions, &mut survey.problems));
+        let every_task = self.every_task(&clusters, &definitions, &mut survey.problems);
+        survey.observed.extent = Extent::Clusters(every_task.filter(|_| clusters.are_credible_beyond(order)));
         let wanted: Vec<&ClusterArn> = self.scope.clusters.iter().filter(|cluster| order.includes(cluster)).collect();
         for cluster in &wanted {
             self.take_tasks(cluster, &clusters, &definitions, &mut survey);
@@ -100,9 +108,7 @@ impl Controller {
         for tenancy in survey.partitions.clone() {
             self.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
         }
-        for cluster in &wanted {
-            self.find_gone_tasks(cluster, &clusters, deadline, &mut survey).await;
-        }
+        self.find_gone_tasks(&wanted, &clusters, deadline, &mut survey).await;
         self.leave_out_doubtful_tokens(deadline, &mut survey).await;
         self.read_checks(deadline, &mut survey).await;
         survey

@@ -57,10 +57,10 @@ const PROXY: &[Mutation] = &[
 ];
 
 const HELPERS: &[Mutation] = &[
-    // 0.7 ran it as any user.
-    without("consul-dataplane / user", "consul-dataplane-users"),
-    with("consul-dataplane / user", r#""5996""#, "consul-dataplane-users"),
-    with("consul-dataplane / user", r#""0""#, "consul-dataplane-users"),
+    // Without transparent proxy any user does.
+    without("consul-dataplane / user", ""),
+    with("consul-dataplane / user", r#""5996""#, ""),
+    with("consul-dataplane / user", r#""0""#, ""),
     without("consul-dataplane / dependsOn", "consul-proxy-order"),
     with("consul-dataplane / dependsOn[consul-ecs-mesh-init].condition", r#""START""#, "consul-proxy-order"),
     with("consul-dataplane / dependsOn[consul-ecs-mesh-init].condition", r#""COMPLETE""#, "consul-proxy-order"),
@@ -71,8 +71,8 @@ const HELPERS: &[Mutation] = &[
     with("consul-ecs-health-sync / image", r#""public.ecr.aws/hashicorp/consul-ecs:0.8.0""#, "consul-image-versions"),
     with("consul-ecs-health-sync / essential", "true", "consul-helper-essential"),
     without("consul-ecs-health-sync / essential", "consul-helper-essential"),
-    without("consul-ecs-health-sync / user", "consul-dataplane-users"),
-    with("consul-ecs-health-sync / user", r#""5995""#, "consul-dataplane-users"),
+    without("consul-ecs-health-sync / user", ""),
+    with("consul-ecs-health-sync / user", r#""5995""#, ""),
     without("consul-ecs-health-sync / command", "consul-health-sync-command"),
     with("consul-ecs-health-sync / command", r#"["mesh-init"]"#, "consul-health-sync-command"),
     without("consul-ecs-health-sync / environment[CONSUL_ECS_CONFIG_JSON]", "consul-config-missing"),
@@ -158,6 +158,12 @@ const TRANSPARENT_PROXY: &[Mutation] = &[
         "consul-transparent-proxy-launch-type consul-transparent-proxy-privileges consul-transparent-proxy-privileges",
     ),
     without("config.transparentProxy", ""),
+    with("consul-dataplane / user", r#""5995:5995""#, "").given(ON_EC2),
+    without("consul-dataplane / user", "consul-dataplane-users").given(ON_EC2),
+    with("consul-dataplane / user", r#""5996""#, "consul-dataplane-users").given(ON_EC2),
+    with("consul-dataplane / user", r#""0""#, "consul-dataplane-users").given(ON_EC2),
+    without("consul-ecs-health-sync / user", "consul-dataplane-users").given(ON_EC2),
+    with("consul-ecs-health-sync / user", r#""5995""#, "consul-dataplane-users").given(ON_EC2),
     with("requiresCompatibilities", r#"["EC2"]"#, "").given(PRIVILEGED),
     with("requiresCompatibilities", r#"["EXTERNAL"]"#, "consul-transparent-proxy-launch-type").given(PRIVILEGED),
     with("requiresCompatibilities", r#"["EC2", "FARGATE"]"#, "consul-transparent-proxy-launch-type").given(ON_EC2),

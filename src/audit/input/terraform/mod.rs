@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use self::{
     attributes::{definition_node, service_node},
-    references::References,
+    references::{Definitions, References},
     resources::{Planned, resources},
 };
 use super::problem::InputProblem;
@@ -46,7 +46,7 @@ pub(super) fn read_shown(
             Err(problem) => problems.push(problem),
         }
     }
-    let definitions: Vec<&Planned<'_>> = read.iter().map(|(resource, _)| *resource).collect();
+    let definitions = Definitions::of(read.iter().map(|(resource, _)| *resource));
     let mut uses: Vec<(usize, ServiceUse)> = Vec::new();
     for service in all.iter().filter(|resource| resource.kind == "aws_ecs_service") {
         let Some(index) = references.definition_of(service, &definitions) else { continue };

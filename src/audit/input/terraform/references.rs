@@ -1,6 +1,6 @@
 //! Which service runs which task definition: by the ARN, or, before there is one, by what the configuration refers to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::resources::Planned;
 use crate::audit::document::Node;
@@ -22,23 +22,17 @@ impl<'n> References<'n> {
     }
 
     /// The index of the task definition that a service runs, if it is certainly one of these.
-    pub(super) fn definition_of(&self, service: &Planned<'_>, definitions: &[&Planned<'_>]) -> Option<usize> {
-        let by_name = match service.values.get("task_definition").and_then(Node::text) {
-            Some(name) => only(definitions.iter().map(|definition| is_called(definition, name))),
-            None => None,
-        };
-        by_name.or_else(|| self.by_reference(service, definitions))
+    pub(super) fn definition_of(&self, service: &Planned<'_>, definitions: &Definitions<'_>) -> Option<usize> {
+        let name = service.values.get("task_definition").and_then(Node::text);
+        name.and_then(|name| only(definitions.called(name))).or_else(|| self.by_reference(service, definitions))
     }
 
-    fn by_reference(&self, service: &Planned<'_>, definitions: &[&Planned<'_>]) -> Option<usize> {
+    fn by_reference(&self, service: &Planned<'_>, definitions: &Definitions<'_>) -> Option<usize> {
         let service = Address::parse(service.address);
-        let target = self.target(&service)?;
-        let addresses: Vec<Address<'_>> =
-            definitions.iter().map(|definition| Address::parse(definition.address)).collect();
-        let is_target = |address: &Address<'_>| address.names == target;
-        only(addresses.iter().map(is_target)).or_else(|| {
+        let instances = definitions.instances(&self.target(&service)?);
+        only(instances.iter().map(|(index, _)| *index)).or_else(|| {
             // Of several instances, each service has its own.
-            only(addresses.iter().map(|address| is_target(address) && address.indices == service.indices))
+            only(instances.iter().filter(|(_, indices)| *indices == service.indices).map(|(index, _)| *index))
         })
     }
 
@@ -93,19 +87,42 @@ fn references(expression: &Node) -> impl Iterator<Item = &str> {
     expression.get("references").map(Node::items).unwrap_or_default().iter().filter_map(Node::text)
 }
 
-/// Whether a task definition goes by this name: its ARN, family and revision, or family.
-fn is_called(definition: &Planned<'_>, name: &str) -> bool {
-    let text = |key: &str| definition.values.get(key).and_then(Node::text);
-    let is = |key: &str| text(key) == Some(name);
-    is("arn")
-        || is("arn_without_revision")
-        || is("family")
-        || text("arn").is_some_and(|arn| arn.ends_with(&format!("/{name}")))
+/// The task definitions by everything that a service may call them.
+#[derive(Default)]
+pub(super) struct Definitions<'p> {
+    by_name: BTreeMap<&'p str, BTreeSet<usize>>,
+    by_address: BTreeMap<Vec<String>, Vec<(usize, Vec<&'p str>)>>,
 }
 
-/// The index of the one `true`.
-fn only(verdicts: impl Iterator<Item = bool>) -> Option<usize> {
-    let mut found = verdicts.enumerate().filter(|(_, is_it)| *is_it).map(|(index, _)| index);
+impl<'p> Definitions<'p> {
+    pub(super) fn of(all: impl Iterator<Item = &'p Planned<'p>>) -> Self {
+        let mut definitions = Self::default();
+        for (index, definition) in all.enumerate() {
+            let text = |key: &str| definition.values.get(key).and_then(Node::text);
+            let (arn, family) = (text("arn"), text("family"));
+            let revision = arn.and_then(|arn| arn.rsplit_once('/')).map(|(_, revision)| revision);
+            for name in [arn, text("arn_without_revision"), family, revision].into_iter().flatten() {
+                definitions.by_name.entry(name).or_default().insert(index);
+            }
+            let Address { names, indices } = Address::parse(definition.address);
+            definitions.by_address.entry(names).or_default().push((index, indices));
+        }
+        definitions
+    }
+
+    /// Those that go by this name: their ARN, family and revision, or family.
+    fn called(&self, name: &str) -> impl Iterator<Item = usize> {
+        self.by_name.get(name).into_iter().flatten().copied()
+    }
+
+    /// The instances of one resource.
+    fn instances(&self, names: &[String]) -> &[(usize, Vec<&'p str>)] {
+        self.by_address.get(names).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The one that there is.
+fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
     found.next().filter(|_| found.next().is_none())
 }
 

@@ -1,5 +1,5 @@
 use crate::audit::{
-    definition::{Container, Maybe},
+    definition::Container,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -55,22 +55,19 @@ say so is essential.",
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
-    for container in &subject.definition.containers.items {
-        for dependency in &container.depends_on.items {
-            let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
-            let other = dependency.container.text().map(|name| subject.definition.container(name));
-            let (Some(condition), Some(Maybe::Known(other))) = (condition, other) else { continue };
-            let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
-            if other.is_essential() != Some(true) || is_elsewhere || is_itself(container, other) {
-                continue;
-            }
-            let (label, awaited) = (container.label(), other.label());
-            let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
-            let help = format!("set essential to false on {awaited}, or wait for another condition");
-            let why = if other.essential.is_absent() { "essential, as it does not say otherwise" } else { "essential" };
-            let draft = Draft::new(dependency.condition.span(), message, help).of(container);
-            findings.add(draft.note(other.essential.span(), why));
+    for (container, dependency, other) in subject.definition.known_dependencies() {
+        let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
+        let Some(condition) = condition else { continue };
+        let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
+        if other.is_essential() != Some(true) || is_elsewhere || is_itself(container, other) {
+            continue;
         }
+        let (label, awaited) = (container.label(), other.label());
+        let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
+        let help = format!("set essential to false on {awaited}, or wait for another condition");
+        let why = if other.essential.is_absent() { "essential, as it does not say otherwise" } else { "essential" };
+        let draft = Draft::new(dependency.condition.span(), message, help).of(container);
+        findings.add(draft.note(other.essential.span(), why));
     }
 }
 

@@ -1,5 +1,4 @@
 use crate::audit::{
-    definition::Maybe,
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
     rule::{Applies, Check, Rule},
@@ -61,21 +60,18 @@ switches a check off.",
 };
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
-    for container in &subject.definition.containers.items {
-        for dependency in &container.depends_on.items {
-            let other = dependency.container.text().map(|name| subject.definition.container(name));
-            let (Some("HEALTHY"), Some(Maybe::Known(other))) = (dependency.condition.text(), other) else { continue };
-            if other.has_health_check() != Some(false)
-                || subject.must_be_checked(other)
-                || subject.must_wait_for(container, other)
-            {
-                continue;
-            }
-            let (label, awaited) = (container.label(), other.label());
-            let message = format!("{label} waits until {awaited} is healthy, but {awaited} has no health check");
-            let help = format!("give {awaited} a healthCheck, or wait for START");
-            let draft = Draft::new(dependency.condition.span(), message, help).of(container);
-            findings.add(draft.note(other.span(), "has no health check"));
+    for (container, dependency, other) in subject.definition.known_dependencies() {
+        if dependency.condition.text() != Some("HEALTHY")
+            || other.has_health_check() != Some(false)
+            || subject.must_be_checked(other)
+            || subject.must_wait_for(container, other)
+        {
+            continue;
         }
+        let (label, awaited) = (container.label(), other.label());
+        let message = format!("{label} waits until {awaited} is healthy, but {awaited} has no health check");
+        let help = format!("give {awaited} a healthCheck, or wait for START");
+        let draft = Draft::new(dependency.condition.span(), message, help).of(container);
+        findings.add(draft.note(other.span(), "has no health check"));
     }
 }

@@ -8,14 +8,14 @@ use crate::audit::{
 
 pub(in crate::audit::rules) static RULE: Rule = Rule {
     id: "consul-dataplane-users",
-    summary: "consul-dataplane runs as user 5995, and health-sync as user 5996",
+    summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
-    effect: "with transparent proxy the proxy's own traffic is sent back to the proxy, in a circle",
+    effect: "the proxy's own traffic is sent back to the proxy, in a circle",
     explanation: "\
 For transparent proxy, mesh-init writes rules that send all traffic of the task through the proxy, except for that of two users: \
 5995, which is the proxy, and 5996, which is health-sync. Both IDs are fixed in consul-ecs from 0.8 on. Without transparent proxy \
-another user does no harm, until somebody switches transparent proxy on.",
+another user does no harm, and the rule is silent.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
@@ -23,21 +23,21 @@ another user does no harm, until somebody switches transparent proxy on.",
     examples: &[
         Example {
             base: Base::Dataplane,
-            given: &[],
+            given: TRANSPARENT,
             at: "containerDefinitions[consul-dataplane].user",
             fails: None,
             repaired: Some(r#""5995""#),
         },
         Example {
             base: Base::Dataplane,
-            given: &[],
+            given: TRANSPARENT,
             at: "containerDefinitions[consul-dataplane].user",
             fails: Some(r#""root""#),
             repaired: Some(r#""5995""#),
         },
         Example {
             base: Base::Dataplane,
-            given: &[],
+            given: TRANSPARENT,
             at: "containerDefinitions[consul-ecs-health-sync].user",
             fails: Some(r#""5995""#),
             repaired: Some(r#""5996""#),
@@ -46,10 +46,20 @@ another user does no harm, until somebody switches transparent proxy on.",
     check: Check::Task(check),
 };
 
+const TRANSPARENT: &[(&str, &str)] = &[
+    ("requiresCompatibilities", r#"["EC2"]"#),
+    ("config.transparentProxy.enabled", "true"),
+    ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
+    ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+];
+
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane) else {
         return;
     };
+    if consul.is_transparent() == Some(false) {
+        return;
+    }
     let wanted = [(consul.dataplane, "5995"), (consul.health_sync, "5996")];
     for (container, user) in wanted {
         if let Some(container) = container {

@@ -1,0 +1,92 @@
+//! ARNs, and the other names that end up in URLs, filters, bodies and log lines.
+
+use std::{fmt::Display, str::FromStr};
+
+use ecs_mesh_controller::{
+    consul::ConsulAddresses,
+    mesh::{
+        arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
+        bootstrap::IamRolePath,
+        field::InvalidField,
+        mark::{self, HolderMark, LoginMark},
+        secret_name::SecretNamePrefix,
+        service_name::ServiceName,
+        tenancy::TenancyName,
+        token::AccessorId,
+    },
+};
+use jiff::{SignedDuration, Timestamp};
+
+use super::text;
+
+/// What may stand in a name: nothing that ends a text in a filter expression, a path, HCL, JSON or a log line.
+fn is_harmless(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b":/_-".contains(&b))
+}
+
+/// Whatever parses is harmless and prints as it was; whatever does not is named in one line.
+fn check<T: FromStr<Err = InvalidField> + Display>(text: &str) -> Option<T> {
+    match text.parse::<T>() {
+        Ok(value) => {
+            assert_eq!(value.to_string(), text);
+            assert!(is_harmless(text), "{text:?}");
+            Some(value)
+        }
+        Err(error) => {
+            is_one_line(&error);
+            None
+        }
+    }
+}
+
+fn is_one_line(error: &InvalidField) {
+    let error = error.to_string();
+    assert!(!error.chars().any(char::is_control), "{error:?}");
+}
+
+/// Each text is two lines or one: something, and perhaps its cluster.
+pub fn run(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let (first, second) = text.split_once('\n').unwrap_or((text, ""));
+    let cluster = check::<ClusterArn>(second);
+    if let (Some(task), Some(cluster)) = (check::<TaskArn>(first), &cluster) {
+        let own = TaskArn::in_cluster(cluster, task.id());
+        assert!(own.is_in(cluster), "{own}");
+        // Two ways to write one task differ only in the cluster's name, which the old one lacks, or not at all.
+        assert!(!task.is_in(cluster) || task == own || !task.as_str().contains(&format!("/{}/", cluster.name())));
+    }
+    if let (Some(definition), Some(cluster)) = (check::<TaskDefinitionArn>(first), &cluster) {
+        let _ = definition.is_beside(cluster);
+        assert!(!definition.family().is_empty() && !definition.revision().is_empty());
+    }
+    if let Some(cluster) = check::<ClusterArn>(first) {
+        assert!(cluster.is_meant_by(cluster.name()) && cluster.is_meant_by(first));
+        assert_eq!(cluster.sibling(cluster.name()).as_ref(), Some(&cluster));
+    }
+    check::<TaskId>(first);
+    check::<ServiceName>(first);
+    check::<TenancyName>(first);
+    if let Ok(accessor) = first.parse::<AccessorId>() {
+        assert!(is_harmless(&accessor.to_string()));
+    }
+    for error in [
+        first.parse::<SecretNamePrefix>().err(),
+        first.parse::<IamRolePath>().err(),
+        first.parse::<ConsulAddresses>().err(),
+        ServiceName::from_family(first).err(),
+    ] {
+        error.iter().for_each(is_one_line);
+    }
+    descriptions(text);
+}
+
+/// The descriptions of tokens: anybody with `acl:write` may have written them.
+fn descriptions(text: &str) {
+    let _ = LoginMark::parse(text);
+    if let Some(mark) = HolderMark::parse(text) {
+        let used = mark::marked_used(text);
+        let unused = HolderMark::parse(&mark::marked_unused(&used, Timestamp::UNIX_EPOCH));
+        assert_eq!(unused.map(|again| again.cluster), Some(mark.cluster));
+    }
+    let _ = mark::waiting_anew(text, Timestamp::MAX, SignedDuration::MAX);
+}

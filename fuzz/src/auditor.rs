@@ -1,0 +1,79 @@
+//! The auditor's parsers: task definitions and their repairs, JSON, YAML and `mesh-audit.toml`.
+
+use std::{path::Path, sync::Arc};
+
+use ecs_mesh_controller::audit::{
+    Material, audit,
+    document::{Route, embedded_json, parse_json, parse_yaml},
+    fix,
+    ignore::{Config, sort},
+    input,
+    source::SourceFile,
+    timeline::Timeline,
+};
+
+use super::{places, text};
+
+const NAMES: [&str; 5] = ["task.json", "template.yaml", "stack.template", "plan.tfplan.json", "<stdin>"];
+
+/// Any file, under any name: reading it, asking every rule about it, and sorting the findings never panics. The first
+/// character selects the name: `0` is `task.json`.
+pub fn read_source(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let Some(text) = text(rest) else { return };
+    let name = NAMES[usize::from(first.wrapping_sub(b'0')) % NAMES.len()];
+    let mut material = Material::default();
+    // A problem is an answer: what could be read is checked all the same.
+    let _ = input::read_source(Arc::new(SourceFile::new(name, text)), true, &mut material);
+    let findings = audit(&material);
+    for finding in &findings {
+        assert!(finding.file.text.get(finding.span.start..finding.span.end).is_some(), "{}", finding.rule.id);
+    }
+    for definition in &material.definitions {
+        let timeline = Timeline::of(definition);
+        let _ = (timeline.text(), timeline.mermaid(), timeline.svg());
+    }
+    let _ = sort(findings, &material, &Config::default(), Path::new("."));
+}
+
+/// The JSON reader: every value that it reads has its place in the text.
+pub fn json(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    if let Ok(node) = parse_json(text, &Route::default()) {
+        places::check(text, &node);
+    }
+}
+
+/// The YAML reader: the same.
+pub fn yaml(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    if let Ok(node) = parse_yaml(text) {
+        places::check(text, &node);
+    }
+}
+
+/// JSON in a string of JSON, as the configuration of consul-ecs is.
+pub fn embedded(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let Ok(host) = parse_json(text, &Route::default()) else { return };
+    if let Ok(node) = embedded_json(text, &host) {
+        places::check(text, &node);
+    }
+}
+
+/// `mesh-audit.toml`.
+pub fn configuration(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let file = SourceFile::new("mesh-audit.toml", text);
+    if let Err(error) = Config::read(&file, Path::new("."), &["error", "warning", "info", "never"]) {
+        assert!(!error.to_string().is_empty());
+    }
+}
+
+/// Mending: whatever the file, a second time there is nothing left to mend.
+pub fn repair(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let repaired = fix::repair(Arc::new(SourceFile::new("file", text)), |_| true);
+    let again = fix::repair(repaired.after.clone(), |_| true);
+    assert_eq!(repaired.after.text, again.after.text);
+}

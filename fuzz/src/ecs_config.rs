@@ -1,0 +1,39 @@
+//! `CONSUL_ECS_CONFIG_JSON`, and who a task is by it.
+
+use ecs_mesh_controller::mesh::{
+    ecs_config::{CONFIG_VARIABLE, EcsConfig},
+    identity::{Container, TaskDefinition},
+    service_name::ServiceName,
+    tags::{MESH_TAG, Tags},
+    tenancy::Tenancy,
+};
+
+use super::text;
+
+/// Whatever the configuration says, the task has a legal name or none.
+pub fn run(data: &[u8]) {
+    let Some(text) = text(data) else { return };
+    let config = text.parse::<EcsConfig>();
+    let container = Container { name: "app".to_owned(), essential: true, has_health_check: true };
+    let definition = TaskDefinition {
+        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
+        tags: Tags::from_iter([(MESH_TAG, "true")]),
+        config_json: Some(text.to_owned()),
+        containers: vec![container],
+    };
+    let identity = definition.identify(&Tags::default(), &Tenancy::Community);
+    let synced = definition.synced_containers();
+    match config {
+        Ok(config) => {
+            let name = identity.ok().flatten().map(|identity| identity.service.name);
+            assert_eq!(name, config.name().unwrap_or("web").parse::<ServiceName>().ok());
+            assert!(synced.is_ok());
+        }
+        // What it holds may be a secret: the error is always the same.
+        Err(error) => {
+            assert_eq!(error, "".parse::<EcsConfig>().expect_err("nothing is no configuration"));
+            assert_eq!(error.field(), CONFIG_VARIABLE);
+            assert!(identity.is_err() && synced.is_err());
+        }
+    }
+}

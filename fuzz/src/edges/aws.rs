@@ -1,0 +1,94 @@
+//! ECS, Secrets Manager and SQS, as that small world has them.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use ecs_mesh_controller::{
+    ecs::{ClusterStatus, Ecs, EcsError, TaskList},
+    mesh::{
+        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+        identity::TaskDefinition,
+        phase::TaskPhase,
+        secret::{SecretState, StoredSecret},
+        tags::{MESH_TAG, Tags},
+        task::DescribedTask,
+    },
+    queue::{Queue, QueueError},
+    secrets::{SecretStore, SecretsError},
+};
+
+use super::{LIVING, STOPPED, World, is_ours, task};
+
+#[async_trait]
+impl Ecs for World {
+    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
+        Ok(Arc::new(TaskDefinition {
+            arn: arn.clone(),
+            tags: Tags::from_iter([(MESH_TAG, "true")]),
+            config_json: None,
+            containers: Vec::new(),
+        }))
+    }
+
+    fn forget(&self, _: &TaskDefinitionArn) {}
+
+    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
+        clusters.iter().for_each(is_ours);
+        Ok(clusters.iter().map(|cluster| (cluster.clone(), ClusterStatus::Active)).collect())
+    }
+
+    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+        is_ours(cluster);
+        Ok(vec![task(LIVING)])
+    }
+
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
+        is_ours(cluster);
+        Ok(TaskList { running: vec![task(LIVING)], stopped: vec![task(STOPPED)] })
+    }
+
+    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
+        is_ours(cluster);
+        let described = |id: &str, phase| DescribedTask {
+            arn: task(id),
+            definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
+            phase,
+            tags: Tags::default(),
+            stopped_at: None,
+            containers: Vec::new(),
+        };
+        let all = [described(LIVING, TaskPhase::Active), described(STOPPED, TaskPhase::Stopped)];
+        Ok(all.into_iter().filter(|task| tasks.contains(&task.arn)).collect())
+    }
+
+    async fn addresses(&self, _: &str, _: &str) -> Result<Vec<IpAddr>, EcsError> {
+        Ok(Vec::new())
+    }
+}
+
+#[async_trait]
+impl SecretStore for World {
+    async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
+        let held = self.secrets.lock().expect("one thread").get(name).cloned();
+        let state = held.unwrap_or(SecretState::Missing);
+        Ok(StoredSecret { state, version: None, written_at: None })
+    }
+
+    async fn write(&self, name: &str, _: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
+        assert!(name.starts_with("consul-ecs-") && name.bytes().all(legal), "not a secret of ours: {name:?}");
+        self.secrets.lock().expect("one thread").insert(name.to_owned(), state.clone());
+        Ok(StoredSecret { state: state.clone(), version: None, written_at: None })
+    }
+}
+
+#[async_trait]
+impl Queue for World {
+    async fn send_later(&self, _: &[String], _: Duration) -> Result<(), QueueError> {
+        Ok(())
+    }
+
+    async fn return_after(&self, _: &[(String, Duration)]) -> Result<(), QueueError> {
+        Ok(())
+    }
+}

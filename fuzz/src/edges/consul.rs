@@ -1,0 +1,194 @@
+//! Consul, as that small world has it.
+
+use async_trait::async_trait;
+use ecs_mesh_controller::{
+    consul::{Consul, ConsulBootstrap, ConsulError, Fields},
+    mesh::{
+        arn::{ClusterArn, TaskId},
+        bootstrap::object::Object,
+        catalog::{CatalogNode, CheckStatus, CheckUpdate, HealthCheck, Member, ServiceInstance},
+        permission::Permission,
+        service_name::ServiceName,
+        tenancy::{Tenancy, TenancyName},
+        token::{AccessorId, ListedToken, NewToken, Token},
+    },
+};
+
+use super::{CLUSTER, LIVING, STOPPED, World, is_ours, task};
+
+/// The login tokens of the two.
+const LIVING_LOGIN: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
+const STOPPED_LOGIN: &str = "7f5b4cef-7e2f-4e4d-b5dd-2f3e4d5c6b7a";
+
+/// A token that somebody made by hand.
+const MADE_BY_HAND: &str = "11111111-2222-4333-8444-555555555555";
+
+fn instance(id: &str) -> ServiceInstance {
+    ServiceInstance {
+        node: CLUSTER.to_owned(),
+        id: format!("web-{id}"),
+        name: "web".to_owned(),
+        task: id.parse().expect("an ID"),
+        task_arn: Some(task(id)),
+        modify_index: 7,
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn login(accessor: &str, id: &str) -> ListedToken {
+    let meta = serde_json::json!({ "consul.hashicorp.com/task-id": id, "consul.hashicorp.com/cluster": CLUSTER });
+    ListedToken {
+        accessor: accessor.parse().expect("a UUID"),
+        description: format!("token created via login: {meta}"),
+        policies: Vec::new(),
+        created_at: None,
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn absent(subject: &str) -> ConsulError {
+    ConsulError::NotFound { subject: subject.to_owned() }
+}
+
+#[async_trait]
+impl Consul for World {
+    async fn token(&self, _: &Tenancy, _: AccessorId) -> Result<Option<Token>, ConsulError> {
+        Ok(None)
+    }
+
+    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
+        assert!(new.description.contains(CLUSTER), "a token that nobody could know for ours: {}", new.description);
+        Ok(Token { pair: new.pair.clone(), description: new.description.clone(), grants: serde_json::Map::new() })
+    }
+
+    async fn update_token(&self, _: &NewToken) -> Result<(), ConsulError> {
+        Ok(())
+    }
+
+    async fn delete_token(&self, _: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
+        // An event may say of either that it has stopped; of others there is no token of ours to delete.
+        assert!([LIVING_LOGIN, STOPPED_LOGIN].contains(&accessor.to_string().as_str()), "{accessor} is not ours");
+        Ok(())
+    }
+
+    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
+        let hand_made = ListedToken { description: "by hand".to_owned(), ..login(MADE_BY_HAND, STOPPED) };
+        let mut tokens = vec![login(LIVING_LOGIN, LIVING), login(STOPPED_LOGIN, STOPPED), hand_made];
+        for token in &mut tokens {
+            token.tenancy = tenancy.clone();
+        }
+        Ok(tokens)
+    }
+
+    async fn ensure_client_policy(&self, _: &Tenancy, _: &str) -> Result<(), ConsulError> {
+        Ok(())
+    }
+
+    async fn delete_client_policy(&self, _: &Tenancy, _: &str) -> Result<bool, ConsulError> {
+        Ok(false)
+    }
+
+    async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
+        Ok(Vec::new())
+    }
+
+    async fn instances(
+        &self,
+        cluster: &ClusterArn,
+        _: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+        is_ours(cluster);
+        let all = [LIVING, STOPPED].map(instance);
+        Ok(all.into_iter().filter(|instance| tasks.contains(&instance.task)).collect())
+    }
+
+    async fn instances_of(
+        &self,
+        _: &ServiceName,
+        _: &Tenancy,
+        _: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+        Ok(Vec::new())
+    }
+
+    async fn node(&self, name: &str, _: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
+        assert_eq!(name, CLUSTER, "another cluster's node is none of our business");
+        let instances = [LIVING, STOPPED].map(instance).to_vec();
+        Ok(Some(CatalogNode { is_synthetic: true, instances, others: vec!["a stranger's".to_owned()] }))
+    }
+
+    async fn node_checks(&self, _: &str, _: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
+        Ok(Vec::new())
+    }
+
+    async fn members(&self, _: &Tenancy) -> Result<Vec<Member>, ConsulError> {
+        Ok(Vec::new())
+    }
+
+    async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        panic!("there is no agent {node}");
+    }
+
+    async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        panic!("nobody has deleted the cluster of node {node}");
+    }
+
+    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
+        panic!("check {} is not ours", check.id);
+    }
+
+    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
+        let check = |instance: &ServiceInstance| HealthCheck {
+            node: instance.node.clone(),
+            id: format!("{}-app", instance.id),
+            name: "Consul ECS health check synced".to_owned(),
+            kind: "consul-ecs-health-check".to_owned(),
+            notes: String::new(),
+            service_id: instance.id.clone(),
+            service_name: instance.name.clone(),
+            status: CheckStatus::Passing,
+            output: String::new(),
+            definition: serde_json::Value::Null,
+            tenancy: instance.tenancy.clone(),
+        };
+        Ok(instances.iter().map(check).collect())
+    }
+
+    async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
+        assert!(instances.iter().all(|gone| gone.id != "a stranger's" && gone.node == CLUSTER), "{instances:?}");
+        Ok(())
+    }
+
+    async fn set_checks(&self, updates: &[CheckUpdate]) -> Result<(), ConsulError> {
+        assert!(updates.iter().all(|update| update.check.node == CLUSTER), "{updates:?}");
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl ConsulBootstrap for World {
+    async fn is_primary(&self) -> Result<bool, ConsulError> {
+        Ok(true)
+    }
+
+    async fn namespaces(&self, _: &TenancyName) -> Result<Vec<TenancyName>, ConsulError> {
+        Ok(Vec::new())
+    }
+
+    async fn read(&self, _: &Object) -> Result<Option<Fields>, ConsulError> {
+        Ok(None)
+    }
+
+    async fn create(&self, object: &Object, _: Fields) -> Result<(), ConsulError> {
+        Err(absent(&object.name))
+    }
+
+    async fn update(&self, object: &Object, _: Fields) -> Result<(), ConsulError> {
+        Err(absent(&object.name))
+    }
+
+    async fn lacking(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
+        Ok(Vec::new())
+    }
+}

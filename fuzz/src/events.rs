@@ -1,0 +1,106 @@
+//! Events: SQS batches with EventBridge's envelopes in them, bare events, and orders for `reconcile` and `audit`.
+
+use std::{
+    cell::OnceCell,
+    collections::BTreeSet,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use ecs_mesh_controller::{
+    auditor::Order,
+    controller::{Controller, settings::Settings},
+    lambda,
+};
+use lambda_runtime::{Context, LambdaEvent};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+
+use super::{
+    edges::{self, CLUSTER},
+    text,
+};
+
+thread_local! {
+    static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
+}
+
+/// The first character selects what the rest is: the body of a message (`0`), a whole payload (`1`), or an order to
+/// `reconcile` (`2`) or `audit` (`3`).
+pub fn run(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let Some(text) = text(rest) else { return };
+    match first.wrapping_sub(b'0') % 4 {
+        0 => message(text),
+        1 => payload(text),
+        2 => order(text),
+        _ => {
+            if let Ok(value) = serde_json::from_str::<Value>(text) {
+                let _ = Order::read(&value);
+            }
+        }
+    }
+}
+
+/// One message of a batch of three: the two others are done whatever it is.
+fn message(body: &str) {
+    let own = json!({ "source": "somebody.else", "detail-type": "x", "detail": {} }).to_string();
+    let record = |id: &str, body: &str| json!({ "messageId": id, "receiptHandle": id, "body": body, "attributes": { "ApproximateReceiveCount": "2" } });
+    let batch = json!({ "Records": [record("a", &own), record("b", body), record("c", &own)] });
+    let answer = task_events(batch).expect("a batch is answered");
+    let failed = answer["batchItemFailures"].as_array().expect("a list of failures");
+    assert!(failed.iter().all(|failure| failure["itemIdentifier"] == "b"), "{answer}");
+}
+
+/// Whatever fails is one of the messages that came.
+fn payload(text: &str) {
+    let Ok(payload) = serde_json::from_str::<Value>(text) else { return };
+    let records = payload["Records"].as_array().cloned().unwrap_or_default();
+    let came: BTreeSet<&str> = records.iter().map(|record| record["messageId"].as_str().unwrap_or_default()).collect();
+    if let Some(answer) = task_events(payload.clone()) {
+        let failed = answer["batchItemFailures"].as_array().cloned().unwrap_or_default();
+        let is_known = |failure: &Value| came.contains(failure["itemIdentifier"].as_str().unwrap_or_default());
+        assert!(failed.iter().all(is_known), "{answer}");
+    }
+}
+
+fn order(text: &str) {
+    let Ok(payload) = serde_json::from_str::<Value>(text) else { return };
+    // A custom resource's answer goes to an address in the request; health is synced for a minute.
+    if payload.get("RequestType").is_some() || payload.get("healthSync").is_some() {
+        return;
+    }
+    let controller = controller();
+    let _ = block_on(lambda::reconcile(Ok(&controller), None, event(payload)));
+}
+
+fn task_events(payload: Value) -> Option<Value> {
+    let controller = controller();
+    block_on(lambda::task_events(&controller, event(payload))).ok()
+}
+
+/// With a minute to go.
+fn event(payload: Value) -> LambdaEvent<Value> {
+    let mut context = Context::default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    context.deadline = u64::try_from((now + Duration::from_secs(60)).as_millis()).unwrap_or(u64::MAX);
+    LambdaEvent::new(payload, context)
+}
+
+fn controller() -> Controller {
+    let settings = Settings::read(|name| {
+        let value = match name {
+            "CONSUL_HTTP_ADDR" => "http://127.0.0.1:1",
+            "CONSUL_HTTP_TOKEN" => "token",
+            "ECS_CLUSTER_ARNS" => CLUSTER,
+            "QUEUE_URL" => "http://127.0.0.1:1/queue",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    });
+    Controller::new(settings.expect("right settings").scope, edges::edges())
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    let new = || tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    RUNTIME.with(|runtime| runtime.get_or_init(new).block_on(work))
+}

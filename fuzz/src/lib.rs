@@ -1,0 +1,58 @@
+//! What the fuzz targets do with their input. The tests of the stable toolchain feed the kept corpora to the same
+//! functions (`tests/fuzz_corpora.rs`), so that an input that once did harm never does again.
+
+mod arns;
+mod auditor;
+mod consul;
+mod ecs_config;
+mod edges;
+mod events;
+pub mod memory;
+mod places;
+mod secrets;
+mod settings;
+
+/// A target: its name, what it does, and how much memory it may use.
+pub struct Target {
+    /// The name of its folder in `corpus/`, and of its binary.
+    pub name: &'static str,
+    run: fn(&[u8]),
+    memory: memory::Limit,
+}
+
+/// All targets.
+pub const TARGETS: [Target; 12] = [
+    Target { name: "read_source", run: auditor::read_source, memory: memory::OF_AUDITS },
+    Target { name: "json", run: auditor::json, memory: memory::OF_DOCUMENTS },
+    Target { name: "yaml", run: auditor::yaml, memory: memory::OF_DOCUMENTS },
+    Target { name: "embedded", run: auditor::embedded, memory: memory::OF_DOCUMENTS },
+    Target { name: "configuration", run: auditor::configuration, memory: memory::OF_DOCUMENTS },
+    Target { name: "repair", run: auditor::repair, memory: memory::OF_AUDITS },
+    Target { name: "events", run: events::run, memory: memory::OF_MESSAGES },
+    Target { name: "arns", run: arns::run, memory: memory::OF_MESSAGES },
+    Target { name: "consul", run: consul::run, memory: memory::OF_MESSAGES },
+    Target { name: "secrets", run: secrets::run, memory: memory::OF_MESSAGES },
+    Target { name: "ecs_config", run: ecs_config::run, memory: memory::OF_MESSAGES },
+    Target { name: "settings", run: settings::run, memory: memory::OF_MESSAGES },
+];
+
+impl Target {
+    /// The target of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<&'static Self> {
+        TARGETS.iter().find(|target| target.name == name)
+    }
+
+    /// Feeds one input to it.
+    ///
+    /// # Panics
+    /// A promise does not hold, or the input takes more memory than its length allows. That is a finding.
+    pub fn feed(&self, data: &[u8]) {
+        memory::within(self.memory, data.len(), || (self.run)(data));
+    }
+}
+
+/// The input as text, where it is one.
+fn text(data: &[u8]) -> Option<&str> {
+    std::str::from_utf8(data).ok()
+}

@@ -1,0 +1,66 @@
+//! What secrets hold: a task's token, the controller's own, and Consul's certificate authority.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use ecs_mesh_controller::{
+    consul::{ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings},
+    mesh::{secret::SecretState, token::TokenPair},
+    wiring,
+};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::text;
+
+/// The first character selects what the secret is for: a task (`0`), the controller (`1`), or to trust Consul (`2`).
+pub fn run(data: &[u8]) {
+    let Some((first, rest)) = data.split_first() else { return };
+    let Some(text) = text(rest) else { return };
+    match first.wrapping_sub(b'0') % 3 {
+        0 => of_a_task(text),
+        1 => of_the_controller(text),
+        _ => certificate(text),
+    }
+}
+
+fn of_a_task(text: &str) {
+    let parse = |text: &str| SecretState::parse("consul-ecs-web", &SecretString::from(text));
+    match parse(text) {
+        // Whatever it holds, the error is always the same: it repeats nothing.
+        Err(error) => assert_eq!(error, parse("somebody's own value").expect_err("not ours")),
+        Ok(state) => {
+            let again = parse(state.render().expose_secret()).expect("what was written is read");
+            assert_eq!(state.pair().is_some(), again.pair().is_some());
+            assert_eq!(state.decided().is_some(), again.decided().is_some());
+            if let (Some(pair), Some(again)) = (state.decided(), again.decided()) {
+                assert!(pair.is_same_as(again));
+                let other = TokenPair { accessor: pair.accessor, secret: SecretString::from("another") };
+                assert_eq!(format!("{pair:?}"), format!("{other:?}"));
+            }
+        }
+    }
+}
+
+fn of_the_controller(text: &str) {
+    if let Some(token) = wiring::controller_token(&SecretString::from(text)) {
+        let token = token.expose_secret();
+        assert!(!token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()), "it could break a header");
+    }
+}
+
+struct NoToken;
+
+#[async_trait]
+impl CredentialSource for NoToken {
+    async fn read(&self) -> Result<SecretString, String> {
+        Err("never asked".to_owned())
+    }
+}
+
+fn certificate(text: &str) {
+    let tls = TlsSettings { ca_certificates: Some(text.to_owned()), server_name: None };
+    let urls: ConsulUrls = "https://127.0.0.1:8501".parse().expect("a URL");
+    if let Err(reason) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), Patience::default()) {
+        assert!(reason.starts_with("CONSUL_CACERT_SECRET_ARN: "), "{reason}");
+    }
+}

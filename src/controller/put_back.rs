@@ -1,0 +1,120 @@
+//! How a revocation ends: its secret is blanked, or its tokens are put back.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+use super::{Controller, ControllerError, message::Message};
+use crate::{
+    consul::ConsulError,
+    mesh::{
+        identity::MeshService,
+        secret::{SecretState, StoredSecret},
+        token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
+    },
+    mutant::{self, Mutant},
+};
+
+/// When a revocation is followed by another look. Longer than the function's time-out: whoever was at work during the
+/// revocation has ended by then.
+const FOLLOW_UP: Duration = Duration::from_secs(70);
+
+/// The tokens of an idle service, as they were before they are deleted.
+pub(super) struct Revocation {
+    pub(super) service: MeshService,
+    pub(super) holder: TokenHolder,
+    /// The secret as it was seen, and later as it was written.
+    pub(super) secret: StoredSecret,
+    /// The pair that the secret has to decide on until the revocation is over. A foreign one stays in it.
+    pub(super) reserved: Option<TokenPair>,
+    pub(super) tokens: Vec<Token>,
+}
+
+impl Revocation {
+    fn is_reserved(&self, token: &Token) -> bool {
+        self.reserved.as_ref().is_some_and(|pair| pair.is_same_as(&token.pair))
+    }
+}
+
+impl Controller {
+    /// Puts the tokens back as they were: both halves, description and grants. The secret is the first, as it decides on
+    /// the pair: if it has gone on to another, that one stays.
+    pub(super) async fn put_back(&self, revocation: &Revocation) -> Result<(), ControllerError> {
+        if mutant::is(Mutant::NoPutBack) {
+            return Ok(());
+        }
+        let shown = self.show_again(revocation).await;
+        // A secret that cannot be reached still decides on what it did a moment ago.
+        let is_decided = *shown.as_ref().unwrap_or(&true);
+        for token in &revocation.tokens {
+            if revocation.is_reserved(token) && !is_decided {
+                continue;
+            }
+            let new = NewToken {
+                pair: token.pair.clone(),
+                description: token.description.clone(),
+                grant: Grant::AsBefore(token.grants.clone()),
+                tenancy: revocation.holder.tenancy().clone(),
+            };
+            match self.edges.consul.create_token(&new).await {
+                // In use: it was never deleted, or an event of the new task was faster.
+                Ok(_) | Err(ConsulError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        shown.map(drop)
+    }
+
+    /// Shows the reserved pair to tasks again; whether the secret decides on it.
+    async fn show_again(&self, revocation: &Revocation) -> Result<bool, ControllerError> {
+        let Revocation { holder, secret, reserved: Some(pair), .. } = revocation else { return Ok(false) };
+        if self.write_state(holder, secret, &SecretState::Holds(pair.clone())).await?.is_some() {
+            return Ok(true);
+        }
+        let now = self.edges.secrets.read(&self.secret_name(holder)?).await?;
+        Ok(now.state.decided().is_some_and(|decided| decided.is_same_as(pair)))
+    }
+
+    /// Blanks the secret of a service whose tokens were revoked; `false` where somebody has written it since.
+    pub(super) async fn blank_secret(&self, revocation: &Revocation) -> Result<bool, ControllerError> {
+        let Revocation { holder, secret, reserved, .. } = revocation;
+        Ok(reserved.is_none() || self.write_state(holder, secret, &SecretState::Blank).await?.is_some())
+    }
+
+    /// Blanks a pair of ours that Consul does not know: a crash has left it. But whoever wrote it may be about to create
+    /// its token; so only one that has stood for longer than an invocation lasts.
+    pub(super) async fn blank_dead_pair(
+        &self,
+        holder: &TokenHolder,
+        service: &MeshService,
+        secret: &StoredSecret,
+    ) -> Result<(), ControllerError> {
+        let pair = match &secret.state {
+            SecretState::Reserved(pair) => pair,
+            SecretState::Holds(pair) if pair.accessor == self.derived(holder) => pair,
+            _ => return Ok(()),
+        };
+        if self.edges.consul.token(holder.tenancy(), pair.accessor).await?.is_some() {
+            return Ok(());
+        }
+        self.look_again(service).await?;
+        let follow_up = SignedDuration::try_from(FOLLOW_UP).unwrap_or(SignedDuration::MAX);
+        let now = self.edges.clock.now();
+        if secret.written_at.is_some_and(|at| now.duration_since(at) > follow_up) {
+            // If somebody else has written it since, a task has started.
+            self.write_state(holder, secret, &SecretState::Blank).await?;
+        }
+        Ok(())
+    }
+
+    fn derived(&self, holder: &TokenHolder) -> AccessorId {
+        AccessorId::derived(holder, &self.scope.names)
+    }
+
+    pub(super) async fn look_again(&self, service: &MeshService) -> Result<(), ControllerError> {
+        if mutant::is(Mutant::NoFollowUp) {
+            return Ok(());
+        }
+        Ok(self.edges.queue.send_later(&[Message::idle_check(service)], FOLLOW_UP).await?)
+    }
+}

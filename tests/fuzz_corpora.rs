@@ -1,0 +1,93 @@
+//! Every input that the fuzzers keep, and some damaged forms of each, through the functions that the fuzzers call: what
+//! once did harm never does again, also where nobody fuzzes.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    unreachable_pub,
+    reason = "a test, and the fuzz targets' own library"
+)]
+
+#[path = "../fuzz/src/lib.rs"]
+mod fuzz;
+
+use std::{
+    fs,
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+};
+
+use fuzz::{TARGETS, Target, memory};
+
+/// How many damaged forms of each input are tried.
+const DAMAGED: usize = 12;
+
+/// The kept inputs of a target, with their names.
+fn corpus(target: &Target) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target.name);
+    let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut inputs: Vec<_> = files
+        .map(|file| file.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap()))
+        .collect();
+    inputs.sort();
+    inputs
+}
+
+/// An input as a fuzzer would change it: cut, a byte exchanged, a part doubled, or another input's end.
+fn damaged(input: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
+    let at = random.usize(..=input.len());
+    let mut damaged = input.to_vec();
+    match random.u8(..4) {
+        0 => damaged.truncate(at),
+        1 if at < input.len() => damaged[at] ^= 1 << random.u8(..8),
+        2 => damaged.extend_from_slice(&input[at..]),
+        _ => {
+            damaged.truncate(at);
+            damaged.extend_from_slice(&other[random.usize(..=other.len())..]);
+        }
+    }
+    damaged
+}
+
+#[test]
+fn every_kept_input_and_its_damaged_forms_keep_the_targets_promises() {
+    let mut count = 0;
+    for target in &TARGETS {
+        let inputs = corpus(target);
+        assert!(inputs.len() >= 3, "{} has next to no corpus", target.name);
+        let feed = |name: &str, input: &[u8]| {
+            let outcome = catch_unwind(AssertUnwindSafe(|| target.feed(input)));
+            assert!(outcome.is_ok(), "{}/{name}: {:?}", target.name, String::from_utf8_lossy(input));
+        };
+        // What is made once (caches, a runtime, a connection) is no input's burden.
+        feed("nothing", &[]);
+        let mut random = fastrand::Rng::with_seed(5);
+        for (index, (name, input)) in inputs.iter().enumerate() {
+            feed(name, input);
+            let (_, other) = &inputs[(index + 1) % inputs.len()];
+            for _ in 0..DAMAGED {
+                feed(name, &damaged(input, other, &mut random));
+            }
+            count += 1 + DAMAGED;
+        }
+    }
+    assert!(count > 1_000, "only {count} inputs were fed");
+    // And whatever takes too much would have been noticed
+    let greedy = || memory::within(memory::OF_MESSAGES, 10, || drop(std::hint::black_box(vec![1_u8; 8 << 20])));
+    assert!(catch_unwind(greedy).is_err());
+}
+
+#[test]
+fn every_target_is_run_by_the_script_and_has_its_binary() {
+    let script = include_str!("../scripts/fuzz.sh");
+    let manifest = include_str!("../fuzz/Cargo.toml");
+    for target in &TARGETS {
+        assert!(Target::named(target.name).is_some());
+        assert!(script.split_whitespace().any(|word| word == target.name), "{} is not in fuzz.sh", target.name);
+        assert!(manifest.contains(&format!("path = \"fuzz_targets/{}.rs\"", target.name)), "{}", target.name);
+    }
+}

@@ -1,0 +1,241 @@
+//! What happens once it is chosen: calls are served, environments start, are killed, and look at the wrong clock.
+
+use ecs_mesh_controller::controller::SweepOrder;
+
+use super::{
+    board::{Fate, Fault, Service},
+    choice::Action,
+    environment::Environment,
+    schedule::{LONGEST_CALL, MOST_STEPS, Schedule},
+    world::World,
+    world::note,
+};
+
+impl Schedule {
+    pub(crate) async fn act(&mut self, action: Action) {
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            self.with(|world| world.broken("converges: the messages never end".to_owned()));
+        }
+        match action {
+            Action::Serve => self.serve().await,
+            Action::Step => self.with(|world| {
+                let restless = world.restless();
+                let index = restless[world.random.usize(..restless.len())];
+                world.step(index);
+            }),
+            Action::Receive => self.receive(),
+            Action::Sweep => {
+                self.sweeps -= 1;
+                self.start_sweep(SweepOrder::default());
+            }
+            Action::Kill => self.kill_any(),
+            Action::Advance => self.advance_somehow().await,
+            Action::Register => {
+                self.registrations -= 1;
+                let number = self.registrations;
+                self.with(|world| world.register_definition(number));
+            }
+            Action::Outage => self.break_down(),
+            Action::Recovery => self.with(|world| {
+                world.down.clear();
+                world.note("all services are up again");
+            }),
+            Action::Retire => self.environments.retain(|environment| environment.invocation.is_some()),
+            Action::Jump => self.jump(),
+            Action::DeleteCluster => self.delete_cluster(),
+            Action::SyncHealth => {
+                self.syncs -= 1;
+                self.sync_health();
+            }
+            Action::Ail => self.with(World::ail),
+        }
+        self.go_on();
+    }
+
+    /// Serves one call that waits, or hands over an answer.
+    async fn serve(&mut self) {
+        let took = {
+            let mut board = self.stage.board.lock().unwrap();
+            let mut world = self.stage.world.lock().unwrap();
+            let now = world.now;
+            let late = board.iter().position(|operation| operation.since + LONGEST_CALL < now);
+            let index = late.unwrap_or_else(|| world.random.usize(..board.len()));
+            let is_abandoned = board[index].is_abandoned();
+            if !board[index].is_performed() && (!is_abandoned || world.random.bool()) {
+                let fate = fate(&mut world, board[index].service);
+                if is_abandoned {
+                    world.note("a call takes effect although nobody waits for it any more:");
+                }
+                board[index].perform(&mut world, fate);
+            }
+            if is_abandoned || world.calm || world.random.u32(..5) > 0 {
+                board.swap_remove(index).deliver();
+            }
+            if !world.calm && world.random.u32(..100) == 0 {
+                world.random.u64(..8_000)
+            } else {
+                world.random.u64(1..40)
+            }
+        };
+        self.advance(took).await;
+    }
+
+    fn receive(&mut self) {
+        let messages = self.with(World::receive);
+        if messages.is_empty() {
+            return;
+        }
+        let idle = self.idle_environment(false);
+        let now = self.with(|world| {
+            let number = self.environments[idle].number;
+            note!(world, "environment {number} receives {} messages", messages.len());
+            if messages.iter().any(|message| message.body.contains("Service Idle Check")) {
+                world.looking.insert(number);
+            }
+            for message in &messages {
+                note!(world, "  message {} (receive {}): {}", message.id, message.receives, message.body);
+            }
+            world.now
+        });
+        self.environments[idle].handle(messages, now);
+    }
+
+    /// A warm environment, or a cold one.
+    fn idle_environment(&mut self, sweeps: bool) -> usize {
+        let is_idle = |environment: &Environment| environment.invocation.is_none() && environment.sweeps == sweeps;
+        let warm: Vec<usize> = (0..self.environments.len()).filter(|n| is_idle(&self.environments[*n])).collect();
+        let chosen = self.with(|world| {
+            let is_warm = !warm.is_empty() && world.random.u32(..4) > 0;
+            is_warm.then(|| warm[world.random.usize(..warm.len())])
+        });
+        chosen.unwrap_or_else(|| {
+            let number = self.started;
+            self.started += 1;
+            self.with(|world| {
+                let skew = world.scenario.skew;
+                let skew = world.random.i64(-skew..=skew);
+                world.skews.insert(number, skew);
+                note!(world, "environment {number} starts, its clock off by {skew} ms");
+            });
+            self.environments.push(Environment::start(&self.stage, number, sweeps));
+            self.environments.len() - 1
+        })
+    }
+
+    pub(crate) fn start_sweep(&mut self, order: SweepOrder) {
+        let idle = self.idle_environment(true);
+        let number = self.environments[idle].number;
+        let now = self.with(|world| {
+            note!(world, "environment {number} sweeps");
+            world.looking.insert(number);
+            world.blind.insert(number, super::promises::Blind::default());
+            let lost = world.scenario.lost_sweeps;
+            if !world.calm && world.chance(lost) {
+                world.note("it looks into the wrong region");
+                world.lost.insert(number);
+            }
+            world.now
+        });
+        self.environments[idle].sweep(order, now);
+    }
+
+    pub(crate) fn sync_health(&mut self) {
+        let idle = self.idle_environment(true);
+        let number = self.environments[idle].number;
+        let now = self.with(|world| {
+            note!(world, "environment {number} syncs health");
+            world.now
+        });
+        self.environments[idle].sync_health(now);
+    }
+
+    /// Somebody deletes the last cluster; the event of it starts a sweep, unless it gets lost.
+    fn delete_cluster(&mut self) {
+        let (deleted, is_told) = self.with(|world| {
+            let deleted = world.delete_cluster();
+            let lost = world.scenario.lost;
+            (deleted, !world.chance(lost))
+        });
+        if is_told {
+            let clusters = vec![deleted.clone()];
+            self.start_sweep(SweepOrder { clusters, deleted: Some(deleted), ..SweepOrder::default() });
+        }
+    }
+
+    pub(crate) fn say_goodbye(&mut self) {
+        let idle = self.idle_environment(true);
+        let number = self.environments[idle].number;
+        let now = self.with(|world| {
+            note!(world, "environment {number} says goodbye");
+            world.is_farewell = true;
+            world.now
+        });
+        self.environments[idle].say_goodbye(now);
+    }
+
+    pub(crate) fn kill_any(&mut self) {
+        let busy: Vec<usize> =
+            (0..self.environments.len()).filter(|n| self.environments[*n].invocation.is_some()).collect();
+        self.kills -= 1;
+        let index = busy[self.with(|world| world.random.usize(..busy.len()))];
+        self.kill(index, "is killed");
+    }
+
+    pub(crate) fn kill(&mut self, index: usize, how: &str) {
+        let environment = self.environments.remove(index);
+        self.with(|world| {
+            note!(world, "environment {} {how}", environment.number);
+            world.deletions.retain(|deletion| deletion.environment != environment.number);
+            world.blind.remove(&environment.number);
+            world.looking.remove(&environment.number);
+            world.lost.remove(&environment.number);
+        });
+    }
+
+    fn break_down(&mut self) {
+        self.outages -= 1;
+        self.with(|world| {
+            let service = [Service::Consul, Service::Consul, Service::Ecs, Service::Secrets, Service::Sqs];
+            let service = service[world.random.usize(..service.len())];
+            let is_credential = service == Service::Consul && world.random.bool();
+            let fault = if is_credential { Fault::Credential } else { Fault::Unavailable };
+            note!(world, "{service:?} is down: {fault:?}");
+            world.down.insert(service, fault);
+        });
+    }
+
+    fn jump(&mut self) {
+        if self.environments.is_empty() {
+            return;
+        }
+        let index = self.with(|world| world.random.usize(..self.environments.len()));
+        let number = self.environments[index].number;
+        self.with(|world| {
+            let skew = world.scenario.skew;
+            let skew = world.random.i64(-skew..=skew);
+            world.skews.insert(number, skew);
+            note!(world, "the clock of environment {number} jumps: off by {skew} ms");
+        });
+    }
+}
+
+fn fate(world: &mut World, service: Service) -> Fate {
+    if world.calm {
+        return Fate::Served;
+    }
+    if let Some(fault) = world.down.get(&service) {
+        return Fate::Refused(*fault);
+    }
+    let (refused, lost, repeated) = (world.scenario.refused, world.scenario.answer_lost, world.scenario.repeated);
+    if world.chance(refused) {
+        // A follower that has not heard of the controller's token yet does not know it.
+        let faults = [Fault::Throttled, Fault::Unavailable, Fault::Credential];
+        let kinds = if service == Service::Consul { 3 } else { 2 };
+        return Fate::Refused(faults[world.random.usize(..kinds)]);
+    }
+    if world.chance(lost) {
+        return Fate::AnswerLost;
+    }
+    if service != Service::Ecs && world.chance(repeated) { Fate::Repeated } else { Fate::Served }
+}

@@ -1,0 +1,156 @@
+//! One environment of a function: a real controller with its caches, and what it is working on.
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    task::{Context, Poll, Wake, Waker},
+    time::Duration,
+};
+
+use ecs_mesh_controller::controller::{
+    BatchReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, FarewellReport, HealthReport, SweepOrder,
+    SweepReport,
+};
+use jiff::Timestamp;
+use secrecy::SecretString;
+
+use super::{
+    board::{Line, Stage},
+    consul_edge::ConsulEdge,
+    ecs_edge::EcsEdge,
+    queue::QueueEdge,
+    secrets::SecretsEdge,
+};
+
+/// The functions' time-outs, as in the template, in milliseconds.
+const EVENTS_TIMEOUT: u64 = 60_000;
+const SWEEP_TIMEOUT: u64 = 300_000;
+
+/// What came of an invocation.
+pub(crate) enum Outcome {
+    Batch(BatchReport),
+    Sweep(SweepReport),
+    Health(HealthReport),
+    Farewell(FarewellReport),
+}
+
+/// An invocation under way.
+pub(crate) struct Invocation {
+    future: Pin<Box<dyn Future<Output = Outcome>>>,
+    is_woken: Arc<Woken>,
+    pub(crate) messages: Vec<Delivery>,
+    pub(crate) ends_at: u64,
+}
+
+pub(crate) struct Environment {
+    pub(crate) number: usize,
+    /// Whether it is of the function that sweeps, syncs health, and says goodbye.
+    pub(crate) sweeps: bool,
+    controller: Arc<Controller>,
+    pub(crate) invocation: Option<Invocation>,
+}
+
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+struct SimulatedClock(Line);
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Timestamp {
+        self.0.stage.world.lock().unwrap().time_of(self.0.environment)
+    }
+}
+
+struct SimulatedEntropy(Line);
+
+impl Entropy for SimulatedEntropy {
+    fn secret(&self) -> SecretString {
+        SecretString::from(self.0.stage.world.lock().unwrap().new_secret())
+    }
+
+    fn below(&self, limit: usize) -> usize {
+        self.0.stage.world.lock().unwrap().random.usize(..limit)
+    }
+}
+
+/// All that one environment reaches.
+pub(crate) fn edges(stage: &Arc<Stage>, number: usize) -> Edges {
+    let line = Line { stage: Arc::clone(stage), environment: number };
+    let consul = Arc::new(ConsulEdge(line.clone()));
+    Edges {
+        bootstrap: Arc::clone(&consul) as _,
+        consul,
+        ecs: Arc::new(EcsEdge { line: line.clone(), definitions: Mutex::new(BTreeMap::new()) }),
+        secrets: Arc::new(SecretsEdge(line.clone())),
+        queue: Arc::new(QueueEdge(line.clone())),
+        clock: Arc::new(SimulatedClock(line.clone())),
+        entropy: Arc::new(SimulatedEntropy(line)),
+    }
+}
+
+impl Environment {
+    /// A cold one, which trusts nothing yet.
+    pub(crate) fn start(stage: &Arc<Stage>, number: usize, sweeps: bool) -> Self {
+        let scope = stage.world.lock().unwrap().scope.clone();
+        let controller = Controller::new(scope, edges(stage, number));
+        Self { number, sweeps, controller: Arc::new(controller), invocation: None }
+    }
+
+    pub(crate) fn handle(&mut self, messages: Vec<Delivery>, now: u64) {
+        let (controller, batch) = (Arc::clone(&self.controller), messages.clone());
+        let deadline = Deadline::after(Duration::from_millis(EVENTS_TIMEOUT));
+        let work = async move { Outcome::Batch(controller.handle(&batch, deadline).await) };
+        self.begin(Box::pin(work), messages, now + EVENTS_TIMEOUT);
+    }
+
+    pub(crate) fn sweep(&mut self, order: SweepOrder, now: u64) {
+        let controller = Arc::clone(&self.controller);
+        let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
+        let work = async move { Outcome::Sweep(controller.sweep(&order, deadline).await) };
+        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+    }
+
+    /// One round of health sync.
+    pub(crate) fn sync_health(&mut self, now: u64) {
+        let controller = Arc::clone(&self.controller);
+        let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
+        let work = async move { Outcome::Health(controller.sync_health(None, deadline).await) };
+        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+    }
+
+    pub(crate) fn say_goodbye(&mut self, now: u64) {
+        let controller = Arc::clone(&self.controller);
+        let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
+        let work = async move { Outcome::Farewell(controller.farewell(deadline).await) };
+        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+    }
+
+    fn begin(&mut self, future: Pin<Box<dyn Future<Output = Outcome>>>, messages: Vec<Delivery>, ends_at: u64) {
+        let is_woken = Arc::new(Woken(AtomicBool::new(true)));
+        self.invocation = Some(Invocation { future, is_woken, messages, ends_at });
+    }
+
+    /// Lets the invocation go on, if anything happened for it; what came of it, if it is over.
+    pub(crate) fn go_on(&mut self) -> Option<(Outcome, Vec<Delivery>)> {
+        let invocation = self.invocation.as_mut()?;
+        while invocation.is_woken.0.swap(false, SeqCst) {
+            let waker = Waker::from(Arc::clone(&invocation.is_woken));
+            if let Poll::Ready(outcome) = invocation.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                let messages = std::mem::take(&mut invocation.messages);
+                self.invocation = None;
+                return Some((outcome, messages));
+            }
+        }
+        None
+    }
+}

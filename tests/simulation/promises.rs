@@ -1,0 +1,198 @@
+//! The promises that hold at every moment, checked against the truth: only ours, never the living, never blind, no leak,
+//! nothing lost.
+
+use std::collections::BTreeSet;
+
+use ecs_mesh_controller::{
+    controller::{BatchReport, Delivery, SweepReport},
+    mesh::{
+        arn::{ClusterArn, TaskId},
+        catalog::{CheckStatus, HealthCheck},
+        mark::LoginMark,
+        phase::TaskPhase,
+        service_name::ServiceName,
+    },
+};
+use secrecy::ExposeSecret;
+use serde_json::Value;
+
+use super::{
+    life::Stand,
+    queue::about,
+    world::{World, service_name},
+};
+
+/// A service token that was deleted.
+#[derive(Debug, Clone)]
+pub(crate) struct Deletion {
+    pub(crate) environment: usize,
+    pub(crate) at: u64,
+    pub(crate) service: ServiceName,
+    pub(crate) secret: String,
+}
+
+impl World {
+    /// Never the living: what belongs to a task goes only when it has stopped for good.
+    pub(crate) fn check_stopped(&mut self, id: &TaskId, how: &str) {
+        if self.is_farewell {
+            return;
+        }
+        let living = self.ecs.tasks.iter().position(|task| task.arn.id() == id && !task.is_stopped());
+        if let Some(index) = living {
+            self.broken(format!("never the living: task {index} has not stopped, and {how}"));
+        }
+    }
+
+    /// Never the living: only what was told to stop is drained.
+    pub(crate) fn check_told_to_stop(&mut self, id: &TaskId) {
+        let is_active = |task: &super::ecs::Task| task.arn.id() == id && task.phase() == Some(TaskPhase::Active);
+        if let Some(index) = self.ecs.tasks.iter().position(is_active) {
+            self.broken(format!("never the living: task {index} is meant to run, and was drained"));
+        }
+    }
+
+    /// A sweep has read a cluster's tasks, or could not.
+    pub(crate) fn was_read(&mut self, environment: usize, cluster: &ClusterArn, is_read: bool) {
+        let Some(blind) = self.blind.get_mut(&environment) else { return };
+        if is_read {
+            blind.clusters.remove(cluster.as_str());
+        } else if !blind.has_written {
+            blind.clusters.insert(cluster.as_str().to_owned());
+        }
+    }
+
+    /// Never blind: a sweep that could not list a cluster's tasks deletes nothing of it; and no service's token unless
+    /// it has read all of them. `None` is a service's token.
+    pub(crate) fn check_not_blind(&mut self, cluster: Option<&str>) {
+        let Some(blind) = self.blind.get_mut(&self.caller) else { return };
+        blind.has_written = true;
+        let is_blind = cluster.map_or(!blind.clusters.is_empty(), |cluster| blind.clusters.contains(cluster));
+        if is_blind {
+            let clusters = blind.clusters.clone();
+            self.broken(format!("never blind: a sweep that could not read {clusters:?} has deleted something there"));
+        }
+    }
+
+    /// Never the living, of service tokens: who deletes one while a task lives, which every list shows, has put it back
+    /// when the invocation is over, unless Consul refused.
+    pub(crate) fn check_put_back(&mut self, environment: usize) {
+        let (own, others): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.deletions).into_iter().partition(|deletion| deletion.environment == environment);
+        self.deletions = others;
+        for deletion in own {
+            let lag = self.scenario.lag;
+            let has_seen = |task: &super::ecs::Task| {
+                service_name(task.service) == deletion.service
+                    && task.is_living()
+                    && task.created().is_some_and(|at| at + lag <= deletion.at)
+            };
+            let living = self.ecs.tasks.iter().position(has_seen);
+            let could_not = self.refused.get(&environment).is_some_and(|at| *at >= deletion.at);
+            if let (Some(index), false, false) = (living, self.is_valid(&deletion.secret), could_not) {
+                self.broken(format!(
+                    "never the living: task {index} of {} lived when its service's token was deleted at {} ms, and \
+                     nobody has put it back",
+                    deletion.service, deletion.at
+                ));
+            }
+        }
+    }
+
+    /// No leak: no secret half in any text that comes out.
+    pub(crate) fn check_no_leak(&mut self, text: &str) {
+        if self.canaries.iter().any(|canary| text.contains(canary.as_str())) {
+            self.broken(format!("no leak: a secret stands in {text}"));
+        }
+    }
+
+    pub(crate) fn check_sweep(&mut self, environment: usize, report: &SweepReport) {
+        self.check_no_leak(&format!("{report:?}"));
+        self.check_put_back(environment);
+    }
+
+    /// What a batch came to: every message that is not handed back is acknowledged.
+    pub(crate) fn check_batch(&mut self, environment: usize, messages: &[Delivery], report: &BatchReport) {
+        for failure in &report.failures {
+            self.check_no_leak(&format!("{} {:?}", failure.error, failure.error));
+        }
+        self.check_put_back(environment);
+        let failed: BTreeSet<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
+        for message in messages.iter().filter(|message| !failed.contains(message.id.as_str())) {
+            self.acknowledge(&message.id);
+        }
+        for message in messages.iter().filter(|message| !failed.contains(message.id.as_str())) {
+            let body: Value = serde_json::from_str(&message.body).unwrap();
+            self.check_done(&body);
+        }
+    }
+
+    /// Nothing lost: the work of an acknowledged message is done, or a later message of the same task is still there.
+    fn check_done(&mut self, body: &Value) {
+        let Some((arn, version)) = about(body) else { return };
+        let is_later = |other: &super::queue::Message| {
+            other.about.as_ref().is_some_and(|(task, newer)| *task == arn && *newer >= version)
+        };
+        if self.sqs.messages.iter().chain(&self.sqs.dead).any(is_later) {
+            return;
+        }
+        let told = Stand::told_by(body).phase();
+        let index = self.ecs.tasks.iter().position(|task| task.arn.as_str() == arn).unwrap();
+        let is_still_so = self.ecs.tasks[index].phase() == Some(told);
+        match told {
+            TaskPhase::Stopped => self.check_cleared(index, "the event of its end was acknowledged"),
+            TaskPhase::Stopping if is_still_so => self.check_drained(index),
+            TaskPhase::Active if is_still_so && self.makes_tokens() => self.check_has_token(index),
+            _ => {}
+        }
+    }
+
+    /// A stopped task has nothing left.
+    pub(crate) fn check_cleared(&mut self, index: usize, when: &str) {
+        let id = self.ecs.tasks[index].arn.id().clone();
+        let has_token =
+            self.consul.tokens.iter().any(|record| {
+                !record.foreign && LoginMark::parse(&record.description).is_some_and(|mark| mark.task == id)
+            });
+        let has_service = self.consul.instances.iter().any(|instance| *instance.task.id() == id);
+        if has_token || has_service {
+            self.broken(format!("task {index} is stopped and has left something, although {when}"));
+        }
+    }
+
+    pub(crate) fn check_drained(&mut self, index: usize) {
+        let id = self.ecs.tasks[index].arn.id().as_str();
+        // On a client agent's node the agent drains.
+        let is_its = |check: &&HealthCheck| check.service_id.contains(id) && check.node.starts_with("arn:");
+        if self.consul.checks.iter().filter(is_its).any(|check| check.status != CheckStatus::Critical) {
+            self.broken(format!("nothing lost: task {index} was told to stop, and its checks still pass"));
+        }
+    }
+
+    fn check_has_token(&mut self, index: usize) {
+        let number = self.ecs.tasks[index].service;
+        let name = service_name(number);
+        let held = self.secret(&self.secret_name(number));
+        let is_held = held.pair().is_some_and(|pair| self.is_valid(pair.secret.expose_secret()));
+        // Somebody is in the middle of a revocation, and will put it back.
+        let is_being_revoked = self.deletions.iter().any(|deletion| deletion.service == name);
+        // Or was, and has died, so that its message comes back. A revocation that is complete is wrong only where ECS did
+        // not show the task yet; then the look that follows it is still to come.
+        let is_unfinished = held.pair().is_some() || !self.tokens_of(number).is_empty() || self.scenario.lag > 0;
+        let is_asked_for = |message: &super::queue::Message| {
+            message.body.contains("Service Idle Check") && message.body.contains(name.as_str())
+        };
+        let will_be_mended = is_unfinished && self.sqs.messages.iter().any(is_asked_for);
+        // A sweep has no message: the next one mends what it left.
+        let may_be_swept = is_unfinished && self.scenario.sweeps > 0 && self.scenario.is_troubled();
+        if !is_held && !is_being_revoked && !will_be_mended && !may_be_swept {
+            self.broken(format!("nothing lost: task {index} is active, its event acknowledged, and it has no token"));
+        }
+    }
+}
+
+/// What a sweep could not read, before it wrote anything.
+#[derive(Debug, Default)]
+pub(crate) struct Blind {
+    clusters: BTreeSet<String>,
+    has_written: bool,
+}
