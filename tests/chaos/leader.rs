@@ -50,8 +50,8 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
         crowd.world.consul = &servers[(leader + 1) % SERVERS];
         crowd.world.deliver(&events).await;
         eventually("the leader to be killed in the middle of writes", PATIENCE, || async {
-            let seen = writes.load(Ordering::SeqCst);
-            if seen > fatal { Ok(()) } else { Err(format!("{seen} of {fatal} writes")) }
+            let so_far = writes.load(Ordering::SeqCst);
+            if so_far > fatal { Ok(()) } else { Err(format!("{so_far} of {fatal} writes")) }
         })
         .await;
         // Then the other two elect one of themselves, and all is done

@@ -60,8 +60,8 @@ async fn aws_that_stands_still_for_a_while_loses_nothing() {
         let calls = stand_still(&before_aws, aws.pid(), fatal);
         crowd.world.deliver(&events).await;
         eventually("AWS to stand still", PATIENCE, || async {
-            let seen = calls.load(Ordering::SeqCst);
-            if seen >= fatal { Ok(()) } else { Err(format!("{seen} of {fatal} calls")) }
+            let so_far = calls.load(Ordering::SeqCst);
+            if so_far >= fatal { Ok(()) } else { Err(format!("{so_far} of {fatal} calls")) }
         })
         .await;
         // Then it goes on after some of them were given up, and all is done

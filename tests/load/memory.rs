@@ -24,12 +24,12 @@ pub(crate) struct Memory {
 impl Memory {
     pub(crate) fn watch(ministack: u32) -> Self {
         let (samples, is_over) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
-        let (sampled, over) = (Arc::clone(&samples), Arc::clone(&is_over));
+        let (kept, told) = (Arc::clone(&samples), Arc::clone(&is_over));
         let thread = std::thread::spawn(move || {
-            while !over.load(Ordering::SeqCst) {
+            while !told.load(Ordering::SeqCst) {
                 let functions = pids::children(ministack).into_iter();
                 let functions = functions.filter(|pid| pids::program(*pid).as_deref() == Some("bootstrap"));
-                sampled.lock().unwrap().extend(functions.filter_map(pids::resident_kib).max());
+                kept.lock().unwrap().extend(functions.filter_map(pids::resident_kib).max());
                 std::thread::sleep(INTERVAL);
             }
         });

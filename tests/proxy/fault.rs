@@ -77,7 +77,7 @@ impl Weather {
         Self { dice: Mutex::new(fastrand::Rng::with_seed(seed)), share, acts: Vec::new() }
     }
 
-    /// Takes a further fault in, with this weight: that of a black hole is 1 or 2, that of latency 6.
+    /// Takes a further fault in, with this weight: that of a black hole is 1, that of latency 6.
     #[must_use]
     pub(crate) fn with(mut self, weight: u32, fault: Fault) -> Self {
         self.acts.push((weight, fault));
@@ -101,7 +101,7 @@ impl Weather {
             (3, What::ServerError(error), When::Before),
             (2, What::ServerError(error), When::After),
             (1, What::Silence, When::Before),
-            (2, What::Silence, When::After),
+            (1, What::Silence, When::After),
         ];
         let kinds = kinds.into_iter().map(|(weight, what, when)| (weight, Fault { what, when }));
         let kinds: Vec<(u32, Fault)> = kinds.chain(self.acts.iter().cloned()).collect();

@@ -28,7 +28,7 @@ const SHARE: f64 = 0.15;
 /// How often each fault has to have been injected, before Consul and AWS together.
 const AT_LEAST: usize = 3;
 /// How long messages stay away whose function was killed: on AWS six minutes, which nothing here depends on.
-const VISIBILITY: &str = "30";
+const VISIBILITY: &str = "20";
 const SERVICES: usize = 10;
 
 /// Kills the function that asks, or that is being answered: a child of `MiniStack`.
@@ -68,8 +68,8 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
     // When everything fails at once
     for (proxy, salt) in [(&before_consul, 1), (&before_aws, 2)] {
         let weather = Weather::foul(seed ^ salt, SHARE);
-        let weather = weather.with(2, kills_the_function(aws.pid(), When::Before));
-        proxy.foul(weather.with(2, kills_the_function(aws.pid(), When::After)));
+        let weather = weather.with(1, kills_the_function(aws.pid(), When::Before));
+        proxy.foul(weather.with(1, kills_the_function(aws.pid(), When::After)));
     }
     let began = Instant::now();
     let mut wave = 0;
