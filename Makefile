@@ -45,21 +45,23 @@ fmt: ## Format the code
 lint: setup ## Check format, lints and dependencies
 	cargo fmt --check
 	cargo clippy --locked --all-targets -- -D warnings
+	cargo clippy --locked --test simulation --features mutants -- -D warnings
 	@scripts/deny.sh
 
 .PHONY: test
-test: setup browser lint build ## Run everything: format, lints, template, and all tests against the real stack
+test: setup browser lint build mutants ## Run everything: format, lints, template, and all tests against the real stack
 	cargo test --locked --all-targets
 	cargo test --locked --doc
 
 .PHONY: simulate
-simulate: ## Search for a broken promise (SECONDS=600), or replay a schedule (SEED=42)
-	$(if $(SEED),SEED=$(SEED)) SIMULATION_SECONDS=$(or $(SECONDS),60) SIMULATION_FIRST_SEED=$(or $(FIRST_SEED),$$RANDOM$$RANDOM$$RANDOM) \
-		cargo test --release --locked --test simulation $(if $(SEED),replay,promises) -- --nocapture
+simulate: ## Search for a broken promise (SECONDS=600 or SCHEDULES=1000000), or replay a schedule (SEED=42)
+	$(if $(SEED),SEED=$(SEED)) $(if $(SCHEDULES),SIMULATION_SCHEDULES=$(SCHEDULES),SIMULATION_SECONDS=$(or $(SECONDS),60)) \
+		SIMULATION_FIRST_SEED=$(or $(FIRST_SEED),$$RANDOM$$RANDOM$$RANDOM) \
+		cargo test --profile simulation --locked --test simulation $(if $(SEED),replay,promises) -- --nocapture
 
 .PHONY: mutants
-mutants: ## Prove that the simulation finds mistakes that are made on purpose
-	SIMULATION_SECONDS=$(or $(SECONDS),120) cargo test --locked --features mutants --test simulation mutant -- --nocapture
+mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=NoVerify for one of them)
+	cargo test --locked --features mutants --test simulation mutant -- --nocapture
 
 .PHONY: demo
 demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it running)

@@ -19,6 +19,9 @@
 //!   the edges.
 //! - [`mesh`]: the domain, without I/O.
 
+#[cfg(all(feature = "mutants", not(debug_assertions)))]
+compile_error!("the feature `mutants` makes mistakes on purpose: it is for tests, and nothing that ships may have it");
+
 pub mod announce;
 pub mod audit;
 pub mod auditor;

@@ -1,5 +1,5 @@
 //! Mistakes on purpose, to prove that the simulation would find them. They exist only with the feature `mutants`, which
-//! nothing that ships has; without it, [`is`] is a constant.
+//! nothing that ships has: a build without debug assertions refuses it. Without it, [`is`] is a constant.
 
 /// A mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub enum Mutant {
     SecretAfterConsul,
     /// A pair is shown to tasks before Consul holds it.
     ShownUnmade,
-    /// A pair that was created again is not written once more.
-    NotShownAgain,
+    /// A pair that was found in the secret is created without writing the secret once more.
+    NotDecidedAnew,
     /// A token is deleted while tasks can still read it.
     NotReserved,
     /// A token made ahead keeps its mark when a task comes.
@@ -57,7 +57,7 @@ pub const MUTANTS: [Mutant; 19] = [
     Mutant::PartialPage,
     Mutant::SecretAfterConsul,
     Mutant::ShownUnmade,
-    Mutant::NotShownAgain,
+    Mutant::NotDecidedAnew,
     Mutant::NotReserved,
     Mutant::UnusedForEver,
     Mutant::NoGrace,

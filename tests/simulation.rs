@@ -1,7 +1,7 @@
 //! The promises, under every order of events and every fault: schedules by the thousand, each decided by its seed.
 //!
-//! `SIMULATION_SECONDS` says for how long to search, `SIMULATION_FIRST_SEED` where to begin, and `SEED` which schedule to
-//! replay: `SEED=42 cargo test --test simulation replay -- --nocapture`.
+//! `SIMULATION_SCHEDULES` says how many of them, or `SIMULATION_SECONDS` for how long to search; `SIMULATION_FIRST_SEED`
+//! where to begin, and `SEED` which schedule to replay: `SEED=42 cargo test --test simulation replay -- --nocapture`.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -11,25 +11,33 @@ mod simulation;
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "mutants")]
-use simulation::runner::run_until;
+use simulation::runner::first_failure;
 use simulation::{
-    runner::{run, run_for, shrink, tell},
+    runner::{Budget, run, search, shrink, tell},
     scenario::Limits,
 };
+
+/// The schedules that every test run searches: about a minute's work of one processor.
+const SCHEDULES: u64 = 4_000;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.trim().parse().ok()
 }
 
+fn budget(schedules: u64) -> Budget {
+    let time = number("SIMULATION_SECONDS").map(|seconds| Budget::Time(Duration::from_secs(seconds)));
+    time.unwrap_or_else(|| Budget::Schedules(number("SIMULATION_SCHEDULES").unwrap_or(schedules)))
+}
+
 #[test]
 fn the_promises_hold_in_every_schedule() {
-    let time = Duration::from_secs(number("SIMULATION_SECONDS").unwrap_or(45));
     let start = Instant::now();
-    let (count, failure) = run_for(time, number("SIMULATION_FIRST_SEED").unwrap_or(1), &Limits::WIDEST);
-    if let Some(failure) = failure {
+    let found = search(budget(SCHEDULES), number("SIMULATION_FIRST_SEED").unwrap_or(1), &Limits::WIDEST);
+    if let Some(failure) = found.failure {
         panic!("{}\n\nshrunk from seed {}: {}", tell(&shrink(&failure)), failure.seed, failure.promise);
     }
-    println!("{count} schedules, {} a second", count / start.elapsed().as_secs().max(1));
+    let seconds = start.elapsed().as_secs();
+    println!("{} schedules in {seconds} s, {} a second", found.schedules, found.schedules / seconds.max(1));
 }
 
 #[test]
@@ -47,7 +55,6 @@ fn every_mutant_is_caught() {
 
     use ecs_mesh_controller::mutant::{MUTANTS, activate};
 
-    let budget = Duration::from_secs(number("SIMULATION_SECONDS").unwrap_or(45));
     let (next, survivors) = (AtomicUsize::new(0), std::sync::Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
@@ -57,12 +64,12 @@ fn every_mutant_is_caught() {
                         continue;
                     }
                     activate(Some(*mutant));
-                    let mut seeds = 0..;
-                    match run_until(|| seeds.next().unwrap(), &Limits::WIDEST, budget, || false) {
+                    let found = first_failure(budget(SCHEDULES), 1, &Limits::WIDEST);
+                    match found.failure {
                         Some(failure) => {
-                            println!("{mutant:?}: caught by schedule {}: {}", failure.seed, failure.promise);
+                            println!("{mutant:?}: caught by schedule {}: {}", failure.seed, failure.promise)
                         }
-                        None => survivors.lock().unwrap().push(format!("{mutant:?} ({seeds:?})")),
+                        None => survivors.lock().unwrap().push(format!("{mutant:?} ({} schedules)", found.schedules)),
                     }
                 }
             });

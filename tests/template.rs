@@ -27,6 +27,30 @@ fn references(section: &str) -> BTreeSet<&str> {
 }
 
 #[test]
+fn no_build_that_ships_makes_mistakes_on_purpose() {
+    let makefile = include_str!("../Makefile");
+    let (_, build) = makefile.split_once("\nbuild: ").expect("a target build");
+    let (build, _) = build.split_once(".PHONY").expect("its end");
+    let manifest = include_str!("../Cargo.toml");
+    let (_, features) = manifest.split_once("[features]").expect("features");
+    let (features, _) = features.split_once("\n[").expect("their end");
+    // A build with debug assertions is none that ships; any other refuses the feature.
+    assert!(
+        include_str!("../src/lib.rs")
+            .contains("#[cfg(all(feature = \"mutants\", not(debug_assertions)))]\ncompile_error!")
+    );
+    assert!(
+        build.contains("--release") && !build.contains("--features") && !build.contains("--all-features"),
+        "{build}"
+    );
+    assert!(!features.contains("default"), "{features}");
+    assert!(!TEMPLATE.contains("mutants") && !TEMPLATE.contains("features"));
+    let (_, release) = manifest.split_once("[profile.release]").expect("a release profile");
+    let (release, _) = release.split_once("\n[").expect("its end");
+    assert!(!release.contains("debug-assertions"), "{release}");
+}
+
+#[test]
 fn a_new_release_is_brought_to_consul() {
     let property = format!("ControllerVersion: \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(section("  MeshSetup:").contains(&property), "MeshSetup should have {property}");

@@ -99,8 +99,10 @@ pub(super) enum Refusal {
 pub(super) fn sort(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();
-    let conflicts = ["is already in use", "already exists", "index is stale", "Missing service registration"];
-    let is_conflict = conflicts.iter().any(|text| body.contains(text));
+    // A check whose service is gone: with ACLs on, Consul notices before it writes.
+    let gone = ["Missing service registration", "' for check '"];
+    let conflicts = ["is already in use", "already exists", "index is stale"].into_iter().chain(gone);
+    let is_conflict = conflicts.into_iter().any(|text| body.contains(text));
     let has_no_leader = body.contains("No cluster leader") || body.contains("No known Consul servers");
     let is_transient = ["leadership lost", "not the leader", "connection refused", "rpc error getting client"];
     let is_transient = is_transient.iter().any(|text| body.contains(text));
@@ -113,6 +115,8 @@ pub(super) fn sort(subject: &str, status: u16, retry_after: Option<Duration>, bo
         }
         409 => ConsulError::Conflict { subject, reason },
         429 => ConsulError::Throttled { subject, retry_after },
+        // Of the token that was to be updated: its accessor ID follows.
+        500 if body.contains("Cannot find token \"") => ConsulError::NotFound { subject },
         500 if has_no_leader => ConsulError::Unavailable { subject, reason, had_no_effect: true },
         500 if is_transient => ConsulError::Unavailable { subject, reason, had_no_effect: false },
         500 if is_conflict => ConsulError::Conflict { subject, reason },
@@ -147,6 +151,8 @@ mod tests {
         assert_eq!(sorted(500, "Invalid Token: AccessorID is already in use"), "Conflict");
         assert_eq!(sorted(500, "Invalid Policy: A Policy with Name \"p\" already exists"), "Conflict");
         assert_eq!(sorted(500, "Missing service registration"), "Conflict");
+        assert_eq!(sorted(500, "Unknown service 'web-1' for check 'web-1-app'"), "Conflict");
+        assert_eq!(sorted(500, "Cannot find token \"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69\""), "NotFound");
         assert_eq!(sorted(500, "No cluster leader"), "Unavailable");
         assert_eq!(sorted(503, "upstream connect error"), "Unavailable");
         assert_eq!(sorted(429, "Too many requests"), "Throttled");

@@ -4,10 +4,10 @@
 //! at once, one decides on the pair, and all the others create that very pair in Consul. A crash between the two writes
 //! heals at the next look, which finds the pair in the secret and creates it.
 //!
-//! A secret that was blank may be one of a service whose token Consul still has, or has again: a revocation is under way,
-//! or somebody late has just made it anew. So a new pair is only reserved at first, and a pair that was not new is written
-//! once more after it was created: whoever has taken it out of the secret meanwhile is noticed. No task ever reads a pair
-//! that Consul does not hold, but for the first of a secret's life, which nothing can contradict.
+//! A secret that was blank may be one of a service whose token Consul has again, because somebody late has just made it
+//! anew. So a new pair is only reserved at first, and shown to tasks when Consul holds it; but the first of a secret's life
+//! is shown at once, because nothing can contradict it. And a pair that was found in the secret is written once more before
+//! it is created: what was read may be old.
 
 use secrecy::ExposeSecret;
 use tracing::{info, warn};
@@ -130,75 +130,59 @@ impl Controller {
             return Ok(Look::NotNeeded);
         };
         match (step, token) {
-            (TokenStep::WriteSecret(pair), Some(token)) => match self.write_secret(holder, secret, &pair).await? {
-                Some(_) => self.put_in_order(holder, token, need).await,
-                None => Ok(Look::Overtaken),
-            },
-            (TokenStep::CreateToken(pair), _) => self.create_and_show(holder, &cluster, secret, &pair, need).await,
+            (TokenStep::WriteSecret(pair), Some(token)) => {
+                match self.write_state(holder, secret, &SecretState::Holds(pair)).await? {
+                    Some(_) => self.put_in_order(holder, token, need).await,
+                    None => Ok(Look::Overtaken),
+                }
+            }
+            (TokenStep::CreateToken(pair), _) => {
+                // What was read may be old, and two who create different pairs at once would both succeed: so the secret is
+                // written before.
+                let shown = secret.state.pair().is_some();
+                let claim = if shown { SecretState::Holds(pair) } else { SecretState::Reserved(pair) };
+                self.decide_and_create(holder, &cluster, secret, claim, need).await
+            }
             _ => {
                 let pair = TokenPair { accessor: derived, secret: self.edges.entropy.secret() };
-                self.make_anew(holder, &cluster, secret, &pair, need).await
+                let is_first = matches!(secret.state, SecretState::Missing) || mutant::is(Mutant::ShownUnmade);
+                let decision = if is_first { SecretState::Holds(pair) } else { SecretState::Reserved(pair) };
+                self.decide_and_create(holder, &cluster, secret, decision, need).await
             }
         }
     }
 
-    /// Decides on a new pair, and creates it.
-    async fn make_anew(
+    /// Makes the secret decide on a pair, creates that in Consul, and shows it to tasks.
+    async fn decide_and_create(
         &self,
         holder: &TokenHolder,
         cluster: &ClusterArn,
         seen: &StoredSecret,
-        pair: &TokenPair,
+        decision: SecretState,
         need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
-        if mutant::is(Mutant::SecretAfterConsul) {
-            self.create(holder, cluster, pair, need).await?;
-            let written = self.write_secret(holder, seen, pair).await?;
-            return Ok(written.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)));
+        let Some(pair) = decision.decided().cloned() else { return Ok(Look::Again) };
+        let is_new = !seen.state.decided().is_some_and(|decided| decided.is_same_as(&pair));
+        if is_new && mutant::is(Mutant::SecretAfterConsul) {
+            self.create(holder, cluster, &pair, need).await?;
+            let shown = self.write_state(holder, seen, &SecretState::Holds(pair)).await?;
+            return Ok(shown.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)));
         }
-        if matches!(seen.state, SecretState::Missing) || mutant::is(Mutant::ShownUnmade) {
-            let Some(_) = self.write_secret(holder, seen, pair).await? else { return Ok(Look::Overtaken) };
-            return Ok(match self.create(holder, cluster, pair, need).await? {
-                InConsul::This(effect) => Look::Provisioned(effect),
-                InConsul::Another => Look::Again,
-            });
-        }
-        match self.write_state(holder, seen, &SecretState::Reserved(pair.clone())).await? {
-            Some(reserved) => self.create_and_show(holder, cluster, &reserved, pair, need).await,
-            None => Ok(Look::Overtaken),
-        }
-    }
-
-    /// Creates the pair that the secret decides on, and shows it to tasks, if it still does.
-    async fn create_and_show(
-        &self,
-        holder: &TokenHolder,
-        cluster: &ClusterArn,
-        seen: &StoredSecret,
-        pair: &TokenPair,
-        need: &Need<'_>,
-    ) -> Result<Look, ControllerError> {
-        let effect = match self.create(holder, cluster, pair, need).await? {
+        let decided = if !is_new && mutant::is(Mutant::NotDecidedAnew) {
+            Some(seen.clone())
+        } else {
+            self.write_state(holder, seen, &decision).await?
+        };
+        let Some(decided) = decided else { return Ok(Look::Overtaken) };
+        let effect = match self.create(holder, cluster, &pair, need).await? {
             InConsul::This(effect) => effect,
             InConsul::Another => return Ok(Look::Again),
         };
-        if mutant::is(Mutant::NotShownAgain) && seen.state.pair().is_some() {
+        if decided.state.pair().is_some() {
             return Ok(Look::Provisioned(effect));
         }
-        Ok(match self.write_secret(holder, seen, pair).await? {
-            Some(_) => Look::Provisioned(Effect::Done),
-            None => Look::Overtaken,
-        })
-    }
-
-    /// Shows the pair to tasks, unless somebody else has written the secret since it was seen: then there is nothing.
-    async fn write_secret(
-        &self,
-        holder: &TokenHolder,
-        seen: &StoredSecret,
-        pair: &TokenPair,
-    ) -> Result<Option<StoredSecret>, ControllerError> {
-        self.write_state(holder, seen, &SecretState::Holds(pair.clone())).await
+        let shown = self.write_state(holder, &decided, &SecretState::Holds(pair)).await?;
+        Ok(shown.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)))
     }
 
     /// Gives the holder's secret a state, unless somebody else has written it since it was seen: then there is nothing.

@@ -107,20 +107,19 @@ impl AwsSecrets {
             if name.starts_with("arn:") {
                 return Err(SecretsError::Unknown { name: name.to_owned() });
             }
-            if self.create(name, value).await? {
-                return Ok(next_version(name, None));
+            if let Some(version) = self.create(name, value).await? {
+                return Ok(version);
             }
             // Somebody else was faster, or Terraform made the secret, without a value.
             if self.value(name).await?.is_some() {
                 return Err(SecretsError::Changed { name: name.to_owned() });
             }
         }
-        self.replace(name, seen.version.as_deref(), value).await?;
-        Ok(next_version(name, seen.version.as_deref()))
+        self.replace(name, seen.version.as_deref(), value).await
     }
 
-    /// Creates the secret; `false` where there is one already.
-    async fn create(&self, name: &str, value: &SecretString) -> Result<bool, SecretsError> {
+    /// Creates the secret; its version, or `None` where there is one already.
+    async fn create(&self, name: &str, value: &SecretString) -> Result<Option<String>, SecretsError> {
         let tags = self.tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
         let call = self
             .client
@@ -132,17 +131,17 @@ impl AwsSecrets {
             .set_tags(Some(tags))
             .secret_string(value.expose_secret());
         match call.send().await {
-            Ok(_) => Ok(true),
-            Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(false),
+            Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
+            Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
             Err(e) => Err(failed(name, &e)),
         }
     }
 
-    /// Replaces the version that was seen.
-    async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<(), SecretsError> {
+    /// Replaces the version that was seen; the new one.
+    async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<String, SecretsError> {
         let call = self.client.put_secret_value().secret_id(name).client_request_token(next_version(name, seen));
         match call.secret_string(value.expose_secret()).send().await {
-            Ok(_) => Ok(()),
+            Ok(answer) => Ok(answer.version_id.unwrap_or_else(|| next_version(name, seen))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
                 Err(SecretsError::Changed { name: name.to_owned() })
             }

@@ -29,8 +29,6 @@ const SHARE: f64 = 0.15;
 const AT_LEAST: usize = 3;
 /// How long messages stay away whose function was killed: on AWS six minutes, which nothing here depends on.
 const VISIBILITY: &str = "30";
-/// How long everything may take to calm down. A message that came five times comes back after 80 seconds.
-const CALM: Duration = Duration::from_secs(240);
 const SERVICES: usize = 10;
 
 /// Kills the function that asks, or that is being answered: a child of `MiniStack`.
@@ -81,15 +79,15 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
             deliver(crowd, events, &mut dice).await;
             if wave > 2 {
                 // A long storm must not bring more than it lets through.
-                crowd.worked_off(CALM).await;
+                crowd.worked_off(calm()).await;
             }
         }
         wave += 1;
     }
     while !all_were_injected(&before_consul, &before_aws) {
-        assert!(began.elapsed() < chaos_time() + CALM, "consul: {}; aws: {}", before_consul.tally, before_aws.tally);
+        assert!(began.elapsed() < calm(), "consul: {}; aws: {}", before_consul.tally, before_aws.tally);
         for crowd in &crowds {
-            crowd.worked_off(CALM).await;
+            crowd.worked_off(calm()).await;
             crowd.world.deliver(&crowd.replay()).await;
         }
     }
@@ -99,11 +97,11 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
 
     // Then all is well, after one sweep
     for crowd in &crowds {
-        crowd.worked_off(CALM).await;
+        crowd.worked_off(calm()).await;
         crowd.sweep().await;
     }
     for crowd in &crowds {
-        crowd.world.settled_within(CALM).await;
+        crowd.world.settled_within(calm()).await;
         crowd.converged().await;
     }
     let tasks: usize = crowds.iter().map(|crowd| crowd.members.len()).sum();
@@ -140,6 +138,12 @@ async fn deliver(crowd: &Crowd<'_>, mut events: Vec<Value>, dice: &mut fastrand:
     events.extend(again);
     dice.shuffle(&mut events);
     crowd.world.deliver(&events).await;
+}
+
+/// How long everything may take to calm down. A message that came five times comes back after 80 seconds, and each further
+/// time after twice as long.
+fn calm() -> Duration {
+    Duration::from_secs(240) + chaos_time()
 }
 
 fn all_were_injected(before_consul: &Proxy, before_aws: &Proxy) -> bool {

@@ -76,6 +76,8 @@ impl<'a> Crowd<'a> {
             // The auth method of tasks is of a type that Consul has from 1.12 on.
             ("Bootstrap", "none"),
             ("Audit", "false"),
+            // How much one sweep may delete is another test's business.
+            ("MaxDeletePercent", "100"),
             // What events do must not be mistaken for what a sweep does.
             ("ReconcileRate", "rate(1 day)"),
         ];
@@ -151,9 +153,10 @@ impl<'a> Crowd<'a> {
         described.as_object_mut().unwrap().remove("tags");
         let arn = described["taskArn"].as_str().unwrap().to_owned();
         self.world.register_instance(service, &arn).await;
-        let login = match self.logs_in {
-            true => Some(self.method.log_in_task(service, &self.world.cluster(), task_id(&arn)).await),
-            false => None,
+        let login = if self.logs_in {
+            Some(self.method.log_in_task(service, &self.world.cluster(), task_id(&arn)).await)
+        } else {
+            None
         };
         Member { service: service.to_owned(), arn, lives: true, described, login }
     }

@@ -192,6 +192,7 @@ impl Shared {
             What::Truncate => cut(answer, connection, End::Close).await,
             What::Throttle => self.throttled(),
             What::ServerError(pick) => self.server_error(pick),
+            // The others are not about answers.
             What::Silence | What::Delay(_) | What::Act(..) | What::End(..) => std::future::pending().await,
         }
     }

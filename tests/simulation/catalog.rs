@@ -129,17 +129,14 @@ impl World {
         }
         let has_changed = |seen: &&ServiceInstance| {
             let known = self.consul.instances.iter().find(|known| known.node == seen.node && known.id == seen.id);
-            known.is_some_and(|known| known.modify_index != seen.modify_index)
+            known.is_none_or(|known| known.modify_index != seen.modify_index)
         };
         if seen.iter().any(|seen| has_changed(&seen)) {
             return Err(conflict("index is stale"));
         }
         for instance in seen {
-            let known = self.consul.instances.iter().any(|k| k.node == instance.node && k.id == instance.id);
-            if known {
-                self.check_not_blind(Some(&instance.node));
-                self.check_stopped(&instance.task, "its service was deregistered");
-            }
+            self.check_not_blind(Some(&instance.node));
+            self.check_stopped(&instance.task, "its service was deregistered");
             self.consul.remove(&instance.node, &instance.id);
         }
         Ok(())

@@ -45,12 +45,20 @@ impl Record {
             grants: self.grants.clone(),
         }
     }
+
+    /// The names of the policies that it carries.
+    fn policies(&self) -> Vec<String> {
+        let links = self.grants.get("Policies").and_then(Value::as_array).into_iter().flatten();
+        links.filter_map(|link| link["Name"].as_str().map(str::to_owned)).collect()
+    }
 }
 
 /// Everything that Consul holds.
 #[derive(Default)]
 pub(crate) struct Consul {
     pub(crate) tokens: Vec<Record>,
+    /// The client agents' policies.
+    pub(crate) policies: BTreeSet<String>,
     pub(crate) nodes: BTreeSet<String>,
     pub(crate) agents: Vec<Agent>,
     pub(crate) instances: Vec<Instance>,
@@ -128,8 +136,12 @@ impl World {
 
     /// The first half of a creation: the check, before the write goes to the other servers.
     pub(crate) fn check_new_token(&self, new: &NewToken) -> Result<(), ConsulError> {
-        let is_used = self.consul.tokens.iter().any(|record| record.accessor == new.pair.accessor);
-        if is_used { Err(conflict("AccessorID is already in use")) } else { Ok(()) }
+        let secret = new.pair.secret.expose_secret();
+        let mut tokens = self.consul.tokens.iter();
+        if tokens.clone().any(|record| record.accessor == new.pair.accessor) {
+            return Err(conflict("AccessorID is already in use"));
+        }
+        if tokens.any(|record| record.secret == secret) { Err(conflict("SecretID is already in use")) } else { Ok(()) }
     }
 
     /// The second half: the write, which compares nothing but the secret half.
@@ -155,6 +167,16 @@ impl World {
         token
     }
 
+    /// A policy goes, and with it every token's link to it; whether it was there.
+    pub(crate) fn delete_policy(&mut self, name: &str) -> bool {
+        for record in &mut self.consul.tokens {
+            if record.policies().iter().any(|carried| carried == name) {
+                record.grants.remove("Policies");
+            }
+        }
+        self.consul.policies.remove(name)
+    }
+
     pub(crate) fn update_token(&mut self, new: &NewToken) -> Result<(), ConsulError> {
         let record = self.consul.tokens.iter_mut().rev().find(|record| record.accessor == new.pair.accessor);
         let Some(record) = record else { return Err(ConsulError::NotFound { subject: "token".to_owned() }) };
@@ -162,8 +184,12 @@ impl World {
             return Err(self_broken(self, "another's token was changed"));
         }
         record.description.clone_from(&new.description);
-        if let Grant::AsBefore(grants) = &new.grant {
-            record.grants.clone_from(grants);
+        match &new.grant {
+            Grant::AsBefore(grants) => record.grants.clone_from(grants),
+            Grant::Policy(name) => {
+                record.grants = json!({ "Policies": [{ "Name": name }] }).as_object().cloned().unwrap_or_default();
+            }
+            Grant::ServiceIdentity(_) => {}
         }
         Ok(())
     }
@@ -198,7 +224,7 @@ impl World {
         let listed = |record: &Record| ListedToken {
             accessor: record.accessor,
             description: record.description.clone(),
-            policies: Vec::new(),
+            policies: record.policies(),
             created_at: Some(time_at(record.created)),
             tenancy: record.tenancy.clone(),
         };

@@ -85,12 +85,18 @@ impl Consul for ConsulEdge {
         self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await
     }
 
-    async fn ensure_client_policy(&self, _: &Tenancy, _: &str) -> Result<(), ConsulError> {
-        self.call(|| "PUT client policy".to_owned(), |_| Ok(())).await
+    async fn ensure_client_policy(&self, _: &Tenancy, name: &str) -> Result<(), ConsulError> {
+        let name = name.to_owned();
+        let effect = move |world: &mut World| {
+            world.consul.policies.insert(name.clone());
+            Ok(())
+        };
+        self.call(|| "PUT client policy".to_owned(), effect).await
     }
 
-    async fn delete_client_policy(&self, _: &Tenancy, _: &str) -> Result<bool, ConsulError> {
-        Ok(false)
+    async fn delete_client_policy(&self, _: &Tenancy, name: &str) -> Result<bool, ConsulError> {
+        let name = name.to_owned();
+        self.call(|| "DELETE client policy".to_owned(), move |world| Ok(world.delete_policy(&name))).await
     }
 
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {

@@ -1,10 +1,9 @@
 //! Simulated ECS: tasks with their whole history, of which answers show a state that may be some seconds old.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::collections::BTreeMap;
 
-use async_trait::async_trait;
 use ecs_mesh_controller::{
-    ecs::{self, ClusterStatus, EcsError, TaskList},
+    ecs::EcsError,
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
         identity::{Container, TaskDefinition},
@@ -17,7 +16,6 @@ use fastrand::Rng;
 use jiff::Timestamp;
 
 use super::{
-    board::{Fault, Line, Service},
     life::{LIFE, Stand},
     scenario::Scenario,
     world::{World, note, service_name, time_at},
@@ -166,8 +164,9 @@ fn mesh_tags(number: usize) -> Tags {
     [(MESH_TAG, "true".to_owned()), (SERVICE_NAME_TAG, service_name(number).to_string())].into_iter().collect()
 }
 
-fn definition(arn: &TaskDefinitionArn) -> TaskDefinition {
-    let number = arn.family().rsplit('-').next().unwrap().parse().unwrap();
+/// What a revision says, and of which service it is.
+pub(crate) fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
+    let number = arn.family().rsplit('-').next()?.parse().ok()?;
     let own_tags = arn.as_str().ends_with(":2");
     let agent = arn.as_str().ends_with(":3").then_some(("consul-client", false));
     let container = |(name, has_health_check): (&str, bool)| Container {
@@ -175,12 +174,13 @@ fn definition(arn: &TaskDefinitionArn) -> TaskDefinition {
         essential: has_health_check,
         has_health_check,
     };
-    TaskDefinition {
+    let definition = TaskDefinition {
         arn: arn.clone(),
         tags: if own_tags { Tags::default() } else { mesh_tags(number) },
         config_json: Some("{}".to_owned()),
         containers: [("app", true), ("consul-dataplane", true)].into_iter().chain(agent).map(container).collect(),
-    }
+    };
+    Some((number, definition))
 }
 
 impl World {
@@ -221,18 +221,19 @@ impl World {
     }
 
     /// Whether ECS says by now that somebody has deleted the cluster.
-    fn is_seen_deleted(&mut self, cluster: &ClusterArn) -> bool {
+    pub(crate) fn is_seen_deleted(&mut self, cluster: &ClusterArn) -> bool {
         let at = self.horizon();
         self.ecs.deleted.iter().any(|(deleted, since)| deleted == cluster && *since <= at)
     }
 
     /// A cluster that was deleted has no tasks to list.
-    fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
-        if self.is_seen_deleted(cluster) { Err(EcsError::UnknownCluster(cluster.clone())) } else { Ok(()) }
+    pub(crate) fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
+        let is_known = self.scope.clusters.contains(cluster) && !self.is_seen_deleted(cluster);
+        if is_known { Ok(()) } else { Err(EcsError::UnknownCluster(cluster.clone())) }
     }
 
     /// A list, and how new each task's state was.
-    fn list(
+    pub(crate) fn list(
         &mut self,
         cluster: &ClusterArn,
         running: bool,
@@ -252,7 +253,7 @@ impl World {
         (listed, views)
     }
 
-    fn describe(&mut self, arns: &[TaskArn]) -> Vec<DescribedTask> {
+    pub(crate) fn describe(&mut self, arns: &[TaskArn]) -> Vec<DescribedTask> {
         let mut described = Vec::new();
         for arn in arns {
             let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else { continue };
@@ -276,96 +277,4 @@ fn containers(ails: bool) -> Vec<TaskContainer> {
     let container = |name: &str, health| TaskContainer { name: name.to_owned(), health };
     let app = if ails { ContainerHealth::Unhealthy } else { ContainerHealth::Healthy };
     vec![container("app", app), container("consul-dataplane", ContainerHealth::Healthy)]
-}
-
-/// ECS, as one environment reaches it.
-pub(crate) struct EcsEdge {
-    pub(crate) line: Line,
-    /// What the environment remembers, like the real client.
-    pub(crate) definitions: std::sync::Mutex<BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>>>,
-}
-
-fn failed(subject: &str) -> impl Fn(Fault) -> EcsError + Send + 'static {
-    let subject = subject.to_owned();
-    move |fault| EcsError::Failed { subject: subject.clone(), reason: format!("{fault:?}") }
-}
-
-#[async_trait]
-impl ecs::Ecs for EcsEdge {
-    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
-        if let Some(known) = self.definitions.lock().unwrap().get(arn) {
-            return Ok(Arc::clone(known));
-        }
-        let asked = arn.clone();
-        let label = || format!("DescribeTaskDefinition {}", arn.family());
-        let effect = move |_: &mut World| Ok(Arc::new(definition(&asked)));
-        let known = self.line.call(Service::Ecs, label, effect, failed("task definition")).await?;
-        self.definitions.lock().unwrap().insert(arn.clone(), Arc::clone(&known));
-        Ok(known)
-    }
-
-    fn forget(&self, arn: &TaskDefinitionArn) {
-        self.definitions.lock().unwrap().remove(arn);
-    }
-
-    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
-        let asked = clusters.to_vec();
-        let effect = move |world: &mut World| {
-            let mut status = |cluster: &ClusterArn| {
-                if world.is_seen_deleted(cluster) { ClusterStatus::Deleted } else { ClusterStatus::Active }
-            };
-            Ok(asked.iter().map(|cluster| (cluster.clone(), status(cluster))).collect())
-        };
-        self.line.call(Service::Ecs, || "DescribeClusters".to_owned(), effect, failed("clusters")).await
-    }
-
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        let asked = cluster.clone();
-        let effect = move |world: &mut World| {
-            world.check_exists(&asked)?;
-            Ok(world.list(&asked, true, &BTreeMap::new()).0)
-        };
-        self.line.call(Service::Ecs, || format!("ListTasks {} RUNNING", cluster.name()), effect, failed("tasks")).await
-    }
-
-    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
-        // Both lists, one after the other. The second one is not older than the first.
-        let asked = cluster.clone();
-        let (line, environment) = (&self.line, self.line.environment);
-        let effect = move |world: &mut World| {
-            world.check_exists(&asked)?;
-            Ok(world.list(&asked, true, &BTreeMap::new()))
-        };
-        let label = || format!("ListTasks {} RUNNING", cluster.name());
-        let listed = line.call(Service::Ecs, label, effect, failed("tasks")).await;
-        let listed = match listed {
-            Ok((running, seen)) => {
-                let asked = cluster.clone();
-                let effect = move |world: &mut World| {
-                    world.check_exists(&asked)?;
-                    Ok(world.list(&asked, false, &seen).0)
-                };
-                let label = || format!("ListTasks {} STOPPED", cluster.name());
-                let stopped = line.call(Service::Ecs, label, effect, failed("tasks")).await;
-                stopped.map(|stopped| TaskList { running, stopped })
-            }
-            Err(error) => Err(error),
-        };
-        line.stage.world.lock().unwrap().was_read(environment, cluster, listed.is_ok());
-        listed
-    }
-
-    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
-        let (of, asked) = (cluster.clone(), tasks.to_vec());
-        let effect = move |world: &mut World| {
-            world.check_exists(&of)?;
-            Ok(world.describe(&asked))
-        };
-        let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
-        self.line.call(Service::Ecs, label, effect, failed("tasks")).await
-    }
-
-    async fn addresses(&self, _: &str, _: &str) -> Result<Vec<IpAddr>, EcsError> {
-        Ok(Vec::new())
-    }
 }

@@ -22,7 +22,7 @@ use secrecy::SecretString;
 use super::{
     board::{Line, Stage},
     consul_edge::ConsulEdge,
-    ecs::EcsEdge,
+    ecs_edge::EcsEdge,
     queue::QueueEdge,
     secrets::SecretsEdge,
 };
@@ -83,22 +83,27 @@ impl Entropy for SimulatedEntropy {
     }
 }
 
+/// All that one environment reaches.
+pub(crate) fn edges(stage: &Arc<Stage>, number: usize) -> Edges {
+    let line = Line { stage: Arc::clone(stage), environment: number };
+    let consul = Arc::new(ConsulEdge(line.clone()));
+    Edges {
+        bootstrap: Arc::clone(&consul) as _,
+        consul,
+        ecs: Arc::new(EcsEdge { line: line.clone(), definitions: Mutex::new(BTreeMap::new()) }),
+        secrets: Arc::new(SecretsEdge(line.clone())),
+        queue: Arc::new(QueueEdge(line.clone())),
+        clock: Arc::new(SimulatedClock(line.clone())),
+        entropy: Arc::new(SimulatedEntropy(line)),
+    }
+}
+
 impl Environment {
     /// A cold one, which trusts nothing yet.
     pub(crate) fn start(stage: &Arc<Stage>, number: usize, sweeps: bool) -> Self {
-        let line = Line { stage: Arc::clone(stage), environment: number };
-        let consul = Arc::new(ConsulEdge(line.clone()));
-        let edges = Edges {
-            bootstrap: Arc::clone(&consul) as _,
-            consul,
-            ecs: Arc::new(EcsEdge { line: line.clone(), definitions: Mutex::new(BTreeMap::new()) }),
-            secrets: Arc::new(SecretsEdge(line.clone())),
-            queue: Arc::new(QueueEdge(line.clone())),
-            clock: Arc::new(SimulatedClock(line.clone())),
-            entropy: Arc::new(SimulatedEntropy(line)),
-        };
         let scope = stage.world.lock().unwrap().scope.clone();
-        Self { number, sweeps, controller: Arc::new(Controller::new(scope, edges)), invocation: None }
+        let controller = Controller::new(scope, edges(stage, number));
+        Self { number, sweeps, controller: Arc::new(controller), invocation: None }
     }
 
     pub(crate) fn handle(&mut self, messages: Vec<Delivery>, now: u64) {

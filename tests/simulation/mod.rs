@@ -26,6 +26,7 @@ pub(crate) mod consul;
 pub(crate) mod consul_edge;
 pub(crate) mod convergence;
 pub(crate) mod ecs;
+pub(crate) mod ecs_edge;
 pub(crate) mod environment;
 pub(crate) mod life;
 pub(crate) mod passing;

@@ -47,38 +47,70 @@ pub(crate) fn run(seed: u64, limits: &Limits, traced: bool) -> Run {
     Run { broken: world.broken.take(), trace: world.trace.take().unwrap_or_default() }
 }
 
-/// Runs schedules from `first` on, on every processor, until time is up: how many, and one that fails.
-pub(crate) fn run_for(time: Duration, first: u64, limits: &Limits) -> (u64, Option<Failure>) {
-    let (next, failure) = (AtomicU64::new(first), Mutex::new(None));
-    let search = || {
-        let found = run_until(|| next.fetch_add(1, Relaxed), limits, time, || failure.lock().unwrap().is_some());
-        if let Some(found) = found {
-            failure.lock().unwrap().get_or_insert(found);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(search);
-        }
-    });
-    (next.into_inner() - first, failure.into_inner().unwrap())
+/// How long to search.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Budget {
+    /// So many schedules: the same ones every time.
+    Schedules(u64),
+    /// As many as fit into a time.
+    Time(Duration),
 }
 
-/// Runs schedules on this thread until one fails, time is up, or nobody wants more.
-pub(crate) fn run_until(
-    mut next: impl FnMut() -> u64,
-    limits: &Limits,
-    time: Duration,
-    is_enough: impl Fn() -> bool,
-) -> Option<Failure> {
+/// What a search came to.
+pub(crate) struct Search {
+    pub(crate) schedules: u64,
+    pub(crate) failure: Option<Failure>,
+}
+
+/// Runs the schedules from `first` on, on every processor, until the budget is used up or one fails.
+pub(crate) fn search(budget: Budget, first: u64, limits: &Limits) -> Search {
+    let (next, failure) = (AtomicU64::new(first), Mutex::new(None));
+    let (start, told) = (Instant::now(), AtomicU64::new(0));
+    let look = || {
+        loop {
+            let seed = next.fetch_add(1, Relaxed);
+            let count = seed - first;
+            if failure.lock().unwrap().is_some() || is_used_up(budget, start, count) {
+                return count;
+            }
+            if let Some(promise) = run(seed, limits, false).broken {
+                failure.lock().unwrap().get_or_insert(Failure { seed, limits: *limits, promise });
+            }
+            let minutes = start.elapsed().as_secs() / 60;
+            if told.fetch_max(minutes, Relaxed) < minutes {
+                println!("{count} schedules after {minutes} minutes");
+            }
+        }
+    };
+    let schedules = std::thread::scope(|scope| {
+        let threads = 0..std::thread::available_parallelism().map_or(1, usize::from);
+        let threads: Vec<_> = threads.map(|_| scope.spawn(look)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).min().unwrap_or_default()
+    });
+    Search { schedules, failure: failure.into_inner().unwrap() }
+}
+
+/// The first of the schedules from `first` on that fails, on this thread.
+#[cfg(feature = "mutants")]
+pub(crate) fn first_failure(budget: Budget, first: u64, limits: &Limits) -> Search {
     let start = Instant::now();
-    while start.elapsed() < time && !is_enough() {
-        let seed = next();
+    for seed in first.. {
+        let schedules = seed - first;
+        if is_used_up(budget, start, schedules) {
+            return Search { schedules, failure: None };
+        }
         if let Some(promise) = run(seed, limits, false).broken {
-            return Some(Failure { seed, limits: *limits, promise });
+            return Search { schedules: schedules + 1, failure: Some(Failure { seed, limits: *limits, promise }) };
         }
     }
-    None
+    Search { schedules: 0, failure: None }
+}
+
+fn is_used_up(budget: Budget, start: Instant, schedules: u64) -> bool {
+    match budget {
+        Budget::Schedules(most) => schedules >= most,
+        Budget::Time(time) => start.elapsed() >= time,
+    }
 }
 
 /// A smaller schedule that breaks the same promise.

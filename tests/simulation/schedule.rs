@@ -123,8 +123,11 @@ impl Schedule {
     /// Everything happens at once, until every task has lived, and a little longer.
     async fn storm(&mut self) {
         let mut longer = self.with(|world| world.random.usize(..150));
-        while longer > 0 && !self.is_broken() {
+        while !self.is_broken() {
             if self.with(|world| world.is_lived_out()) {
+                if longer == 0 {
+                    return;
+                }
                 longer -= 1;
             }
             let action = self.choose();
