@@ -227,6 +227,7 @@ fn version() -> (u32, u32) {
 }
 
 /// Where a server listens.
+#[derive(Clone, Copy)]
 struct Ports {
     http: u16,
     serf: u16,
