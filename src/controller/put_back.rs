@@ -30,6 +30,18 @@ pub(super) struct Revocation {
     pub(super) tokens: Vec<Token>,
 }
 
+/// On what a secret decides when a revocation is undone.
+enum Decided {
+    /// On the pair that it had, because we have written that once more.
+    ByUs(StoredSecret),
+    /// On the same pair.
+    BySomebody,
+    /// On another pair, or on none.
+    Otherwise,
+    /// It cannot be reached: it still decides on what it did a moment ago.
+    Unreachable(ControllerError),
+}
+
 impl Revocation {
     fn is_reserved(&self, token: &Token) -> bool {
         self.reserved.as_ref().is_some_and(|pair| pair.is_same_as(&token.pair))
@@ -37,17 +49,15 @@ impl Revocation {
 }
 
 impl Controller {
-    /// Puts the tokens back as they were: both halves, description and grants. The secret is the first, as it decides on
-    /// the pair: if it has gone on to another, that one stays.
+    /// Puts the tokens back as they were: both halves, description and grants. The secret decides on the pair once more
+    /// before: if it has gone on to another, that one stays. Tasks see the pair again when Consul holds it.
     pub(super) async fn put_back(&self, revocation: &Revocation) -> Result<(), ControllerError> {
         if mutant::is(Mutant::NoPutBack) {
             return Ok(());
         }
-        let shown = self.show_again(revocation).await;
-        // A secret that cannot be reached still decides on what it did a moment ago.
-        let is_decided = *shown.as_ref().unwrap_or(&true);
+        let decided = self.decide_again(revocation).await.unwrap_or_else(Decided::Unreachable);
         for token in &revocation.tokens {
-            if revocation.is_reserved(token) && !is_decided {
+            if revocation.is_reserved(token) && matches!(decided, Decided::Otherwise) {
                 continue;
             }
             let new = NewToken {
@@ -62,17 +72,26 @@ impl Controller {
                 Err(error) => return Err(error.into()),
             }
         }
-        shown.map(drop)
+        match (decided, &revocation.reserved) {
+            (Decided::ByUs(secret), Some(pair)) => {
+                // If somebody else has written it since, they show it.
+                self.write_state(&revocation.holder, &secret, &SecretState::Holds(pair.clone())).await.map(drop)
+            }
+            (Decided::Unreachable(error), _) => Err(error),
+            _ => Ok(()),
+        }
     }
 
-    /// Shows the reserved pair to tasks again; whether the secret decides on it.
-    async fn show_again(&self, revocation: &Revocation) -> Result<bool, ControllerError> {
-        let Revocation { holder, secret, reserved: Some(pair), .. } = revocation else { return Ok(false) };
-        if self.write_state(holder, secret, &SecretState::Holds(pair.clone())).await?.is_some() {
-            return Ok(true);
+    async fn decide_again(&self, revocation: &Revocation) -> Result<Decided, ControllerError> {
+        let Revocation { holder, secret, reserved: Some(pair), .. } = revocation else {
+            return Ok(Decided::Otherwise);
+        };
+        if let Some(written) = self.write_state(holder, secret, &SecretState::Reserved(pair.clone())).await? {
+            return Ok(Decided::ByUs(written));
         }
         let now = self.edges.secrets.read(&self.secret_name(holder)?).await?;
-        Ok(now.state.decided().is_some_and(|decided| decided.is_same_as(pair)))
+        let is_same = now.state.decided().is_some_and(|decided| decided.is_same_as(pair));
+        Ok(if is_same { Decided::BySomebody } else { Decided::Otherwise })
     }
 
     /// Blanks the secret of a service whose tokens were revoked; `false` where somebody has written it since.

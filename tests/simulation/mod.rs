@@ -9,9 +9,11 @@
 //! ```
 //!
 //! What is assumed of the world, beyond what its owners document: an invocation ends with its function's time-out, no
-//! single call takes longer than half a minute, ECS's answers lag by a few seconds, a task needs longer than that lag
-//! to read its secret or to log in, and clocks are off by less than a fourteenth of the grace
-//! period and half a minute.
+//! single call takes longer than half a minute, answers of ECS and of Secrets Manager lag by a few seconds each, a task
+//! needs longer than the two lags together to read its secret or to log in, gossip misses a dead agent within a minute,
+//! and clocks are off by less than a fourteenth of the grace period and half a minute.
+//!
+//! Not simulated: setting Consul up (`BOOTSTRAP=none`), and more than one admin partition.
 
 // Each switch of a scenario is a fact of its own, not a state.
 #![allow(clippy::struct_excessive_bools)]
