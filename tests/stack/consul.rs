@@ -103,7 +103,7 @@ impl Consul {
             }
         }
         let (server_name, authority) = tls.unzip();
-        write_configuration(&directory, &ports, cluster, authority.as_ref());
+        write_configuration(&directory, ports, cluster, authority.as_ref());
 
         let scheme = if authority.is_some() { "https" } else { "http" };
         Self {
@@ -240,7 +240,7 @@ impl Ports {
     }
 }
 
-fn write_configuration(directory: &Path, ports: &Ports, cluster: &[u16], authority: Option<&Authority>) {
+fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16], authority: Option<&Authority>) {
     let port = ports.http;
     let mut configuration = json!({
         "server": true,
