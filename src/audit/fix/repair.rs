@@ -43,11 +43,18 @@ pub struct Left {
 pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Repair {
     let mut state = State::of(file.clone());
     let mut repair = Repair { before: file.clone(), after: file, mended: Vec::new(), left: Vec::new() };
+    let mut tried_after = 0;
     for _ in 0..MAX_ROUNDS {
         let open = open(&state.findings, &repair.left, &is_wanted);
         let round = independent(&open);
         if round.is_empty() {
-            break;
+            if repair.left.is_empty() || repair.mended.len() == tried_after {
+                break;
+            }
+            // What could not be mended then may well be now that others are.
+            tried_after = repair.mended.len();
+            repair.left.clear();
+            continue;
         }
         mend(&mut state, &round, &mut repair);
     }
@@ -195,5 +202,15 @@ mod tests {
         let before = state(&Base::Dataplane.json().replace("awsvpc", "bridge"));
         let unreadable = state("{\"containerDefinitions\": 1, \"family\": 2}");
         assert!(!unreadable.is_better_than(&before, &before.findings));
+    }
+
+    #[test]
+    fn what_could_not_be_mended_at_first_is_tried_again_when_others_are() {
+        // Given a definition of which one finding can be mended only after another one is
+        let text = include_str!("../../../fuzz/corpus/repair/waits-for-another-mend");
+        let repaired = repair(Arc::new(SourceFile::new("task.json", text)), |_| true);
+        // Then mending it again finds nothing left to do
+        let again = repair(repaired.after.clone(), |_| true);
+        assert_eq!(repaired.after.text, again.after.text);
     }
 }
