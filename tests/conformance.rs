@@ -5,7 +5,7 @@
 //! between which others go on, as it was measured on real servers. Where MiniStack differs from AWS, the simulation does as
 //! AWS's documentation says, and the test names the difference.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 #[path = "conformance/acl.rs"]
 mod acl;
@@ -92,7 +92,7 @@ fn first_word(error: &impl Debug) -> String {
 }
 
 /// Both did the same.
-fn assert_same(simulated: Exchange, real: Exchange) {
+fn assert_same(simulated: &Exchange, real: &Exchange) {
     assert!(!real.0.is_empty(), "nothing was asked");
     for (simulated, real) in simulated.0.iter().zip(&real.0) {
         assert_eq!(simulated, real, "left: simulated, right: real");

@@ -134,7 +134,7 @@ async fn tokens_behave_as_on_a_real_consul() {
     let world = world("conform-acl").await;
     let real = tokens(real(&world, None).await.consul.as_ref()).await;
     let simulated = Direct::new();
-    assert_same(simulated.drive(Fate::Served, tokens(simulated.edges.consul.as_ref())), real);
+    assert_same(&simulated.drive(Fate::Served, tokens(simulated.edges.consul.as_ref())), &real);
 }
 
 #[tokio::test]
@@ -142,7 +142,7 @@ async fn the_client_agents_policy_behaves_as_on_a_real_consul() {
     let world = world("conform-policy").await;
     let real = policies(real(&world, None).await.consul.as_ref()).await;
     let simulated = Direct::new();
-    assert_same(simulated.drive(Fate::Served, policies(simulated.edges.consul.as_ref())), real);
+    assert_same(&simulated.drive(Fate::Served, policies(simulated.edges.consul.as_ref())), &real);
 }
 
 #[tokio::test]
@@ -152,5 +152,5 @@ async fn a_credential_that_consul_does_not_know_is_refused_as_by_a_real_one() {
     let real = refusals(real.consul.as_ref()).await;
     let simulated = Direct::new();
     let fate = Fate::Refused(Fault::Credential);
-    assert_same(simulated.drive(fate, refusals(simulated.edges.consul.as_ref())), real);
+    assert_same(&simulated.drive(fate, refusals(simulated.edges.consul.as_ref())), &real);
 }

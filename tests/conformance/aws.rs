@@ -77,7 +77,7 @@ async fn secrets_behave_as_on_ministack() {
     let name = format!("{}-service-0", world.prefix);
     let real = secrets(real(&world, None).await.secrets.as_ref(), &name).await;
     let simulated = Direct::new();
-    assert_same(simulated.drive(Fate::Served, secrets(simulated.edges.secrets.as_ref(), &name)), real);
+    assert_same(&simulated.drive(Fate::Served, secrets(simulated.edges.secrets.as_ref(), &name)), &real);
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack(
         world.put_secret(&own, "1".to_owned(), "by hand".to_owned());
         world.put_secret(&empty, "1".to_owned(), "{}".to_owned());
     });
-    assert_same(simulated.drive(Fate::Served, ask(simulated.edges.secrets.as_ref())), real);
+    assert_same(&simulated.drive(Fate::Served, ask(simulated.edges.secrets.as_ref())), &real);
 }
 
 /// AWS refuses a version ID that exists with other content, and takes the same content once more for the same request;
@@ -185,7 +185,7 @@ async fn tasks_are_listed_and_described_as_on_ministack() {
         )
     });
     let simulated = simulated.drive(Fate::Served, tasks(simulated.edges.ecs.as_ref(), &cluster, &definition, &known));
-    assert_same(simulated, real);
+    assert_same(&simulated, &real);
 }
 
 /// The first task runs; another one of its kind has stopped.

@@ -126,7 +126,7 @@ async fn the_catalog_behaves_as_on_a_real_consul() {
         cluster
     });
     let simulated = simulated.drive(Fate::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
-    assert_same(simulated, real);
+    assert_same(&simulated, &real);
 }
 
 /// An instance that is not there any more: a transaction of deletions that compare has nothing to compare.
@@ -149,5 +149,5 @@ async fn what_is_deregistered_twice_is_told_apart_as_by_a_real_consul() {
         world.is_farewell = true;
         world.scope.clusters[0].clone()
     });
-    assert_same(simulated.drive(Fate::Served, twice(simulated.edges.consul.as_ref(), &cluster)), real);
+    assert_same(&simulated.drive(Fate::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
 }
