@@ -8,8 +8,8 @@ pub enum Mutant {
     NoVerify,
     /// What was deleted is not put back.
     NoPutBack,
-    /// No look follows a revocation.
-    NoFollowUp,
+    /// A cluster whose tasks cannot be read passes for one without tasks.
+    UnreadIsEmpty,
     /// A token's accessor ID is random instead of derived.
     RandomAccessor,
     /// The guard lets everything pass.
@@ -49,7 +49,7 @@ pub enum Mutant {
 pub const MUTANTS: [Mutant; 19] = [
     Mutant::NoVerify,
     Mutant::NoPutBack,
-    Mutant::NoFollowUp,
+    Mutant::UnreadIsEmpty,
     Mutant::RandomAccessor,
     Mutant::NoGuard,
     Mutant::TrustsNotFound,

@@ -131,9 +131,6 @@ impl Controller {
     }
 
     pub(super) async fn look_again(&self, service: &MeshService) -> Result<(), ControllerError> {
-        if mutant::is(Mutant::NoFollowUp) {
-            return Ok(());
-        }
         Ok(self.edges.queue.send_later(&[Message::idle_check(service)], FOLLOW_UP).await?)
     }
 }

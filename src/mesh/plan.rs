@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     arn::{ClusterArn, TaskArn},
-    catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    catalog::{AgentStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::{MeshIdentity, MeshService},
     idleness::{GracePeriod, Idleness, ServiceTask, is_new, judge},
     mark::{HolderMark, LoginMark, is_service_token_of},
@@ -185,8 +185,9 @@ fn drain(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
         instances_of(task, observed)
             .any(|i| i.node == check.node && i.id == check.service_id && i.tenancy == check.tenancy)
     };
-    let alive = observed.checks.iter().filter(|check| check.status != CheckStatus::Critical);
-    alive.filter(is_of_task).map(|check| for_task(task, Action::MarkCritical(check.clone()))).collect()
+    // One that is critical for another reason would pass again once that is over: health sync leaves only drained ones.
+    let not_drained = observed.checks.iter().filter(|check| !check.is_draining());
+    not_drained.filter(is_of_task).map(|check| for_task(task, Action::MarkCritical(check.clone()))).collect()
 }
 
 fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {

@@ -51,7 +51,10 @@ fn carry_out(observed: &mut Observed, actions: &[Action]) {
             Action::Provision(holder) => drop(observed.provisioned.insert(holder.clone())),
             Action::MarkCritical(check) => {
                 let marked = observed.checks.iter_mut().filter(|seen| *seen == check);
-                marked.for_each(|seen| seen.status = CheckStatus::Critical);
+                marked.for_each(|seen| {
+                    seen.status = CheckStatus::Critical;
+                    DRAINING.clone_into(&mut seen.output);
+                });
             }
             Action::DeleteLoginToken(token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
             Action::Deregister(gone) => {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::mesh::{
     arn::TaskId,
-    catalog::{CatalogNode, Member},
+    catalog::{CatalogNode, CheckStatus, DRAINING, Member},
     ecs_config::GatewayKind,
     tenancy::Tenancy,
 };
@@ -193,14 +193,18 @@ fn a_task_told_to_stop_is_drained_and_loses_nothing() {
 }
 
 #[test]
-fn a_check_that_is_critical_already_is_not_written_again() {
-    let observed = Observed {
+fn a_check_that_is_drained_already_is_not_written_again() {
+    let ailing = check("prod", 1, CheckStatus::Critical);
+    let drained = HealthCheck { output: DRAINING.to_owned(), ..ailing.clone() };
+    let observed = |check| Observed {
         tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
         instances: vec![instance("prod", 1)],
-        checks: vec![check("prod", 1, CheckStatus::Critical)],
+        checks: vec![check],
         ..Observed::default()
     };
-    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+    assert_eq!(actions(&observed(drained), TokenMode::AuthMethod), []);
+    // One that is critical because its app ails would pass again once the app is well
+    assert_eq!(actions(&observed(ailing.clone()), TokenMode::AuthMethod), [Action::MarkCritical(ailing)]);
 }
 
 #[test]

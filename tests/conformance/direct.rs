@@ -26,6 +26,7 @@ const CALMEST: Limits = Limits {
     kills: 0,
     faults: false,
     lag: false,
+    hasty: false,
     strangers: false,
     ahead: false,
     extras: false,

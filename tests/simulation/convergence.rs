@@ -19,11 +19,6 @@ impl World {
                 self.check_cleared(index, "a sweep has passed");
             }
         }
-        for index in 0..self.ecs.tasks.len() {
-            if self.ecs.tasks[index].phase() == Some(TaskPhase::Stopping) {
-                self.check_drained(index);
-            }
-        }
         if !self.makes_tokens() {
             return;
         }
@@ -36,6 +31,15 @@ impl World {
         let client = self.secret("consul-ecs-consul-client-token");
         if is_active && !client.pair().is_some_and(|pair| self.is_valid(pair.secret.expose_secret())) {
             self.broken("converges: the client agents have no token".to_owned());
+        }
+    }
+
+    /// After a sweep: whoever was told to stop is drained, whatever a health sync that looked before has written.
+    pub(crate) fn check_all_drained(&mut self) {
+        for index in 0..self.ecs.tasks.len() {
+            if self.ecs.tasks[index].phase() == Some(TaskPhase::Stopping) {
+                self.check_drained(index);
+            }
         }
     }
 

@@ -177,7 +177,7 @@ impl World {
         let is_being_revoked = self.deletions.iter().any(|deletion| deletion.service == name);
         // Or was, and has died, so that its message comes back. A revocation that is complete is wrong only where ECS did
         // not show the task yet; then the look that follows it is still to come.
-        let is_unfinished = held.pair().is_some() || !self.tokens_of(number).is_empty() || self.scenario.lag > 0;
+        let is_unfinished = held.decided().is_some() || !self.tokens_of(number).is_empty() || self.scenario.lag > 0;
         let is_asked_for = |message: &super::queue::Message| {
             message.body.contains("Service Idle Check") && message.body.contains(name.as_str())
         };

@@ -117,7 +117,8 @@ fn is_used_up(budget: Budget, start: Instant, schedules: u64) -> bool {
 pub(crate) fn shrink(failure: &Failure) -> Failure {
     let (mut smallest, start) = (failure.clone(), Instant::now());
     let promise = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
-    let smaller: [fn(&mut Limits); 12] = [
+    let smaller: [fn(&mut Limits); 13] = [
+        |limits| limits.hasty = false,
         |limits| limits.extras = false,
         |limits| limits.strangers = false,
         |limits| limits.ahead = false,

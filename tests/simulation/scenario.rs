@@ -17,6 +17,8 @@ pub(crate) struct Limits {
     pub(crate) faults: bool,
     /// Whether answers lag and clocks differ.
     pub(crate) lag: bool,
+    /// Whether there are schedules in which one service comes and goes at once, while answers lag: the finest races.
+    pub(crate) hasty: bool,
     /// Whether there are tokens of others, and of the old controller.
     pub(crate) strangers: bool,
     /// Whether definitions are registered before their tasks start.
@@ -35,6 +37,7 @@ impl Limits {
         kills: 4,
         faults: true,
         lag: true,
+        hasty: true,
         strangers: true,
         ahead: true,
         extras: true,
@@ -110,7 +113,7 @@ impl Scenario {
         let login = random.u32(..4) == 0;
         let extra = |random: &mut Rng, one_in: u32| limits.extras && random.u32(..one_in) == 0;
         let clusters = random.usize(1..=limits.clusters);
-        Self {
+        let drawn = Self {
             mode: if login { TokenMode::AuthMethod } else { TokenMode::SecretsManager },
             grace,
             tasks: random.usize(1..=limits.tasks),
@@ -144,6 +147,24 @@ impl Scenario {
             retires: random.bool(),
             late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
+        };
+        if limits.hasty && limits.lag && random.u32(..3) == 0 { drawn.hasty() } else { drawn }
+    }
+
+    /// The same, but one service comes and goes at once, while answers lag.
+    fn hasty(self) -> Self {
+        Self {
+            mode: TokenMode::SecretsManager,
+            grace: 0,
+            services: 1,
+            lag: 5_000,
+            secret_lag: 5_000,
+            skew: 0,
+            survivors: 500,
+            late: 600,
+            pace: 10,
+            deletes: false,
+            ..self
         }
     }
 }

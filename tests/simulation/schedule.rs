@@ -74,6 +74,7 @@ impl Schedule {
         self.wait(80_000).await;
         self.sweep_calmly().await;
         self.check(World::check_converged);
+        self.check(World::check_all_drained);
         self.check(World::check_deleted_clusters);
         self.check(World::check_idle);
         if self.with(|world| world.scenario.syncs > 0) && !self.is_broken() {
