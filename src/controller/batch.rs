@@ -73,8 +73,9 @@ pub struct BatchReport {
 struct Sorted {
     /// The newest change of each task.
     changes: Changes,
-    /// The message that brought it.
-    messages: BTreeMap<TaskArn, usize>,
+    /// The messages that brought it: of two with the same change, another environment may work on the other one, and
+    /// neither may be acknowledged because of the other.
+    messages: BTreeMap<TaskArn, Vec<usize>>,
     /// The services to look at, and the messages that ask for it.
     looks: BTreeMap<MeshService, Vec<usize>>,
     /// The definitions to make tokens for, and the messages that ask for it.
@@ -94,8 +95,10 @@ impl Controller {
             self.work_ahead(&sorted.registered, deadline),
         );
 
-        let of_tasks =
-            task_failures.into_iter().filter_map(|(task, error)| Some((*sorted.messages.get(&task)?, error)));
+        let of_tasks = task_failures.into_iter().flat_map(|(task, error)| {
+            let messages = sorted.messages.get(&task).cloned().unwrap_or_default();
+            messages.into_iter().map(move |index| (index, Arc::clone(&error)))
+        });
         let of_looks = look_failures.into_iter().flat_map(|(service, error)| {
             let messages = sorted.looks.get(&service).cloned().unwrap_or_default();
             messages.into_iter().map(move |index| (index, Arc::clone(&error)))
@@ -103,7 +106,7 @@ impl Controller {
         let failed: Vec<_> =
             sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).chain(ahead_failures).collect();
         let failed = failed.into_iter().filter_map(|(index, error)| {
-            let about = sorted.messages.iter().find(|(_, message)| **message == index).map(|(task, _)| task);
+            let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
             Some(Failed {
                 delivery: deliveries.get(index)?,
                 about: about.and_then(|task| sorted.changes.get(task)),
@@ -213,13 +216,12 @@ impl Controller {
 impl Sorted {
     /// A newer version of a task's state replaces an older one, whose work the newer one's includes.
     fn keep_newest(&mut self, index: usize, change: TaskChange) {
-        let is_newer = self
-            .changes
-            .get(&change.arn)
-            .is_none_or(|known| known.version < change.version || mutant::is(Mutant::StaleVersion));
-        if is_newer {
-            self.messages.insert(change.arn.clone(), index);
+        let known = self.changes.get(&change.arn).map(|known| known.version);
+        if known.is_none_or(|known| known < change.version || mutant::is(Mutant::StaleVersion)) {
+            self.messages.insert(change.arn.clone(), vec![index]);
             self.changes.insert(change.arn.clone(), change);
+        } else if known == Some(change.version) {
+            self.messages.entry(change.arn).or_default().push(index);
         }
     }
 }

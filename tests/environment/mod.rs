@@ -4,7 +4,11 @@
 #![allow(dead_code, clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 use std::{
-    sync::atomic::{AtomicBool, Ordering},
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -44,19 +48,24 @@ impl Environment {
         Self::with(world, consul, settings, |edges| edges).await
     }
 
-    /// An environment whose first write of `secret` Secrets Manager refuses, as one that came second.
+    /// An environment whose first write of `secret` Secrets Manager refuses, as one that came second; and which then reads
+    /// another version.
     pub(crate) async fn refusing_first_write(world: &World<'_>, consul: Recorder, secret: &str) -> Self {
         let (secret, refused) = (secret.to_owned(), AtomicBool::new(false));
         let aws = Recorder::before(&world.aws.endpoint, move |seen, _| {
-            let writes = seen.operation().as_deref() == Some("PutSecretValue") && seen.body.contains(&secret);
-            if writes && !refused.swap(true, Ordering::SeqCst) {
-                let error = serde_json::json!({
-                    "__type": "ResourceExistsException",
-                    "Message": "You can't use ClientRequestToken … because that value is already in use",
-                });
-                return Answer::status(400, error.to_string());
+            let operation = seen.operation().filter(|_| seen.body.contains(&secret));
+            match operation.as_deref() {
+                Some("PutSecretValue") if !refused.swap(true, Ordering::SeqCst) => version_exists(),
+                Some("GetSecretValue") if refused.load(Ordering::SeqCst) => {
+                    let other = |answer: String| {
+                        let mut answer: Value = serde_json::from_str(&answer).unwrap();
+                        answer["VersionId"] = "00000000-0000-4000-8000-00000000000e".into();
+                        answer.to_string()
+                    };
+                    Answer::ForwardAs(seen.body.clone(), Box::new(other))
+                }
+                _ => Answer::Forward,
             }
-            Answer::Forward
         })
         .await;
         Self::between(world, consul, aws, &[], |edges| edges).await
@@ -69,7 +78,7 @@ impl Environment {
         further: &[(&'static str, &'static str)],
         change: impl FnOnce(Edges) -> Edges,
     ) -> Self {
-        let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
+        let aws = Recorder::before(&world.aws.endpoint, |seen, _| versions_as_in_aws(seen)).await;
         Self::between(world, consul, aws, further, change).await
     }
 
@@ -133,6 +142,29 @@ impl Environment {
         consul.sort();
         (self.aws.operations(), consul)
     }
+}
+
+/// AWS refuses a version ID that exists with other content. Its emulator writes whatever comes.
+fn versions_as_in_aws(seen: &Seen) -> Answer {
+    static WRITTEN: Mutex<BTreeMap<(String, String), String>> = Mutex::new(BTreeMap::new());
+    if !matches!(seen.operation().as_deref(), Some("PutSecretValue" | "CreateSecret")) {
+        return Answer::Forward;
+    }
+    let body = seen.json();
+    let field = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
+    let name = if body["SecretId"].is_string() { field("SecretId") } else { field("Name") };
+    let content = field("SecretString");
+    let mut written = WRITTEN.lock().unwrap();
+    let known = written.entry((name, field("ClientRequestToken"))).or_insert_with(|| content.clone());
+    if *known == content { Answer::Forward } else { version_exists() }
+}
+
+fn version_exists() -> Answer {
+    let error = serde_json::json!({
+        "__type": "ResourceExistsException",
+        "Message": "You can't use ClientRequestToken … because that value is already in use",
+    });
+    Answer::status(400, error.to_string())
 }
 
 /// A cluster with a queue of its own, and no deployment.
