@@ -67,7 +67,7 @@ fn every_mutant_is_caught() {
                     let found = first_failure(budget(SCHEDULES), 1, &Limits::WIDEST);
                     match found.failure {
                         Some(failure) => {
-                            println!("{mutant:?}: caught by schedule {}: {}", failure.seed, failure.promise)
+                            println!("{mutant:?}: caught by schedule {}: {}", failure.seed, failure.promise);
                         }
                         None => survivors.lock().unwrap().push(format!("{mutant:?} ({} schedules)", found.schedules)),
                     }
