@@ -257,8 +257,8 @@ fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16], authorit
         },
         "acl": { "enabled": true, "default_policy": "deny" },
         "connect": { "enabled": true },
-        // On one machine, servers need not wait long for each other.
-        "performance": { "raft_multiplier": 1 },
+        // Alone, it need not wait for others before it elects itself. Several must not take a busy machine for a dead leader.
+        "performance": { "raft_multiplier": if cluster.is_empty() { 1 } else { 3 } },
         "disable_update_check": true,
     });
     // From 1.14 on a server opens this one by default; older ones do not know the word.

@@ -7,7 +7,7 @@ use super::{RECONCILE, Scene, TASK_EVENTS};
 /// A path.
 pub(super) struct Path {
     pub(super) name: &'static str,
-    /// It is killed this often at least: twice for each call that it was seen to make.
+    /// It is killed this often at least: before and after each of about half as many calls.
     pub(super) calls_at_least: usize,
     kind: Kind,
 }
@@ -29,7 +29,7 @@ pub(super) const PATHS: [Path; 7] = [
     Path { name: "killed-first-start", calls_at_least: 16, kind: Kind::FirstStart },
     Path { name: "killed-told-to-stop", calls_at_least: 8, kind: Kind::ToldToStop },
     Path { name: "killed-stopped", calls_at_least: 12, kind: Kind::Stopped },
-    Path { name: "killed-revoking", calls_at_least: 30, kind: Kind::IdleLook },
+    Path { name: "killed-revoking", calls_at_least: 20, kind: Kind::IdleLook },
     Path { name: "killed-restoring", calls_at_least: 16, kind: Kind::LivingLook },
     Path { name: "killed-sweeping", calls_at_least: 40, kind: Kind::Sweep },
 ];
