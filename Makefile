@@ -49,7 +49,7 @@ lint: setup ## Check format, lints and dependencies
 	@scripts/deny.sh
 
 .PHONY: test
-test: setup browser lint build mutants ## Run everything: format, lints, template, and all tests against the real stack
+test: setup browser lint build ## Run everything: format, lints, template, and all tests against the real stack
 	cargo test --locked --all-targets
 	cargo test --locked --doc
 
