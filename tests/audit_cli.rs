@@ -219,6 +219,25 @@ fn two_of_one_family_in_a_file_are_told_apart() {
 }
 
 #[test]
+fn a_graph_cannot_steer_a_terminal_and_has_its_colours_everywhere() {
+    let hostile = CLEAN.replace("\"name\": \"web\"", "\"name\": \"w\\u001b[31m\\nweb\"");
+    assert_ne!(hostile, CLEAN);
+    let place = Place::new("hostile-graph", &[("web.json", &hostile)]);
+    let text = out(&place.run(&["graph", "web.json"]));
+    assert!(text.contains("[31m web") && !text.contains('\u{1b}'), "{text}");
+    let picture = out(&place.run(&["graph", "web.json", "--format", "svg"]));
+    for variable in ["fill: var(", "stroke: var("] {
+        let (property, _) = variable.split_once(' ').unwrap();
+        for (before, _) in picture.match_indices(variable).map(|(at, _)| picture.split_at(at)) {
+            assert!(
+                before.trim_end().rsplit_once(property).is_some_and(|(_, colour)| colour.starts_with(" #")),
+                "{before}"
+            );
+        }
+    }
+}
+
+#[test]
 fn completions_exist_for_every_shell() {
     let place = Place::new("completions", &[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {

@@ -63,6 +63,12 @@ impl Exchange {
     }
 }
 
+/// The real services are shared, and every exchange uses the names that the simulation has: one after the other.
+async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    TURN.lock().await
+}
+
 /// Which error it is: what the controller tells apart.
 trait Kind {
     fn kind(&self) -> String;

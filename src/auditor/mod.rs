@@ -42,7 +42,6 @@ use crate::{
     announce::{AnnounceError, Announcer},
     audit::{
         audit,
-        finding::Severity,
         ignore::{self, Config},
         input::{LiveScope, gather_live},
         report::{Report, Threshold},
@@ -131,7 +130,7 @@ impl Auditor {
         let gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
         let found = audit(&gathered.material);
         let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
-        let threshold = Threshold::From(Severity::Error);
+        let threshold = Threshold::wanted(self.configuration.fail_on.as_deref());
         Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold)
     }
 

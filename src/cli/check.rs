@@ -115,6 +115,5 @@ fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Gathered
 
 /// The command line's word counts before the configuration's.
 fn threshold(arguments: &ReportArguments, config: &Config) -> Threshold {
-    let name = arguments.fail_on.as_deref().or(config.fail_on.as_deref()).unwrap_or("error");
-    Threshold::named(name).unwrap_or(Threshold::From(crate::audit::finding::Severity::Error))
+    Threshold::wanted(arguments.fail_on.as_deref().or(config.fail_on.as_deref()))
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{Exit, Failure, Streams};
-use crate::audit::{definition::TaskDefinition, input::gather, timeline::Timeline};
+use crate::audit::{definition::TaskDefinition, input::gather, report::clean, timeline::Timeline};
 
 /// Show in which order containers start and stop
 #[derive(Debug, Args)]
@@ -51,7 +51,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     let drawn: Vec<String> = definitions
         .iter()
-        .map(|definition| Timeline::of(definition))
+        .map(|definition| {
+            let mut timeline = Timeline::of(definition);
+            timeline.reword(clean);
+            timeline
+        })
         .map(|timeline| match arguments.format {
             Drawing::Text => timeline.text(),
             Drawing::Mermaid => timeline.mermaid(),

@@ -131,6 +131,7 @@ async fn refusals(consul: &dyn Consul) -> Exchange {
 
 #[tokio::test]
 async fn tokens_behave_as_on_a_real_consul() {
+    let _turn = crate::turn().await;
     let world = world("conform-acl").await;
     let real = tokens(real(&world, None).await.consul.as_ref()).await;
     let simulated = Direct::new();
@@ -139,6 +140,7 @@ async fn tokens_behave_as_on_a_real_consul() {
 
 #[tokio::test]
 async fn the_client_agents_policy_behaves_as_on_a_real_consul() {
+    let _turn = crate::turn().await;
     let world = world("conform-policy").await;
     let real = policies(real(&world, None).await.consul.as_ref()).await;
     let simulated = Direct::new();
@@ -147,6 +149,7 @@ async fn the_client_agents_policy_behaves_as_on_a_real_consul() {
 
 #[tokio::test]
 async fn a_credential_that_consul_does_not_know_is_refused_as_by_a_real_one() {
+    let _turn = crate::turn().await;
     let world = world("conform-credential").await;
     let real = real(&world, Some("00000000-0000-4000-8000-0000000000ff")).await;
     let real = refusals(real.consul.as_ref()).await;

@@ -73,6 +73,7 @@ async fn secrets(secrets: &dyn SecretStore, name: &str) -> Exchange {
 
 #[tokio::test]
 async fn secrets_behave_as_on_ministack() {
+    let _turn = crate::turn().await;
     let world = world("conform-secrets").await;
     let name = format!("{}-service-0", world.prefix);
     let real = secrets(real(&world, None).await.secrets.as_ref(), &name).await;
@@ -82,6 +83,7 @@ async fn secrets_behave_as_on_ministack() {
 
 #[tokio::test]
 async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack() {
+    let _turn = crate::turn().await;
     let world = world("conform-values").await;
     let edges = real(&world, None).await;
     let (own, empty) = (format!("{}-own", world.prefix), format!("{}-empty", world.prefix));
@@ -107,6 +109,7 @@ async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack(
 /// whole design rests on it; MiniStack writes whatever comes. `tests/secrets_client.rs` holds the client to AWS's answers.
 #[tokio::test]
 async fn of_two_writers_only_one_wins_where_ministack_lets_both() {
+    let _turn = crate::turn().await;
     let world = world("conform-writers").await;
     let name = format!("{}-service-0", world.prefix);
     let race = async |secrets: &dyn SecretStore| {
@@ -164,6 +167,7 @@ async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionA
 
 #[tokio::test]
 async fn tasks_are_listed_and_described_as_on_ministack() {
+    let _turn = crate::turn().await;
     // Given a running and a stopped task
     let world = world("conform-ecs").await;
     let definition = world.mesh_definition("conform-ecs-web").await;
@@ -218,6 +222,7 @@ fn simulated_twin(world: &mut crate::simulation::world::World) -> TaskArn {
 
 #[tokio::test]
 async fn messages_come_and_come_back_as_on_ministack() {
+    let _turn = crate::turn().await;
     const BODY: &str = r#"{"detail":{}}"#;
     let world = world("conform-queue").await;
     let edges = real(&world, None).await;

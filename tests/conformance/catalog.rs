@@ -108,6 +108,7 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
 
 #[tokio::test]
 async fn the_catalog_behaves_as_on_a_real_consul() {
+    let _turn = crate::turn().await;
     // Given a task's services on the synthetic node of a real cluster
     let world = world("conform-catalog").await;
     let cluster: ClusterArn = world.cluster().parse().unwrap();
@@ -132,6 +133,7 @@ async fn the_catalog_behaves_as_on_a_real_consul() {
 /// An instance that is not there any more: a transaction of deletions that compare has nothing to compare.
 #[tokio::test]
 async fn what_is_deregistered_twice_is_told_apart_as_by_a_real_consul() {
+    let _turn = crate::turn().await;
     let world = world("conform-twice").await;
     let cluster: ClusterArn = world.cluster().parse().unwrap();
     world.register_instance(SERVICE, TaskArn::in_cluster(&cluster, &task()).as_str()).await;

@@ -210,7 +210,7 @@ fn service_name(definition: &TaskDefinition, options: &Options) -> Result<Servic
         let name = tag.value.text().ok_or(InjectError::Unknown(SERVICE_NAME_TAG))?;
         return name.parse().map_err(InjectError::ServiceName);
     }
-    let family = definition.family.text().ok_or(InjectError::Unknown("family"))?;
+    let family = definition.family.text().ok_or(InjectError::NoFamily)?;
     ServiceName::from_family(family).map_err(InjectError::ServiceName)
 }
 

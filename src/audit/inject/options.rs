@@ -122,6 +122,9 @@ pub enum InjectError {
     /// Something that decides is known only to a deployment, or cannot be edited there.
     #[error("{0}: the value is computed, so that it cannot be edited; write it out, or edit its source")]
     Unknown(&'static str),
+    /// Nothing says what the service is called.
+    #[error("the family is left to the deployment, so that it names no service; choose a name with --service-name")]
+    NoFamily,
     /// Nothing says where the app listens.
     #[error("no container maps a TCP port; say which port the app listens on with --port")]
     NoPort,

@@ -183,7 +183,7 @@ fn clean_problem(problem: &InputProblem) -> InputProblem {
 }
 
 /// Text that cannot steer a terminal: without control characters, and without those that change its direction.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     let steers = |c: char| c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     if !text.contains(steers) {
         return text.to_owned();

@@ -17,6 +17,7 @@ mod text;
 
 use std::collections::BTreeSet;
 
+pub(crate) use self::build::clean;
 pub use self::format::Format;
 use super::{
     document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, timeline::Timeline,
@@ -77,6 +78,12 @@ impl Threshold {
             "never" => Some(Self::Never),
             _ => None,
         }
+    }
+
+    /// The one that somebody asked for, if they did; errors otherwise.
+    #[must_use]
+    pub fn wanted(name: Option<&str>) -> Self {
+        name.and_then(Self::named).unwrap_or(Self::From(Severity::Error))
     }
 
     /// Whether findings of `severity` fail the run.

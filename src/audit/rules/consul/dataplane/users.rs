@@ -57,7 +57,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane) else {
         return;
     };
-    if consul.is_transparent() == Some(false) {
+    if consul.is_transparent() != Some(true) {
         return;
     }
     let wanted = [(consul.dataplane, "5995"), (consul.health_sync, "5996")];
