@@ -184,7 +184,7 @@ impl Controller {
         let Revocation { service, tokens, .. } = revocation;
         let verdict = verdict.map(|tasks| judge(service, &tasks, self.edges.clock.now(), self.scope.grace));
         match verdict {
-            Ok(Idleness::Idle | Idleness::RecentlyStopped(_)) => {
+            Ok(Idleness::Idle) => {
                 for token in tokens {
                     info!(action = "revoke", outcome = "done", service = %service.name, accessor_id = %token.pair.accessor);
                 }
@@ -195,6 +195,14 @@ impl Controller {
                 }
                 info!(action = "revoke", outcome = "put_back", service = %service.name, "a task was started meanwhile");
                 self.put_back(revocation).await?;
+                Ok(Effect::Unchanged)
+            }
+            // It came and went between the two looks. Whoever has seen it trusts the token: see `GracePeriod`. The look that
+            // its stop has asked for is still to come.
+            Ok(Idleness::RecentlyStopped(task)) => {
+                info!(action = "revoke", outcome = "put_back", service = %service.name, task_id = %task.id(), "a task has stopped meanwhile");
+                self.put_back(revocation).await?;
+                self.look_again(service).await?;
                 Ok(Effect::Unchanged)
             }
             Ok(Idleness::Living(task)) => {
