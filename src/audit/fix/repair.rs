@@ -203,15 +203,4 @@ mod tests {
         let unreadable = state("{\"containerDefinitions\": 1, \"family\": 2}");
         assert!(!unreadable.is_better_than(&before, &before.findings));
     }
-
-    #[test]
-    fn what_could_not_be_mended_at_first_is_tried_again_when_others_are() {
-        // Given a definition of which one finding can be mended only after another one is
-        let text = include_str!("../../../fuzz/corpus/repair/waits-for-another-mend");
-        let repaired = repair(Arc::new(SourceFile::new("task.json", text)), |_| true);
-        assert!(!repaired.mended.is_empty());
-        // Then mending it again finds nothing left to do
-        let again = repair(repaired.after.clone(), |_| true);
-        assert_eq!(repaired.after.text, again.after.text);
-    }
 }
