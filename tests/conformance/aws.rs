@@ -222,8 +222,8 @@ fn simulated_twin(world: &mut crate::simulation::world::World) -> TaskArn {
 
 #[tokio::test]
 async fn messages_come_and_come_back_as_on_ministack() {
-    let _turn = crate::turn().await;
     const BODY: &str = r#"{"detail":{}}"#;
+    let _turn = crate::turn().await;
     let world = world("conform-queue").await;
     let edges = real(&world, None).await;
     let url = &world.deployed.queue_url;
