@@ -35,4 +35,8 @@ fn each_wrong_setting_is_named_with_what_it_should_hold() {
 #[test]
 fn right_settings_are_accepted() {
     assert_eq!(refusal("AUDIT_CONFIGURATION", ""), None);
+    // Nobody hands it an event, so it ends: for that, and not sooner
+    let output = crate::start(env!("CARGO_BIN_EXE_audit"), &GOOD);
+    let text = [output.stdout, output.stderr].concat();
+    assert!(String::from_utf8_lossy(&text).contains("\"stopped\""), "it did not get as far as asking for an event");
 }

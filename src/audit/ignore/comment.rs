@@ -89,7 +89,27 @@ fn marked(line: &str) -> Option<(usize, &str)> {
     let opener = before.strip_suffix("//").or_else(|| before.strip_suffix('#'))?;
     // YAML's comments need a blank before them: `a#b` is text.
     let is_comment = opener.is_empty() || opener.ends_with(char::is_whitespace) || before.ends_with("//");
+    let is_comment = is_comment && !ends_within_quotes(opener);
     is_comment.then(|| (opener.chars().count() + 1, rest))
+}
+
+/// Whether a line up to here is in the middle of a quoted text of JSON or YAML. A quote begins one where a value may begin:
+/// in `it's` it is a letter.
+fn ends_within_quotes(line: &str) -> bool {
+    let (mut within, mut before) = (None, ' ');
+    let mut characters = line.chars().peekable();
+    while let Some(c) = characters.next() {
+        match (within, c) {
+            (Some('"'), '\\') => drop(characters.next()),
+            // Two of them are one that is meant.
+            (Some('\''), '\'') if characters.peek() == Some(&'\'') => drop(characters.next()),
+            (Some(quote), c) if c == quote => within = None,
+            (None, '"' | '\'') if before.is_whitespace() || "[{(,:".contains(before) => within = Some(c),
+            _ => {}
+        }
+        before = c;
+    }
+    within.is_some()
 }
 
 fn is_comment(line: &str) -> bool {
@@ -173,5 +193,20 @@ mod tests {
         );
         assert!(problem("# mesh-audit: ignore consul-network-mode\n").contains("is written ignore[rule"));
         assert_eq!(problem("a: 'see mesh-audit: ignore'"), "");
+    }
+
+    #[test]
+    fn a_text_in_quotes_is_no_comment() {
+        let none = (Vec::new(), Vec::new());
+        for text in [
+            r#"{"a": "http://x // mesh-audit: ignore[ecs-dependency-unknown] z"}"#,
+            r#"{"a": "\"b\" // mesh-audit: ignore[nonsense] z"}"#,
+            r#"a: "db # mesh-audit: ignore[ecs-dependency-unknown] no""#,
+            "a: 'it''s # mesh-audit: ignore[ecs-dependency-unknown] no'",
+        ] {
+            assert_eq!(read(text), none, "{text}");
+        }
+        let kept = "a: it's # mesh-audit: ignore[ecs-dependency-unknown] yes";
+        assert_eq!(read(kept).0.len(), 1, "{kept}");
     }
 }

@@ -30,6 +30,7 @@ const AGENT: &[Mutation] = &[
     text("leave_on_terminate = true\\n", "", ""),
     text(r#"retry_join = [\"consul.example.internal\"]\n"#, "", "consul-client-retry-join"),
     text(r#"retry_join = [\"consul.example.internal\"]"#, "retry_join = []", "consul-client-retry-join"),
+    text("retry_join", "start_join", "consul-client-retry-join"),
     text(r#"advertise_addr = \"$ECS_IPV4\"\n"#, "", "consul-client-advertise"),
     text(r#"advertise_addr = \"$ECS_IPV4\""#, r#"advertise_addr = \"10.0.0.1\""#, "consul-client-advertise"),
     text(r#"  http = \"127.0.0.1\"\n"#, "", "consul-client-http-exposed"),

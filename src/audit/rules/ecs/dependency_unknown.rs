@@ -26,6 +26,9 @@ moved elsewhere; ECS answers the registration with a `ClientException`.",
     check: Check::Task(check),
 };
 
+/// How many containers the mend names: the API takes ten.
+const SHOWN: usize = 10;
+
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let containers = &subject.definition.containers;
     for container in &containers.items {
@@ -33,7 +36,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             let Some(name) = dependency.container.text() else { continue };
             let may_be = |other: &Container| other.is_called(name) || other.name.text().is_none();
             if containers.lacks(may_be) && !subject.misses(name) {
-                let known: Vec<String> = containers.items.iter().map(Container::label).collect();
+                let mut known: Vec<String> = containers.items.iter().take(SHOWN).map(Container::label).collect();
+                if containers.items.len() > SHOWN {
+                    known.push("…".to_owned());
+                }
                 let message = format!("{} waits for {name}, which is not there", container.label());
                 let help = format!("name one of {}, or take the dependency away", known.join(", "));
                 findings.add(Draft::new(dependency.container.span(), message, help).of(container));

@@ -45,13 +45,18 @@ any time, also while the servers restart. `retry_join` does both; it takes addre
     check: Check::Task(check),
 };
 
-/// Any of these may name a member. `retry-join` is in `-retry-join`, `start_join` in older agents' configuration.
-const WAYS: [&str; 6] = ["retry_join", "retry-join", "start_join", "-join", "auto_config", "server_addresses"];
+/// Any of these names members, and tries again.
+const KEEPS_TRYING: [&str; 4] = ["retry_join", "retry-join", "auto_config", "server_addresses"];
+/// These try once.
+const TRIES_ONCE: [&str; 2] = ["start_join", "-join"];
 
 fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
-    let message = if !WAYS.iter().any(|way| script.mentions(way)) {
+    let mentions = |ways: &[&str]| ways.iter().any(|way| script.mentions(way));
+    let message = if !mentions(&KEEPS_TRYING) && mentions(&TRIES_ONCE) {
+        format!("the agent of {} joins once, and gives up if nobody answers", client.label())
+    } else if !mentions(&KEEPS_TRYING) {
         format!("the agent of {} is not told whom to join", client.label())
     } else if script.has_empty_list("retry_join") {
         format!("retry_join of {} is empty", client.label())
