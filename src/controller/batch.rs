@@ -95,14 +95,8 @@ impl Controller {
             self.work_ahead(&sorted.registered, deadline),
         );
 
-        let of_tasks = task_failures.into_iter().flat_map(|(task, error)| {
-            let messages = sorted.messages.get(&task).cloned().unwrap_or_default();
-            messages.into_iter().map(move |index| (index, Arc::clone(&error)))
-        });
-        let of_looks = look_failures.into_iter().flat_map(|(service, error)| {
-            let messages = sorted.looks.get(&service).cloned().unwrap_or_default();
-            messages.into_iter().map(move |index| (index, Arc::clone(&error)))
-        });
+        let of_tasks = by_message(task_failures, &sorted.messages);
+        let of_looks = by_message(look_failures, &sorted.looks);
         let failed: Vec<_> =
             sorted.unreadable.into_iter().chain(of_tasks).chain(of_looks).chain(ahead_failures).collect();
         let failed = failed.into_iter().filter_map(|(index, error)| {
@@ -235,6 +229,17 @@ fn pause(receives: u32) -> Duration {
 fn pause_ceiling(receives: u32) -> Duration {
     let doublings = receives.saturating_sub(1).min(10);
     (FIRST_RETURN * 2_u32.pow(doublings)).min(LAST_RETURN)
+}
+
+/// Each failure once for every message that asked for what failed.
+fn by_message<K: Ord>(
+    failures: impl IntoIterator<Item = (K, Arc<ControllerError>)>,
+    messages: &BTreeMap<K, Vec<usize>>,
+) -> impl Iterator<Item = (usize, Arc<ControllerError>)> {
+    failures.into_iter().flat_map(|(what, error)| {
+        let messages = messages.get(&what).cloned().unwrap_or_default();
+        messages.into_iter().map(move |index| (index, Arc::clone(&error)))
+    })
 }
 
 #[cfg(test)]

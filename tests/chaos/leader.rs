@@ -43,7 +43,7 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     let (began, mut round) = (Instant::now(), 0);
     while round < ROUNDS || began.elapsed() < chaos_time() {
         // When services start and others stop, and the leader dies at one of the writes for them
-        let events = come_and_go(&mut crowd, round).await;
+        let events = crowd.come_and_go(round, SERVICES, 2).await;
         let leader = the_leader(&servers).await;
         let fatal = dice.usize(3..10);
         let when = if round % 2 == 0 { When::Before } else { When::After };
@@ -65,24 +65,6 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     crowd.world.settled_within(PATIENCE).await;
     crowd.converged().await;
     tell(&format!("{round} leaders of {SERVERS} servers killed, in {:.0?}", began.elapsed()));
-}
-
-/// Services of their first tasks, and the stops of all those of the round before.
-async fn come_and_go(crowd: &mut Crowd<'_>, round: usize) -> Vec<serde_json::Value> {
-    let mut events = Vec::new();
-    crowd.found_services(SERVICES).await;
-    for service in round * SERVICES..(round + 1) * SERVICES {
-        events.extend(crowd.start(service, 2).await);
-    }
-    if round == 0 {
-        crowd.plant_foreign().await;
-    }
-    for service in round.saturating_sub(1) * SERVICES..round * SERVICES {
-        for index in crowd.living(service) {
-            events.extend(crowd.stop(index).await);
-        }
-    }
-    events
 }
 
 /// Which server leads: only it knows for sure, and one that is dead knows nothing.

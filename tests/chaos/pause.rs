@@ -43,19 +43,7 @@ async fn aws_that_stands_still_for_a_while_loses_nothing() {
     let mut crowd = Crowd::deploy(&aws, &stack.consul, place, &stack.consul.address, &[]).await;
     let (began, mut round) = (Instant::now(), 0);
     while round < ROUNDS || began.elapsed() < chaos_time() {
-        let mut events = Vec::new();
-        crowd.found_services(SERVICES).await;
-        for service in round * SERVICES..(round + 1) * SERVICES {
-            events.extend(crowd.start(service, 3).await);
-        }
-        if round == 0 {
-            crowd.plant_foreign().await;
-        }
-        for service in round.saturating_sub(1) * SERVICES..round * SERVICES {
-            for index in crowd.living(service) {
-                events.extend(crowd.stop(index).await);
-            }
-        }
+        let events = crowd.come_and_go(round, SERVICES, 3).await;
         // When AWS stands still at one of the calls that the events cause
         let fatal = dice.usize(3..40);
         let calls = stand_still(&before_aws, aws.pid(), fatal);

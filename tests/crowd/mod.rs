@@ -176,6 +176,24 @@ impl<'a> Crowd<'a> {
         [envelope(&told), envelope(&stopped)]
     }
 
+    /// A round: as many new services with their first tasks, and the stops of all tasks of the round before. The events.
+    pub(crate) async fn come_and_go(&mut self, round: usize, services: usize, tasks: usize) -> Vec<Value> {
+        let mut events = Vec::new();
+        self.found_services(services).await;
+        for service in round * services..(round + 1) * services {
+            events.extend(self.start(service, tasks).await);
+        }
+        if round == 0 {
+            self.plant_foreign().await;
+        }
+        for service in round.saturating_sub(1) * services..round * services {
+            for index in self.living(service) {
+                events.extend(self.stop(index).await);
+            }
+        }
+        events
+    }
+
     /// The tasks of a service that live, as indices.
     pub(crate) fn living(&self, service: usize) -> Vec<usize> {
         let name = &self.services[service].0;
