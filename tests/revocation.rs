@@ -34,6 +34,9 @@ use stack::wait::SOON;
 use tokio::sync::Notify;
 use world::{Pair, World};
 
+/// Later than any invocation lasts.
+const WRITER_HAS_ENDED: SignedDuration = SignedDuration::from_secs(75);
+
 /// What ECS does when it is asked for its tasks the second time: after the deletion.
 #[derive(Clone, Copy, PartialEq)]
 enum Second {
@@ -97,20 +100,38 @@ impl Ecs for ChangingEcs {
     }
 }
 
-/// An environment whose ECS changes between the two listings, and the gate to that moment.
-async fn environment(world: &World<'_>, second: Second) -> (Environment, Arc<(Notify, Notify)>) {
+/// A clock that is ahead.
+struct Later(SignedDuration);
+
+impl Clock for Later {
+    fn now(&self) -> Timestamp {
+        Timestamp::now() + self.0
+    }
+}
+
+/// An environment so much later whose ECS changes between the two listings, and the gate to that moment.
+async fn environment(world: &World<'_>, second: Second, later: SignedDuration) -> (Environment, Arc<(Notify, Notify)>) {
     let between = Arc::new((Notify::new(), Notify::new()));
     let gate = Arc::clone(&between);
     let change = move |edges: Edges| {
         let ecs = ChangingEcs { inner: edges.ecs, second, listings: AtomicUsize::new(0), between: gate };
-        Edges { ecs: Arc::new(ecs), ..edges }
+        Edges { ecs: Arc::new(ecs), clock: Arc::new(Later(later)), ..edges }
     };
     (impatient(world, change).await, between)
 }
 
 /// Checks the service's idleness; between the deletion and the look afterwards, `meanwhile` happens.
 async fn check_while(world: &World<'_>, second: Second, meanwhile: impl AsyncFnOnce()) -> (Environment, BatchReport) {
-    let (environment, between) = environment(world, second).await;
+    check_later_while(world, SignedDuration::ZERO, second, meanwhile).await
+}
+
+async fn check_later_while(
+    world: &World<'_>,
+    later: SignedDuration,
+    second: Second,
+    meanwhile: impl AsyncFnOnce(),
+) -> (Environment, BatchReport) {
+    let (environment, between) = environment(world, second, later).await;
     let check = [idle_check(&world.service())];
     let act = async {
         let listing = tokio::time::timeout(SOON, between.0.notified()).await;
@@ -204,15 +225,6 @@ async fn a_revocation_that_died_after_its_deletion_heals_at_the_next_look() {
     world.provisioned(&world.secret_name(&world.service())).await;
 }
 
-/// A clock that is ahead.
-struct Later(SignedDuration);
-
-impl Clock for Later {
-    fn now(&self) -> Timestamp {
-        Timestamp::now() + self.0
-    }
-}
-
 #[tokio::test]
 async fn a_dead_pair_is_blanked_when_whoever_wrote_it_must_have_ended() {
     let world = world("died-idle").await;
@@ -229,8 +241,21 @@ async fn a_dead_pair_is_blanked_when_whoever_wrote_it_must_have_ended() {
     assert_eq!(world.pair(&secret).await, Some(pair));
     assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1, "another look is asked for");
     // And that one blanks it
-    look(SignedDuration::from_secs(75)).await;
+    look(WRITER_HAS_ENDED).await;
     assert_eq!(world.secret_text(&secret).await.as_deref(), Some("{}"));
+}
+
+#[tokio::test]
+async fn a_task_that_reads_a_dead_pair_while_it_is_blanked_gets_that_very_pair() {
+    let world = world("died-read").await;
+    let (definition, pair) = idle_service(&world).await;
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let (_, report) = check_later_while(&world, WRITER_HAS_ENDED, Second::TaskAppeared, async || {
+        world.run(&definition).await;
+    })
+    .await;
+    done(&report);
+    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
 #[tokio::test]

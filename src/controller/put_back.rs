@@ -27,6 +27,7 @@ pub(super) struct Revocation {
     pub(super) secret: StoredSecret,
     /// The pair that the secret has to decide on until the revocation is over. A foreign one stays in it.
     pub(super) reserved: Option<TokenPair>,
+    /// None where Consul does not know the pair, which a crash has left in the secret.
     pub(super) tokens: Vec<Token>,
 }
 
@@ -52,7 +53,8 @@ impl Controller {
     /// Puts the tokens back as they were: both halves, description and grants. The secret decides on the pair once more
     /// before: if it has gone on to another, that one stays. Tasks see the pair again when Consul holds it.
     pub(super) async fn put_back(&self, revocation: &Revocation) -> Result<(), ControllerError> {
-        if mutant::is(Mutant::NoPutBack) {
+        // A pair that Consul did not know stays reserved: whose task needs it creates it.
+        if mutant::is(Mutant::NoPutBack) || revocation.tokens.is_empty() {
             return Ok(());
         }
         let decided = self.decide_again(revocation).await.unwrap_or_else(Decided::Unreachable);
@@ -100,30 +102,29 @@ impl Controller {
         Ok(reserved.is_none() || self.write_state(holder, secret, &SecretState::Blank).await?.is_some())
     }
 
-    /// Blanks a pair of ours that Consul does not know: a crash has left it. But whoever wrote it may be about to create
-    /// its token; so only one that has stood for longer than an invocation lasts.
-    pub(super) async fn blank_dead_pair(
+    /// The pair of ours in a secret that Consul does not know: a crash has left it. But whoever wrote it may be about to
+    /// create its token; so only one that has stood for longer than an invocation lasts, and another look at the others.
+    pub(super) async fn dead_pair(
         &self,
         holder: &TokenHolder,
         service: &MeshService,
         secret: &StoredSecret,
-    ) -> Result<(), ControllerError> {
+    ) -> Result<Option<TokenPair>, ControllerError> {
         let pair = match &secret.state {
             SecretState::Reserved(pair) => pair,
             SecretState::Holds(pair) if pair.accessor == self.derived(holder) => pair,
-            _ => return Ok(()),
+            _ => return Ok(None),
         };
         if self.edges.consul.token(holder.tenancy(), pair.accessor).await?.is_some() {
-            return Ok(());
+            return Ok(None);
         }
-        self.look_again(service).await?;
         let follow_up = SignedDuration::try_from(FOLLOW_UP).unwrap_or(SignedDuration::MAX);
         let now = self.edges.clock.now();
         if secret.written_at.is_some_and(|at| now.duration_since(at) > follow_up) {
-            // If somebody else has written it since, a task has started.
-            self.write_state(holder, secret, &SecretState::Blank).await?;
+            return Ok(Some(pair.clone()));
         }
-        Ok(())
+        self.look_again(service).await?;
+        Ok(None)
     }
 
     fn derived(&self, holder: &TokenHolder) -> AccessorId {

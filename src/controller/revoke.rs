@@ -110,8 +110,11 @@ impl Controller {
         }
         self.distrust(&holder);
         if tokens.is_empty() {
-            self.blank_dead_pair(&holder, service, &secret).await?;
-            return Ok(None);
+            // A task may read it, too, until it is reserved.
+            let dead = self.dead_pair(&holder, service, &secret).await?;
+            let revocation =
+                |pair| Revocation { service: service.clone(), holder, secret, reserved: Some(pair), tokens };
+            return Ok(dead.map(revocation));
         }
         let decided = secret
             .state

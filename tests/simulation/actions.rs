@@ -60,7 +60,11 @@ impl Schedule {
             let mut world = self.stage.world.lock().unwrap();
             let now = world.now;
             let late = board.iter().position(|operation| operation.since + LONGEST_CALL < now);
-            let index = late.unwrap_or_else(|| world.random.usize(..board.len()));
+            let index = late.unwrap_or_else(|| {
+                let free = |index: &usize| world.calm || board[*index].stuck_until <= now;
+                let free: Vec<usize> = (0..board.len()).filter(free).collect();
+                free[world.random.usize(..free.len())]
+            });
             let is_abandoned = board[index].is_abandoned();
             if !board[index].is_performed() && (!is_abandoned || world.random.bool()) {
                 let fate = fate(&mut world, board[index].service);

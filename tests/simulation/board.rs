@@ -51,6 +51,8 @@ pub(crate) struct Operation {
     pub(crate) environment: usize,
     pub(crate) service: Service,
     pub(crate) since: u64,
+    /// Until when it is stuck somewhere on its way, or its answer is.
+    pub(crate) stuck_until: u64,
     effect: Effect,
     performed: bool,
     ticket: Arc<Ticket>,
@@ -87,6 +89,7 @@ impl Operation {
         }
         (self.effect)(world, fate);
         self.performed = true;
+        self.stuck_until = world.stuck_until();
     }
 
     /// Hands the answer over.
@@ -120,9 +123,9 @@ impl Line {
     {
         let slot = Arc::new(Mutex::new(None));
         let answer = Arc::clone(&slot);
-        let (since, label) = {
-            let world = self.stage.world.lock().unwrap();
-            (world.now, world.trace.is_some().then(label).unwrap_or_default())
+        let (since, stuck_until, label) = {
+            let mut world = self.stage.world.lock().unwrap();
+            (world.now, world.stuck_until(), world.trace.is_some().then(label).unwrap_or_default())
         };
         let environment = self.environment;
         let effect = move |world: &mut World, fate: Fate| {
@@ -153,6 +156,7 @@ impl Line {
             environment,
             service,
             since,
+            stuck_until,
             effect: Box::new(effect),
             performed: false,
             ticket: Arc::clone(&ticket),

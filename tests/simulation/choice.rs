@@ -23,7 +23,7 @@ pub(crate) enum Action {
 
 impl Schedule {
     pub(crate) fn choose(&mut self) -> Action {
-        let (waits, oldest) = self.calls();
+        let (waits, is_free, oldest) = self.calls();
         let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
         let busy = self.environments.iter().filter(|e| e.invocation.is_some() && !e.sweeps).count();
         let (kills, sweeps, outages, registrations) = (self.kills, self.sweeps, self.outages, self.registrations);
@@ -32,7 +32,7 @@ impl Schedule {
         self.with(|world| {
             let pace = world.scenario.pace;
             let mut actions = vec![(if is_busy { 1 } else { 3 }, Action::Advance)];
-            if waits {
+            if is_free {
                 actions.push((20, Action::Serve));
             }
             // Without faults no call takes long.
@@ -69,9 +69,11 @@ impl Schedule {
         })
     }
 
-    /// Whether calls wait, and since when the oldest one does.
-    fn calls(&self) -> (bool, u64) {
+    /// Whether calls wait, whether one of them is not stuck, and since when the oldest one waits.
+    fn calls(&self) -> (bool, bool, u64) {
         let board = self.stage.board.lock().unwrap();
-        (!board.is_empty(), board.iter().map(|operation| operation.since).min().unwrap_or(u64::MAX / 2))
+        let now = self.with(|world| world.now);
+        let is_free = board.iter().any(|operation| operation.stuck_until <= now);
+        (!board.is_empty(), is_free, board.iter().map(|operation| operation.since).min().unwrap_or(u64::MAX / 2))
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct Scenario {
     pub(crate) refused: u32,
     pub(crate) answer_lost: u32,
     pub(crate) repeated: u32,
+    /// How likely it is that a call, or its answer, is stuck for long while everything else goes on.
+    pub(crate) stuck: u32,
     pub(crate) duplicated: u32,
     pub(crate) lost: u32,
     pub(crate) max_receives: u32,
@@ -102,7 +104,7 @@ impl Scenario {
     pub(crate) fn is_troubled(&self) -> bool {
         self.lag + self.secret_lag > 0
             || self.kills + self.outages > 0
-            || self.refused + self.answer_lost + self.repeated > 0
+            || self.refused + self.answer_lost + self.repeated + self.stuck > 0
     }
 
     pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
@@ -132,6 +134,7 @@ impl Scenario {
             refused: rate(random, &[0, 10, 50, 200]),
             answer_lost: rate(random, &[0, 10, 50]),
             repeated: rate(random, &[0, 10, 50]),
+            stuck: if limits.lag { chance(random, &[0, 50, 200]) } else { 0 },
             duplicated: if limits.faults { chance(random, &[0, 50, 300]) } else { 0 },
             lost: rate(random, &[0, 0, 100, 500]),
             max_receives: [14, 14, 3][random.usize(..3)],

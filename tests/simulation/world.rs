@@ -17,6 +17,7 @@ use super::{
     promises::{Blind, Deletion},
     queue::Sqs,
     scenario::Scenario,
+    schedule::LONGEST_CALL,
     secrets::Secrets,
 };
 
@@ -120,6 +121,12 @@ impl World {
 
     pub(crate) fn chance(&mut self, per_mille: u32) -> bool {
         per_mille > 0 && self.random.u32(..1_000) < per_mille
+    }
+
+    /// Until when a call is stuck that is made now.
+    pub(crate) fn stuck_until(&mut self) -> u64 {
+        let stuck = self.scenario.stuck;
+        if self.chance(stuck) { self.now + self.random.u64(..LONGEST_CALL / 2) } else { self.now }
     }
 
     /// The true time.

@@ -9,7 +9,7 @@
 mod catalog;
 mod tasks;
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -138,10 +138,16 @@ impl<'a> World<'a> {
         }
     }
 
-    /// How many versions a secret has had.
-    pub(crate) async fn secret_versions(&self, name: &str) -> usize {
+    /// The values that a secret has had, each of them once.
+    pub(crate) async fn secret_values(&self, name: &str) -> BTreeSet<String> {
         let call = self.aws.secrets().list_secret_version_ids().secret_id(name).include_deprecated(true);
-        call.send().await.expect("ListSecretVersionIds").versions().len()
+        let versions = call.send().await.expect("ListSecretVersionIds").versions.unwrap_or_default();
+        let mut values = BTreeSet::new();
+        for id in versions.iter().filter_map(|version| version.version_id()) {
+            let call = self.aws.secrets().get_secret_value().secret_id(name).version_id(id);
+            values.extend(call.send().await.expect("GetSecretValue").secret_string);
+        }
+        values
     }
 
     /// The name of a service's secret.
