@@ -14,6 +14,13 @@ use crate::mesh::{
     token::TokenHolder,
 };
 
+/// A look at a service.
+pub(super) struct Look {
+    pub(super) service: MeshService,
+    /// Whether an earlier try has failed, or died.
+    pub(super) is_repeated: bool,
+}
+
 /// Why each look that failed did.
 pub(super) type LookFailures = BTreeMap<MeshService, Arc<ControllerError>>;
 
@@ -28,10 +35,33 @@ enum Standing {
 impl Controller {
     /// Looks at services, and revokes the tokens of those that are idle. One listing of tasks serves all of them, and
     /// one more all revocations.
-    pub(super) async fn check_idleness(&self, services: Vec<MeshService>, deadline: Deadline) -> LookFailures {
-        if services.is_empty() {
+    pub(super) async fn check_idleness(&self, looks: Vec<Look>, deadline: Deadline) -> LookFailures {
+        if looks.is_empty() {
             return LookFailures::new();
         }
+        let (repeated, new): (Vec<Look>, Vec<Look>) = looks.into_iter().partition(|look| look.is_repeated);
+        let mut repeated: Vec<MeshService> = repeated.into_iter().map(|look| look.service).collect();
+        let new = new.into_iter().map(|look| look.service);
+        let mut failures = self.look_at(repeated.iter().cloned().chain(new).collect(), deadline).await;
+        repeated.retain(|service| !failures.contains_key(service));
+        failures.extend(self.look_once_more(repeated, deadline).await);
+        failures
+    }
+
+    /// What an earlier try wrote, if its answer was lost, may have come to this one's eyes too late: so another look
+    /// follows, like each revocation.
+    async fn look_once_more(&self, repeated: Vec<MeshService>, deadline: Deadline) -> LookFailures {
+        if repeated.is_empty() {
+            return LookFailures::new();
+        }
+        let asked = deadline.run(self.look_again(&repeated)).await.map_err(Arc::new).err();
+        let failed = asked
+            .into_iter()
+            .flat_map(|error| repeated.iter().map(move |service| (service.clone(), Arc::clone(&error))));
+        failed.collect()
+    }
+
+    async fn look_at(&self, services: Vec<MeshService>, deadline: Deadline) -> LookFailures {
         let tasks = match deadline.run(self.all_service_tasks(deadline)).await {
             Ok(tasks) => tasks,
             Err(error) => {

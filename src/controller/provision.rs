@@ -131,7 +131,7 @@ impl Controller {
         };
         match (step, token) {
             (TokenStep::WriteSecret(pair), Some(token)) => {
-                match self.write_state(holder, secret, &SecretState::Holds(pair)).await? {
+                match self.write_state(holder, secret, &SecretState::shows(pair, derived)).await? {
                     Some(_) => self.put_in_order(holder, token, need).await,
                     None => Ok(Look::Overtaken),
                 }
@@ -140,7 +140,7 @@ impl Controller {
                 // What was read may be old, and two who create different pairs at once would both succeed: so the secret is
                 // written before.
                 let shown = secret.state.pair().is_some();
-                let claim = if shown { SecretState::Holds(pair) } else { SecretState::Reserved(pair) };
+                let claim = if shown { SecretState::shows(pair, derived) } else { SecretState::Reserved(pair) };
                 self.decide_and_create(holder, &cluster, secret, claim, need).await
             }
             _ => {
@@ -165,7 +165,7 @@ impl Controller {
         let is_new = !seen.state.decided().is_some_and(|decided| decided.is_same_as(&pair));
         if is_new && mutant::is(Mutant::SecretAfterConsul) {
             self.create(holder, cluster, &pair, need).await?;
-            let shown = self.write_state(holder, seen, &SecretState::Holds(pair)).await?;
+            let shown = self.write_state(holder, seen, &self.shows(holder, pair)).await?;
             return Ok(shown.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)));
         }
         let decided = if !is_new && mutant::is(Mutant::NotDecidedAnew) {
@@ -181,8 +181,13 @@ impl Controller {
         if decided.state.pair().is_some() {
             return Ok(Look::Provisioned(effect));
         }
-        let shown = self.write_state(holder, &decided, &SecretState::Holds(pair)).await?;
+        let shown = self.write_state(holder, &decided, &self.shows(holder, pair)).await?;
         Ok(shown.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)))
+    }
+
+    /// The state of the holder's secret that shows a pair of ours to tasks.
+    pub(super) fn shows(&self, holder: &TokenHolder, pair: TokenPair) -> SecretState {
+        SecretState::shows(pair, AccessorId::derived(holder, &self.scope.names))
     }
 
     /// Gives the holder's secret a state, unless somebody else has written it since it was seen: then there is nothing.
@@ -194,7 +199,7 @@ impl Controller {
     ) -> Result<Option<StoredSecret>, ControllerError> {
         let name = self.secret_name(holder)?;
         let action = match state {
-            SecretState::Holds(_) => "write_secret",
+            SecretState::Holds(_) | SecretState::Adopted(_) => "write_secret",
             SecretState::Reserved(_) => "reserve_secret",
             SecretState::Missing | SecretState::Blank => "blank_secret",
         };

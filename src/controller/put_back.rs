@@ -1,6 +1,6 @@
 //! How a revocation ends: its secret is blanked, or its tokens are put back.
 
-use std::time::Duration;
+use std::{slice, time::Duration};
 
 use jiff::SignedDuration;
 
@@ -10,7 +10,7 @@ use crate::{
     mesh::{
         identity::MeshService,
         secret::{SecretState, StoredSecret},
-        token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
+        token::{Grant, NewToken, Token, TokenHolder, TokenPair},
     },
     mutant::{self, Mutant},
 };
@@ -77,7 +77,8 @@ impl Controller {
         match (decided, &revocation.reserved) {
             (Decided::ByUs(secret), Some(pair)) => {
                 // If somebody else has written it since, they show it.
-                self.write_state(&revocation.holder, &secret, &SecretState::Holds(pair.clone())).await.map(drop)
+                let shown = self.shows(&revocation.holder, pair.clone());
+                self.write_state(&revocation.holder, &secret, &shown).await.map(drop)
             }
             (Decided::Unreachable(error), _) => Err(error),
             _ => Ok(()),
@@ -102,19 +103,16 @@ impl Controller {
         Ok(reserved.is_none() || self.write_state(holder, secret, &SecretState::Blank).await?.is_some())
     }
 
-    /// The pair of ours in a secret that Consul does not know: a crash has left it. But whoever wrote it may be about to
-    /// create its token; so only one that has stood for longer than an invocation lasts, and another look at the others.
+    /// The pair in a secret that Consul does not know: a crash has left it, or a deletion that came late. But whoever wrote
+    /// it may be about to create its token; so only one that has stood for longer than an invocation lasts, and another look
+    /// at the others.
     pub(super) async fn dead_pair(
         &self,
         holder: &TokenHolder,
         service: &MeshService,
         secret: &StoredSecret,
     ) -> Result<Option<TokenPair>, ControllerError> {
-        let pair = match &secret.state {
-            SecretState::Reserved(pair) => pair,
-            SecretState::Holds(pair) if pair.accessor == self.derived(holder) => pair,
-            _ => return Ok(None),
-        };
+        let Some(pair) = secret.state.decided() else { return Ok(None) };
         if self.edges.consul.token(holder.tenancy(), pair.accessor).await?.is_some() {
             return Ok(None);
         }
@@ -123,15 +121,12 @@ impl Controller {
         if secret.written_at.is_some_and(|at| now.duration_since(at) > follow_up) {
             return Ok(Some(pair.clone()));
         }
-        self.look_again(service).await?;
+        self.look_again(slice::from_ref(service)).await?;
         Ok(None)
     }
 
-    fn derived(&self, holder: &TokenHolder) -> AccessorId {
-        AccessorId::derived(holder, &self.scope.names)
-    }
-
-    pub(super) async fn look_again(&self, service: &MeshService) -> Result<(), ControllerError> {
-        Ok(self.edges.queue.send_later(&[Message::idle_check(service)], FOLLOW_UP).await?)
+    pub(super) async fn look_again(&self, services: &[MeshService]) -> Result<(), ControllerError> {
+        let bodies: Vec<String> = services.iter().map(Message::idle_check).collect();
+        Ok(self.edges.queue.send_later(&bodies, FOLLOW_UP).await?)
     }
 }

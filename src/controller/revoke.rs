@@ -8,7 +8,7 @@
 //! ECS's lists may lag behind, and an environment may be about to create what was just deleted; so another look follows
 //! every revocation, later than any invocation lasts, and mends what it finds.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, slice, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use tokio::time::timeout;
@@ -133,6 +133,9 @@ impl Controller {
             return revocations.into_iter().map(|revocation| (revocation.service, Err(Arc::clone(&error)))).collect();
         }
         let (revocations, mut results) = self.reserve_all(revocations).await;
+        if revocations.is_empty() {
+            return results;
+        }
         let deletions = revocations.iter().map(|revocation| within(TIME_TO_DELETE, self.delete_tokens(revocation)));
         let deleted: Vec<_> = stream::iter(deletions).buffered(CONCURRENCY).collect().await;
         let listed = if mutant::is(Mutant::NoVerify) {
@@ -192,7 +195,7 @@ impl Controller {
                     info!(action = "revoke", outcome = "done", service = %service.name, accessor_id = %token.pair.accessor);
                 }
                 // First, so that whatever fails afterwards is looked at again.
-                self.look_again(service).await?;
+                self.look_again(slice::from_ref(service)).await?;
                 if self.blank_secret(revocation).await? {
                     return Ok(Effect::Done);
                 }
@@ -205,13 +208,13 @@ impl Controller {
             Ok(Idleness::RecentlyStopped(task)) => {
                 info!(action = "revoke", outcome = "put_back", service = %service.name, task_id = %task.id(), "a task has stopped meanwhile");
                 self.put_back(revocation).await?;
-                self.look_again(service).await?;
+                self.look_again(slice::from_ref(service)).await?;
                 Ok(Effect::Unchanged)
             }
             Ok(Idleness::Living(task)) => {
                 info!(action = "revoke", outcome = "put_back", service = %service.name, task_id = %task.id(), "a task appeared meanwhile");
                 self.put_back(revocation).await?;
-                self.look_again(service).await?;
+                self.look_again(slice::from_ref(service)).await?;
                 self.provision_for(service, &task).await?;
                 Ok(Effect::Unchanged)
             }

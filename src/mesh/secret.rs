@@ -3,12 +3,18 @@
 //! Tasks read the key `token` (`valueFrom: "<secret arn>:token::"`). Between the two there is
 //! `{"accessor_id": "<uuid>", "reserved": "<uuid>"}`: the pair is decided on, so that all who create it create the same, but
 //! no task can read it, because Consul does not hold it yet, or any more.
+//!
+//! A pair of the old controller's that was reserved once and is shown again is marked with `"adopted": true`: from then on
+//! it is ours, and made again if Consul loses it, because it was us who deleted it.
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
 
-use super::{field::InvalidField, token::TokenPair};
+use super::{
+    field::InvalidField,
+    token::{AccessorId, TokenPair},
+};
 
 /// A secret as it was read.
 #[derive(Debug, Clone)]
@@ -32,6 +38,8 @@ pub enum SecretState {
     Reserved(TokenPair),
     /// It holds a token.
     Holds(TokenPair),
+    /// It holds a token of the old controller's that we have taken over.
+    Adopted(TokenPair),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -43,14 +51,22 @@ struct Payload<'a> {
     token: Option<&'a str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     reserved: Option<&'a str>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    adopted: bool,
 }
 
 impl SecretState {
+    /// What a secret holds that shows a pair of ours to tasks: one with the holder's `derived` accessor ID, or an adopted one.
+    #[must_use]
+    pub fn shows(pair: TokenPair, derived: AccessorId) -> Self {
+        if pair.accessor == derived { Self::Holds(pair) } else { Self::Adopted(pair) }
+    }
+
     /// The pair that tasks read, if it holds one.
     #[must_use]
     pub fn pair(&self) -> Option<&TokenPair> {
         match self {
-            Self::Holds(pair) => Some(pair),
+            Self::Holds(pair) | Self::Adopted(pair) => Some(pair),
             Self::Missing | Self::Blank | Self::Reserved(_) => None,
         }
     }
@@ -59,7 +75,7 @@ impl SecretState {
     #[must_use]
     pub fn decided(&self) -> Option<&TokenPair> {
         match self {
-            Self::Holds(pair) | Self::Reserved(pair) => Some(pair),
+            Self::Holds(pair) | Self::Adopted(pair) | Self::Reserved(pair) => Some(pair),
             Self::Missing | Self::Blank => None,
         }
     }
@@ -82,10 +98,11 @@ impl SecretState {
             Ok(TokenPair { accessor, secret: SecretString::from(secret) })
         };
         let is_blank = payload.accessor_id.unwrap_or_default().is_empty();
-        match (payload.token.unwrap_or_default(), payload.reserved.unwrap_or_default()) {
-            ("", "") if is_blank => Ok(Self::Blank),
-            ("", reserved) if !reserved.is_empty() => pair(reserved).map(Self::Reserved),
-            (token, "") if !token.is_empty() => pair(token).map(Self::Holds),
+        match (payload.token.unwrap_or_default(), payload.reserved.unwrap_or_default(), payload.adopted) {
+            ("", "", false) if is_blank => Ok(Self::Blank),
+            ("", reserved, false) if !reserved.is_empty() => pair(reserved).map(Self::Reserved),
+            (token, "", false) if !token.is_empty() => pair(token).map(Self::Holds),
+            (token, "", true) if !token.is_empty() => pair(token).map(Self::Adopted),
             _ => Err(invalid()),
         }
     }
@@ -96,7 +113,8 @@ impl SecretState {
         let accessor = self.decided().map(|pair| pair.accessor.to_string());
         let secret = self.decided().map(|pair| pair.secret.expose_secret());
         let (token, reserved) = if matches!(self, Self::Reserved(_)) { (None, secret) } else { (secret, None) };
-        let payload = Payload { accessor_id: accessor.as_deref(), token, reserved };
+        let adopted = matches!(self, Self::Adopted(_));
+        let payload = Payload { accessor_id: accessor.as_deref(), token, reserved, adopted };
         // Optional strings always serialise.
         SecretString::from(serde_json::to_string(&payload).unwrap_or_default())
     }
@@ -128,6 +146,8 @@ mod tests {
         assert!(matches!(held, Ok(SecretState::Holds(_))));
         let reserved = parse(r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","reserved":"t"}"#);
         assert!(matches!(reserved, Ok(SecretState::Reserved(_))));
+        let adopted = parse(r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t","adopted":true}"#);
+        assert!(matches!(adopted, Ok(SecretState::Adopted(_))));
     }
 
     #[test]
@@ -147,6 +167,8 @@ mod tests {
             r#"{"token":"canary-5d2f1c"}"#,
             r#"{"accessor_id":"canary-5d2f1c"}"#,
             r#"{"username":"canary-5d2f1c"}"#,
+            r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","reserved":"canary-5d2f1c","adopted":true}"#,
+            r#"{"adopted":true}"#,
             r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"canary-5d2f1c","reserved":"canary-5d2f1c"}"#,
             "[]",
         ] {
@@ -160,7 +182,8 @@ mod tests {
     fn a_pair_survives_the_round_trip_and_debug_shows_no_secret() {
         let accessor = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69".parse().unwrap();
         let pair = TokenPair { accessor, secret: SecretString::from(CANARY) };
-        for state in [SecretState::Holds(pair.clone()), SecretState::Reserved(pair.clone())] {
+        let held = [SecretState::Holds, SecretState::Adopted, SecretState::Reserved];
+        for state in held.map(|state| state(pair.clone())) {
             let read = SecretState::parse("s", &state.render()).unwrap();
             assert!(!format!("{read:?}").contains(CANARY));
             assert_eq!(std::mem::discriminant(&read), std::mem::discriminant(&state));

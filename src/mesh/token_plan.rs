@@ -37,11 +37,11 @@ pub fn next_step(
 ) -> TokenStep {
     match (secret, token) {
         (SecretState::Holds(held), None) if held.accessor == derived => TokenStep::CreateToken(held.clone()),
-        (SecretState::Reserved(reserved), None) => TokenStep::CreateToken(reserved.clone()),
+        (SecretState::Reserved(pair) | SecretState::Adopted(pair), None) => TokenStep::CreateToken(pair.clone()),
         (SecretState::Reserved(_), Some(token)) if token.pair.accessor == derived || is_ours(&token.description) => {
             TokenStep::WriteSecret(token.pair.clone())
         }
-        (SecretState::Holds(held), Some(token)) => {
+        (SecretState::Holds(held) | SecretState::Adopted(held), Some(token)) => {
             let ours = token.pair.accessor == derived || is_ours(&token.description);
             match (held.is_same_as(&token.pair), ours) {
                 (true, ours) => TokenStep::InPlace { ours },
@@ -92,6 +92,14 @@ mod tests {
     #[test]
     fn an_old_controller_s_pair_that_consul_has_lost_is_replaced() {
         assert!(matches!(step(&SecretState::Holds(pair(RANDOM, "s")), None), TokenStep::NewPair));
+    }
+
+    #[test]
+    fn one_that_we_have_taken_over_is_created_as_it_stands() {
+        let TokenStep::CreateToken(created) = step(&SecretState::Adopted(pair(RANDOM, "s")), None) else {
+            panic!("expected the token to be created");
+        };
+        assert!(created.is_same_as(&pair(RANDOM, "s")));
     }
 
     #[test]

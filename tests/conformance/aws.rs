@@ -28,6 +28,7 @@ fn seen(secret: &StoredSecret) -> String {
         SecretState::Blank => "blank",
         SecretState::Reserved(_) => "reserved",
         SecretState::Holds(_) => "holds",
+        SecretState::Adopted(_) => "adopted",
     };
     format!("{kind} {pair:?} {}", secret.version.is_some())
 }

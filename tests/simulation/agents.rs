@@ -74,6 +74,12 @@ impl World {
         self.consul.agents.iter().any(|agent| agent.task == *task && agent.status(self.now) == AgentStatus::Alive)
     }
 
+    /// How long it takes until gossip has missed every agent that was killed.
+    pub(crate) fn missed_in(&self) -> u64 {
+        let missed_at = self.consul.agents.iter().filter_map(|agent| agent.killed_at).map(|at| at + MISSED_AFTER);
+        missed_at.max().unwrap_or_default().saturating_sub(self.now)
+    }
+
     pub(crate) fn members(&self) -> Vec<Member> {
         let server = Member { name: "server".to_owned(), status: AgentStatus::Alive };
         let agents = self.consul.agents.iter();

@@ -56,8 +56,15 @@ impl World {
         let Some(blind) = self.blind.get_mut(&environment) else { return };
         if is_read {
             blind.clusters.remove(cluster.as_str());
-        } else if !blind.has_written {
+        } else if !blind.has_decided {
             blind.clusters.insert(cluster.as_str().to_owned());
+        }
+    }
+
+    /// A sweep that begins to write has read what it decides by; what it reads from then on is to verify.
+    pub(crate) fn has_decided(&mut self, environment: usize) {
+        if let Some(blind) = self.blind.get_mut(&environment) {
+            blind.has_decided = true;
         }
     }
 
@@ -65,7 +72,7 @@ impl World {
     /// it has read all of them. `None` is a service's token.
     pub(crate) fn check_not_blind(&mut self, cluster: Option<&str>) {
         let Some(blind) = self.blind.get_mut(&self.caller) else { return };
-        blind.has_written = true;
+        blind.has_decided = true;
         let is_blind = cluster.map_or(!blind.clusters.is_empty(), |cluster| blind.clusters.contains(cluster));
         if is_blind {
             let clusters = blind.clusters.clone();
@@ -194,5 +201,5 @@ impl World {
 #[derive(Debug, Default)]
 pub(crate) struct Blind {
     clusters: BTreeSet<String>,
-    has_written: bool,
+    has_decided: bool,
 }

@@ -63,6 +63,8 @@ impl Schedule {
             self.check(World::check_converged);
         }
         self.with(|world| world.scenario.lag = 0);
+        let missed_in = self.with(|world| world.missed_in());
+        self.wait(missed_in).await;
         self.sweep_calmly().await;
         self.check(World::check_converged);
         let (grace, waits) = self.with(|world| {

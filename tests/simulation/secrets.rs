@@ -122,9 +122,10 @@ impl SecretStore for SecretsEdge {
     }
 
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        self.0.stage.world.lock().unwrap().has_decided(self.0.environment);
         let text = state.render().expose_secret().to_owned();
         let what = match state {
-            SecretState::Holds(pair) => format!("holds {}", pair.accessor),
+            SecretState::Holds(pair) | SecretState::Adopted(pair) => format!("holds {}", pair.accessor),
             SecretState::Reserved(pair) => format!("reserved for {}", pair.accessor),
             SecretState::Missing | SecretState::Blank => "blank".to_owned(),
         };
