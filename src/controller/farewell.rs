@@ -169,7 +169,7 @@ impl Controller {
     async fn delete_token(&self, token: &ListedToken, holder: &TokenHolder) -> Result<(), ControllerError> {
         self.edges.consul.delete_token(holder.tenancy(), token.accessor).await?;
         info!(action = "delete_token", outcome = "done", holder = %holder, accessor_id = %token.accessor);
-        self.distrust(holder);
+        self.trusted.forget(holder);
         Ok(())
     }
 

@@ -30,17 +30,17 @@ mod revoke;
 pub mod settings;
 mod settle_token;
 mod sweep;
+mod trust;
 
 use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex},
 };
 
-use jiff::{SignedDuration, Timestamp};
-use lru::LruCache;
+use jiff::SignedDuration;
 
-use self::{asked::AskedLooks, bootstrap::SetUp};
+use self::{asked::AskedLooks, bootstrap::SetUp, trust::TrustedTokens};
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
@@ -64,9 +64,7 @@ use crate::{
         plan::{Rules, TokenMode},
         secret_name::SecretNames,
         tenancy::Tenancy,
-        token::TokenHolder,
     },
-    mutant::{self, Mutant},
     queue::Queue,
     secrets::SecretStore,
 };
@@ -134,8 +132,7 @@ pub struct Edges {
 pub struct Controller {
     scope: Scope,
     edges: Edges,
-    /// Tokens known to be good, each until the given time: see [`GracePeriod::trusted`].
-    trusted: Mutex<LruCache<TokenHolder, Timestamp>>,
+    trusted: TrustedTokens,
     asked: AskedLooks,
     /// When this environment last set Consul up, and for which clusters.
     set_up: Mutex<Option<SetUp>>,
@@ -145,8 +142,7 @@ impl Controller {
     /// A controller that trusts nothing yet.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        let trusted = Mutex::new(LruCache::new(REMEMBERED_SERVICES));
-        Self { scope, edges, trusted, asked: AskedLooks::new(), set_up: Mutex::default() }
+        Self { scope, edges, trusted: TrustedTokens::new(), asked: AskedLooks::new(), set_up: Mutex::default() }
     }
 
     /// Whether `cluster` is one of the configured ones.
@@ -164,28 +160,5 @@ impl Controller {
             unused_for: self.scope.unused_for,
             now: self.edges.clock.now(),
         }
-    }
-
-    fn trusts(&self, holder: &TokenHolder) -> bool {
-        let mut trusted = self.trusted.lock().unwrap_or_else(PoisonError::into_inner);
-        trusted.get(holder).is_some_and(|until| self.edges.clock.now() < *until)
-    }
-
-    /// Remembers that the holder's token was good after a task of it was seen active at `seen`.
-    fn trust(&self, holder: &TokenHolder, seen: Timestamp) {
-        let trusted_for = SignedDuration::try_from(self.scope.grace.trusted()).unwrap_or(SignedDuration::ZERO);
-        // An event from the future would extend the trust beyond what the proof in `GracePeriod` allows.
-        let seen = if mutant::is(Mutant::TrustsForEver) {
-            self.edges.clock.now() + SignedDuration::from_hours(10)
-        } else {
-            seen.min(self.edges.clock.now())
-        };
-        if let Ok(until) = seen.checked_add(trusted_for) {
-            self.trusted.lock().unwrap_or_else(PoisonError::into_inner).put(holder.clone(), until);
-        }
-    }
-
-    fn distrust(&self, holder: &TokenHolder) {
-        self.trusted.lock().unwrap_or_else(PoisonError::into_inner).pop(holder);
     }
 }

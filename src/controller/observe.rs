@@ -23,6 +23,7 @@ use crate::{
         tags::Tags,
         task::{MeshTask, TaskChange},
         tenancy::Tenancy,
+        token::TokenHolder,
     },
 };
 
@@ -154,11 +155,22 @@ impl Controller {
         for found in agents {
             observed.agents.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
         }
-        let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
-        let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.scope.mode));
-        observed.provisioned = holders.filter(|holder| self.trusts(holder)).collect();
+        observed.provisioned = self.trusted_holders(&tasks);
         observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
         (observed, failures)
+    }
+
+    /// Whose tokens need no look for any of the active ones among `tasks`.
+    fn trusted_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
+        let now = self.edges.clock.now();
+        let mut holders: BTreeMap<TokenHolder, bool> = BTreeMap::new();
+        for task in tasks.iter().filter(|task| task.phase == TaskPhase::Active) {
+            for holder in holders_for(task.identity.as_ref(), self.scope.mode) {
+                let is_trusted = self.trusted.include(&holder, &task.cluster, now);
+                *holders.entry(holder).or_insert(true) &= is_trusted;
+            }
+        }
+        holders.into_iter().filter_map(|(holder, is_trusted)| is_trusted.then_some(holder)).collect()
     }
 
     /// The client agents whose nodes still hold services of stopped tasks.

@@ -52,9 +52,14 @@ impl Controller {
         changes: &[&TaskChange],
     ) -> Result<Effect, ControllerError> {
         let provisioned = self.provision(holder, &Need::Claimed(changes)).await?;
-        let newest = changes.iter().map(|change| change.time).max();
-        if let (Some(_), Some(newest)) = (provisioned, newest) {
-            self.trust(holder, newest);
+        if provisioned.is_some() {
+            let now = self.edges.clock.now();
+            let mut changes = changes.to_vec();
+            // The newest of each cluster is the last word.
+            changes.sort_unstable_by_key(|change| change.time);
+            for change in changes {
+                self.trusted.remember(holder, &change.cluster, (change.time, now), self.scope.grace);
+            }
         }
         Ok(provisioned.unwrap_or(Effect::Unchanged))
     }

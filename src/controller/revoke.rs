@@ -108,7 +108,7 @@ impl Controller {
             }
             tokens.extend(self.edges.consul.token(holder.tenancy(), token.accessor).await?);
         }
-        self.distrust(&holder);
+        self.trusted.forget(&holder);
         if tokens.is_empty() {
             // A task may read it, too, until it is reserved.
             let dead = self.dead_pair(&holder, service, &secret).await?;

@@ -36,9 +36,10 @@ pub enum Idleness {
 /// How the grace period is divided, so that a token is never revoked while an environment still trusts it.
 ///
 /// A token is revoked only after its service had no living task for `quiet()`. An environment that saw a task
-/// active at time *t* trusts the token until *t* + `trusted()`. A revocation within that time would need *t* to lie
-/// in the quiet time before it, when the service had no living task: a contradiction. The gap between the two
-/// absorbs the difference between clocks. ECS's lists may lag behind and leave a task out that has just started; the
+/// active at time *t* trusts the token until *t* + `trusted()`, for tasks in the same cluster: ECS shows its stopped tasks
+/// for longer than that, unless the cluster was deleted, and then no task starts there. A revocation within that time would
+/// need *t* to lie in the quiet time before it, when the service had no living task: a contradiction. The gap between the
+/// two absorbs the difference between clocks. ECS's lists may lag behind and leave a task out that has just started; the
 /// look that follows every revocation finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GracePeriod(Duration);
