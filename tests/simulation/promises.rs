@@ -94,6 +94,11 @@ impl World {
                     && task.created().is_some_and(|at| at + lag <= deletion.at)
             };
             let living = self.ecs.tasks.iter().position(has_seen);
+            // Whoever has deleted it again since has to put it back now.
+            let is_its_turn = |other: &Deletion| other.secret == deletion.secret && other.at >= deletion.at;
+            if self.deletions.iter().any(is_its_turn) {
+                continue;
+            }
             let could_not = self.refused.get(&environment).is_some_and(|at| *at >= deletion.at);
             if let (Some(index), false, false) = (living, self.is_valid(&deletion.secret), could_not) {
                 self.broken(format!(
