@@ -86,6 +86,23 @@ async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
 }
 
 #[tokio::test]
+async fn of_two_claims_of_the_same_version_secrets_manager_can_let_one_win() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    let secrets = client(&server, None);
+    for _ in 0..2 {
+        secrets.claim(NAME, &blank("version-1"), &SecretState::Holds(pair())).await.unwrap();
+    }
+    let claims = bodies(&server, "PutSecretValue");
+    // Under one version ID, so that the second is refused: for the same pair in another text
+    assert_eq!(claims[0]["ClientRequestToken"], claims[1]["ClientRequestToken"]);
+    assert_ne!(claims[0]["SecretString"], claims[1]["SecretString"]);
+    for claim in &claims {
+        let value: Value = serde_json::from_str(claim["SecretString"].as_str().unwrap()).unwrap();
+        assert_eq!([&value["accessor_id"], &value["token"]], [&json!(ACCESSOR), &json!("s3cret")]);
+    }
+}
+
+#[tokio::test]
 async fn a_written_secret_is_known_by_its_version_without_reading_it_again() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);

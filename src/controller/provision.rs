@@ -6,10 +6,13 @@
 //!
 //! A secret that was blank may be one of a service whose token Consul has again, because somebody late has just made it
 //! anew. So a new pair is only reserved at first, and shown to tasks when Consul holds it; but the first of a secret's life
-//! is shown at once, because nothing can contradict it. And a pair that was found in the secret is written once more before
-//! it is created: what was read may be old.
+//! is shown at once, because nothing can contradict it. And a pair that was found in the secret is claimed before it is
+//! created: what was read may be old.
+
+use std::time::Duration;
 
 use secrecy::ExposeSecret;
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::{Controller, ControllerError, apply::Effect, need::Need, settle_token::InConsul};
@@ -29,8 +32,11 @@ use crate::{
     secrets::SecretsError,
 };
 
-/// How often a secret is read again because somebody else has written it.
-const READS: usize = 6;
+/// How often a secret is read because somebody else has written it.
+const READS: u32 = 6;
+/// How long the first pause between two of them is; each is twice as long as the one before. Whoever was faster creates the
+/// token meanwhile.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// What one look at the holder's secret came to.
 pub(super) enum Look {
@@ -87,7 +93,10 @@ impl Controller {
     async fn provision(&self, holder: &TokenHolder, need: &Need<'_>) -> Result<Option<Effect>, ControllerError> {
         let name = self.secret_name(holder)?;
         let mut outdated = None;
-        for _ in 0..READS {
+        for read in 0..READS {
+            if outdated.is_some() {
+                sleep((FIRST_PAUSE * 2_u32.pow(read - 1)).mul_f64(0.5 + 0.5 * fastrand::f64())).await;
+            }
             let secret = self.edges.secrets.read(&name).await?;
             // Secrets Manager may go on showing for a moment what has been replaced.
             if outdated.as_ref() == Some(&secret.version) {
@@ -173,10 +182,10 @@ impl Controller {
             let shown = self.write_state(holder, seen, &self.shows(holder, pair)).await?;
             return Ok(shown.map_or(Look::Overtaken, |_| Look::Provisioned(Effect::Done)));
         }
-        let decided = if !is_new && mutant::is(Mutant::NotDecidedAnew) {
-            Some(seen.clone())
-        } else {
-            self.write_state(holder, seen, &decision).await?
+        let decided = match is_new {
+            true => self.write_state(holder, seen, &decision).await?,
+            false if mutant::is(Mutant::NotDecidedAnew) => Some(seen.clone()),
+            false => self.claim_state(holder, seen, &decision).await?,
         };
         let Some(decided) = decided else { return Ok(Look::Overtaken) };
         let effect = match self.create(holder, cluster, &pair, need).await? {
@@ -203,24 +212,20 @@ impl Controller {
         state: &SecretState,
     ) -> Result<Option<StoredSecret>, ControllerError> {
         let name = self.secret_name(holder)?;
-        let action = match state {
-            SecretState::Holds(_) | SecretState::Adopted(_) => "write_secret",
-            SecretState::Reserved(_) => "reserve_secret",
-            SecretState::Missing | SecretState::Blank => "blank_secret",
-        };
-        let accessor_id = state.decided().map(|pair| tracing::field::display(pair.accessor));
-        match self.edges.secrets.write(&name, seen, state).await {
-            Ok(written) => {
-                info!(action, outcome = "done", holder = %holder, secret = name, accessor_id);
-                Ok(Some(written))
-            }
-            Err(SecretsError::Changed { .. }) => Ok(None),
-            Err(_) if mutant::is(Mutant::LeaksSecret) => {
-                let reason = state.decided().map(|pair| pair.secret.expose_secret().to_owned()).unwrap_or_default();
-                Err(SecretsError::Failed { name, reason }.into())
-            }
-            Err(error) => Err(error.into()),
-        }
+        let written = self.edges.secrets.write(&name, seen, state).await;
+        written_state(holder, name, state, written)
+    }
+
+    /// The same, and only for one of those who want it at once.
+    pub(super) async fn claim_state(
+        &self,
+        holder: &TokenHolder,
+        seen: &StoredSecret,
+        state: &SecretState,
+    ) -> Result<Option<StoredSecret>, ControllerError> {
+        let name = self.secret_name(holder)?;
+        let claimed = self.edges.secrets.claim(&name, seen, state).await;
+        written_state(holder, name, state, claimed)
     }
 
     /// The name of the holder's secret.
@@ -243,5 +248,32 @@ impl Controller {
     pub(super) fn bears_our_marks(&self, description: &str, holder: &TokenHolder) -> bool {
         matches!(holder, TokenHolder::Service(service)
             if is_service_token_of(description, service, &self.scope.clusters))
+    }
+}
+
+/// What came of writing a secret; nothing where somebody else has written it.
+fn written_state(
+    holder: &TokenHolder,
+    name: String,
+    state: &SecretState,
+    written: Result<StoredSecret, SecretsError>,
+) -> Result<Option<StoredSecret>, ControllerError> {
+    let action = match state {
+        SecretState::Holds(_) | SecretState::Adopted(_) => "write_secret",
+        SecretState::Reserved(_) => "reserve_secret",
+        SecretState::Missing | SecretState::Blank => "blank_secret",
+    };
+    let accessor_id = state.decided().map(|pair| tracing::field::display(pair.accessor));
+    match written {
+        Ok(written) => {
+            info!(action, outcome = "done", holder = %holder, secret = name, accessor_id);
+            Ok(Some(written))
+        }
+        Err(SecretsError::Changed { .. }) => Ok(None),
+        Err(_) if mutant::is(Mutant::LeaksSecret) => {
+            let reason = state.decided().map(|pair| pair.secret.expose_secret().to_owned()).unwrap_or_default();
+            Err(SecretsError::Failed { name, reason }.into())
+        }
+        Err(error) => Err(error.into()),
     }
 }

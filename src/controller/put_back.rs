@@ -19,6 +19,9 @@ use crate::{
 /// revocation has ended by then.
 const FOLLOW_UP: Duration = Duration::from_secs(70);
 
+/// How often the secret is claimed for the pair before another's word on the same pair is good enough.
+const CLAIMS: usize = 4;
+
 /// The tokens of an idle service, as they were before they are deleted.
 pub(super) struct Revocation {
     pub(super) service: MeshService,
@@ -35,7 +38,7 @@ pub(super) struct Revocation {
 enum Decided {
     /// On the pair that it had, because we have written that once more.
     ByUs(StoredSecret),
-    /// On the same pair.
+    /// On the same pair, which others go on claiming.
     BySomebody,
     /// On another pair, or on none.
     Otherwise,
@@ -75,7 +78,7 @@ impl Controller {
             }
         }
         match (decided, &revocation.reserved) {
-            (Decided::ByUs(secret), Some(pair)) => {
+            (Decided::ByUs(secret), Some(pair)) if secret.state.pair().is_none() => {
                 // If somebody else has written it since, they show it.
                 let shown = self.shows(&revocation.holder, pair.clone());
                 self.write_state(&revocation.holder, &secret, &shown).await.map(drop)
@@ -89,12 +92,19 @@ impl Controller {
         let Revocation { holder, secret, reserved: Some(pair), .. } = revocation else {
             return Ok(Decided::Otherwise);
         };
-        if let Some(written) = self.write_state(holder, secret, &SecretState::Reserved(pair.clone())).await? {
-            return Ok(Decided::ByUs(written));
+        let (mut seen, mut state) = (secret.clone(), SecretState::Reserved(pair.clone()));
+        for _ in 0..CLAIMS {
+            if let Some(claimed) = self.claim_state(holder, &seen, &state).await? {
+                return Ok(Decided::ByUs(claimed));
+            }
+            // Somebody starts a task, or revokes as well.
+            seen = self.edges.secrets.read(&self.secret_name(holder)?).await?;
+            if !seen.state.decided().is_some_and(|decided| decided.is_same_as(pair)) {
+                return Ok(Decided::Otherwise);
+            }
+            state = seen.state.clone();
         }
-        let now = self.edges.secrets.read(&self.secret_name(holder)?).await?;
-        let is_same = now.state.decided().is_some_and(|decided| decided.is_same_as(pair));
-        Ok(if is_same { Decided::BySomebody } else { Decided::Otherwise })
+        Ok(Decided::BySomebody)
     }
 
     /// Blanks the secret of a service whose tokens were revoked; `false` where somebody has written it since.

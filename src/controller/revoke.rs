@@ -179,7 +179,7 @@ impl Controller {
             return Ok(());
         };
         let reserved = SecretState::Reserved(pair);
-        let written = self.write_state(&revocation.holder, &revocation.secret, &reserved).await?;
+        let written = self.claim_state(&revocation.holder, &revocation.secret, &reserved).await?;
         // Somebody has started a task, or is revoking as well.
         let name = self.secret_name(&revocation.holder)?;
         revocation.secret = written.ok_or(SecretsError::Changed { name })?;

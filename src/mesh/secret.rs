@@ -6,10 +6,13 @@
 //!
 //! A pair of the old controller's that was reserved once and is shown again is marked with `"adopted": true`: from then on
 //! it is ours, and made again if Consul loses it, because it was us who deleted it.
+//!
+//! A `"claim"` makes one write unlike every other: see `SecretStore::claim`.
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use serde::{Deserialize, Serialize};
+use uuid::Uuid;
 
 use super::{
     field::InvalidField,
@@ -53,6 +56,8 @@ struct Payload<'a> {
     reserved: Option<&'a str>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     adopted: bool,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    claim: Option<&'a str>,
 }
 
 impl SecretState {
@@ -110,11 +115,21 @@ impl SecretState {
     /// The value of a secret in this state.
     #[must_use]
     pub fn render(&self) -> SecretString {
+        self.render_with(None)
+    }
+
+    /// The same, unlike any other value for the same state.
+    #[must_use]
+    pub fn render_claim(&self, claim: Uuid) -> SecretString {
+        self.render_with(Some(&claim.to_string()))
+    }
+
+    fn render_with(&self, claim: Option<&str>) -> SecretString {
         let accessor = self.decided().map(|pair| pair.accessor.to_string());
         let secret = self.decided().map(|pair| pair.secret.expose_secret());
         let (token, reserved) = if matches!(self, Self::Reserved(_)) { (None, secret) } else { (secret, None) };
         let adopted = matches!(self, Self::Adopted(_));
-        let payload = Payload { accessor_id: accessor.as_deref(), token, reserved, adopted };
+        let payload = Payload { accessor_id: accessor.as_deref(), token, reserved, adopted, claim };
         // Optional strings always serialise.
         SecretString::from(serde_json::to_string(&payload).unwrap_or_default())
     }
@@ -188,6 +203,10 @@ mod tests {
             assert!(!format!("{read:?}").contains(CANARY));
             assert_eq!(std::mem::discriminant(&read), std::mem::discriminant(&state));
             assert!(read.decided().is_some_and(|decided| decided.is_same_as(&pair)));
+            let claimed = state.render_claim(Uuid::nil());
+            assert_ne!(claimed.expose_secret(), state.render().expose_secret());
+            let read = SecretState::parse("s", &claimed).unwrap();
+            assert_eq!(read.render().expose_secret(), state.render().expose_secret());
         }
         assert_eq!(SecretState::Blank.render().expose_secret(), "{}");
     }

@@ -57,6 +57,13 @@ pub trait SecretStore: Send + Sync {
     /// # Errors
     /// [`SecretsError::Changed`] where somebody else was faster: read again.
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError>;
+
+    /// Writes like [`Self::write`], but only one succeeds of several that have seen the same version, even if all want the
+    /// same: so whoever does knows that the secret was in this state after it had asked, whatever has become of it since.
+    ///
+    /// # Errors
+    /// [`SecretsError::Changed`] where somebody else was faster: read again.
+    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError>;
 }
 
 /// The account's Secrets Manager.
@@ -176,8 +183,24 @@ impl SecretStore for AwsSecrets {
     }
 
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
-        let written = self.write_value(name, seen, &state.render()).await;
-        let version = written.map_err(|error| match (error, state.decided()) {
+        self.write_state(name, seen, state, &state.render()).await
+    }
+
+    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        self.write_state(name, seen, state, &state.render_claim(Uuid::new_v4())).await
+    }
+}
+
+impl AwsSecrets {
+    async fn write_state(
+        &self,
+        name: &str,
+        seen: &StoredSecret,
+        state: &SecretState,
+        value: &SecretString,
+    ) -> Result<StoredSecret, SecretsError> {
+        let version = self.write_value(name, seen, value).await;
+        let version = version.map_err(|error| match (error, state.decided()) {
             (SecretsError::Failed { name, reason }, Some(pair)) => {
                 SecretsError::Failed { name, reason: without(&reason, pair.secret.expose_secret()) }
             }

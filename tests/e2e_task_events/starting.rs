@@ -1,5 +1,7 @@
 //! Tasks that start: who gets a token, and what it may do.
 
+use std::collections::BTreeSet;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -72,9 +74,9 @@ async fn twenty_concurrent_first_starts_yield_one_token_and_one_secret_value() {
     let tokens = world.tokens_about(&world.service()).await;
     assert_eq!(tokens.len(), 1, "{tokens:#?}");
     assert_eq!(tokens[0]["AccessorID"], pair.accessor_id);
-    // Whoever found the pair and created it has written it once more: the same value
-    let values = world.secret_values(&world.secret_name(&world.service())).await;
-    assert_eq!(values.len(), 1, "the secret has had one value");
+    // Whoever found the pair has claimed it before creating it: the secret never decided on another
+    let secret = world.secret_name(&world.service());
+    assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token]));
 }
 
 #[tokio::test]

@@ -122,8 +122,25 @@ impl SecretStore for SecretsEdge {
     }
 
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        self.write_text(name, seen, state, &state.render()).await
+    }
+
+    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        let claim = Uuid::from_u128(self.0.stage.world.lock().unwrap().random.u128(..));
+        self.write_text(name, seen, state, &state.render_claim(claim)).await
+    }
+}
+
+impl SecretsEdge {
+    async fn write_text(
+        &self,
+        name: &str,
+        seen: &StoredSecret,
+        state: &SecretState,
+        text: &SecretString,
+    ) -> Result<StoredSecret, SecretsError> {
         self.0.stage.world.lock().unwrap().has_decided(self.0.environment);
-        let text = state.render().expose_secret().to_owned();
+        let text = text.expose_secret().to_owned();
         let what = match state {
             SecretState::Holds(pair) | SecretState::Adopted(pair) => format!("holds {}", pair.accessor),
             SecretState::Reserved(pair) => format!("reserved for {}", pair.accessor),

@@ -138,16 +138,19 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The values that a secret has had, each of them once.
-    pub(crate) async fn secret_values(&self, name: &str) -> BTreeSet<String> {
+    /// The tokens that a secret has decided on, each of them once, shown to tasks or not.
+    pub(crate) async fn secret_tokens(&self, name: &str) -> BTreeSet<String> {
         let call = self.aws.secrets().list_secret_version_ids().secret_id(name).include_deprecated(true);
         let versions = call.send().await.expect("ListSecretVersionIds").versions.unwrap_or_default();
-        let mut values = BTreeSet::new();
+        let mut tokens = BTreeSet::new();
         for id in versions.iter().filter_map(|version| version.version_id()) {
             let call = self.aws.secrets().get_secret_value().secret_id(name).version_id(id);
-            values.extend(call.send().await.expect("GetSecretValue").secret_string);
+            let text = call.send().await.expect("GetSecretValue").secret_string.expect("a text");
+            let value: Value = serde_json::from_str(&text).expect("the secret is JSON");
+            let token = ["token", "reserved"].iter().find_map(|key| value[*key].as_str());
+            tokens.extend(token.map(str::to_owned));
         }
-        values
+        tokens
     }
 
     /// The name of a service's secret.

@@ -80,6 +80,10 @@ impl SecretStore for World {
         self.secrets.lock().expect("one thread").insert(name.to_owned(), state.clone());
         Ok(StoredSecret { state: state.clone(), version: None, written_at: None })
     }
+
+    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+        self.write(name, seen, state).await
+    }
 }
 
 #[async_trait]
