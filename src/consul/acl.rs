@@ -4,11 +4,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{
-    error::ConsulError,
-    http::{Http, Request},
-    within,
-};
+use super::{error::ConsulError, http::Http, request::Request, within};
 use crate::mesh::{
     bootstrap::policy::{self, CLIENT_POLICY_DESCRIPTION},
     tenancy::Tenancy,

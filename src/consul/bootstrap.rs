@@ -5,12 +5,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{
-    HttpConsul,
-    error::ConsulError,
-    http::{Http, Request},
-    within,
-};
+use super::{HttpConsul, error::ConsulError, http::Http, request::Request, within};
 use crate::mesh::{
     bootstrap::object::{Kind, Object},
     permission::Permission,

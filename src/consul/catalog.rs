@@ -6,11 +6,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    error::ConsulError,
-    http::{Http, Request},
-    within,
-};
+use super::{error::ConsulError, http::Http, request::Request, within};
 use crate::mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckStatus, CheckUpdate, HealthCheck, ServiceInstance},

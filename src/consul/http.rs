@@ -9,7 +9,7 @@ use std::{
 };
 
 use backon::{ExponentialBuilder, Retryable};
-use reqwest::{Method, StatusCode, header};
+use reqwest::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Semaphore;
@@ -18,6 +18,7 @@ use super::{
     credential::{Credential, CredentialSource, Reading},
     endpoints::{Endpoint, Endpoints},
     error::{ConsulError, Refusal, sort},
+    request::Request,
     servers::ServerSource,
     tls::{Connector, TlsSettings},
 };
@@ -56,50 +57,6 @@ impl Default for Patience {
             retries: 4,
             discovery: Duration::from_secs(20),
         }
-    }
-}
-
-/// One request. Not `Debug`: its body may hold a secret.
-pub(super) struct Request {
-    /// What is asked for, for errors.
-    pub(super) subject: String,
-    pub(super) method: Method,
-    /// Path segments below `/v1`; each is percent-encoded.
-    pub(super) path: Vec<String>,
-    pub(super) query: Vec<(&'static str, String)>,
-    pub(super) body: Option<Value>,
-}
-
-impl Request {
-    pub(super) fn get(subject: impl Into<String>, path: &[&str]) -> Self {
-        Self::new(Method::GET, subject, path)
-    }
-
-    pub(super) fn put(subject: impl Into<String>, path: &[&str], body: Value) -> Self {
-        Self { body: Some(body), ..Self::new(Method::PUT, subject, path) }
-    }
-
-    /// A PUT whose path says everything.
-    pub(super) fn put_nothing(subject: impl Into<String>, path: &[&str]) -> Self {
-        Self::new(Method::PUT, subject, path)
-    }
-
-    pub(super) fn post(subject: impl Into<String>, path: &[&str], body: Value) -> Self {
-        Self { body: Some(body), ..Self::new(Method::POST, subject, path) }
-    }
-
-    pub(super) fn delete(subject: impl Into<String>, path: &[&str]) -> Self {
-        Self::new(Method::DELETE, subject, path)
-    }
-
-    fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
-        let path = path.iter().map(|&segment| segment.to_owned()).collect();
-        Self { subject: subject.into(), method, path, query: Vec::new(), body: None }
-    }
-
-    pub(super) fn query(mut self, key: &'static str, value: impl Into<String>) -> Self {
-        self.query.push((key, value.into()));
-        self
     }
 }
 

@@ -4,11 +4,7 @@
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{
-    error::ConsulError,
-    http::{Http, Request},
-    within,
-};
+use super::{error::ConsulError, http::Http, request::Request, within};
 use crate::mesh::{
     catalog::{AgentStatus, HealthCheck, Member},
     tenancy::Tenancy,

@@ -13,6 +13,7 @@ mod error;
 mod http;
 mod members;
 mod partitions;
+mod request;
 mod servers;
 mod tls;
 
@@ -20,7 +21,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use self::http::{Http, Request};
 pub use self::{
     address::{ConsulAddresses, ConsulUrls, EcsServers},
     bootstrap::{ConsulBootstrap, Fields},
@@ -30,6 +30,7 @@ pub use self::{
     servers::{NoServers, Server, ServerSource},
     tls::{TlsSettings, choose_tls_backend},
 };
+use self::{http::Http, request::Request};
 use crate::mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckUpdate, HealthCheck, Member, ServiceInstance},

@@ -2,10 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{
-    error::ConsulError,
-    http::{Http, Request},
-};
+use super::{error::ConsulError, http::Http, request::Request};
 use crate::mesh::tenancy::TenancyName;
 
 const SUBJECT: &str = "the list of partitions";

@@ -31,6 +31,7 @@ pub mod settings;
 mod settle_token;
 mod sweep;
 mod trust;
+mod variables;
 
 use std::{
     collections::BTreeMap,

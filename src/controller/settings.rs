@@ -1,11 +1,11 @@
 //! The settings of a deployment: environment variables, parsed once at start.
 
-use std::{collections::BTreeMap, str::FromStr, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::SignedDuration;
 use secrecy::SecretString;
 
-use super::Scope;
+use super::{Scope, variables::Variables};
 use crate::{
     consul::ConsulAddresses,
     mesh::{
@@ -95,57 +95,6 @@ impl Settings {
             &variables.text(ADDRESS).unwrap_or_default(),
             "https:// (or ?scheme=https) throughout, because CONSUL_CACERT_SECRET_ARN or CONSUL_TLS_SERVER_NAME is set",
         ))
-    }
-}
-
-struct Variables<F>(F);
-
-impl<F: Fn(&str) -> Option<String>> Variables<F> {
-    fn text(&self, name: &str) -> Option<String> {
-        (self.0)(name)
-    }
-
-    /// A value that passes a check.
-    fn checked(
-        &self,
-        name: &'static str,
-        is_right: impl Fn(&str) -> bool,
-        expected: &'static str,
-    ) -> Result<Option<String>, InvalidField> {
-        match self.text(name) {
-            Some(text) if !is_right(&text) => Err(InvalidField::new(name, &text, expected)),
-            text => Ok(text),
-        }
-    }
-
-    /// The name or ARN of a secret.
-    fn secret_id(&self, name: &'static str) -> Result<Option<String>, InvalidField> {
-        let is_right = |text: &str| {
-            let name = match text.strip_prefix("arn:") {
-                Some(rest) if rest.split(':').nth(1) == Some("secretsmanager") => rest.split(':').nth(5),
-                Some(_) => None,
-                None => Some(text),
-            };
-            let legal = |b: u8| b.is_ascii_alphanumeric() || b"/_+=.@-".contains(&b);
-            name.is_some_and(|name| !name.is_empty() && name.len() <= 519 && name.bytes().all(legal))
-        };
-        self.checked(name, is_right, "the name or the ARN of a secret in Secrets Manager")
-    }
-
-    fn required_text(&self, name: &'static str, expected: &'static str) -> Result<String, InvalidField> {
-        self.text(name).ok_or_else(|| InvalidField::new(name, "", expected))
-    }
-
-    fn optional<T: FromStr<Err = InvalidField>>(&self, name: &'static str) -> Result<Option<T>, InvalidField> {
-        self.text(name).map(|text| text.parse::<T>().map_err(|e| e.in_field(name))).transpose()
-    }
-
-    fn required<T: FromStr<Err = InvalidField>>(
-        &self,
-        name: &'static str,
-        expected: &'static str,
-    ) -> Result<T, InvalidField> {
-        self.required_text(name, expected)?.parse::<T>().map_err(|e| e.in_field(name))
     }
 }
 
