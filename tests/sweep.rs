@@ -127,6 +127,30 @@ async fn tokens_that_cannot_be_listed_are_not_judged_and_services_are() {
 }
 
 #[tokio::test]
+async fn an_empty_list_is_believed_only_where_it_is_known_what_consul_holds_of_the_cluster() {
+    let (_empty, other) = (world("empty-list").await, world("living-list").await);
+    let both: &'static str =
+        Box::leak([cluster_arn("empty-list"), cluster_arn("living-list")].join(",").into_boxed_str());
+    other.run(&other.mesh_definition(&format!("{}-living", other.name)).await).await;
+    let idle = other.token_of_old_controller("living-list-idle").await;
+    // Given a cluster of which ECS lists no task, and of which Consul cannot be read
+    let consul = |seen: &Seen, _| {
+        let is_its = seen.line().starts_with("GET /v1/catalog/node-services/") && seen.line().contains("empty-list");
+        if is_its { Answer::status(500, "rpc error") } else { Answer::Forward }
+    };
+    let settings = [("ECS_CLUSTER_ARNS", both)];
+    let blind = environment(&other, consul, forward, &settings, |edges| edges).await;
+    let report = swept(&blind, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    assert!(other.is_valid(&idle.token).await, "a task may run there, in a region where nobody looks");
+    // And when it can be read, and there is nothing
+    let seeing = environment(&other, forward, forward, &settings, |edges| edges).await;
+    let report = swept(&seeing, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert!(!other.is_valid(&idle.token).await);
+}
+
+#[tokio::test]
 async fn a_bad_credential_deletes_nothing() {
     let world = world("bad-credential").await;
     zombie(&world).await;

@@ -205,10 +205,12 @@ impl World {
         if let Some(mark) = login {
             self.check_stopped(&mark.task, "its login token was deleted");
         } else if let Some(mark) = HolderMark::parse(&record.description) {
+            if mark.service.is_some() {
+                self.revoked.insert(record.secret.clone());
+            }
             match mark.service {
                 Some(_) if self.is_late => {}
                 Some(name) => {
-                    self.revoked.insert(record.secret.clone());
                     let deletion =
                         Deletion { environment: self.caller, at: self.now, service: name, secret: record.secret };
                     self.deletions.push(deletion);

@@ -10,10 +10,11 @@ use ecs_mesh_controller::{
         catalog::{CheckStatus, HealthCheck},
         mark::LoginMark,
         phase::TaskPhase,
+        secret::SecretState,
         service_name::ServiceName,
     },
 };
-use secrecy::ExposeSecret;
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::{
@@ -107,6 +108,19 @@ impl World {
                     deletion.service, deletion.at
                 ));
             }
+        }
+    }
+
+    /// Never the living, of secrets: a token is shown to tasks only if Consul has held it, but for the first of a secret's
+    /// life, which nothing can contradict.
+    pub(crate) fn check_shown(&mut self, name: &str, text: &str) {
+        let shown = SecretState::parse(name, &SecretString::from(text)).unwrap();
+        let Some(shown) = shown.pair().map(|pair| pair.secret.expose_secret().to_owned()) else { return };
+        let before = self.secret(name);
+        let is_new = !before.pair().is_some_and(|pair| pair.secret.expose_secret() == shown);
+        let is_first = matches!(before, SecretState::Missing);
+        if is_new && !is_first && !self.is_valid(&shown) && !self.revoked.contains(&shown) {
+            self.broken(format!("never the living: {name} shows a token that Consul never held"));
         }
     }
 

@@ -81,6 +81,7 @@ impl World {
         if let Some(known) = known {
             return known.text == text;
         }
+        self.check_shown(name, text);
         self.put_secret(name, id, text.to_owned());
         true
     }

@@ -59,7 +59,10 @@ impl Controller {
                     }
                 }
                 Ok(None) => {}
-                Err(error) => survey.problems.push(problem(Some(&cluster), error)),
+                Err(error) => {
+                    survey.problems.push(problem(Some(&cluster), error));
+                    survey.unseen.insert(cluster);
+                }
             }
         }
     }

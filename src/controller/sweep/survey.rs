@@ -35,6 +35,8 @@ pub(in crate::controller) struct Survey {
     pub(in crate::controller) partitions: Vec<Tenancy>,
     pub(in crate::controller) problems: Vec<Problem>,
     pub(super) skipped: Vec<Skipped>,
+    /// Clusters of which it is not known what Consul holds.
+    pub(super) unseen: BTreeSet<ClusterArn>,
 }
 
 /// How a cluster was read.
@@ -73,11 +75,11 @@ impl Clusters {
         self.read.iter().find(|read| read.cluster == *cluster).map_or(&[], |read| &read.tasks)
     }
 
-    /// Whether a service may be called idle. The guard judges the clusters of the order; of the others it does not know
-    /// whether they are in use, so that an empty list proves nothing.
-    fn are_credible_beyond(&self, order: &SweepOrder) -> bool {
-        let is_doubtful = |read: &ClusterTasks| !order.includes(&read.cluster) && read.tasks.is_empty();
-        order.force || !self.read.iter().any(is_doubtful)
+    /// Whether a service may be called idle. The guard judges the clusters of the order by what Consul holds of them; of the
+    /// others, and of `unseen` ones, nobody knows whether they are in use, so that an empty list proves nothing.
+    fn are_credible(&self, order: &SweepOrder, unseen: &BTreeSet<ClusterArn>) -> bool {
+        let is_judged = |cluster| order.includes(cluster) && !unseen.contains(cluster);
+        order.force || self.read.iter().all(|read| !read.tasks.is_empty() || is_judged(&read.cluster))
     }
 
     pub(super) fn is_read(&self, cluster: &ClusterArn) -> bool {
@@ -99,7 +101,6 @@ impl Controller {
             clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
         let every_task = self.every_task(&clusters, &definitions, &mut survey.problems);
-        survey.observed.extent = Extent::Clusters(every_task.filter(|_| clusters.are_credible_beyond(order)));
         let wanted: Vec<&ClusterArn> = self.scope.clusters.iter().filter(|cluster| order.includes(cluster)).collect();
         for cluster in &wanted {
             self.take_tasks(cluster, &clusters, &definitions, &mut survey);
@@ -108,6 +109,8 @@ impl Controller {
         for tenancy in survey.partitions.clone() {
             self.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
         }
+        let is_credible = clusters.are_credible(order, &survey.unseen);
+        survey.observed.extent = Extent::Clusters(every_task.filter(|_| is_credible));
         self.find_gone_tasks(&wanted, &clusters, deadline, &mut survey).await;
         self.leave_out_doubtful_tokens(deadline, &mut survey).await;
         self.read_checks(deadline, &mut survey).await;
