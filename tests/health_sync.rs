@@ -12,7 +12,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use ecs_mesh_controller::controller::{Deadline, HealthReport};
 use environment::{Environment, world};
-use recorder::{Answer, Recorder};
+use recorder::{Answer, Recorder, Seen};
 use serde_json::{Value, json};
 use world::{World, task_id};
 
@@ -44,6 +44,16 @@ async fn started(world: &World<'_>) -> String {
 
 /// An environment before an ECS that says of the task's containers what it is told.
 async fn environment(world: &World<'_>, task: &str, health: &[(&str, &str)]) -> Environment {
+    environment_before(world, task, health, |_| Answer::Forward).await
+}
+
+/// The same, with something between it and Consul.
+async fn environment_before(
+    world: &World<'_>,
+    task: &str,
+    health: &[(&str, &str)],
+    consul: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+) -> Environment {
     let described = world.ecs_call("DescribeTasks", &json!({ "cluster": world.name, "tasks": [task] })).await;
     let mut answer = described;
     let health: BTreeMap<&str, &str> = health.iter().copied().collect();
@@ -52,7 +62,7 @@ async fn environment(world: &World<'_>, task: &str, health: &[(&str, &str)]) -> 
     for container in containers {
         container["healthStatus"] = json!(health[container["name"].as_str().unwrap()]);
     }
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let consul = Recorder::before(&world.consul.address, move |seen, _| consul(seen)).await;
     let aws = Recorder::before(&world.aws.endpoint, move |seen, _| match seen.operation().as_deref() {
         Some("DescribeTasks") => Answer::ok(answer.to_string()),
         _ => Answer::Forward,
@@ -115,20 +125,54 @@ async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
     assert_eq!(statuses(&world, &task).await, checks("passing", "critical"));
 }
 
+/// The task is told to stop, and that is done.
+async fn told_to_stop(world: &World<'_>, task: &str) {
+    let told = world.event_as(task, "RUNNING", "STOPPED", 9).await;
+    let report = Environment::start(world, "auth-method").await.handle(&[told]).await;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+}
+
+/// How many of the task's two instances get traffic: its service and its sidecar proxy.
+async fn in_traffic(world: &World<'_>) -> usize {
+    let (service, proxy) = (world.service(), format!("{}-sidecar-proxy", world.service()));
+    world.passing(&service).await.len() + world.passing(&proxy).await.len()
+}
+
 #[tokio::test]
 async fn a_drain_between_the_two_readings_is_not_undone() {
     let world = world("health-drain").await;
     let task = started(&world).await;
     let environment = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
     assert_eq!(synced(&environment).await.updated, 3);
+    assert_eq!(in_traffic(&world).await, 2);
     // Given a task that was told to stop, and a round whose ECS still says what it said before
-    let told = world.event_as(&task, "RUNNING", "STOPPED", 9).await;
-    let report = environment.handle(&[told]).await;
-    assert!(report.failures.is_empty(), "{:?}", report.failures);
-    let drained = statuses(&world, &task).await;
-    assert!(drained.iter().all(|check| check.ends_with(": critical")), "{drained:?}");
-    assert_eq!(synced(&environment).await.updated, 0);
-    assert_eq!(statuses(&world, &task).await, drained);
+    told_to_stop(&world, &task).await;
+    let drained = world.checks_of(&task).await;
+    let report = synced(&environment).await;
+    assert_eq!((report.updated, report.removed), (0, 0));
+    assert_eq!(world.checks_of(&task).await, drained);
+    assert_eq!(in_traffic(&world).await, 0);
+}
+
+#[tokio::test]
+async fn a_health_sync_that_read_before_a_drain_and_writes_after_it_does_not_undo_it() {
+    let world = world("health-late").await;
+    let task = started(&world).await;
+    // Given a round that makes the checks pass, and whose write is long on its way
+    let healthy = [("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")];
+    let is_write = |seen: &Seen| seen.line().starts_with("PUT /v1/catalog/register");
+    let hold_back = move |seen: &Seen| if is_write(seen) { Answer::ok("true") } else { Answer::Forward };
+    let slow = environment_before(&world, &task, &healthy, hold_back).await;
+    assert_eq!(synced(&slow).await.updated, 3);
+    let write = slow.consul.seen().into_iter().find(is_write).unwrap();
+    // When the task is told to stop, and only then the write arrives
+    told_to_stop(&world, &task).await;
+    world.consul.put(&write.uri, &write.json()).await;
+    // Then the containers' checks pass, and the task gets no traffic all the same
+    let checks = world.checks_of(&task).await;
+    let of_containers = checks.iter().filter(|check| check["Type"] == "consul-ecs-health-check");
+    assert_eq!(of_containers.filter(|check| check["Status"] == "passing").count(), 3, "{checks:?}");
+    assert_eq!(in_traffic(&world).await, 0);
 }
 
 #[tokio::test]

@@ -83,13 +83,13 @@ impl<'a> Demo<'a> {
         Timeline::chapter("A task is told to stop: traffic drains while it finishes");
         self.ecs(task, SERVICE, "RUNNING, desired STOPPED");
         let start = self.deliver(&self.world.event_as(task, "RUNNING", "STOPPED", 2).await).await;
-        eventually("its checks to be critical", SOON, || async {
+        eventually("it to get no more traffic", SOON, || async {
             let checks = self.world.checks_of(task).await;
-            let critical = checks.iter().filter(|check| check["Status"] == "critical").count();
-            if critical == 3 { Ok(()) } else { Err(format!("{critical} of 3 are")) }
+            let drained = checks.iter().filter(|check| check["Type"] == "maintenance").count();
+            if drained == 2 { Ok(()) } else { Err(format!("{drained} of 2 instances are in maintenance mode")) }
         })
         .await;
-        self.reacted("told to stop: checks critical", start.elapsed()).await;
+        self.reacted("told to stop: in maintenance mode", start.elapsed()).await;
         self.holdings().await;
     }
 

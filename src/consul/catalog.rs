@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{error::ConsulError, http::Http, request::Request, within};
 use crate::mesh::{
     arn::{ClusterArn, TaskId},
-    catalog::{CatalogNode, CheckStatus, CheckUpdate, HealthCheck, ServiceInstance},
+    catalog::{CatalogNode, CheckStatus, HealthCheck, ServiceInstance},
     service_name::ServiceName,
     tenancy::Tenancy,
 };
@@ -242,32 +242,31 @@ fn deletion(instance: &ServiceInstance) -> Value {
 }
 
 /// Writes through a registration, not a transaction: a transaction loses a check's type (seen on Consul 1.8).
-pub(super) async fn set_checks(http: &Http, updates: &[CheckUpdate]) -> Result<(), ConsulError> {
-    let Some(CheckUpdate { check: first, .. }) = updates.first() else { return Ok(()) };
+pub(super) async fn set_checks(http: &Http, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+    let Some(first) = checks.first() else { return Ok(()) };
     let body = json!({
         "Node": first.node,
         "SkipNodeUpdate": true,
-        "Checks": updates.iter().map(updated).collect::<Vec<Value>>(),
+        "Checks": checks.iter().map(registration).collect::<Vec<Value>>(),
     });
     let request = Request::put(format!("checks of node {}", first.node), &["catalog", "register"], body);
     http.send(&within(request, &first.tenancy)).await.map(drop)
 }
 
-fn updated(update: &CheckUpdate) -> Value {
-    let check = &update.check;
-    let check_body = json!({
+fn registration(check: &HealthCheck) -> Value {
+    let body = json!({
         "Node": check.node,
         "CheckID": check.id,
         "Name": check.name,
         "Type": check.kind,
         "Notes": check.notes,
-        "Status": update.status.as_str(),
-        "Output": update.output,
+        "Status": check.status.as_str(),
+        "Output": check.output,
         "ServiceID": check.service_id,
         "ServiceName": check.service_name,
         "Definition": check.definition,
     });
-    with_tenancy(check_body, &check.tenancy)
+    with_tenancy(body, &check.tenancy)
 }
 
 fn with_tenancy(mut body: Value, tenancy: &Tenancy) -> Value {

@@ -33,7 +33,7 @@ pub use self::{
 use self::{http::Http, request::Request};
 use crate::mesh::{
     arn::{ClusterArn, TaskId},
-    catalog::{CatalogNode, CheckUpdate, HealthCheck, Member, ServiceInstance},
+    catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
     token::{AccessorId, ListedToken, NewToken, Token},
@@ -125,11 +125,12 @@ pub trait Consul: Send + Sync {
     /// [`ConsulError::Conflict`] where an instance has changed since it was seen: look again.
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError>;
 
-    /// Gives checks of one node and tenancy their new status, in one write.
+    /// Registers checks of one node and tenancy as they should be, in one write: those that are new, and those that are
+    /// there already.
     ///
     /// # Errors
     /// [`ConsulError::Conflict`] where an instance is registered no more: look again.
-    async fn set_checks(&self, updates: &[CheckUpdate]) -> Result<(), ConsulError>;
+    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
 }
 
 /// A real Consul datacenter.
@@ -201,8 +202,8 @@ impl Consul for HttpConsul {
         catalog::deregister(&self.http, instances).await
     }
 
-    async fn set_checks(&self, updates: &[CheckUpdate]) -> Result<(), ConsulError> {
-        catalog::set_checks(&self.http, updates).await
+    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        catalog::set_checks(&self.http, checks).await
     }
 
     async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError> {

@@ -10,7 +10,7 @@ use crate::{
     consul::{ConsulError, MAX_TRANSACTION_OPERATIONS},
     mesh::{
         arn::TaskArn,
-        catalog::{CheckStatus, CheckUpdate, ClientAgent, DRAINING, HealthCheck, LeftoverNode, ServiceInstance},
+        catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
         identity::MeshService,
         plan::{Action, Planned},
         task::TaskChange,
@@ -128,15 +128,7 @@ impl Controller {
         groups: impl Iterator<Item = Group<HealthCheck>>,
         deadline: Deadline,
     ) -> Vec<Outcome> {
-        let write = async |checks: &[HealthCheck]| {
-            let critical = |check: &HealthCheck| CheckUpdate {
-                check: check.clone(),
-                status: CheckStatus::Critical,
-                output: DRAINING.to_owned(),
-            };
-            let updates: Vec<CheckUpdate> = checks.iter().map(critical).collect();
-            self.edges.consul.set_checks(&updates).await
-        };
+        let write = async |checks: &[HealthCheck]| self.edges.consul.set_checks(checks).await;
         write_in_chunks(groups, deadline, write, log_drain).await
     }
 

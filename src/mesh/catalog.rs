@@ -1,7 +1,7 @@
 //! What Consul's catalog holds of tasks: in the dataplane generation on their cluster's synthetic node, in the client
 //! generation on the node of the task's own Consul client agent.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     arn::{ClusterArn, TaskArn, TaskId},
@@ -132,14 +132,36 @@ pub struct HealthCheck {
     pub tenancy: Tenancy,
 }
 
-/// What a check says that was turned critical because its task was told to stop.
-pub const DRAINING: &str = "ECS told the task to stop";
+/// What the ID of the check begins with by which a Consul agent puts a service into maintenance mode.
+const MAINTENANCE: &str = "_service_maintenance:";
+/// What that check says of a task that was told to stop.
+const TOLD_TO_STOP: &str = "ECS told the task to stop";
 
 impl HealthCheck {
-    /// Whether it was turned critical because its task was told to stop. Such a task never comes back.
+    /// The check that drains an instance whose task was told to stop: critical, and nobody else's to write. It is the one
+    /// by which agents put a service into maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
     #[must_use]
-    pub fn is_draining(&self) -> bool {
-        self.status == CheckStatus::Critical && self.output == DRAINING
+    pub fn maintenance(instance: &ServiceInstance) -> Self {
+        Self {
+            node: instance.node.clone(),
+            id: format!("{MAINTENANCE}{}", instance.id),
+            name: "Service Maintenance Mode".to_owned(),
+            kind: "maintenance".to_owned(),
+            notes: TOLD_TO_STOP.to_owned(),
+            service_id: instance.id.clone(),
+            service_name: instance.name.clone(),
+            status: CheckStatus::Critical,
+            output: TOLD_TO_STOP.to_owned(),
+            definition: json!({}),
+            tenancy: instance.tenancy.clone(),
+        }
+    }
+
+    /// Whether `other` is this check of the same instance, whatever it says.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        (&self.node, &self.id, &self.service_id, &self.tenancy)
+            == (&other.node, &other.id, &other.service_id, &other.tenancy)
     }
 }
 
@@ -153,15 +175,4 @@ impl CheckStatus {
             Self::Critical => "critical",
         }
     }
-}
-
-/// A check as it should be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckUpdate {
-    /// The check as it was seen.
-    pub check: HealthCheck,
-    /// Its new status.
-    pub status: CheckStatus,
-    /// What it says to people.
-    pub output: String,
 }

@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::mesh::{arn::TaskArn, mark::marked_unused, tenancy::Tenancy, token::TokenHolder};
+use crate::mesh::{arn::TaskArn, catalog::HealthCheck, mark::marked_unused, tenancy::Tenancy, token::TokenHolder};
 
 #[path = "guard_world.rs"]
 mod world;
 
 use world::{
-    agent, check_of, cluster, instance, instances, login_token, login_tokens, node, plan_of, service, service_token,
-    task_id, token,
+    agent, cluster, instance, instances, login_token, login_tokens, node, plan_of, service, service_token, task_id,
+    token,
 };
 
 /// The verdict on `prod`, of which ECS lists a task.
@@ -193,7 +193,7 @@ fn an_action_concerns_the_cluster_that_it_takes_something_from() {
 fn harmless() -> [Action; 4] {
     [
         Action::Provision(TokenHolder::Service(service("web"))),
-        Action::MarkCritical(check_of(&instance("prod", 1))),
+        Action::MarkCritical(HealthCheck::maintenance(&instance("prod", 1))),
         Action::AwaitAgent(agent(instances("prod", 1))),
         Action::CheckIdleness(service("web")),
     ]

@@ -3,7 +3,7 @@
 use super::*;
 use crate::mesh::{
     arn::{TaskArn, TaskId},
-    catalog::{AgentStatus, CatalogNode, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, Member, ServiceInstance},
+    catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, Member, ServiceInstance},
     identity::MeshService,
     tenancy::Tenancy,
     token::TokenHolder,
@@ -59,22 +59,6 @@ pub(super) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
 
 pub(super) fn instances(cluster_name: &str, count: u8) -> Vec<ServiceInstance> {
     (0..count).map(|number| instance(cluster_name, number)).collect()
-}
-
-pub(super) fn check_of(instance: &ServiceInstance) -> HealthCheck {
-    HealthCheck {
-        node: instance.node.clone(),
-        id: format!("{}-app", instance.id),
-        name: String::new(),
-        kind: String::new(),
-        notes: String::new(),
-        service_id: instance.id.clone(),
-        service_name: instance.name.clone(),
-        status: CheckStatus::Passing,
-        output: String::new(),
-        definition: serde_json::Value::Null,
-        tenancy: Tenancy::Community,
-    }
 }
 
 pub(super) fn agent(instances: Vec<ServiceInstance>) -> ClientAgent {

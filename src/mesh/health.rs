@@ -6,7 +6,7 @@
 
 use super::{
     arn::TaskId,
-    catalog::{CheckStatus, CheckUpdate, HealthCheck, ServiceInstance},
+    catalog::{CheckStatus, HealthCheck, ServiceInstance},
     task::{ContainerHealth, TaskContainer},
 };
 
@@ -29,8 +29,8 @@ pub struct SyncedTask {
 /// What has to change on one task's checks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HealthChanges {
-    /// Checks with another status than ECS says.
-    pub updates: Vec<CheckUpdate>,
+    /// Checks whose status is not what ECS says, as they should be.
+    pub updates: Vec<HealthCheck>,
     /// Checks of containers that are not synced: nobody would ever update them.
     pub orphans: Vec<HealthCheck>,
 }
@@ -45,7 +45,8 @@ impl HealthChanges {
 
 /// Compares a task's checks with what ECS says. `instances` and `checks` are those of the task's node.
 ///
-/// The task may have been told to stop since ECS was asked: a check that was turned critical for that stays so.
+/// Only the containers' checks are looked at. The task may have been told to stop since ECS was asked: what drains it is a
+/// check of its own.
 #[must_use]
 pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[HealthCheck]) -> HealthChanges {
     let mut changes = HealthChanges::default();
@@ -54,7 +55,7 @@ pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[Healt
         let of_instance = |check: &&HealthCheck| {
             check.service_id == instance.id && check.node == instance.node && check.tenancy == instance.tenancy
         };
-        for check in checks.iter().filter(of_instance).filter(|check| !check.is_draining()) {
+        for check in checks.iter().filter(of_instance) {
             let Some(container) = check.id.strip_prefix(&instance.id).and_then(|rest| rest.strip_prefix('-')) else {
                 continue;
             };
@@ -63,7 +64,7 @@ pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[Healt
             }
             match wanted(task, container) {
                 Some((status, output)) if status != check.status => {
-                    changes.updates.push(CheckUpdate { check: check.clone(), status, output });
+                    changes.updates.push(HealthCheck { status, output, ..check.clone() });
                 }
                 Some(_) => {}
                 None => changes.orphans.push(check.clone()),
@@ -107,7 +108,7 @@ mod tests {
     use ContainerHealth::{Healthy, Unhealthy, Unknown};
 
     use super::*;
-    use crate::mesh::{catalog::DRAINING, tenancy::Tenancy};
+    use crate::mesh::tenancy::Tenancy;
 
     const ID: &str = "0123456789abcdef0123456789abcdef";
 
@@ -154,7 +155,7 @@ mod tests {
         ];
         let changes = changes(task, &[instance("web-1"), instance("web-1-sidecar-proxy")], &checks);
         assert!(changes.orphans.is_empty());
-        changes.updates.into_iter().map(|update| (update.check.id, update.status)).collect()
+        changes.updates.into_iter().map(|update| (update.id, update.status)).collect()
     }
 
     #[test]
@@ -186,15 +187,16 @@ mod tests {
     }
 
     #[test]
-    fn a_drain_is_not_undone() {
+    fn a_maintenance_check_is_neither_updated_nor_taken_for_an_orphan() {
         let healthy = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
-        let ailing = check("web-1", "app", CheckStatus::Critical);
-        let drained = HealthCheck { output: DRAINING.to_owned(), ..ailing.clone() };
-        assert_eq!(changes(&healthy, &[instance("web-1")], &[drained]), HealthChanges::default());
-        let stale = HealthCheck { status: CheckStatus::Passing, output: DRAINING.to_owned(), ..ailing.clone() };
-        let unhealthy = task(&[("app", Unhealthy), (DATAPLANE, Healthy)]);
-        for (task, check) in [(healthy, ailing), (unhealthy, stale)] {
-            assert_eq!(changes(&task, &[instance("web-1")], &[check]).updates.len(), 1);
+        // Whatever the instances are called, and whoever has put them into maintenance mode
+        for id in ["web-1", "_service_maintenance:", "_service_maintenance:web-1", "_service_maintenance"] {
+            let drained = HealthCheck::maintenance(&instance(id));
+            let by_mesh_init = HealthCheck { kind: SYNCED_TYPE.to_owned(), ..drained.clone() };
+            for check in [drained, by_mesh_init] {
+                let instances = [instance(id), instance("web-1")];
+                assert_eq!(changes(&healthy, &instances, &[check]), HealthChanges::default(), "{id}");
+            }
         }
     }
 

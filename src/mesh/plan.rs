@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     arn::{ClusterArn, TaskArn},
-    catalog::{AgentStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::{MeshIdentity, MeshService},
     idleness::{GracePeriod, Idleness, ServiceTask, is_new, judge},
     mark::{HolderMark, LoginMark, is_service_token_of},
@@ -67,7 +67,7 @@ pub enum Extent {
 pub enum Action {
     /// Make sure that the holder has a valid token, and that its secret holds it.
     Provision(TokenHolder),
-    /// Make the check critical, so that traffic drains.
+    /// Register the critical check for an instance, so that traffic drains.
     MarkCritical(HealthCheck),
     /// Delete a token that a stopped task logged in for.
     DeleteLoginToken(ListedToken),
@@ -181,13 +181,12 @@ fn instances_of<'a>(task: &'a MeshTask, observed: &'a Observed) -> impl Iterator
 }
 
 fn drain(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
-    let is_of_task = |check: &&HealthCheck| {
-        instances_of(task, observed)
-            .any(|i| i.node == check.node && i.id == check.service_id && i.tenancy == check.tenancy)
+    // The containers' checks stay as they are: a health sync that has read them before would write them back.
+    let is_missing = |check: &HealthCheck| {
+        !observed.checks.iter().any(|seen| seen.is_same_as(check) && seen.status == CheckStatus::Critical)
     };
-    // One that is critical for another reason would pass again once that is over: health sync leaves only drained ones.
-    let not_drained = observed.checks.iter().filter(|check| !check.is_draining());
-    not_drained.filter(is_of_task).map(|check| for_task(task, Action::MarkCritical(check.clone()))).collect()
+    let checks = instances_of(task, observed).map(HealthCheck::maintenance).filter(is_missing);
+    checks.map(|check| for_task(task, Action::MarkCritical(check))).collect()
 }
 
 fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {

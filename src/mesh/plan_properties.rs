@@ -50,11 +50,10 @@ fn carry_out(observed: &mut Observed, actions: &[Action]) {
         match action {
             Action::Provision(holder) => drop(observed.provisioned.insert(holder.clone())),
             Action::MarkCritical(check) => {
-                let marked = observed.checks.iter_mut().filter(|seen| *seen == check);
-                marked.for_each(|seen| {
-                    seen.status = CheckStatus::Critical;
-                    DRAINING.clone_into(&mut seen.output);
-                });
+                observed
+                    .checks
+                    .retain(|seen| !(seen.node == check.node && seen.id == check.id && seen.tenancy == check.tenancy));
+                observed.checks.push(check.clone());
             }
             Action::DeleteLoginToken(token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
             Action::Deregister(gone) => {
@@ -189,6 +188,28 @@ proptest! {
                 prop_assert!(!robs(&action, task), "{action:?} robs {task:?}");
             }
         }
+    }
+
+    /// Promise 2, never the living: drained is each instance of a task that was told to stop, and nothing else.
+    #[test]
+    fn exactly_the_instances_of_tasks_that_were_told_to_stop_are_drained(
+        observed in any_observed(), mode in any_mode(),
+    ) {
+        let is_stopping = |instance: &ServiceInstance| {
+            let is_its = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
+            observed.tasks.iter().any(|task| task.phase == TaskPhase::Stopping && is_its(task))
+        };
+        let mut after = observed.clone();
+        carry_out(&mut after, &actions(&observed, mode));
+        let is_drained = |observed: &Observed, check: &HealthCheck| observed.checks.contains(check);
+        for instance in &after.instances {
+            let check = HealthCheck::maintenance(instance);
+            let was_drained = is_drained(&observed, &check);
+            prop_assert_eq!(is_drained(&after, &check), is_stopping(instance) || was_drained, "{:?}", instance);
+        }
+        let others = |observed: &Observed| observed.checks.iter().filter(|c| c.kind != "maintenance").cloned().collect();
+        let (before, after): (Vec<_>, Vec<_>) = (others(&observed), others(&after));
+        prop_assert_eq!(before, after, "a container's check is not the drain's to write");
     }
 
     /// Promise 2, never the living: nor does it lose its service's token, or one that it may be starting with just now.

@@ -3,11 +3,13 @@
 use super::*;
 use crate::mesh::{
     arn::TaskId,
-    catalog::{CatalogNode, CheckStatus, DRAINING, Member},
+    catalog::{CatalogNode, CheckStatus, Member},
     ecs_config::GatewayKind,
     tenancy::Tenancy,
 };
 
+#[path = "plan_drain_tests.rs"]
+mod drain;
 #[path = "plan_properties.rs"]
 mod properties;
 #[path = "plan_sweep_tests.rs"]
@@ -175,36 +177,6 @@ fn a_gateway_logs_in_and_gets_no_token() {
     gateway.identity.as_mut().unwrap().gateway = Some(GatewayKind::ApiGateway);
     let observed = Observed { tasks: vec![gateway], ..Observed::default() };
     assert_eq!(actions(&observed, TokenMode::SecretsManager), []);
-}
-
-#[test]
-fn a_task_told_to_stop_is_drained_and_loses_nothing() {
-    let observed = Observed {
-        tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
-        tokens: vec![login_token("prod", 1)],
-        instances: vec![instance("prod", 1), instance("prod", 2)],
-        checks: vec![check("prod", 1, CheckStatus::Passing), check("prod", 2, CheckStatus::Passing)],
-        ..Observed::default()
-    };
-    assert_eq!(
-        actions(&observed, TokenMode::AuthMethod),
-        [Action::MarkCritical(check("prod", 1, CheckStatus::Passing))]
-    );
-}
-
-#[test]
-fn a_check_that_is_drained_already_is_not_written_again() {
-    let ailing = check("prod", 1, CheckStatus::Critical);
-    let drained = HealthCheck { output: DRAINING.to_owned(), ..ailing.clone() };
-    let observed = |check| Observed {
-        tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
-        instances: vec![instance("prod", 1)],
-        checks: vec![check],
-        ..Observed::default()
-    };
-    assert_eq!(actions(&observed(drained), TokenMode::AuthMethod), []);
-    // One that is critical because its app ails would pass again once the app is well
-    assert_eq!(actions(&observed(ailing.clone()), TokenMode::AuthMethod), [Action::MarkCritical(ailing)]);
 }
 
 #[test]

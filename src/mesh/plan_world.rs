@@ -28,8 +28,8 @@ prop_compose! {
         tasks in any_tasks(),
         tokens in vec(any_token(), 0..10),
         instances in vec(any_instance(), 0..12),
-        checks in vec((any::<Index>(), any_status()), 0..8),
-        strays in vec((any_instance(), any_status()), 0..3),
+        checks in vec((any::<Index>(), any_status(), any::<bool>()), 0..8),
+        strays in vec((any_instance(), any_status(), any::<bool>()), 0..3),
         agents in vec(any_agent(), 0..4),
         leftovers in vec(any_leftover(), 0..3),
         provisioned in vec(any_holder(), 0..4),
@@ -37,9 +37,10 @@ prop_compose! {
         elsewhere in vec((any_phase(), any_age(), any_service()), 0..4),
     ) -> Observed {
         let instances = distinct_by(instances, |i| (i.node.clone(), i.id.clone(), i.tenancy.clone()));
-        let checked = checks.iter().filter(|_| !instances.is_empty()).map(|(i, status)| (i.get(&instances), status));
-        let strays = strays.iter().map(|(instance, status)| (instance, status));
-        let checks = checked.chain(strays).map(|(instance, status)| check_of(instance, *status)).collect();
+        let checked = checks.iter().filter(|_| !instances.is_empty());
+        let checked = checked.map(|(i, status, is_drained)| check_of(i.get(&instances), *status, *is_drained));
+        let strays = strays.iter().map(|(instance, status, is_drained)| check_of(instance, *status, *is_drained));
+        let checks = distinct_by(checked.chain(strays).collect(), |c| (c.node.clone(), c.id.clone(), c.tenancy.clone()));
         let agents = agents.iter().zip(0..).map(|(agent, number)| agent.meet(number, &tasks)).collect();
         let nodes = leftovers.into_iter().map(|node| with_services(node, &instances)).collect();
         Observed {
@@ -190,7 +191,11 @@ prop_compose! {
     }
 }
 
-fn check_of(instance: &ServiceInstance, status: CheckStatus) -> HealthCheck {
+/// A container's check, or one that drains.
+fn check_of(instance: &ServiceInstance, status: CheckStatus, is_drained: bool) -> HealthCheck {
+    if is_drained {
+        return HealthCheck { status, ..HealthCheck::maintenance(instance) };
+    }
     HealthCheck {
         node: instance.node.clone(),
         id: format!("{}-app", instance.id),

@@ -4,7 +4,7 @@ use ecs_mesh_controller::{
     consul::{Consul, ConsulError},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskId},
-        catalog::{CheckStatus, CheckUpdate, DRAINING, HealthCheck, ServiceInstance},
+        catalog::{CheckStatus, HealthCheck, ServiceInstance},
         tenancy::Tenancy,
     },
 };
@@ -72,16 +72,22 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     all.note("checks of the node", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     all.note("checks of no node", consul.node_checks("nowhere", &HOME).await);
 
-    let critical = |check: &HealthCheck| CheckUpdate {
-        check: check.clone(),
-        status: CheckStatus::Critical,
-        output: DRAINING.to_owned(),
-    };
-    let updates: Vec<CheckUpdate> = checks.iter().map(critical).collect();
-    all.note("drain", consul.set_checks(&updates).await);
-    all.note("what is drained", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
-    let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..checks[0].clone() };
-    all.note("check of a service that is gone", consul.set_checks(&[critical(&stray)]).await);
+    let ailing: Vec<HealthCheck> =
+        checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();
+    all.note("ail", consul.set_checks(&ailing).await);
+    all.note("what ails", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    // Checks that are new
+    let mut drains: Vec<HealthCheck> = found.iter().map(HealthCheck::maintenance).collect();
+    all.note("drain", consul.set_checks(&drains).await);
+    all.note("drain again", consul.set_checks(&drains).await);
+    all.note("recover", consul.set_checks(&checks).await);
+    all.note("what is drained", consul.checks(&found).await.map(|checks| checks_seen(&checks)));
+    let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..ailing[0].clone() };
+    all.note("check of a service that is gone", consul.set_checks(&[stray]).await);
+    "once more".clone_into(&mut drains[0].output);
+    drains.push(HealthCheck::maintenance(&ServiceInstance { id: "gone".to_owned(), ..found[0].clone() }));
+    all.note("drain one of them that is gone", consul.set_checks(&drains).await);
+    all.note("all or nothing", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     all.note("take a check out", consul.deregister_check(&checks[0]).await);
     all.note("take it out again", consul.deregister_check(&checks[0]).await);
     all.note("what is left of the checks", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));

@@ -4,7 +4,7 @@ use ecs_mesh_controller::{
     consul::Consul,
     mesh::{
         arn::ClusterArn,
-        catalog::{CheckStatus, CheckUpdate, HealthCheck},
+        catalog::{CheckStatus, HealthCheck},
         tenancy::Tenancy,
         token::{Grant, NewToken, TokenPair},
     },
@@ -17,10 +17,6 @@ use crate::{
     recorder::{Answer, Recorder},
     token_json,
 };
-
-fn critical(check: HealthCheck) -> CheckUpdate {
-    CheckUpdate { check, status: CheckStatus::Critical, output: "ECS told the task to stop".to_owned() }
-}
 
 fn check(tenancy: Tenancy) -> HealthCheck {
     HealthCheck {
@@ -76,7 +72,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
     consul.checks(&[instance(tenancy.clone())]).await.unwrap();
     consul.deregister(&[instance(tenancy.clone())]).await.unwrap();
 
-    consul.set_checks(&[critical(check(tenancy.clone()))]).await.unwrap();
+    consul.set_checks(&[check(tenancy.clone())]).await.unwrap();
 
     let node = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
     let meta_filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{TASK}%22");
@@ -126,10 +122,15 @@ async fn enterprise_requests_name_partition_and_namespace() {
 }
 
 #[tokio::test]
-async fn a_check_is_written_back_whole_with_only_its_status_changed() {
+async fn a_check_is_written_whole() {
     let server = Recorder::start(|_, _| Answer::ok("true")).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    consul.set_checks(&[critical(check(Tenancy::Community))]).await.unwrap();
+    let ailing = HealthCheck {
+        status: CheckStatus::Critical,
+        output: "ECS health status of container app: UNHEALTHY".to_owned(),
+        ..check(Tenancy::Community)
+    };
+    consul.set_checks(&[ailing, HealthCheck::maintenance(&instance(Tenancy::Community))]).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
         server.seen()[0].json(),
@@ -140,10 +141,21 @@ async fn a_check_is_written_back_whole_with_only_its_status_changed() {
             "Type": "consul-ecs-health-check",
             "Notes": "a note",
             "Status": "critical",
-            "Output": "ECS told the task to stop",
+            "Output": "ECS health status of container app: UNHEALTHY",
             "ServiceID": format!("web-{TASK}"),
             "ServiceName": "web",
             "Definition": { "Interval": "0s" },
+        }, {
+            "Node": CLUSTER,
+            "CheckID": format!("_service_maintenance:web-{TASK}"),
+            "Name": "Service Maintenance Mode",
+            "Type": "maintenance",
+            "Notes": "ECS told the task to stop",
+            "Status": "critical",
+            "Output": "ECS told the task to stop",
+            "ServiceID": format!("web-{TASK}"),
+            "ServiceName": "web",
+            "Definition": {},
         }]})
     );
 }

@@ -85,24 +85,24 @@ async fn a_hundred_tasks_stopping_at_once_are_all_cleared() {
 }
 
 #[tokio::test]
-async fn told_to_stop_turns_the_task_s_checks_critical_and_no_other() {
+async fn told_to_stop_keeps_traffic_from_the_task_and_from_no_other() {
     let world = Fixture::login("told-to-stop").await;
     let definition = world.mesh_definition(&world.service()).await;
     let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
     world.register_instance(&world.service(), &stopping).await;
     world.register_instance(&world.service(), &staying).await;
-    let before = world.checks_of(&stopping).await;
+    let (before, of_staying) = (world.checks_of(&stopping).await, world.checks_of(&staying).await);
     world.deliver(&[world.event_as(&stopping, "RUNNING", "STOPPED", 9).await]).await;
     world.settled().await;
-    let statuses = |checks: &[Value]| checks.iter().map(|check| check["Status"].clone()).collect::<Vec<_>>();
-    let after = world.checks_of(&stopping).await;
-    assert_eq!(statuses(&after), ["critical", "critical", "critical"]);
-    assert_eq!(statuses(&world.checks_of(&staying).await), ["passing", "passing", "passing"]);
-    // And nothing else of the check has changed
-    for (old, new) in before.iter().zip(&after) {
-        for field in ["CheckID", "Name", "Type", "Notes", "ServiceID", "ServiceName", "Definition"] {
-            assert_eq!(old[field], new[field], "{field}");
-        }
-    }
+    // Neither the service nor its proxy gets traffic any more, as if an agent had put them into maintenance mode
+    let left = format!("{}-{}", world.service(), world::task_id(&staying));
+    let proxies = format!("{}-sidecar-proxy", world.service());
+    assert_eq!(world.passing(&proxies).await, [format!("{left}-sidecar-proxy")]);
+    assert_eq!(world.passing(&world.service()).await, [left]);
+    let (drains, after): (Vec<Value>, Vec<Value>) =
+        world.checks_of(&stopping).await.into_iter().partition(|check| check["Type"] == "maintenance");
+    assert_eq!(drains.len(), 2, "{drains:?}");
+    // And no other check has changed
+    assert_eq!((after, world.checks_of(&staying).await), (before, of_staying));
     assert_eq!(world.service_ids().await.len(), 4, "the task is still registered: it is not stopped yet");
 }

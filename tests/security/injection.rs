@@ -12,7 +12,7 @@ use ecs_mesh_controller::{
     },
 };
 use secrecy::SecretString;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{
     environment::{Environment, world},
@@ -107,8 +107,10 @@ async fn what_somebody_registers_in_the_catalog_cannot_widen_a_drain_or_a_remova
         assert!(report.failures.is_empty(), "{report:?}");
         // Then the stranger's check passes as before
         let checks = world.consul.get(&format!("/v1/health/node/{}", world.cluster().replace('/', "%2F"))).await;
-        let stranger = checks.as_array().unwrap().iter().find(|check| check["CheckID"] == "hostile-catalog-stranger-c");
-        assert_eq!(stranger.unwrap()["Status"], "passing", "{checks}");
+        let of_stranger = |check: &&Value| check["ServiceID"] == "hostile-catalog-stranger";
+        let of_stranger: Vec<&Value> = checks.as_array().unwrap().iter().filter(of_stranger).collect();
+        assert_eq!(of_stranger.len(), 1, "{checks}");
+        assert_eq!(of_stranger[0]["Status"], "passing", "{checks}");
     }
     // And all that bore the task's mark is gone, the stranger's service is not
     assert_eq!(world.service_ids().await, ["hostile-catalog-stranger"]);

@@ -9,7 +9,7 @@ use ecs_mesh_controller::{
     mesh::{
         arn::{ClusterArn, TaskId},
         bootstrap::object::{Kind, Object},
-        catalog::{CheckStatus, CheckUpdate},
+        catalog::{CheckStatus, HealthCheck},
         tenancy::Tenancy,
         token::{AccessorId, Grant, NewToken, TokenPair},
     },
@@ -86,13 +86,15 @@ impl<'a> Corner<'a> {
         let of_agents = client.instances_of(&service, &HOME, tasks).await.unwrap_or_default();
         let instances = client.instances(&self.cluster, &HOME, tasks).await.unwrap_or_default();
         let checks = client.checks(&instances).await.unwrap_or_default();
-        let critical = |check| CheckUpdate { check, status: CheckStatus::Critical, output: "stopping".to_owned() };
-        let drain: Vec<CheckUpdate> = checks.iter().cloned().map(critical).collect();
-        let is_drained = client.set_checks(&drain).await.is_ok() && self.status_of_check().await == "critical";
+        let ailing: Vec<HealthCheck> =
+            checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();
+        let is_synced = client.set_checks(&ailing).await.is_ok() && self.statuses().await == ["critical"];
         let check_goes = match checks.first() {
-            Some(check) => client.deregister_check(check).await.is_ok() && self.status_of_check().await.is_empty(),
+            Some(check) => client.deregister_check(check).await.is_ok() && self.statuses().await.is_empty(),
             None => false,
         };
+        let drain: Vec<HealthCheck> = instances.iter().map(HealthCheck::maintenance).collect();
+        let is_drained = client.set_checks(&drain).await.is_ok() && self.statuses().await.contains(&json!("critical"));
         vec![
             ("finds login tokens", tokens.iter().any(|token| token.accessor == self.leftover)),
             ("finds agents", !members.is_empty()),
@@ -103,8 +105,9 @@ impl<'a> Corner<'a> {
             ),
             ("finds a task's services", instances.len() == 1),
             ("finds a service's checks", checks.len() == 1),
-            ("drains", is_drained),
+            ("syncs health", is_synced),
             ("takes a check out", check_goes),
+            ("drains", is_drained),
             ("takes a service out", client.deregister(&instances).await.is_ok() && self.services_left().await == 0),
             ("deletes a login token", client.delete_token(&HOME, self.leftover).await.is_ok()),
             ("has an agent forgotten", client.force_leave(&format!("nobody-{}", self.name), &HOME).await.is_ok()),
@@ -156,9 +159,9 @@ impl<'a> Corner<'a> {
         made
     }
 
-    async fn status_of_check(&self) -> String {
+    async fn statuses(&self) -> Vec<Value> {
         let checks = self.consul.get(&format!("/v1/health/node/{}", self.encoded())).await;
-        checks[0]["Status"].as_str().unwrap_or_default().to_owned()
+        checks.as_array().into_iter().flatten().map(|check| check["Status"].clone()).collect()
     }
 
     async fn services_left(&self) -> usize {

@@ -4,7 +4,7 @@ use ecs_mesh_controller::{
     consul::{ConsulError, MAX_TRANSACTION_OPERATIONS},
     mesh::{
         arn::{TaskArn, TaskId},
-        catalog::{CatalogNode, CheckStatus, CheckUpdate, HealthCheck, ServiceInstance},
+        catalog::{CatalogNode, CheckStatus, HealthCheck, ServiceInstance},
         mark::LoginMark,
         tenancy::Tenancy,
     },
@@ -32,6 +32,11 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
+    /// Whether the check is the instance's.
+    fn has(&self, check: &HealthCheck) -> bool {
+        check.node == self.node && check.service_id == self.id
+    }
+
     fn seen(&self) -> ServiceInstance {
         ServiceInstance {
             node: self.node.clone(),
@@ -46,6 +51,11 @@ impl Instance {
 }
 
 impl Consul {
+    /// Whether traffic keeps away from the instance: of all its checks the worst one counts.
+    pub(crate) fn is_critical(&self, instance: &Instance) -> bool {
+        self.checks.iter().any(|check| instance.has(check) && check.status == CheckStatus::Critical)
+    }
+
     fn remove(&mut self, node: &str, id: &str) {
         self.instances.retain(|instance| !(instance.node == node && instance.id == id));
         self.checks.retain(|check| !(check.node == node && check.service_id == id));
@@ -78,11 +88,15 @@ impl World {
         let (arn, name) = (task.arn.clone(), service_name(task.service).to_string());
         let node = if task.has_agent { self.join(index) } else { task.cluster.as_str().to_owned() };
         self.consul.nodes.insert(node.clone());
+        // Where ECS's word is synced, a check may begin as `mesh-init` makes it.
+        let is_unsynced = self.scenario.syncs > 0 && self.random.bool();
+        let status = if is_unsynced { CheckStatus::Critical } else { CheckStatus::Passing };
         for (suffix, containers) in [("", &[APP, DATAPLANE][..]), ("-sidecar-proxy", &[DATAPLANE])] {
             self.consul.index += 1;
             let (id, name) = (format!("{name}-{}{suffix}", arn.id()), format!("{name}{suffix}"));
             for container in containers {
-                self.consul.checks.push(check(&node, &id, &name, container, self.tenancy.clone()));
+                let check = check(&node, &id, &name, container, self.tenancy.clone());
+                self.consul.checks.push(HealthCheck { status, ..check });
             }
             self.consul.instances.push(Instance {
                 node: node.clone(),
@@ -178,30 +192,28 @@ impl World {
 
     pub(crate) fn deregister_check(&mut self, gone: &HealthCheck) {
         self.consul.checks.retain(|check| !(check.node == gone.node && check.id == gone.id));
+        self.check_no_drain_undone();
     }
 
-    pub(crate) fn set_checks(&mut self, updates: &[CheckUpdate]) -> Result<(), ConsulError> {
-        for update in updates {
-            let is_registered = |instance: &super::catalog::Instance| {
-                instance.node == update.check.node && instance.id == update.check.service_id
-            };
-            if !self.consul.instances.iter().any(is_registered) {
+    pub(crate) fn set_checks(&mut self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        for check in checks {
+            if !self.consul.instances.iter().any(|instance| instance.has(check)) {
                 return Err(conflict("Missing service registration"));
             }
         }
-        for update in updates {
-            let drained = HealthCheck { status: update.status, output: update.output.clone(), ..update.check.clone() };
-            let owner = self.consul.instances.iter().find(|i| i.id == update.check.service_id);
-            if let Some(id) = owner.filter(|_| drained.is_draining()).map(|owner| owner.task.id().clone()) {
+        for check in checks {
+            let owner = self.consul.instances.iter().find(|instance| instance.has(check));
+            if let Some(id) = owner.filter(|_| check.kind == "maintenance").map(|owner| owner.task.id().clone()) {
                 self.check_told_to_stop(&id);
             }
-            let is_same = |known: &&mut HealthCheck| known.node == drained.node && known.id == drained.id;
+            let is_same = |known: &&mut HealthCheck| known.node == check.node && known.id == check.id;
             match self.consul.checks.iter_mut().find(is_same) {
-                Some(known) => *known = drained,
+                Some(known) => *known = check.clone(),
                 // A registration adds what is not there.
-                None => self.consul.checks.push(drained),
+                None => self.consul.checks.push(check.clone()),
             }
         }
+        self.check_no_drain_undone();
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use ecs_mesh_controller::{
     mesh::{
         arn::{ClusterArn, TaskId},
         bootstrap::object::Object,
-        catalog::{CatalogNode, CheckUpdate, HealthCheck, Member, ServiceInstance},
+        catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
         permission::Permission,
         service_name::ServiceName,
         tenancy::{Tenancy, TenancyName},
@@ -181,9 +181,9 @@ impl Consul for ConsulEdge {
         self.call(label, move |world| world.deregister(&asked)).await
     }
 
-    async fn set_checks(&self, updates: &[CheckUpdate]) -> Result<(), ConsulError> {
-        let asked = updates.to_vec();
-        let label = || format!("PUT checks {:?}", updates.iter().map(|u| &u.check.id).collect::<Vec<_>>());
+    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        let asked = checks.to_vec();
+        let label = || format!("PUT checks {:?}", checks.iter().map(|check| &check.id).collect::<Vec<_>>());
         self.call(label, move |world| world.set_checks(&asked)).await
     }
 }

@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    /// After a sweep: whoever was told to stop is drained, whatever a health sync that looked before has written.
+    /// After a sweep: whoever was told to stop is drained.
     pub(crate) fn check_all_drained(&mut self) {
         for index in 0..self.ecs.tasks.len() {
             if self.ecs.tasks[index].phase() == Some(TaskPhase::Stopping) {

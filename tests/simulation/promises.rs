@@ -7,7 +7,6 @@ use ecs_mesh_controller::{
     controller::{BatchReport, Delivery, SweepReport},
     mesh::{
         arn::{ClusterArn, TaskId},
-        catalog::{CheckStatus, HealthCheck},
         mark::LoginMark,
         phase::TaskPhase,
         secret::SecretState,
@@ -18,6 +17,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::{
+    catalog::Instance,
     life::Stand,
     queue::about,
     world::{World, service_name},
@@ -185,12 +185,25 @@ impl World {
         }
     }
 
+    /// Traffic keeps away from each instance of a task, and from now on for good.
     pub(crate) fn check_drained(&mut self, index: usize) {
-        let id = self.ecs.tasks[index].arn.id().as_str();
+        let id = self.ecs.tasks[index].arn.id();
         // On a client agent's node the agent drains.
-        let is_its = |check: &&HealthCheck| check.service_id.contains(id) && check.node.starts_with("arn:");
-        if self.consul.checks.iter().filter(is_its).any(|check| check.status != CheckStatus::Critical) {
+        let is_its = |instance: &&Instance| instance.task.id() == id && instance.node.starts_with("arn:");
+        let own: Vec<Instance> = self.consul.instances.iter().filter(is_its).cloned().collect();
+        if !own.iter().all(|instance| self.consul.is_critical(instance)) {
             self.broken(format!("nothing lost: task {index} was told to stop, and its checks still pass"));
+        }
+        self.drained.extend(own.into_iter().map(|instance| (instance.node, instance.id)));
+    }
+
+    /// Nothing lost: a drain holds until the instance goes, whoever writes its checks.
+    pub(crate) fn check_no_drain_undone(&mut self) {
+        let was_drained = |instance: &&Instance| self.drained.contains(&(instance.node.clone(), instance.id.clone()));
+        let drained: Vec<&Instance> = self.consul.instances.iter().filter(was_drained).collect();
+        if let Some(undone) = drained.into_iter().find(|instance| !self.consul.is_critical(instance)) {
+            let how = format!("nothing lost: {} was drained, and its checks pass again", undone.id);
+            self.broken(how);
         }
     }
 

@@ -72,6 +72,8 @@ pub(crate) struct World {
     pub(crate) caller: usize,
     /// Service tokens that were deleted, and by whom.
     pub(crate) deletions: Vec<Deletion>,
+    /// The instances that were drained: node and ID.
+    pub(crate) drained: BTreeSet<(String, String)>,
     /// What each sweep under way could not read.
     pub(crate) blind: BTreeMap<usize, Blind>,
     /// Every secret half there ever was.
@@ -107,6 +109,7 @@ impl World {
             is_late: false,
             caller: usize::MAX,
             deletions: Vec::new(),
+            drained: BTreeSet::new(),
             blind: BTreeMap::new(),
             canaries: Vec::new(),
             broken: None,

@@ -81,6 +81,15 @@ impl World<'_> {
         checks
     }
 
+    /// The IDs of a service's instances that get traffic: those that DNS and proxies are told of.
+    pub(crate) async fn passing(&self, service: &str) -> Vec<String> {
+        let answer = self.consul.get(&format!("/v1/health/service/{service}?passing")).await;
+        let instances = answer.as_array().cloned().unwrap_or_default();
+        let mut ids: Vec<String> = instances.iter().map(|i| i["Service"]["ID"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        ids
+    }
+
     fn node_in_path(&self) -> String {
         self.cluster().replace('/', "%2F")
     }

@@ -6,7 +6,7 @@ use ecs_mesh_controller::{
     mesh::{
         arn::{ClusterArn, TaskId},
         bootstrap::object::Object,
-        catalog::{CatalogNode, CheckStatus, CheckUpdate, HealthCheck, Member, ServiceInstance},
+        catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
         permission::Permission,
         service_name::ServiceName,
         tenancy::{Tenancy, TenancyName},
@@ -160,8 +160,8 @@ impl Consul for World {
         Ok(())
     }
 
-    async fn set_checks(&self, updates: &[CheckUpdate]) -> Result<(), ConsulError> {
-        assert!(updates.iter().all(|update| update.check.node == CLUSTER), "{updates:?}");
+    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        assert!(checks.iter().all(|check| check.node == CLUSTER), "{checks:?}");
         Ok(())
     }
 }

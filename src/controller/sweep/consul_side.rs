@@ -92,7 +92,7 @@ impl Controller {
         Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
     }
 
-    /// The checks of stopping tasks, which should be critical.
+    /// The checks of stopping tasks, which should be drained.
     pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
         let stopping: BTreeSet<(&str, &TaskId)> = survey
             .observed

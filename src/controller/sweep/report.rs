@@ -75,7 +75,7 @@ pub struct ClusterReport {
     pub created: Counts,
     /// How much was deleted.
     pub deleted: Counts,
-    /// How many checks were turned critical.
+    /// How many service instances were drained.
     pub drained: usize,
     /// How much is left to do, because it failed or time ran out.
     pub left: usize,
