@@ -8,6 +8,7 @@ SHELL := /bin/bash
 tools := $(CURDIR)/target/tools
 # The binaries that run in Lambda; mesh-audit runs in a terminal.
 functions := task-events reconcile audit
+mutants := cargo test --locked --features mutants --test simulation mutant -- --nocapture
 architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 
 export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
@@ -52,6 +53,7 @@ lint: setup ## Check format, lints and dependencies
 test: setup browser lint build ## Run everything: format, lints, template, and all tests against the real stack
 	cargo test --locked --all-targets
 	cargo test --locked --doc
+	$(mutants)
 
 .PHONY: simulate
 simulate: ## Search for a broken promise (SECONDS=600 or SCHEDULES=1000000), or replay a schedule (SEED=42)
@@ -61,7 +63,7 @@ simulate: ## Search for a broken promise (SECONDS=600 or SCHEDULES=1000000), or 
 
 .PHONY: mutants
 mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=NoVerify for one of them)
-	cargo test --locked --features mutants --test simulation mutant -- --nocapture
+	$(mutants)
 
 .PHONY: demo
 demo: build ## Show the controller at work on a local stack (KEEP=1 leaves it running)

@@ -44,6 +44,7 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     while round < ROUNDS || began.elapsed() < chaos_time() {
         // When services start and others stop, and the leader dies at one of the writes for them
         let events = crowd.come_and_go(round, SERVICES, 2).await;
+        tolerate_a_failure(&servers).await;
         let leader = the_leader(&servers).await;
         let fatal = dice.usize(3..10);
         let when = if round % 2 == 0 { When::Before } else { When::After };
@@ -65,6 +66,17 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     crowd.world.settled_within(PATIENCE).await;
     crowd.converged().await;
     tell(&format!("{round} leaders of {SERVERS} servers killed, in {:.0?}", began.elapsed()));
+}
+
+/// Waits until one server may fail: one that was started again votes only when it has caught up and was healthy for a while.
+async fn tolerate_a_failure(servers: &[Consul]) {
+    let path = "/v1/operator/autopilot/health";
+    eventually("Consul to survive the loss of a server", Duration::from_mins(2), || async {
+        let health = servers[0].call(Method::GET, path, &servers[0].management_token, None).await;
+        let is_tolerant = health.status == 200 && health.body["FailureTolerance"].as_u64() >= Some(1);
+        if is_tolerant { Ok(()) } else { Err(health.body) }
+    })
+    .await;
 }
 
 /// Which server leads: only it knows for sure, and one that is dead knows nothing.

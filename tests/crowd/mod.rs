@@ -7,7 +7,7 @@ mod bulk;
 mod census;
 mod foreign;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -221,7 +221,7 @@ impl<'a> Crowd<'a> {
             let mut waiting = self.world.waiting(&self.world.deployed.queue_url).await;
             let soon = (jiff::Timestamp::now() + 2 * GRACE).as_second();
             waiting.retain(|message| message["ReceiveCount"] != 0 || message["VisibleAt"].as_i64() <= Some(soon));
-            if waiting.is_empty() { Ok(()) } else { Err(format!("{} messages: {:#?}", waiting.len(), waiting[0])) }
+            if waiting.is_empty() { Ok(()) } else { Err(stand(&waiting)) }
         })
         .await;
     }
@@ -243,4 +243,16 @@ impl<'a> Crowd<'a> {
         })
         .await;
     }
+}
+
+/// How messages stand: how many there are of each kind, how often they were received, and whether they are in work.
+fn stand(messages: &[Value]) -> String {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for message in messages {
+        let is_look = message["Body"].as_str().unwrap_or_default().contains("Service Idle Check");
+        let kind = if is_look { "look" } else { "event" };
+        let (receives, visible) = (&message["ReceiveCount"], &message["IsVisible"]);
+        *kinds.entry(format!("{kind}, received {receives} times, visible: {visible}")).or_default() += 1;
+    }
+    format!("{} messages: {kinds:#?}", messages.len())
 }
