@@ -75,11 +75,11 @@ fuzz: ## Feed random input to everything that reads what comes from outside (SEC
 
 .PHONY: chaos
 chaos: build ## Inject faults into the real stack for longer (SECONDS=600; SEED= repeats a run's decisions)
-	CHAOS_SECONDS=$(or $(SECONDS),600) cargo test --locked --test chaos -- --nocapture --include-ignored
+	CHAOS_SECONDS=$(or $(SECONDS),600) cargo test --locked --test chaos -- --nocapture
 
 .PHONY: load
 load: build ## Replace a cluster of 5,000 tasks at once on the local stack
-	cargo test --locked --test load -- --nocapture --include-ignored
+	cargo test --locked --test load -- --nocapture
 
 .PHONY: clean
 clean: ## Remove everything that was downloaded or built

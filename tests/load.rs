@@ -40,7 +40,6 @@ const BATCH: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(200);
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: make load"]
 async fn a_cluster_of_five_thousand_tasks_is_replaced_at_once() {
     let port = free_port();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;

@@ -43,7 +43,6 @@ fn kills_the_function(ministack: u32, when: When) -> Fault {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: make chaos"]
 async fn through_every_fault_of_the_network_and_killed_functions_all_converges() {
     let seed = seed("storm");
     let mut dice = fastrand::Rng::with_seed(seed);

@@ -164,7 +164,6 @@ impl Scene<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: make chaos"]
 async fn killed_at_any_of_its_calls_a_function_leaves_nothing_that_the_next_delivery_does_not_heal() {
     // Side by side, because most of the time is spent waiting for looks that are due later.
     join_all(PATHS.iter().map(killed_at_every_call)).await;

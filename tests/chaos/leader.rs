@@ -26,7 +26,6 @@ const SERVICES: usize = 12;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: make chaos"]
 async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     let seed = seed("leader");
     let mut dice = fastrand::Rng::with_seed(seed);

@@ -16,7 +16,6 @@ const SERVICES: usize = 6;
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: make chaos"]
 async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redriven() {
     let stack = Stack::shared().await;
     let proxy = Proxy::before(&stack.consul.address, Dialect::Consul).await;

@@ -32,7 +32,6 @@ const LONGEST: Duration = Duration::from_secs(12);
 const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: make chaos"]
 async fn aws_that_stands_still_for_a_while_loses_nothing() {
     let seed = seed("pause");
     let mut dice = fastrand::Rng::with_seed(seed);

@@ -117,7 +117,7 @@ impl World {
         let shown = SecretState::parse(name, &SecretString::from(text)).unwrap();
         let Some(shown) = shown.pair().map(|pair| pair.secret.expose_secret().to_owned()) else { return };
         let before = self.secret(name);
-        let is_new = !before.pair().is_some_and(|pair| pair.secret.expose_secret() == shown);
+        let is_new = before.pair().is_none_or(|pair| pair.secret.expose_secret() != shown);
         let is_first = matches!(before, SecretState::Missing);
         if is_new && !is_first && !self.is_valid(&shown) && !self.revoked.contains(&shown) {
             self.broken(format!("never the living: {name} shows a token that Consul never held"));
