@@ -16,8 +16,7 @@ async fn main() -> ExitCode {
     let variable = |name: &str| env::var(name).ok();
     let level = logging::start(variable("LOG_LEVEL").as_deref()).map_err(|e| e.to_string());
     let started = OnceCell::new();
-    // A failure may be a passing one: the next invocation tries again.
-    let start = || start_once(&started, &level, variable);
+    let start = || lambda::start_once(&started, || start(level.clone(), variable));
     let _ = start().await;
     let handler = service_fn(|event: LambdaEvent<Value>| async {
         let started = start().await;
@@ -32,21 +31,8 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The auditor of this environment, which is started as often as it takes.
-async fn start_once<'a>(
-    started: &'a OnceCell<Auditor>,
-    level: &Result<(), String>,
-    variable: impl Fn(&str) -> Option<String>,
-) -> Result<&'a Auditor, String> {
-    let result = started
-        .get_or_try_init(|| async {
-            level.clone()?;
-            let settings = AuditSettings::read(variable).map_err(|e| e.to_string())?;
-            Ok(wiring::auditor(settings, &aws::sdk_config().await))
-        })
-        .await;
-    if let Err(reason) = &result {
-        error!(outcome = "refused_to_start", reason);
-    }
-    result
+async fn start(level: Result<(), String>, variable: impl Fn(&str) -> Option<String>) -> Result<Auditor, String> {
+    level?;
+    let settings = AuditSettings::read(variable).map_err(|e| e.to_string())?;
+    Ok(wiring::auditor(settings, &aws::sdk_config().await))
 }

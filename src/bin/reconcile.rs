@@ -18,9 +18,8 @@ async fn main() -> ExitCode {
     let variable = |name: &str| env::var(name).ok();
     let level = logging::start(variable("LOG_LEVEL").as_deref()).map_err(|e| e.to_string());
     let started = OnceCell::new();
-    let start = || start_once(&started, &level, variable);
-    // Before the first event comes. A failure may be a passing one: the next invocation tries again, and CloudFormation,
-    // which waits for an answer, gets its reason.
+    let start = || lambda::start_once(&started, || start(level.clone(), variable));
+    // Before the first event comes. CloudFormation, which waits for an answer, gets the reason of a failure.
     let _ = start().await;
     let handler = service_fn(|event: LambdaEvent<Value>| async {
         let started = start().await;
@@ -36,25 +35,11 @@ async fn main() -> ExitCode {
     }
 }
 
-/// The controller of this environment, which is started as often as it takes.
-async fn start_once<'a>(
-    started: &'a OnceCell<(Controller, Settings)>,
-    level: &Result<(), String>,
+async fn start(
+    level: Result<(), String>,
     variable: impl Fn(&str) -> Option<String>,
-) -> Result<&'a (Controller, Settings), String> {
-    let result = started
-        .get_or_try_init(|| async {
-            level.clone()?;
-            start(variable).await
-        })
-        .await;
-    if let Err(reason) = &result {
-        error!(outcome = "refused_to_start", reason);
-    }
-    result
-}
-
-async fn start(variable: impl Fn(&str) -> Option<String>) -> Result<(Controller, Settings), String> {
+) -> Result<(Controller, Settings), String> {
+    level?;
     let settings = Settings::read(variable).map_err(|e| e.to_string())?;
     let edges = wiring::connect(&settings, &aws::sdk_config().await).await?;
     Ok((Controller::new(settings.scope.clone(), edges), settings))
