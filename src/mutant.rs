@@ -24,7 +24,7 @@ pub enum Mutant {
     SecretAfterConsul,
     /// A pair is shown to tasks before Consul holds it.
     ShownUnmade,
-    /// A pair that was found in the secret is created without writing the secret once more.
+    /// A pair that was found in the secret is created without claiming it.
     NotDecidedAnew,
     /// A token is deleted while tasks can still read it.
     NotReserved,

@@ -18,7 +18,7 @@ use std::{
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    controller::{BatchReport, Clock, Edges},
+    controller::{BatchReport, Clock, Deadline, Delivery, Edges},
     ecs::{ClusterStatus, Ecs, EcsError, TaskList},
     mesh::{
         arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -256,6 +256,19 @@ async fn a_task_that_reads_a_dead_pair_while_it_is_blanked_gets_that_very_pair()
     .await;
     done(&report);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
+}
+
+#[tokio::test]
+async fn a_look_that_failed_before_is_followed_by_another_and_one_that_did_not_by_none() {
+    let world = world("again").await;
+    world.run(&world.mesh_definition(&world.service()).await).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    for (receives, followers) in [(1, 0), (2, 1)] {
+        let body = idle_check(&world.service()).to_string();
+        let look = Delivery { id: "look".to_owned(), receipt: None, receives, body };
+        done(&environment.controller.handle(&[look], Deadline::after(SOON)).await);
+        assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), followers, "received {receives} times");
+    }
 }
 
 #[tokio::test]

@@ -146,7 +146,10 @@ impl Controller {
         let secret = self.edges.secrets.read(&name).await?;
         let is_held = secret.state.decided().is_some_and(|pair| pair.accessor == token.accessor);
         let is_derived = token.accessor == AccessorId::derived(holder, &self.scope.names);
+        // What was adopted or reserved is what we have written: it was proven to be ours then.
+        let is_written = matches!(secret.state, SecretState::Adopted(_) | SecretState::Reserved(_));
         let is_certain = is_derived
+            || is_held && is_written
             || HolderMark::parse(&token.description).is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters));
         match (is_certain, is_held) {
             (false, false) => return Ok(Effect::Unchanged),

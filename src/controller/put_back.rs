@@ -3,6 +3,7 @@
 use std::{slice, time::Duration};
 
 use jiff::SignedDuration;
+use tokio::time::{sleep, timeout};
 
 use super::{Controller, ControllerError, message::Message};
 use crate::{
@@ -10,7 +11,7 @@ use crate::{
     mesh::{
         identity::MeshService,
         secret::{SecretState, StoredSecret},
-        token::{Grant, NewToken, Token, TokenHolder, TokenPair},
+        token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
     },
     mutant::{self, Mutant},
 };
@@ -21,6 +22,10 @@ const FOLLOW_UP: Duration = Duration::from_secs(70);
 
 /// How often the secret is claimed for the pair before another's word on the same pair is good enough.
 const CLAIMS: usize = 4;
+/// The pause before the secret is read again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How long all of that may take: the tokens are put back in any case, and soon.
+const TIME_TO_DECIDE: Duration = Duration::from_secs(6);
 
 /// The tokens of an idle service, as they were before they are deleted.
 pub(super) struct Revocation {
@@ -36,7 +41,7 @@ pub(super) struct Revocation {
 
 /// On what a secret decides when a revocation is undone.
 enum Decided {
-    /// On the pair that it had, because we have written that once more.
+    /// On the pair that it had, because we have claimed it.
     ByUs(StoredSecret),
     /// On the same pair, which others go on claiming.
     BySomebody,
@@ -60,7 +65,8 @@ impl Controller {
         if mutant::is(Mutant::NoPutBack) || revocation.tokens.is_empty() {
             return Ok(());
         }
-        let decided = self.decide_again(revocation).await.unwrap_or_else(Decided::Unreachable);
+        let decided = timeout(TIME_TO_DECIDE, self.decide_again(revocation)).await;
+        let decided = decided.unwrap_or(Err(ControllerError::OutOfTime)).unwrap_or_else(Decided::Unreachable);
         for token in &revocation.tokens {
             if revocation.is_reserved(token) && matches!(decided, Decided::Otherwise) {
                 continue;
@@ -98,7 +104,15 @@ impl Controller {
                 return Ok(Decided::ByUs(claimed));
             }
             // Somebody starts a task, or revokes as well.
-            seen = self.edges.secrets.read(&self.secret_name(holder)?).await?;
+            let refused = seen.version;
+            loop {
+                sleep(PAUSE).await;
+                seen = self.edges.secrets.read(&self.secret_name(holder)?).await?;
+                // Secrets Manager may go on showing for a moment what has been replaced.
+                if seen.version != refused {
+                    break;
+                }
+            }
             if !seen.state.decided().is_some_and(|decided| decided.is_same_as(pair)) {
                 return Ok(Decided::Otherwise);
             }
@@ -113,7 +127,7 @@ impl Controller {
         Ok(reserved.is_none() || self.write_state(holder, secret, &SecretState::Blank).await?.is_some())
     }
 
-    /// The pair in a secret that Consul does not know: a crash has left it, or a deletion that came late. But whoever wrote
+    /// The pair of ours in a secret that Consul does not know: a crash has left it, or a deletion that came late. But whoever wrote
     /// it may be about to create its token; so only one that has stood for longer than an invocation lasts, and another look
     /// at the others.
     pub(super) async fn dead_pair(
@@ -122,7 +136,13 @@ impl Controller {
         service: &MeshService,
         secret: &StoredSecret,
     ) -> Result<Option<TokenPair>, ControllerError> {
-        let Some(pair) = secret.state.decided() else { return Ok(None) };
+        let derived = AccessorId::derived(holder, &self.scope.names);
+        let pair = match &secret.state {
+            SecretState::Reserved(pair) | SecretState::Adopted(pair) => pair,
+            SecretState::Holds(pair) if pair.accessor == derived => pair,
+            // Somebody else's stays.
+            _ => return Ok(None),
+        };
         if self.edges.consul.token(holder.tenancy(), pair.accessor).await?.is_some() {
             return Ok(None);
         }

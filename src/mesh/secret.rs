@@ -4,8 +4,8 @@
 //! `{"accessor_id": "<uuid>", "reserved": "<uuid>"}`: the pair is decided on, so that all who create it create the same, but
 //! no task can read it, because Consul does not hold it yet, or any more.
 //!
-//! A pair of the old controller's that was reserved once and is shown again is marked with `"adopted": true`: from then on
-//! it is ours, and made again if Consul loses it, because it was us who deleted it.
+//! A pair of the old controller's that we have written is marked with `"adopted": true`: from then on it is ours, and made
+//! again if Consul loses it, because it may be us who deleted it.
 //!
 //! A `"claim"` makes one write unlike every other: see `SecretStore::claim`.
 

@@ -19,8 +19,8 @@ pub enum TokenStep {
     },
     /// Consul has our token, but tasks cannot read it in the secret: write this pair.
     WriteSecret(TokenPair),
-    /// The secret decides on our pair, and Consul has no such token: create it, then write the secret once more. Whoever
-    /// wrote it died, or is about to create the token too; or it is just being revoked.
+    /// The secret decides on our pair, and Consul has no such token: claim it, create it, and show it if it was reserved.
+    /// Whoever wrote it died, or is about to create the token too; or it is just being revoked.
     CreateToken(TokenPair),
     /// There is no pair yet: decide on a new one in the secret, then create the token.
     NewPair,

@@ -48,6 +48,8 @@ fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
         format!("{new:?}"),
         format!("{stored:#?}"),
         format!("{:?}", SecretState::Holds(pair()).render()),
+        format!("{:?}", SecretState::Adopted(pair())),
+        format!("{:?}", SecretState::Reserved(pair()).render_claim(uuid::Uuid::nil())),
     ] {
         assert!(!shown.contains(CANARY) && shown.contains("REDACTED"), "{shown}");
     }
@@ -55,6 +57,7 @@ fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
     zeroed_on_drop(&own);
     zeroed_on_drop(&new.pair.secret);
     zeroed_on_drop(&SecretState::Holds(pair()).render());
+    zeroed_on_drop(&SecretState::Reserved(pair()).render_claim(uuid::Uuid::nil()));
 }
 
 /// Where secrets come out of their type, and how often: for requests, for the form in which they are stored, and to be

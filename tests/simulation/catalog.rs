@@ -56,6 +56,13 @@ impl Consul {
         self.checks.iter().any(|check| instance.has(check) && check.status == CheckStatus::Critical)
     }
 
+    /// Whether the instance was taken out of traffic for good.
+    pub(crate) fn is_in_maintenance(&self, instance: &Instance) -> bool {
+        let is_maintenance = |check: &&HealthCheck| check.id == format!("_service_maintenance:{}", instance.id);
+        let mut checks = self.checks.iter().filter(|check| instance.has(check));
+        checks.find(is_maintenance).is_some_and(|check| check.status == CheckStatus::Critical)
+    }
+
     fn remove(&mut self, node: &str, id: &str) {
         self.instances.retain(|instance| !(instance.node == node && instance.id == id));
         self.checks.retain(|check| !(check.node == node && check.service_id == id));

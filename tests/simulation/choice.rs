@@ -73,7 +73,8 @@ impl Schedule {
     fn calls(&self) -> (bool, bool, u64) {
         let board = self.stage.board.lock().unwrap();
         let now = self.with(|world| world.now);
-        let is_free = board.iter().any(|operation| operation.stuck_until <= now);
+        let is_over = |since: u64| since + LONGEST_CALL < now;
+        let is_free = board.iter().any(|operation| operation.stuck_until <= now || is_over(operation.since));
         (!board.is_empty(), is_free, board.iter().map(|operation| operation.since).min().unwrap_or(u64::MAX / 2))
     }
 }

@@ -191,7 +191,7 @@ impl World {
         // On a client agent's node the agent drains.
         let is_its = |instance: &&Instance| instance.task.id() == id && instance.node.starts_with("arn:");
         let own: Vec<Instance> = self.consul.instances.iter().filter(is_its).cloned().collect();
-        if !own.iter().all(|instance| self.consul.is_critical(instance)) {
+        if !own.iter().all(|instance| self.consul.is_in_maintenance(instance)) {
             self.broken(format!("nothing lost: task {index} was told to stop, and its checks still pass"));
         }
         self.drained.extend(own.into_iter().map(|instance| (instance.node, instance.id)));

@@ -60,13 +60,13 @@ impl Schedule {
         let is_all_delivered =
             self.with(|world| world.scenario.lost == 0 && world.scenario.sweeps == 0 && world.sqs.dead.is_empty());
         if is_all_delivered {
-            self.check(World::check_converged);
+            self.check(|world| world.check_converged(false));
         }
         self.with(|world| world.scenario.lag = 0);
         let missed_in = self.with(|world| world.missed_in());
         self.wait(missed_in).await;
         self.sweep_calmly().await;
-        self.check(World::check_converged);
+        self.check(|world| world.check_converged(true));
         let (grace, waits) = self.with(|world| {
             let waits = world.consul.tokens.iter().any(|token| token.description.contains("unused-since"));
             (u64::from(world.scenario.grace) * 1_000, waits)
@@ -75,7 +75,7 @@ impl Schedule {
         self.sweep_calmly().await;
         self.wait(80_000).await;
         self.sweep_calmly().await;
-        self.check(World::check_converged);
+        self.check(|world| world.check_converged(true));
         self.check(World::check_all_drained);
         self.check(World::check_deleted_clusters);
         self.check(World::check_idle);

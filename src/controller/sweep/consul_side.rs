@@ -38,11 +38,11 @@ impl Controller {
         );
         match tokens {
             Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| is_of_any(token, wanted))),
-            Err(error) => survey.problems.push(problem(None, error)),
+            Err(error) => survey.could_not_see(wanted, None, error),
         }
         match agents {
             Ok(agents) => survey.observed.agents.extend(agents),
-            Err(error) => survey.problems.push(problem(None, error)),
+            Err(error) => survey.could_not_see(wanted, None, error),
         }
         for (cluster, node) in nodes {
             match node {
@@ -59,10 +59,7 @@ impl Controller {
                     }
                 }
                 Ok(None) => {}
-                Err(error) => {
-                    survey.problems.push(problem(Some(&cluster), error));
-                    survey.unseen.insert(cluster);
-                }
+                Err(error) => survey.could_not_see(&[&cluster], Some(&cluster), error),
             }
         }
     }

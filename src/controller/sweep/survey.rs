@@ -39,6 +39,19 @@ pub(in crate::controller) struct Survey {
     pub(super) unseen: BTreeSet<ClusterArn>,
 }
 
+impl Survey {
+    /// Something that Consul holds of `clusters` could not be read.
+    pub(super) fn could_not_see(
+        &mut self,
+        clusters: &[&ClusterArn],
+        concerned: Option<&ClusterArn>,
+        error: ControllerError,
+    ) {
+        self.problems.push(problem(concerned, error));
+        self.unseen.extend(clusters.iter().map(|cluster| (*cluster).clone()));
+    }
+}
+
 /// How a cluster was read.
 pub(in crate::controller) struct Reading {
     pub(super) cluster: ClusterArn,
@@ -222,7 +235,7 @@ impl Controller {
         if known.iter().any(|tenancy| tenancy.partition().is_some()) {
             match deadline.run(self.edges.consul.partitions()).await {
                 Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
-                Err(error) => survey.problems.push(problem(None, error)),
+                Err(error) => survey.could_not_see(clusters, None, error),
             }
         }
         let all = listed.iter().chain(&known);
