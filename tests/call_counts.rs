@@ -70,6 +70,24 @@ async fn starting_tasks_cost_less_the_more_is_known() {
 }
 
 #[tokio::test]
+async fn a_pair_that_consul_has_lost_is_claimed_and_created() {
+    let world = world("cost-lost").await;
+    let definition = world.mesh_definition("cost-lost-web").await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    Environment::start(&world, "secrets-manager").await.calls_for(std::slice::from_ref(&event)).await;
+    let pair = world.provisioned(&world.secret_name("cost-lost-web")).await;
+    // Given a pair in the secret that Consul does not hold
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let cold = Environment::start(&world, "secrets-manager").await;
+    let (aws, consul) = cold.calls_for(&[event]).await;
+    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    // The client agents' token, this one, and our own: that it is gone is believed only of a credential that is good
+    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
+    assert_eq!(world.provisioned(&world.secret_name("cost-lost-web")).await, pair);
+}
+
+#[tokio::test]
 async fn an_old_event_costs_one_call_more_before_anything_is_made() {
     let world = world("cost-old").await;
     let definition = world.mesh_definition("cost-old-web").await;

@@ -51,6 +51,8 @@ pub(crate) struct Task {
     pub(crate) service: usize,
     /// Whether only its own tags say that it is in the mesh.
     pub(crate) own_tags: bool,
+    /// How long after its creation ECS shows them, in milliseconds.
+    tagged_after: u64,
     pub(crate) start: Start,
     /// Whether it runs a Consul client agent of its own.
     pub(crate) has_agent: bool,
@@ -124,6 +126,7 @@ impl Ecs {
                 definition: definition_arn(service, kind),
                 service,
                 own_tags: kind == Kind::TaggedItself,
+                tagged_after: random.u64(..=scenario.lag),
                 has_agent: kind == Kind::WithAgent,
                 ails: false,
                 start: if random.u32(..1_000) < scenario.late {
@@ -258,13 +261,14 @@ impl World {
         for arn in arns {
             let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else { continue };
             let Some((stand, _)) = self.shown(index, 0) else { continue };
-            let task = &self.ecs.tasks[index];
+            let (now, task) = (self.now, &self.ecs.tasks[index]);
+            let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);
             let stopped_at = (stand.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
             described.push(DescribedTask {
                 arn: arn.clone(),
                 definition: task.definition.clone(),
                 phase: stand.phase(),
-                tags: if task.own_tags { mesh_tags(task.service) } else { Tags::default() },
+                tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
                 stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
                 containers: containers(task.ails),
             });

@@ -23,6 +23,9 @@ use super::{
     world::{World, service_name},
 };
 
+/// The version of a task's state from which on its containers start.
+const CONTAINERS_START: u64 = 3;
+
 /// A service token that was deleted.
 #[derive(Debug, Clone)]
 pub(crate) struct Deletion {
@@ -167,6 +170,8 @@ impl World {
         match told {
             TaskPhase::Stopped => self.check_cleared(index, "the event of its end was acknowledged"),
             TaskPhase::Stopping if is_still_so => self.check_drained(index),
+            // Until its containers start, ECS may not show its tags yet.
+            TaskPhase::Active if self.ecs.tasks[index].own_tags && version < CONTAINERS_START => {}
             TaskPhase::Active if is_still_so && self.makes_tokens() => self.check_has_token(index),
             _ => {}
         }
