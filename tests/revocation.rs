@@ -3,6 +3,8 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod environment;
+#[path = "revocation/lost_answer.rs"]
+mod lost_answer;
 mod recorder;
 mod stack;
 mod world;

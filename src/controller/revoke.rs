@@ -161,6 +161,11 @@ impl Controller {
     async fn reserve_all(&self, revocations: Vec<Revocation>) -> (Vec<Revocation>, Revoked) {
         let reservations = revocations.into_iter().map(|mut revocation| async move {
             let reserved = within(TIME_TO_RESERVE, self.reserve(&mut revocation)).await;
+            if let Err(error) = &reserved
+                && !matches!(error, ControllerError::Secrets(SecretsError::Changed { .. }))
+            {
+                self.give_up(&revocation).await;
+            }
             (revocation, reserved)
         });
         let reserved: Vec<_> = stream::iter(reservations).buffer_unordered(CONCURRENCY).collect().await;
@@ -172,6 +177,14 @@ impl Controller {
             }
         }
         (ready, results)
+    }
+
+    /// Shows the pair again: it may have been reserved although the answer was lost, and another delivery of the message may
+    /// be acknowledged meanwhile, so that nobody would look before the next sweep.
+    async fn give_up(&self, revocation: &Revocation) {
+        if let Err(error) = self.put_back(revocation).await {
+            warn!(action = "revoke", outcome = "given_up", service = %revocation.service.name, reason = %error);
+        }
     }
 
     async fn reserve(&self, revocation: &mut Revocation) -> Result<(), ControllerError> {
