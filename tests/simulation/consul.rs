@@ -146,6 +146,7 @@ impl World {
 
     /// The second half: the write, which compares nothing but the secret half.
     pub(crate) fn commit_token(&mut self, new: &NewToken) -> Token {
+        self.check_claimed(new);
         let secret = new.pair.secret.expose_secret().to_owned();
         let grants = match &new.grant {
             Grant::ServiceIdentity(name) => json!({ "ServiceIdentities": [{ "ServiceName": name.as_str() }] }),
@@ -211,6 +212,7 @@ impl World {
             match mark.service {
                 Some(_) if self.is_late => {}
                 Some(name) => {
+                    self.check_grace(&name);
                     let deletion =
                         Deletion { environment: self.caller, at: self.now, service: name, secret: record.secret };
                     self.deletions.push(deletion);

@@ -11,6 +11,7 @@ use ecs_mesh_controller::{
         phase::TaskPhase,
         secret::SecretState,
         service_name::ServiceName,
+        token::{Grant, NewToken},
     },
 };
 use secrecy::{ExposeSecret, SecretString};
@@ -25,6 +26,9 @@ use super::{
 
 /// The version of a task's state from which on its containers start.
 const CONTAINERS_START: u64 = 3;
+
+/// How long an invocation takes at most, in milliseconds.
+const LONGEST_INVOCATION: u64 = 300_000;
 
 /// A service token that was deleted.
 #[derive(Debug, Clone)]
@@ -111,6 +115,39 @@ impl World {
                     deletion.service, deletion.at
                 ));
             }
+        }
+    }
+
+    /// One token per service: a new pair is created only by whoever has made the secret decide on it.
+    pub(crate) fn check_claimed(&mut self, new: &NewToken) {
+        let claim = (self.caller, new.pair.secret.expose_secret().to_owned());
+        let is_put_back = matches!(new.grant, Grant::AsBefore(_));
+        if !is_put_back && !self.claimed.contains(&claim) {
+            let accessor = new.pair.accessor;
+            self.broken(format!("converges: token {accessor} is created by somebody who has not claimed it"));
+        }
+    }
+
+    /// Never the living: a service's token goes only when its last task, which every list shows, has been gone for the grace
+    /// period.
+    pub(crate) fn check_grace(&mut self, service: &ServiceName) {
+        if self.is_farewell || self.lost.contains(&self.caller) {
+            return;
+        }
+        let quiet = u64::from(self.scenario.grace) * 900;
+        let quiet = quiet.saturating_sub(self.scenario.skew.unsigned_abs() + 1_000);
+        // Who has come and gone since the invocation began may have been missed.
+        let (lag, now) = (self.scenario.lag + LONGEST_INVOCATION, self.now);
+        let is_recent = |task: &super::ecs::Task| {
+            service_name(task.service) == *service
+                && !self.ecs.deleted.iter().any(|(cluster, _)| *cluster == task.cluster)
+                && task.created().is_some_and(|at| at + lag < now)
+                && task.stopped_at().is_some_and(|at| now - at < quiet)
+        };
+        if let Some(index) = self.ecs.tasks.iter().position(is_recent) {
+            self.broken(format!(
+                "never the living: the token of {service} goes within the grace period of task {index}"
+            ));
         }
     }
 

@@ -133,6 +133,11 @@ impl SecretStore for SecretsEdge {
 }
 
 impl SecretsEdge {
+    fn has_written(&self, state: &SecretState) {
+        let decided = state.decided().map(|pair| (self.0.environment, pair.secret.expose_secret().to_owned()));
+        self.0.stage.world.lock().unwrap().claimed.extend(decided);
+    }
+
     async fn write_text(
         &self,
         name: &str,
@@ -157,6 +162,7 @@ impl SecretsEdge {
             let effect = move |world: &mut World| Ok(world.create_secret(&asked, &value));
             let label = || format!("CreateSecret {name}: {what}");
             if self.0.call(Service::Secrets, label, effect, failed(name)).await? {
+                self.has_written(state);
                 return Ok(written(None));
             }
             if !matches!(self.value(name).await?.state, SecretState::Missing) {
@@ -168,6 +174,7 @@ impl SecretsEdge {
         let label = || format!("PutSecretValue {name}: {what}");
         let is_written = self.0.call(Service::Secrets, label, effect, failed(name)).await?;
         if is_written {
+            self.has_written(state);
             Ok(written(seen.version.as_deref()))
         } else {
             Err(SecretsError::Changed { name: name.to_owned() })

@@ -66,6 +66,8 @@ pub(crate) struct World {
     pub(crate) refused: BTreeMap<usize, u64>,
     /// The secret halves of all services' tokens that were ever deleted.
     pub(crate) revoked: BTreeSet<String>,
+    /// Which environment has made a secret decide on which secret half.
+    pub(crate) claimed: BTreeSet<(usize, String)>,
     /// Whether nobody waits any more for the call that is being served.
     pub(crate) is_late: bool,
     /// Whose call is being served.
@@ -106,6 +108,7 @@ impl World {
             skews: BTreeMap::new(),
             refused: BTreeMap::new(),
             revoked: BTreeSet::new(),
+            claimed: BTreeSet::new(),
             is_late: false,
             caller: usize::MAX,
             deletions: Vec::new(),
