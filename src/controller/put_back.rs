@@ -83,6 +83,20 @@ impl Controller {
                 Err(error) => return Err(error.into()),
             }
         }
+        self.show(revocation, decided).await
+    }
+
+    /// Shows the pair again where nothing was deleted, but where it may have been reserved.
+    pub(super) async fn show_again(&self, revocation: &Revocation) -> Result<(), ControllerError> {
+        // One that Consul did not know is nothing to show.
+        if revocation.tokens.is_empty() {
+            return Ok(());
+        }
+        let decided = timeout(TIME_TO_DECIDE, self.decide_again(revocation)).await;
+        self.show(revocation, decided.unwrap_or(Err(ControllerError::OutOfTime))?).await
+    }
+
+    async fn show(&self, revocation: &Revocation, decided: Decided) -> Result<(), ControllerError> {
         match (decided, &revocation.reserved) {
             (Decided::ByUs(secret), Some(pair)) if secret.state.pair().is_none() => {
                 // If somebody else has written it since, they show it.

@@ -182,7 +182,7 @@ impl Controller {
     /// Shows the pair again: it may have been reserved although the answer was lost, and another delivery of the message may
     /// be acknowledged meanwhile, so that nobody would look before the next sweep.
     async fn give_up(&self, revocation: &Revocation) {
-        if let Err(error) = self.put_back(revocation).await {
+        if let Err(error) = self.show_again(revocation).await {
             warn!(action = "revoke", outcome = "given_up", service = %revocation.service.name, reason = %error);
         }
     }
