@@ -19,11 +19,7 @@
 //!   the edges.
 //! - [`mesh`]: the domain, without I/O.
 
-#[cfg(all(feature = "mutants", not(debug_assertions)))]
-compile_error!("the feature `mutants` makes mistakes on purpose: it is for tests, and nothing that ships may have it");
-
 pub mod announce;
-pub mod audit;
 pub mod auditor;
 pub mod aws;
 pub mod cli;
@@ -33,9 +29,6 @@ pub mod discovery;
 pub mod ecs;
 pub mod lambda;
 pub mod logging;
-pub mod mesh;
-#[cfg_attr(feature = "mutants", doc(hidden))]
-pub mod mutant;
 pub mod queue;
 pub mod report_store;
 pub mod secrets;

@@ -2,7 +2,8 @@
 
 use tracing_subscriber::EnvFilter;
 
-use crate::{auditor::METRICS, mesh::field::InvalidField};
+use crate::auditor::METRICS;
+use mesh::field::InvalidField;
 
 /// Starts logging at `LOG_LEVEL` (`level`; the default is `info`).
 ///

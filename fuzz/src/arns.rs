@@ -2,20 +2,18 @@
 
 use std::{fmt::Display, str::FromStr};
 
-use ecs_mesh_controller::{
-    consul::ConsulAddresses,
-    mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-        bootstrap::IamRolePath,
-        field::InvalidField,
-        mark::{self, HolderMark, LoginMark},
-        secret_name::SecretNamePrefix,
-        service_name::ServiceName,
-        tenancy::TenancyName,
-        token::AccessorId,
-    },
-};
+use ecs_mesh_controller::consul::ConsulAddresses;
 use jiff::{SignedDuration, Timestamp};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
+    bootstrap::IamRolePath,
+    field::InvalidField,
+    mark::{self, HolderMark, LoginMark},
+    secret_name::SecretNamePrefix,
+    service_name::ServiceName,
+    tenancy::TenancyName,
+    token::AccessorId,
+};
 
 use super::text;
 

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc};
 
-use ecs_mesh_controller::audit::{
+use audit::{
     Material, audit,
     document::{Route, embedded_json, parse_json, parse_yaml},
     fix,

@@ -9,14 +9,14 @@ use std::{
 };
 
 use async_trait::async_trait;
-use ecs_mesh_controller::{
-    consul::{Consul, ConsulBootstrap, ConsulError, ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings},
-    mesh::{
-        arn::{ClusterArn, TaskId},
-        bootstrap::object::{Kind, Object},
-        permission,
-        tenancy::Tenancy,
-    },
+use ecs_mesh_controller::consul::{
+    Consul, ConsulBootstrap, ConsulError, ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings,
+};
+use mesh::{
+    arn::{ClusterArn, TaskId},
+    bootstrap::object::{Kind, Object},
+    permission,
+    tenancy::Tenancy,
 };
 use secrecy::SecretString;
 use tokio::{
@@ -165,7 +165,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
             for kind in [Kind::Policy, Kind::AuthMethod, Kind::BindingRule, Kind::SyntheticNode] {
                 let object = Object { kind, name: CLUSTER.to_owned(), tenancy: tenancy.clone(), body: body_of(kind) };
                 let found = consul.read(&object).await?;
-                let _ = ecs_mesh_controller::mesh::bootstrap::merge::merge(found.as_ref(), &object);
+                let _ = mesh::bootstrap::merge::merge(found.as_ref(), &object);
             }
         }
         _ => {

@@ -1,6 +1,6 @@
 //! `CONSUL_ECS_CONFIG_JSON`, and who a task is by it.
 
-use ecs_mesh_controller::mesh::{
+use mesh::{
     ecs_config::{CONFIG_VARIABLE, EcsConfig},
     identity::{Container, TaskDefinition},
     service_name::ServiceName,

@@ -1,6 +1,6 @@
 //! What holds for every value that was read.
 
-use ecs_mesh_controller::audit::document::Node;
+use audit::document::Node;
 
 /// Every value stands at a part of the text.
 pub fn check(text: &str, node: &Node) {

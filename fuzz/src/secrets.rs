@@ -5,9 +5,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use ecs_mesh_controller::{
     consul::{ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings},
-    mesh::{secret::SecretState, token::TokenPair},
     wiring,
 };
+use mesh::{secret::SecretState, token::TokenPair};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::text;

@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 
 use super::Invocation;
-use crate::{
-    audit::report::{Format, Report},
-    report_store::ReportStore,
-};
+use crate::report_store::ReportStore;
+use audit::report::{Format, Report};
 
 /// The largest answer, in bytes: Lambda takes 6 MB.
 const LARGEST: usize = 5_000_000;

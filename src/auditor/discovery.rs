@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use crate::{
-    audit::report::{Report, Reported},
-    mesh::arn::TaskDefinitionArn,
-};
+use audit::report::{Report, Reported};
+use mesh::arn::TaskDefinitionArn;
 
 /// What fingerprints are derived in.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x616e_6e6f_756e_6365_642d_6669_6e64_696e);

@@ -5,11 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::{Invocation, discovery::Discovery, record::Record};
-use crate::{
-    audit::report::Reported,
-    mesh::arn::TaskDefinitionArn,
-    report_store::{ReportStore, StoreError, Stored},
-};
+use crate::report_store::{ReportStore, StoreError, Stored};
+use audit::report::Reported;
+use mesh::arn::TaskDefinitionArn;
 
 /// How often a record is read again because somebody else wrote it meanwhile. Hardly ever are there two of them.
 const TRIES: usize = 8;

@@ -5,7 +5,7 @@
 //!                                              └──▶ what is new ─▶ claim ─▶ topic and event bus ─▶ settle
 //! ```
 //!
-//! It is a floor of its own: it needs [`audit`](crate::audit), which knows nothing of buckets and topics, and nothing of the
+//! It is a floor of its own: it needs [`audit`], which knows nothing of buckets and topics, and nothing of the
 //! [`controller`](crate::controller), which changes what the auditor only reads.
 //!
 //! A finding is announced once for each revision of a task definition. Which ones were, a record in the bucket says for each
@@ -17,6 +17,7 @@ mod answer;
 mod discovery;
 #[cfg(test)]
 mod fakes;
+pub mod live;
 mod memory;
 mod order;
 mod record;
@@ -36,20 +37,20 @@ pub use self::order::{Order, Scope};
 use self::{
     answer::Answering,
     discovery::Discovery,
+    live::{LiveScope, gather_live},
     memory::{Claim, Memory},
 };
 use crate::{
     announce::{AnnounceError, Announcer},
-    audit::{
-        audit,
-        ignore::{self, Config},
-        input::{LiveScope, gather_live},
-        report::{Report, Threshold},
-    },
     ecs::Inventory,
-    mesh::arn::ClusterArn,
     report_store::ReportStore,
 };
+use audit::{
+    audit,
+    ignore::{self, Config},
+    report::{Report, Threshold},
+};
+use mesh::arn::ClusterArn;
 
 /// Records that are read or written at the same time.
 const CONCURRENCY: usize = 8;

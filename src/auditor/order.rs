@@ -3,7 +3,8 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::{audit::report::Format, mesh::arn::TaskDefinitionArn};
+use audit::report::Format;
+use mesh::arn::TaskDefinitionArn;
 
 /// What an order looks like.
 const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, sarif, junit, github, markdown or html) and "announce": false if you like"#;

@@ -2,14 +2,12 @@
 
 use std::path::Path;
 
-use crate::{
-    audit::{
-        ignore::{Config, ConfigError},
-        report::Threshold,
-        source::SourceFile,
-    },
-    mesh::{arn::ClusterArn, field::InvalidField},
+use audit::{
+    ignore::{Config, ConfigError},
+    report::Threshold,
+    source::SourceFile,
 };
+use mesh::{arn::ClusterArn, field::InvalidField};
 
 const CONFIGURATION: &str = "AUDIT_CONFIGURATION";
 

@@ -3,14 +3,12 @@
 use serde_json::json;
 
 use super::memory::Claim;
-use crate::{
-    announce::{Event, Message},
-    audit::{
-        finding::Severity,
-        report::{Reported, page},
-    },
-    mesh::arn::TaskDefinitionArn,
+use crate::announce::{Event, Message};
+use audit::{
+    finding::Severity,
+    report::{Reported, page},
 };
+use mesh::arn::TaskDefinitionArn;
 
 /// The longest text of a message, in bytes: SNS takes 256 KiB, attributes included.
 const LONGEST_MESSAGE: usize = 240_000;

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use similar::TextDiff;
 
-use crate::audit::source::SourceFile;
+use audit::source::SourceFile;
 
 /// A text before and after.
 pub(super) struct Change<'c> {

@@ -2,10 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum, builder::PossibleValue};
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
 
 use super::{Exit, Failure, Streams, configuration, live::LiveArguments};
-use crate::audit::{
+use audit::{
     audit,
     ignore::{self, Config},
     input::{Gathered, gather},
@@ -41,7 +44,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Args)]
 struct ReportArguments {
     /// How to write the report
-    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    #[arg(long, short, value_parser = format_parser(), default_value = "text")]
     format: Format,
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
@@ -54,14 +57,10 @@ struct ReportArguments {
     config: Option<PathBuf>,
 }
 
-impl ValueEnum for Format {
-    fn value_variants<'a>() -> &'a [Self] {
-        &Self::ALL
-    }
-
-    fn to_possible_value(&self) -> Option<PossibleValue> {
-        Some(PossibleValue::new(self.as_str()))
-    }
+/// Reads a format's name.
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(Format::ALL.map(Format::as_str));
+    names.try_map(|name| Format::named(&name).ok_or("no such format"))
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {

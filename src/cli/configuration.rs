@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::Failure;
-use crate::audit::{ignore::Config, report::Threshold, source::SourceFile};
+use audit::{ignore::Config, report::Threshold, source::SourceFile};
 
 const NAME: &str = "mesh-audit.toml";
 

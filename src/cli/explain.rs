@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{Exit, Failure, Streams, rule_page};
-use crate::audit::{ignore::unknown_rule, rules::rule};
+use audit::{ignore::unknown_rule, rules::rule};
 
 /// Tell everything about a rule
 #[derive(Debug, Args)]

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path, sync::Arc};
 use clap::Args;
 
 use super::{Exit, Failure, Streams, changes::Change, configuration, streams};
-use crate::audit::{
+use audit::{
     audit,
     finding::Finding,
     fix::{Left, repair},

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use super::{Exit, Failure, Streams};
-use crate::audit::{definition::TaskDefinition, input::gather, report::clean, timeline::Timeline};
+use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::Timeline};
 
 /// Show in which order containers start and stop
 #[derive(Debug, Args)]

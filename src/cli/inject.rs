@@ -5,17 +5,15 @@ use std::{path::Path, sync::Arc};
 use clap::{Args, ValueEnum};
 
 use super::{Exit, Failure, Streams, changes::Change, streams};
-use crate::{
-    audit::{
-        Material, audit,
-        definition::TaskDefinition,
-        fix::apply,
-        inject::{Images, Options, Target, TokenSecrets, Upstream, inject},
-        input::{gather, read_source},
-        source::SourceFile,
-    },
-    mesh::service_name::ServiceName,
+use audit::{
+    Material, audit,
+    definition::TaskDefinition,
+    fix::apply,
+    inject::{Images, Options, Target, TokenSecrets, Upstream, inject},
+    input::{gather, read_source},
+    source::SourceFile,
 };
+use mesh::service_name::ServiceName;
 
 /// Turn a plain app's task definition into one of Consul's mesh
 #[derive(Debug, Args)]

@@ -6,8 +6,10 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::Failure;
+use audit::input::Gathered;
+
 use crate::{
-    audit::input::{Gathered, LiveScope, gather_live},
+    auditor::live::{LiveScope, gather_live},
     aws,
     ecs::AwsEcs,
 };

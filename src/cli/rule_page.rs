@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::audit::{
+use audit::{
     example::{Base, Example},
     rule::Rule,
     rules::rules,

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::json;
 
 use super::{Exit, Failure, Streams, rule_page, streams::write};
-use crate::audit::{report::page, rules::rules};
+use audit::{report::page, rules::rules};
 
 /// List the rules
 #[derive(Debug, Args)]

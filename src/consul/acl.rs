@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{error::ConsulError, http::Http, request::Request, within};
-use crate::mesh::{
+use mesh::{
     bootstrap::policy::{self, CLIENT_POLICY_DESCRIPTION},
     tenancy::Tenancy,
     token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenPair},

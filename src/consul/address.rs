@@ -10,7 +10,7 @@ use std::{
 use reqwest::Url;
 
 use super::servers::Server;
-use crate::mesh::field::InvalidField;
+use mesh::field::InvalidField;
 
 /// The field's name in errors, before the variable's name replaces it.
 const FIELD: &str = "Consul address";

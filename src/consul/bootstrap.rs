@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{HttpConsul, error::ConsulError, http::Http, request::Request, within};
-use crate::mesh::{
+use mesh::{
     bootstrap::object::{Kind, Object},
     permission::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -39,7 +39,7 @@ pub trait ConsulBootstrap: Send + Sync {
 
     /// Replaces the object with these fields, which are all of it. Only for kinds that [`merge`] extends.
     ///
-    /// [`merge`]: crate::mesh::bootstrap::merge::merge
+    /// [`merge`]: mesh::bootstrap::merge::merge
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
 
     /// Those of `permissions` that the controller's own token lacks there.

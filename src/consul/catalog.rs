@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{error::ConsulError, http::Http, request::Request, within};
-use crate::mesh::{
+use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, ServiceInstance},
     service_name::ServiceName,

@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 
 use super::error::ConsulError;
-use crate::mesh::secret::without;
+use mesh::secret::without;
 
 /// Where the controller's own token comes from.
 #[async_trait]

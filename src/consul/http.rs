@@ -22,7 +22,7 @@ use super::{
     servers::ServerSource,
     tls::{Connector, TlsSettings},
 };
-use crate::mesh::secret::without;
+use mesh::secret::without;
 
 /// The header by which Consul (from 1.11 on) says that the token may not see all results.
 const FILTERED_BY_ACLS: &str = "X-Consul-Results-Filtered-By-ACLs";

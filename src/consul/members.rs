@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{error::ConsulError, http::Http, request::Request, within};
-use crate::mesh::{
+use mesh::{
     catalog::{AgentStatus, HealthCheck, Member},
     tenancy::Tenancy,
 };

@@ -31,7 +31,7 @@ pub use self::{
     tls::{TlsSettings, choose_tls_backend},
 };
 use self::{http::Http, request::Request};
-use crate::mesh::{
+use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
     service_name::ServiceName,

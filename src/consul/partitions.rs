@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{error::ConsulError, http::Http, request::Request};
-use crate::mesh::tenancy::TenancyName;
+use mesh::tenancy::TenancyName;
 
 const SUBJECT: &str = "the list of partitions";
 

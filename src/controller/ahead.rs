@@ -6,13 +6,11 @@ use std::sync::Arc;
 use tracing::{info, warn};
 
 use super::{Controller, ControllerError, Deadline};
-use crate::{
-    ecs::EcsError,
-    mesh::{
-        arn::{ClusterArn, TaskDefinitionArn},
-        plan::holders_for,
-        tags::Tags,
-    },
+use crate::ecs::EcsError;
+use mesh::{
+    arn::{ClusterArn, TaskDefinitionArn},
+    plan::holders_for,
+    tags::Tags,
 };
 
 impl Controller {

@@ -6,17 +6,15 @@ use futures::{StreamExt, stream};
 use tracing::info;
 
 use super::{CONCURRENCY, Controller, ControllerError, Deadline, message::Message, observe::Failures};
-use crate::{
-    consul::{ConsulError, MAX_TRANSACTION_OPERATIONS},
-    mesh::{
-        arn::TaskArn,
-        catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-        identity::MeshService,
-        plan::{Action, Planned},
-        task::TaskChange,
-        tenancy::{Tenancy, TenancyName},
-        token::{ListedToken, TokenHolder},
-    },
+use crate::consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
+use mesh::{
+    arn::TaskArn,
+    catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    identity::MeshService,
+    plan::{Action, Planned},
+    task::TaskChange,
+    tenancy::{Tenancy, TenancyName},
+    token::{ListedToken, TokenHolder},
 };
 
 /// The changes that a plan was made from, by task.

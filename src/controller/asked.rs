@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use lru::LruCache;
 
 use super::REMEMBERED_SERVICES;
-use crate::mesh::{identity::MeshService, idleness::GracePeriod};
+use mesh::{identity::MeshService, idleness::GracePeriod};
 
 /// When a look at each service was last asked for.
 pub(super) struct AskedLooks(Mutex<LruCache<MeshService, Timestamp>>);
@@ -35,7 +35,7 @@ impl AskedLooks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::tenancy::Tenancy;
+    use mesh::tenancy::Tenancy;
 
     #[test]
     fn a_look_covers_a_twentieth_of_the_grace_period_and_only_its_service() {

@@ -13,15 +13,13 @@ use super::{
     message::Message,
     observe::Failures,
 };
-use crate::{
-    ecs::ApiCall,
-    mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-        identity::MeshService,
-        plan::plan,
-        task::TaskChange,
-    },
+use crate::ecs::ApiCall;
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    identity::MeshService,
     mutant::{self, Mutant},
+    plan::plan,
+    task::TaskChange,
 };
 
 /// How often a task is looked at again at once, because somebody else changed what was seen.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::mesh::phase::TaskPhase;
+use mesh::phase::TaskPhase;
 
 /// How often the template lets a message be received (`maxReceiveCount`).
 const RECEIVES: u32 = 14;

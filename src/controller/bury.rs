@@ -9,12 +9,10 @@ use super::{
     Controller, ControllerError, Deadline,
     apply::{Basis, Effect, Group, Outcome, all},
 };
-use crate::{
-    consul::ConsulError,
-    mesh::{
-        catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
-        plan::{Action, Planned},
-    },
+use crate::consul::ConsulError;
+use mesh::{
+    catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
+    plan::{Action, Planned},
 };
 
 /// How long a task's agent may take to be missed by Consul. After that, the sweep looks after it.

@@ -8,15 +8,13 @@ use super::{
     CONCURRENCY, Controller, ControllerError, DESCRIBED_AT_ONCE, Deadline,
     observe::{Definitions, is_unknown_definition},
 };
-use crate::{
-    ecs::{ClusterStatus, EcsError, TaskList},
-    mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-        idleness::ServiceTask,
-        tags::Tags,
-        task::DescribedTask,
-    },
+use crate::ecs::{ClusterStatus, EcsError, TaskList};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    idleness::ServiceTask,
     mutant::{self, Mutant},
+    tags::Tags,
+    task::DescribedTask,
 };
 
 /// A cluster and every task of it that ECS still knows.

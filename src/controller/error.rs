@@ -2,13 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::{
-    consul::ConsulError,
-    ecs::EcsError,
-    mesh::{arn::TaskArn, field::InvalidField},
-    queue::QueueError,
-    secrets::SecretsError,
-};
+use crate::{consul::ConsulError, ecs::EcsError, queue::QueueError, secrets::SecretsError};
+use mesh::{arn::TaskArn, field::InvalidField};
 
 /// Why a message's work is not done. The message goes back to the queue, and after too many tries to the
 /// dead-letter queue.

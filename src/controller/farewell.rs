@@ -11,7 +11,7 @@ use super::{
     apply::{Basis, Effect, Outcome},
     sweep::Survey,
 };
-use crate::mesh::{
+use mesh::{
     catalog::{CatalogNode, LeftoverNode},
     identity::MeshService,
     mark::{HolderMark, LoginMark},

@@ -11,17 +11,15 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{error, info, warn};
 
 use super::{CONCURRENCY, Controller, ControllerError, Deadline, observe::Definitions, sweep::ProblemReport};
-use crate::{
-    consul::ConsulError,
-    mesh::{
-        arn::{ClusterArn, TaskDefinitionArn},
-        catalog::{HealthCheck, ServiceInstance},
-        ecs_config::CONFIG_VARIABLE,
-        health::{HealthChanges, SyncedTask, changes},
-        phase::TaskPhase,
-        task::DescribedTask,
-        tenancy::Tenancy,
-    },
+use crate::consul::ConsulError;
+use mesh::{
+    arn::{ClusterArn, TaskDefinitionArn},
+    catalog::{HealthCheck, ServiceInstance},
+    ecs_config::CONFIG_VARIABLE,
+    health::{HealthChanges, SyncedTask, changes},
+    phase::TaskPhase,
+    task::DescribedTask,
+    tenancy::Tenancy,
 };
 
 /// How long one invocation goes on: the schedule brings the next a minute after it began.

@@ -6,7 +6,7 @@ use futures::{StreamExt, stream};
 use tracing::info;
 
 use super::{CONCURRENCY, Controller, ControllerError, Deadline};
-use crate::mesh::{
+use mesh::{
     arn::{ClusterArn, TaskArn},
     identity::MeshService,
     idleness::{Idleness, ServiceTask, judge},

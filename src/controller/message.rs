@@ -3,14 +3,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{
-    ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change},
-    mesh::{
-        field::InvalidField,
-        identity::MeshService,
-        task::TaskChange,
-        tenancy::{Tenancy, TenancyName},
-    },
+use crate::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
+use mesh::{
+    field::InvalidField,
+    identity::MeshService,
+    task::TaskChange,
+    tenancy::{Tenancy, TenancyName},
 };
 
 /// The `source` of messages that the controller sends to itself.

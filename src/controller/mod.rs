@@ -57,17 +57,17 @@ pub use self::{
 use crate::{
     consul::{Consul, ConsulBootstrap},
     ecs::Ecs,
-    mesh::{
-        arn::ClusterArn,
-        bootstrap::BootstrapScope,
-        guard::MaxDeletePercent,
-        idleness::GracePeriod,
-        plan::{Rules, TokenMode},
-        secret_name::SecretNames,
-        tenancy::Tenancy,
-    },
     queue::Queue,
     secrets::SecretStore,
+};
+use mesh::{
+    arn::ClusterArn,
+    bootstrap::BootstrapScope,
+    guard::MaxDeletePercent,
+    idleness::GracePeriod,
+    plan::{Rules, TokenMode},
+    secret_name::SecretNames,
+    tenancy::Tenancy,
 };
 
 /// How many services an environment remembers: whose tokens it trusts without asking, and for which it has asked for a look.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 
 use super::{Controller, ControllerError, DESCRIBED_AT_ONCE, ECS_LAG};
-use crate::mesh::{
+use mesh::{
     arn::{ClusterArn, TaskArn},
     phase::TaskPhase,
     task::TaskChange,

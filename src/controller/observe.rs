@@ -10,21 +10,17 @@ use std::{
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{CONCURRENCY, Controller, ControllerError, Deadline, ECS_LAG};
-use crate::{
-    consul::Consul,
-    ecs::EcsError,
-    mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-        catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
-        identity::MeshService,
-        identity::TaskDefinition,
-        phase::TaskPhase,
-        plan::{Observed, holders_for},
-        tags::Tags,
-        task::{MeshTask, TaskChange},
-        tenancy::Tenancy,
-        token::TokenHolder,
-    },
+use crate::{consul::Consul, ecs::EcsError};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
+    catalog::{ClientAgent, HealthCheck, Member, ServiceInstance},
+    identity::{MeshService, TaskDefinition},
+    phase::TaskPhase,
+    plan::{Observed, holders_for},
+    tags::Tags,
+    task::{MeshTask, TaskChange},
+    tenancy::Tenancy,
+    token::TokenHolder,
 };
 
 /// Why each task that failed did.

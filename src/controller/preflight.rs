@@ -3,13 +3,11 @@
 use std::{collections::BTreeMap, fmt};
 
 use super::Controller;
-use crate::{
-    consul::ConsulError,
-    mesh::{
-        arn::ClusterArn,
-        permission::{Permission, required},
-        tenancy::{Tenancy, TenancyName},
-    },
+use crate::consul::ConsulError;
+use mesh::{
+    arn::ClusterArn,
+    permission::{Permission, required},
+    tenancy::{Tenancy, TenancyName},
 };
 
 /// Something that the controller's own token may not do.

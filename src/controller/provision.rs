@@ -16,20 +16,17 @@ use tokio::time::sleep;
 use tracing::{info, warn};
 
 use super::{Controller, ControllerError, apply::Effect, need::Need, settle_token::InConsul};
-use crate::{
-    consul::ConsulError,
-    mesh::{
-        arn::ClusterArn,
-        field::InvalidField,
-        mark::is_service_token_of,
-        secret::{SecretState, StoredSecret},
-        task::TaskChange,
-        tenancy::Tenancy,
-        token::{AccessorId, TokenHolder, TokenPair},
-        token_plan::{TokenStep, next_step},
-    },
+use crate::{consul::ConsulError, secrets::SecretsError};
+use mesh::{
+    arn::ClusterArn,
+    field::InvalidField,
+    mark::is_service_token_of,
     mutant::{self, Mutant},
-    secrets::SecretsError,
+    secret::{SecretState, StoredSecret},
+    task::TaskChange,
+    tenancy::Tenancy,
+    token::{AccessorId, TokenHolder, TokenPair},
+    token_plan::{TokenStep, next_step},
 };
 
 /// How often a secret is read because somebody else has written it.

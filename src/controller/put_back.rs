@@ -6,14 +6,12 @@ use jiff::SignedDuration;
 use tokio::time::{sleep, timeout};
 
 use super::{Controller, ControllerError, message::Message};
-use crate::{
-    consul::ConsulError,
-    mesh::{
-        identity::MeshService,
-        secret::{SecretState, StoredSecret},
-        token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
-    },
+use crate::consul::ConsulError;
+use mesh::{
+    identity::MeshService,
     mutant::{self, Mutant},
+    secret::{SecretState, StoredSecret},
+    token::{AccessorId, Grant, NewToken, Token, TokenHolder, TokenPair},
 };
 
 /// When a revocation is followed by another look. Longer than the function's time-out: whoever was at work during the

@@ -15,17 +15,15 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::{CONCURRENCY, Controller, ControllerError, Deadline, apply::Effect, put_back::Revocation};
-use crate::{
-    mesh::{
-        identity::MeshService,
-        idleness::{Idleness, ServiceTask, judge},
-        mark::HolderMark,
-        plan::is_awaited,
-        secret::SecretState,
-        token::{AccessorId, ListedToken, TokenHolder},
-    },
+use crate::secrets::SecretsError;
+use mesh::{
+    identity::MeshService,
+    idleness::{Idleness, ServiceTask, judge},
+    mark::HolderMark,
     mutant::{self, Mutant},
-    secrets::SecretsError,
+    plan::is_awaited,
+    secret::SecretState,
+    token::{AccessorId, ListedToken, TokenHolder},
 };
 
 /// No revocation is begun with less time than this: what follows it has to fit in.

@@ -6,18 +6,16 @@ use jiff::SignedDuration;
 use secrecy::SecretString;
 
 use super::{Scope, variables::Variables};
-use crate::{
-    consul::ConsulAddresses,
-    mesh::{
-        arn::ClusterArn,
-        bootstrap::{BootstrapExtent, BootstrapScope},
-        field::InvalidField,
-        guard::MaxDeletePercent,
-        idleness::GracePeriod,
-        plan::TokenMode,
-        secret_name::{SecretNamePrefix, SecretNames},
-        tenancy::{Tenancy, TenancyName},
-    },
+use crate::consul::ConsulAddresses;
+use mesh::{
+    arn::ClusterArn,
+    bootstrap::{BootstrapExtent, BootstrapScope},
+    field::InvalidField,
+    guard::MaxDeletePercent,
+    idleness::GracePeriod,
+    plan::TokenMode,
+    secret_name::{SecretNamePrefix, SecretNames},
+    tenancy::{Tenancy, TenancyName},
 };
 
 /// The variable that says where Consul is.

@@ -3,13 +3,11 @@
 use tracing::info;
 
 use super::{Controller, ControllerError, apply::Effect, need::Need, provision::Look};
-use crate::{
-    consul::ConsulError,
-    mesh::{
-        arn::ClusterArn,
-        mark::{marked_unused, marked_used, waiting_anew},
-        token::{Grant, NewToken, Token, TokenHolder, TokenPair},
-    },
+use crate::consul::ConsulError;
+use mesh::{
+    arn::ClusterArn,
+    mark::{marked_unused, marked_used, waiting_anew},
+    token::{Grant, NewToken, Token, TokenHolder, TokenPair},
 };
 
 /// What Consul holds under a pair's accessor ID, once it was asked to create the pair.

@@ -9,9 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use lru::LruCache;
 
 use super::REMEMBERED_SERVICES;
-use crate::{
-    mesh::{arn::ClusterArn, idleness::GracePeriod, token::TokenHolder},
+use mesh::{
+    arn::ClusterArn,
+    idleness::GracePeriod,
     mutant::{self, Mutant},
+    token::TokenHolder,
 };
 
 /// Tokens known to be good, each until a given time: see [`GracePeriod::trusted`].
@@ -57,7 +59,7 @@ impl TrustedTokens {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mesh::tenancy::Tenancy;
+    use mesh::tenancy::Tenancy;
 
     #[test]
     fn a_token_is_trusted_for_half_of_the_grace_period_and_only_in_the_cluster_of_the_task() {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::mesh::field::InvalidField;
+use mesh::field::InvalidField;
 
 /// The variables, by name.
 pub(super) struct Variables<F>(pub(super) F);

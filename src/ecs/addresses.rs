@@ -8,7 +8,7 @@ use super::{
     EcsError,
     client::{DESCRIBE_LIMIT, failed},
 };
-use crate::mesh::field::InvalidField;
+use mesh::field::InvalidField;
 
 /// The name of an attachment's detail that holds the address of a task's network interface.
 const PRIVATE_ADDRESS: &str = "privateIPv4Address";

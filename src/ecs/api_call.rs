@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::mesh::{
+use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
     field::InvalidField,
 };

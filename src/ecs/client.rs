@@ -21,17 +21,15 @@ use jiff::Timestamp;
 use lru::LruCache;
 
 use super::{ClusterStatus, Ecs, EcsError, TaskList, addresses, coverage::check_coverage};
-use crate::{
-    aws::describe,
-    mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-        ecs_config::CONFIG_VARIABLE,
-        field::InvalidField,
-        identity::{Container, TaskDefinition},
-        phase::TaskPhase,
-        tags::Tags,
-        task::{ContainerHealth, DescribedTask, TaskContainer},
-    },
+use crate::aws::describe;
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    ecs_config::CONFIG_VARIABLE,
+    field::InvalidField,
+    identity::{Container, TaskDefinition},
+    phase::TaskPhase,
+    tags::Tags,
+    task::{ContainerHealth, DescribedTask, TaskContainer},
 };
 
 /// How many revisions an environment remembers.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_sdk_ecs::types::{Failure, Task};
 
-use crate::mesh::arn::TaskArn;
+use mesh::arn::TaskArn;
 
 /// The one failure that means absence.
 const MISSING: &str = "MISSING";

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::mesh::{
+use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     field::InvalidField,
     phase::TaskPhase,

@@ -18,7 +18,7 @@ pub use self::{
     event::{DETAIL_TYPE, SOURCE, parse_task_change},
     inventory::{Inventory, RunningService},
 };
-use crate::mesh::{
+use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     field::InvalidField,
     identity::TaskDefinition,

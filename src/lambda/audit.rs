@@ -9,8 +9,8 @@ use super::diagnostic;
 use crate::{
     auditor::{Auditor, Invocation, Order},
     ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call},
-    mesh::field::InvalidField,
 };
+use mesh::field::InvalidField;
 
 /// Does what the payload asks for. The auditor is an `Err` where it could not be started.
 ///

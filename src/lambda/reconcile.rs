@@ -10,8 +10,8 @@ use super::{custom_resource, diagnostic, remaining};
 use crate::{
     controller::{Controller, Deadline, SweepOrder, SweepOutcome},
     ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call},
-    mesh::{arn::ClusterArn, field::InvalidField},
 };
+use mesh::{arn::ClusterArn, field::InvalidField};
 
 /// What is kept back to tell `CloudFormation` how it went.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(20);

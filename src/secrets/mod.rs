@@ -9,12 +9,10 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
-use crate::{
-    aws::describe,
-    mesh::{
-        field::InvalidField,
-        secret::{SecretState, StoredSecret, without},
-    },
+use crate::aws::describe;
+use mesh::{
+    field::InvalidField,
+    secret::{SecretState, StoredSecret, without},
 };
 
 /// An error of Secrets Manager.

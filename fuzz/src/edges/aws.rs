@@ -5,16 +5,16 @@ use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use ecs_mesh_controller::{
     ecs::{ClusterStatus, Ecs, EcsError, TaskList},
-    mesh::{
-        arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-        identity::TaskDefinition,
-        phase::TaskPhase,
-        secret::{SecretState, StoredSecret},
-        tags::{MESH_TAG, Tags},
-        task::DescribedTask,
-    },
     queue::{Queue, QueueError},
     secrets::{SecretStore, SecretsError},
+};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    identity::TaskDefinition,
+    phase::TaskPhase,
+    secret::{SecretState, StoredSecret},
+    tags::{MESH_TAG, Tags},
+    task::DescribedTask,
 };
 
 use super::{LIVING, STOPPED, World, is_ours, task};

@@ -1,17 +1,15 @@
 //! Consul, as that small world has it.
 
 use async_trait::async_trait;
-use ecs_mesh_controller::{
-    consul::{Consul, ConsulBootstrap, ConsulError, Fields},
-    mesh::{
-        arn::{ClusterArn, TaskId},
-        bootstrap::object::Object,
-        catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
-        permission::Permission,
-        service_name::ServiceName,
-        tenancy::{Tenancy, TenancyName},
-        token::{AccessorId, ListedToken, NewToken, Token},
-    },
+use ecs_mesh_controller::consul::{Consul, ConsulBootstrap, ConsulError, Fields};
+use mesh::{
+    arn::{ClusterArn, TaskId},
+    bootstrap::object::Object,
+    catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
+    permission::Permission,
+    service_name::ServiceName,
+    tenancy::{Tenancy, TenancyName},
+    token::{AccessorId, ListedToken, NewToken, Token},
 };
 
 use super::{CLUSTER, LIVING, STOPPED, World, is_ours, task};

@@ -9,12 +9,10 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use ecs_mesh_controller::{
-    controller::{Edges, SystemClock, SystemEntropy},
-    mesh::{
-        arn::{ClusterArn, TaskArn},
-        secret::SecretState,
-    },
+use ecs_mesh_controller::controller::{Edges, SystemClock, SystemEntropy};
+use mesh::{
+    arn::{ClusterArn, TaskArn},
+    secret::SecretState,
 };
 
 /// The cluster that is looked after.

@@ -12,14 +12,12 @@ use jiff::{SignedDuration, Timestamp};
 
 pub use self::report::{BootstrapError, BootstrapFailure, BootstrapReport};
 use super::{Controller, ControllerError, Deadline};
-use crate::{
-    ecs::ClusterStatus,
-    mesh::{
-        arn::ClusterArn,
-        bootstrap::{BootstrapExtent, Wishes, enterprise, object::Object, objects},
-        plan::TokenMode,
-        tenancy::{Tenancy, TenancyName},
-    },
+use crate::ecs::ClusterStatus;
+use mesh::{
+    arn::ClusterArn,
+    bootstrap::{BootstrapExtent, Wishes, enterprise, object::Object, objects},
+    plan::TokenMode,
+    tenancy::{Tenancy, TenancyName},
 };
 
 /// How often an environment sets Consul up.

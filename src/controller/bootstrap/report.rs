@@ -2,10 +2,8 @@
 
 use tracing::warn;
 
-use crate::{
-    controller::ControllerError,
-    mesh::bootstrap::{merge::OtherType, object::Object},
-};
+use crate::controller::ControllerError;
+use mesh::bootstrap::{merge::OtherType, object::Object};
 
 /// Why an object is not as it should be.
 #[derive(Debug, thiserror::Error)]

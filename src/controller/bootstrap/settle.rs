@@ -12,10 +12,10 @@ use super::report::{BootstrapError, BootstrapReport};
 use crate::{
     consul::ConsulError,
     controller::{Controller, ControllerError, Deadline},
-    mesh::bootstrap::{
-        merge::{Upsert, merge},
-        object::{Kind, Object},
-    },
+};
+use mesh::bootstrap::{
+    merge::{Upsert, merge},
+    object::{Kind, Object},
 };
 
 /// How often an object is written at most.

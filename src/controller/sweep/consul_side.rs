@@ -9,16 +9,14 @@ use super::{
     problem,
     survey::{Clusters, Skipped, Survey},
 };
-use crate::{
-    controller::{CONCURRENCY, Controller, ControllerError, Deadline},
-    mesh::{
-        arn::{ClusterArn, TaskId},
-        catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
-        mark::{HolderMark, LoginMark},
-        phase::TaskPhase,
-        tenancy::Tenancy,
-        token::ListedToken,
-    },
+use crate::controller::{CONCURRENCY, Controller, ControllerError, Deadline};
+use mesh::{
+    arn::{ClusterArn, TaskId},
+    catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
+    mark::{HolderMark, LoginMark},
+    phase::TaskPhase,
+    tenancy::Tenancy,
+    token::ListedToken,
 };
 
 impl Controller {

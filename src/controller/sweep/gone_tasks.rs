@@ -8,18 +8,16 @@ use super::{
     problem,
     survey::{Clusters, Skipped, Survey},
 };
-use crate::{
-    controller::{CONCURRENCY, Controller, ControllerError, Deadline},
-    mesh::{
-        arn::{ClusterArn, TaskArn, TaskId},
-        catalog::ServiceInstance,
-        identity::MeshService,
-        mark::{HolderMark, LoginMark},
-        phase::TaskPhase,
-        plan::Observed,
-        task::MeshTask,
-        token::{ListedToken, TokenHolder},
-    },
+use crate::controller::{CONCURRENCY, Controller, ControllerError, Deadline};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    catalog::ServiceInstance,
+    identity::MeshService,
+    mark::{HolderMark, LoginMark},
+    phase::TaskPhase,
+    plan::Observed,
+    task::MeshTask,
+    token::{ListedToken, TokenHolder},
 };
 
 impl Controller {

@@ -17,14 +17,12 @@ use super::{
     apply::{Basis, is_conflict},
     bootstrap::KnownStatuses,
 };
-use crate::{
-    mesh::{
-        arn::ClusterArn,
-        guard::{self, Alarm},
-        plan::{Planned, plan},
-        tenancy::Tenancy,
-    },
+use mesh::{
+    arn::ClusterArn,
+    guard::{self, Alarm},
     mutant::{self, Mutant},
+    plan::{Planned, plan},
+    tenancy::Tenancy,
 };
 
 /// How often the clusters are looked at again at once, because somebody else changed what was seen.

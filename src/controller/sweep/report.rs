@@ -9,17 +9,15 @@ use super::{
     Held, Survey, SweepOrder,
     survey::{Problem, Reading},
 };
-use crate::{
-    controller::{
-        BootstrapFailure, BootstrapReport, ControllerError,
-        apply::{Effect, Outcome},
-    },
-    mesh::{
-        arn::ClusterArn,
-        guard::concerns,
-        mark::{HolderMark, LoginMark},
-        plan::{Action, Planned},
-    },
+use crate::controller::{
+    BootstrapFailure, BootstrapReport, ControllerError,
+    apply::{Effect, Outcome},
+};
+use mesh::{
+    arn::ClusterArn,
+    guard::concerns,
+    mark::{HolderMark, LoginMark},
+    plan::{Action, Planned},
 };
 
 /// How a sweep ended.

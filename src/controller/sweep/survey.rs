@@ -16,14 +16,14 @@ use crate::{
         observe::{Definitions, is_unknown_definition},
     },
     ecs::{ClusterStatus, EcsError},
-    mesh::{
-        arn::{ClusterArn, TaskDefinitionArn},
-        idleness::ServiceTask,
-        phase::TaskPhase,
-        plan::{Extent, Observed},
-        task::{DescribedTask, MeshTask},
-        tenancy::{Tenancy, TenancyName},
-    },
+};
+use mesh::{
+    arn::{ClusterArn, TaskDefinitionArn},
+    idleness::ServiceTask,
+    phase::TaskPhase,
+    plan::{Extent, Observed},
+    task::{DescribedTask, MeshTask},
+    tenancy::{Tenancy, TenancyName},
 };
 
 /// What a sweep saw.

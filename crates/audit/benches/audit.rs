@@ -1,0 +1,103 @@
+//! 1,000 definitions in a folder are checked in under a second: `cargo bench --bench audit`.
+//!
+//! Without optimisation, as `cargo test --all-targets` runs it, a few definitions show that it works, and nothing is timed.
+
+#![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{self, ExitCode},
+    time::{Duration, Instant},
+};
+
+use audit::{audit, example::Base, input::gather};
+
+/// How many definitions, and how long they may take.
+const MANY: usize = 1_000;
+const LIMIT: Duration = Duration::from_secs(1);
+/// Ten times as many definitions may take up to this many times as long.
+const RATIO: u32 = 15;
+
+const YAML: &str = include_str!("../tests/audit_inputs/web.yaml");
+const TEMPLATE: &str = include_str!("../tests/audit_inputs/web.template");
+const SAM: &str = include_str!("../tests/audit_inputs/sam.yaml");
+const PLAN: &str = include_str!("../tests/audit_inputs/plan.tfplan.json");
+
+fn main() -> ExitCode {
+    if !env::args().any(|argument| argument == "--bench") {
+        let folder = Folder::with(20);
+        println!("{} definitions are checked", check(&folder.path).definitions);
+        return ExitCode::SUCCESS;
+    }
+    let (few, many) = (best(MANY / 10), best(MANY));
+    println!("{MANY} definitions are checked in {many:?}, {} in {few:?}", MANY / 10);
+    if many > LIMIT {
+        println!("that is more than {LIMIT:?}");
+        return ExitCode::FAILURE;
+    }
+    if many > few * RATIO {
+        println!("that is more than {RATIO} times as long for ten times as many");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+/// The best of several runs: what disturbs one only makes it slower.
+fn best(count: usize) -> Duration {
+    let folder = Folder::with(count);
+    let run = || {
+        let start = Instant::now();
+        let checked = check(&folder.path);
+        assert!(checked.definitions >= count && checked.findings > 0, "{checked:?}");
+        start.elapsed()
+    };
+    (0..5).map(|_| run()).min().unwrap_or_default()
+}
+
+#[derive(Debug)]
+struct Checked {
+    definitions: usize,
+    findings: usize,
+}
+
+fn check(folder: &Path) -> Checked {
+    let gathered = gather(&[folder.display().to_string()], &mut std::io::empty());
+    assert!(gathered.problems.is_empty(), "{:?}", gathered.problems);
+    let findings = audit(&gathered.material).len();
+    Checked { definitions: gathered.material.definitions.len(), findings }
+}
+
+/// A folder that is gone when it is dropped.
+struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    /// One with `count` files, each with one definition or more, of every format; every third one is broken.
+    fn with(count: usize) -> Self {
+        let path = env::temp_dir().join(format!("mesh-audit-bench-{}-{count}", process::id()));
+        fs::create_dir_all(&path).expect("a folder for temporary files");
+        let bases: Vec<Base> = Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources).collect();
+        for index in 0..count {
+            let base = bases.iter().cycle().nth(index).expect("a base");
+            let (name, text) = match index % 8 {
+                0 => ("template.yaml", YAML),
+                1 => ("stack.template", TEMPLATE),
+                2 => ("sam.yaml", SAM),
+                3 => ("tfplan.json", PLAN),
+                _ => ("task.json", base.json()),
+            };
+            let text = if index % 3 == 0 { text.replace("awsvpc", "bridge") } else { text.to_owned() };
+            fs::write(path.join(format!("{index:04}-{name}")), text).expect("a file");
+        }
+        Self { path }
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left behind is a temporary file.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}

@@ -1,0 +1,182 @@
+//! Reading a task definition from its map.
+
+use std::sync::Arc;
+
+use super::{
+    Container, Dependency, Dialect, HealthCheck, Mismatch, MountPoint, PortMapping, ProxyConfiguration, Secret, Tag,
+    TaskDefinition, Ulimit, Variable, reader::Reader,
+};
+use crate::{document::Node, source::SourceFile};
+
+impl TaskDefinition {
+    /// Reads the map that `node` is.
+    ///
+    /// # Errors
+    /// A value has another type than ECS's API gives it.
+    pub fn read(file: Arc<SourceFile>, address: String, node: &Node, dialect: Dialect) -> Result<Self, Mismatch> {
+        let reader = Reader::new(node, dialect, String::new())?;
+        let family = reader.text("family")?;
+        let reader = if family.is_absent() { reader } else { reader.owned_by(family.span()) };
+        Ok(Self {
+            file,
+            dialect,
+            address,
+            shares_family: false,
+            network_mode: reader.text("networkMode")?,
+            requires_compatibilities: reader.texts("requiresCompatibilities")?,
+            task_role: reader.text("taskRoleArn")?,
+            execution_role: reader.text("executionRoleArn")?,
+            volumes: volumes(&reader)?,
+            containers: reader.maps("containerDefinitions", container)?,
+            proxy: reader.map("proxyConfiguration", proxy)?,
+            tags: reader.maps("tags", tag)?,
+            services: Vec::new(),
+            place: reader.place(),
+            family,
+        })
+    }
+}
+
+/// Reads a service as far as it matters to the task definition that it runs.
+///
+/// # Errors
+/// A value has another type than ECS's API gives it.
+pub(crate) fn service_use(name: String, node: &Node, dialect: Dialect) -> Result<super::ServiceUse, Mismatch> {
+    let reader = Reader::new(node, dialect, name.clone())?;
+    Ok(super::ServiceUse {
+        name,
+        propagate_tags: reader.text("propagateTags")?,
+        launch_type: reader.text("launchType")?,
+        tags: reader.maps("tags", tag)?,
+        place: reader.place(),
+    })
+}
+
+fn volumes(reader: &Reader<'_>) -> Result<super::List<super::Field<super::Text>>, Mismatch> {
+    reader.maps("volumes", |volume| volume.text("name"))
+}
+
+fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
+    let name = reader.text("name")?;
+    let reader = &if name.is_absent() { reader.clone() } else { reader.clone().owned_by(name.span()) };
+    let linux = reader.map("linuxParameters", |linux| {
+        let capabilities = linux.map("capabilities", |capabilities| capabilities.texts("add"))?;
+        Ok((capabilities, linux.flag("initProcessEnabled")?))
+    })?;
+    let (added_capabilities, init_process) = linux_parameters(&linux);
+    let mut environment = reader.maps("environment", |variable| {
+        Ok(Variable { name: variable.text("name")?, value: variable.text("value")?, place: variable.place() })
+    })?;
+    // A file of variables is in S3: any variable may be in it.
+    environment.is_complete &= !reader.maps("environmentFiles", |_| Ok(()))?.is_present;
+    let mut mount_points = reader.maps("mountPoints", mount_point)?;
+    // What another container mounts may be mounted as well.
+    let borrowed = reader.maps("volumesFrom", |_| Ok(()))?;
+    mount_points.is_complete &= borrowed.is_certainly_empty();
+    Ok(Container {
+        image: reader.text("image")?,
+        essential: reader.flag("essential")?,
+        entry_point: reader.texts("entryPoint")?,
+        command: reader.texts("command")?,
+        environment,
+        secrets: reader.maps("secrets", |secret| {
+            Ok(Secret { name: secret.text("name")?, value_from: secret.text("valueFrom")?, place: secret.place() })
+        })?,
+        fire_lens: reader.map("firelensConfiguration", |_| Ok(()))?,
+        mount_points,
+        port_mappings: reader.maps("portMappings", port_mapping)?,
+        links: reader.texts("links")?,
+        depends_on: reader.maps("dependsOn", |dependency| {
+            Ok(Dependency {
+                container: dependency.text("containerName")?,
+                condition: dependency.text("condition")?,
+                place: dependency.place(),
+            })
+        })?,
+        health_check: reader.map("healthCheck", health_check)?,
+        ulimits: reader.maps("ulimits", ulimit)?,
+        user: reader.text("user")?,
+        start_timeout: reader.number("startTimeout")?,
+        stop_timeout: reader.number("stopTimeout")?,
+        privileged: reader.flag("privileged")?,
+        added_capabilities,
+        init_process,
+        place: reader.place(),
+        name,
+    })
+}
+
+type Capabilities = super::Field<super::List<super::Field<super::Text>>>;
+
+/// What `linuxParameters` says, as if it stood in the container itself.
+fn linux_parameters(
+    linux: &super::Field<(Capabilities, super::Field<bool>)>,
+) -> (super::List<super::Field<super::Text>>, super::Field<bool>) {
+    use super::{Field, List, Maybe};
+    let nothing = |is_complete| List { items: Vec::new(), is_complete, place: linux.place.clone(), is_present: false };
+    match &linux.value {
+        Maybe::Absent => (nothing(true), Field { value: Maybe::Absent, place: linux.place.clone() }),
+        Maybe::Unknown => (nothing(false), Field { value: Maybe::Unknown, place: linux.place.clone() }),
+        Maybe::Known((capabilities, init)) => {
+            let added = match &capabilities.value {
+                Maybe::Known(added) => added.clone(),
+                Maybe::Absent => nothing(true),
+                Maybe::Unknown => nothing(false),
+            };
+            (added, init.clone())
+        }
+    }
+}
+
+fn mount_point(reader: &Reader<'_>) -> Result<MountPoint, Mismatch> {
+    Ok(MountPoint {
+        source_volume: reader.text("sourceVolume")?,
+        container_path: reader.text("containerPath")?,
+        read_only: reader.flag("readOnly")?,
+        place: reader.place(),
+    })
+}
+
+fn port_mapping(reader: &Reader<'_>) -> Result<PortMapping, Mismatch> {
+    Ok(PortMapping {
+        container_port: reader.number("containerPort")?,
+        host_port: reader.number("hostPort")?,
+        protocol: reader.text("protocol")?,
+        place: reader.place(),
+    })
+}
+
+fn health_check(reader: &Reader<'_>) -> Result<HealthCheck, Mismatch> {
+    Ok(HealthCheck {
+        command: reader.texts("command")?,
+        interval: reader.number("interval")?,
+        timeout: reader.number("timeout")?,
+        retries: reader.number("retries")?,
+        start_period: reader.number("startPeriod")?,
+        place: reader.place(),
+    })
+}
+
+fn ulimit(reader: &Reader<'_>) -> Result<Ulimit, Mismatch> {
+    Ok(Ulimit {
+        name: reader.text("name")?,
+        soft: reader.number("softLimit")?,
+        hard: reader.number("hardLimit")?,
+        place: reader.place(),
+    })
+}
+
+fn proxy(reader: &Reader<'_>) -> Result<ProxyConfiguration, Mismatch> {
+    Ok(ProxyConfiguration {
+        kind: reader.text("type")?,
+        container: reader.text("containerName")?,
+        properties: reader.maps("properties", |property| {
+            Ok(Tag { key: property.text("name")?, value: property.text("value")?, place: property.place() })
+        })?,
+        place: reader.place(),
+    })
+}
+
+fn tag(reader: &Reader<'_>) -> Result<Tag, Mismatch> {
+    Ok(Tag { key: reader.text("key")?, value: reader.text("value")?, place: reader.place() })
+}

@@ -1,0 +1,188 @@
+//! Typed access to a map of a task definition.
+
+use super::{
+    dialect::Dialect,
+    field::{Field, List, Maybe, Text},
+};
+use crate::document::{HOLE, Node, Place, Span, Step, Value};
+
+/// A value of another type than ECS's API has it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {found} where {wanted} is expected")]
+pub struct Mismatch {
+    /// Where it is.
+    pub span: Span,
+    /// The way to it, as people write it: `containerDefinitions[0].essential`.
+    pub path: String,
+    /// What is there.
+    pub found: String,
+    /// What ought to be.
+    pub wanted: &'static str,
+}
+
+/// A map, and how its keys are spelled.
+#[derive(Clone)]
+pub(super) struct Reader<'n> {
+    node: &'n Node,
+    dialect: Dialect,
+    path: String,
+    /// What to point at where a value is absent.
+    owner: Span,
+}
+
+impl<'n> Reader<'n> {
+    pub(super) fn new(node: &'n Node, dialect: Dialect, path: String) -> Result<Self, Mismatch> {
+        let this = Self { node, dialect, path, owner: node.place.span };
+        match node.value {
+            Value::Map(_) => Ok(this),
+            _ => Err(this.mismatch("a map")),
+        }
+    }
+
+    /// Points at `span` from now on where a value is absent.
+    pub(super) fn owned_by(mut self, span: Span) -> Self {
+        self.owner = span;
+        self
+    }
+
+    pub(super) fn place(&self) -> Place {
+        self.node.place.clone()
+    }
+
+    fn child(&self, key: &str) -> Option<&'n Node> {
+        self.node.get(&self.dialect.spell(key))
+    }
+
+    fn at(&self, key: &str) -> String {
+        let key = self.dialect.spell(key);
+        if self.path.is_empty() { key } else { format!("{}.{key}", self.path) }
+    }
+
+    fn absent(&self, key: &str) -> Place {
+        self.node.place.then(Step::Key(self.dialect.spell(key)), self.owner)
+    }
+
+    fn mismatch(&self, wanted: &'static str) -> Mismatch {
+        mismatch(self.node, self.path.clone(), wanted)
+    }
+
+    fn field<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&Node) -> Option<T>,
+        wanted: &'static str,
+    ) -> Result<Field<T>, Mismatch> {
+        let Some(node) = self.child(key) else {
+            return Ok(Field { value: Maybe::Absent, place: self.absent(key) });
+        };
+        let value = match &node.value {
+            Value::Unknown => Maybe::Unknown,
+            // What its unknown parts make of it, only a deployment can tell.
+            Value::Text(text) if text.contains(HOLE) => read(node).map_or(Maybe::Unknown, Maybe::Known),
+            _ => Maybe::Known(read(node).ok_or_else(|| mismatch(node, self.at(key), wanted))?),
+        };
+        Ok(Field { value, place: node.place.clone() })
+    }
+
+    pub(super) fn text(&self, key: &str) -> Result<Field<Text>, Mismatch> {
+        let dialect = self.dialect;
+        self.field(key, move |node| text(node, dialect), "a string")
+    }
+
+    pub(super) fn flag(&self, key: &str) -> Result<Field<bool>, Mismatch> {
+        let dialect = self.dialect;
+        let read = move |node: &Node| match &node.value {
+            Value::Bool(value) => Some(*value),
+            // CloudFormation reads YAML 1.1.
+            Value::Text(text) if dialect.is_lenient() => match text.to_lowercase().as_str() {
+                "true" | "yes" | "on" => Some(true),
+                "false" | "no" | "off" => Some(false),
+                _ => None,
+            },
+            _ => None,
+        };
+        self.field(key, read, "true or false")
+    }
+
+    pub(super) fn number(&self, key: &str) -> Result<Field<u64>, Mismatch> {
+        let dialect = self.dialect;
+        let read = move |node: &Node| match &node.value {
+            Value::Number(number) => whole(number),
+            Value::Text(text) if dialect.is_lenient() => whole(text),
+            _ => None,
+        };
+        self.field(key, read, "a whole number")
+    }
+
+    /// A map of its own.
+    pub(super) fn map<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&Reader<'n>) -> Result<T, Mismatch>,
+    ) -> Result<Field<T>, Mismatch> {
+        let Some(node) = self.child(key) else {
+            return Ok(Field { value: Maybe::Absent, place: self.absent(key) });
+        };
+        let value = match node.value {
+            Value::Unknown => Maybe::Unknown,
+            _ => Maybe::Known(read(&Reader::new(node, self.dialect, self.at(key))?)?),
+        };
+        Ok(Field { value, place: node.place.clone() })
+    }
+
+    pub(super) fn maps<T>(
+        &self,
+        key: &str,
+        read: impl Fn(&Reader<'n>) -> Result<T, Mismatch>,
+    ) -> Result<List<T>, Mismatch> {
+        self.list(key, |node, path| read(&Reader::new(node, self.dialect, path)?))
+    }
+
+    pub(super) fn texts(&self, key: &str) -> Result<List<Field<Text>>, Mismatch> {
+        self.list(key, |node, path| {
+            let value = text(node, self.dialect).ok_or_else(|| mismatch(node, path, "a string"))?;
+            Ok(Field { value: Maybe::Known(value), place: node.place.clone() })
+        })
+    }
+
+    fn list<T>(&self, key: &str, read: impl Fn(&'n Node, String) -> Result<T, Mismatch>) -> Result<List<T>, Mismatch> {
+        let Some(node) = self.child(key) else {
+            return Ok(List { items: Vec::new(), is_complete: true, place: self.absent(key), is_present: false });
+        };
+        let mut list = List { items: Vec::new(), is_complete: true, place: node.place.clone(), is_present: true };
+        match &node.value {
+            Value::Unknown => list.is_complete = false,
+            Value::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    match item.value {
+                        Value::Unknown => list.is_complete = false,
+                        Value::Null => {}
+                        _ => list.items.push(read(item, format!("{}[{index}]", self.at(key)))?),
+                    }
+                }
+            }
+            _ => return Err(mismatch(node, self.at(key), "a list")),
+        }
+        Ok(list)
+    }
+}
+
+fn text(node: &Node, dialect: Dialect) -> Option<Text> {
+    match &node.value {
+        Value::Text(text) => Some(Text(text.clone())),
+        Value::Number(number) if dialect.is_lenient() => Some(Text(number.clone())),
+        Value::Bool(value) if dialect.is_lenient() => Some(Text(value.to_string())),
+        _ => None,
+    }
+}
+
+fn whole(number: &str) -> Option<u64> {
+    number.parse().ok().or_else(|| number.strip_suffix(".0")?.parse().ok())
+}
+
+fn mismatch(node: &Node, path: String, wanted: &'static str) -> Mismatch {
+    // A value may be a secret, or one that stands in the wrong place: its kind says enough.
+    let found = node.kind().to_owned();
+    let path = if path.is_empty() { "the task definition".to_owned() } else { path };
+    Mismatch { span: node.place.span, path, found, wanted }
+}

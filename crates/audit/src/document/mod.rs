@@ -1,0 +1,37 @@
+//! Files as trees of values that know their places: what every input format is read from, and what findings point at.
+
+mod embedded;
+mod json;
+mod node;
+mod place;
+mod yaml;
+mod yaml_scalar;
+
+pub use self::{
+    embedded::embedded_json,
+    json::parse_json,
+    node::{Entry, Node, Value},
+    place::{Place, Position, Route, Span, Step},
+    yaml::parse_yaml,
+};
+pub(crate) use self::{json::JSON_WITH_COMMENTS, node::HOLE};
+
+/// Containers nested deeper than this are refused, in JSON and in YAML.
+const MAX_DEPTH: usize = 128;
+
+/// A text that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct ParseError {
+    /// Where reading stopped.
+    pub span: Span,
+    /// What is wrong there.
+    pub reason: String,
+}
+
+impl ParseError {
+    /// An error at `span`.
+    pub fn new(span: Span, reason: impl Into<String>) -> Self {
+        Self { span, reason: reason.into() }
+    }
+}

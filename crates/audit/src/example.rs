@@ -1,0 +1,257 @@
+//! Correct definitions, and the examples of rules, which break one in one place.
+
+use serde_json::Value;
+
+use mesh::ecs_config::CONFIG_VARIABLE;
+
+/// A correct definition, broken in one place, and its repaired twin.
+///
+/// Paths are those of ECS's JSON, with the items of a list by their name: `containerDefinitions[consul-dataplane].user`.
+/// The configuration of consul-ecs, in all containers that have it, is `config`: `config.proxy.publicListenerPort`; in
+/// one container `config@consul-ecs-health-sync`.
+#[derive(Debug)]
+pub struct Example {
+    /// The correct definition that it starts from.
+    pub base: Base,
+    /// What both twins have beyond the base: path and JSON.
+    pub given: &'static [(&'static str, &'static str)],
+    /// The place that is wrong.
+    pub at: &'static str,
+    /// What is there that should not be: JSON, or nothing where something is left out.
+    pub fails: Option<&'static str>,
+    /// What belongs there.
+    pub repaired: Option<&'static str>,
+}
+
+/// A correct definition that examples start from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Base {
+    /// A service with a Consul client agent.
+    Client,
+    /// A mesh gateway with a Consul client agent.
+    ClientGateway,
+    /// A service with Consul Dataplane and the control-plane container of consul-ecs 0.7.
+    ControlPlane,
+    /// A service with Consul Dataplane.
+    Dataplane,
+    /// A mesh gateway with Consul Dataplane.
+    MeshGateway,
+    /// An API gateway with Consul Dataplane.
+    ApiGateway,
+    /// A terminating gateway with Consul Dataplane.
+    TerminatingGateway,
+    /// A service with App Mesh's Envoy.
+    AppMesh,
+    /// A virtual gateway of App Mesh.
+    AppMeshGateway,
+    /// Exported resources of App Mesh: a list of what `aws appmesh describe-…` prints.
+    AppMeshResources,
+    /// A task that is in no mesh.
+    Plain,
+}
+
+impl Base {
+    /// Every one.
+    pub const ALL: [Self; 11] = [
+        Self::Client,
+        Self::ClientGateway,
+        Self::ControlPlane,
+        Self::Dataplane,
+        Self::MeshGateway,
+        Self::ApiGateway,
+        Self::TerminatingGateway,
+        Self::AppMesh,
+        Self::AppMeshGateway,
+        Self::AppMeshResources,
+        Self::Plain,
+    ];
+
+    /// Its JSON.
+    #[must_use]
+    pub fn json(self) -> &'static str {
+        match self {
+            Self::Client => include_str!("bases/client.json"),
+            Self::ClientGateway => include_str!("bases/client-gateway.json"),
+            Self::ControlPlane => include_str!("bases/control-plane.json"),
+            Self::Dataplane => include_str!("bases/dataplane.json"),
+            Self::MeshGateway => include_str!("bases/mesh-gateway.json"),
+            Self::ApiGateway => include_str!("bases/api-gateway.json"),
+            Self::TerminatingGateway => include_str!("bases/terminating-gateway.json"),
+            Self::AppMesh => include_str!("bases/app-mesh.json"),
+            Self::AppMeshGateway => include_str!("bases/app-mesh-gateway.json"),
+            Self::AppMeshResources => include_str!("bases/app-mesh-resources.json"),
+            Self::Plain => include_str!("bases/plain.json"),
+        }
+    }
+}
+
+/// What makes [`Base::Client`] one of consul-ecs 0.2, whose commands had flags instead of a configuration.
+pub const FLAGS: &[(&str, &str)] = &[
+    ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
+    (
+        "containerDefinitions[consul-ecs-mesh-init].command",
+        r#"["mesh-init", "-envoy-bootstrap-dir=/consul", "-port=9090", "-upstreams=orders:1234"]"#,
+    ),
+    ("containerDefinitions[consul-ecs-mesh-init].environment", "[]"),
+    ("containerDefinitions[consul-ecs-health-sync].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
+    ("containerDefinitions[consul-ecs-health-sync].command", r#"["health-sync", "-health-sync-containers=web"]"#),
+    ("containerDefinitions[consul-ecs-health-sync].environment", "[]"),
+];
+
+impl Example {
+    /// The broken definition. `None` if the example is wrong: its JSON or its path.
+    #[must_use]
+    pub fn broken(&self) -> Option<Value> {
+        self.twin(self.fails)
+    }
+
+    /// The repaired definition. `None` if the example is wrong: its JSON or its path.
+    #[must_use]
+    pub fn repaired(&self) -> Option<Value> {
+        self.twin(self.repaired)
+    }
+
+    fn twin(&self, value: Option<&str>) -> Option<Value> {
+        let mut definition: Value = serde_json::from_str(self.base.json()).ok()?;
+        for (path, given) in self.given {
+            put(&mut definition, path, Some(&serde_json::from_str(given).ok()?))?;
+        }
+        let value = value.map(serde_json::from_str::<Value>).transpose().ok()?;
+        put(&mut definition, self.at, value.as_ref())?;
+        Some(definition)
+    }
+}
+
+/// Puts `value` at `path`, or takes away what is there.
+fn put(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<()> {
+    let in_configuration =
+        path.strip_prefix("config").filter(|rest| rest.is_empty() || rest.starts_with(['.', '@', '[']));
+    match in_configuration {
+        Some(rest) => put_in_configuration(definition, rest, value),
+        None => put_at(definition, &steps(path), value),
+    }
+}
+
+/// Changes the configuration of one container, or of every one that has it.
+fn put_in_configuration(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<()> {
+    let (container, path) = match path.strip_prefix('@') {
+        Some(rest) => rest.split_once('.').map_or((Some(rest), ""), |(name, path)| (Some(name), path)),
+        None => (None, path.trim_start_matches('.')),
+    };
+    for candidate in definition.get_mut("containerDefinitions")?.as_array_mut()? {
+        let is_wanted = container.is_none_or(|name| candidate.get("name").and_then(Value::as_str) == Some(name));
+        let Some(variables) = candidate.get_mut("environment").and_then(Value::as_array_mut).filter(|_| is_wanted)
+        else {
+            continue;
+        };
+        for variable in variables {
+            if variable.get("name").and_then(Value::as_str) == Some(CONFIG_VARIABLE) {
+                let text = variable.get_mut("value")?;
+                let mut json: Value = serde_json::from_str(text.as_str()?).ok()?;
+                put_at(&mut json, &steps(path), value)?;
+                *text = Value::String(json.to_string());
+            }
+        }
+    }
+    Some(())
+}
+
+/// `a[b].c` is `a`, `[b]`, `c`. Names in brackets may hold dots.
+fn steps(path: &str) -> Vec<&str> {
+    let mut steps = Vec::new();
+    let mut rest = path;
+    while !rest.is_empty() {
+        let end = match rest.strip_prefix('[') {
+            Some(inner) => inner.find(']').map_or(rest.len(), |end| end + 2),
+            None => rest.find(['.', '[']).unwrap_or(rest.len()),
+        };
+        let (step, after) = rest.split_at(end);
+        steps.push(step);
+        rest = after.strip_prefix('.').unwrap_or(after);
+    }
+    steps
+}
+
+fn put_at(here: &mut Value, steps: &[&str], value: Option<&Value>) -> Option<()> {
+    let Some((first, rest)) = steps.split_first() else {
+        *here = value?.clone();
+        return Some(());
+    };
+    if let Some(name) = first.strip_prefix('[').and_then(|step| step.strip_suffix(']')) {
+        return put_in_list(here, name, rest, value);
+    }
+    let map = here.as_object_mut()?;
+    match (rest, value) {
+        ([], None) => drop(map.remove(*first)),
+        ([], Some(value)) => drop(map.insert((*first).to_owned(), value.clone())),
+        (rest, value) => {
+            put_at(map.entry(*first).or_insert_with(|| Value::Object(serde_json::Map::new())), rest, value)?;
+        }
+    }
+    Some(())
+}
+
+fn put_in_list(here: &mut Value, name: &str, rest: &[&str], value: Option<&Value>) -> Option<()> {
+    let items = here.as_array_mut()?;
+    let index = items.iter().position(|item| is_named(item, name)).or_else(|| name.parse().ok());
+    match (index, rest, value) {
+        (Some(index), [], None) if index < items.len() => drop(items.remove(index)),
+        (None, [], Some(value)) => items.push(value.clone()),
+        (None, [], None) => {}
+        (Some(index), rest, value) => put_at(items.get_mut(index)?, rest, value)?,
+        (None, ..) => return None,
+    }
+    Some(())
+}
+
+/// Whether a list's item goes by `name`: a container, a variable, a tag, a dependency, a mount, an export of App Mesh.
+fn is_named(item: &Value, name: &str) -> bool {
+    let keys = ["name", "key", "containerName", "sourceVolume"];
+    let export = item.as_object().and_then(|map| map.values().next().filter(|_| map.len() == 1));
+    let exported =
+        ["meshName", "virtualNodeName", "routeName", "virtualRouterName", "virtualServiceName", "virtualGatewayName"];
+    keys.iter().any(|key| item.get(key).and_then(Value::as_str) == Some(name))
+        || export.is_some_and(|inner| {
+            let kind = item.as_object().and_then(|map| map.keys().next()).map_or("", String::as_str);
+            exported.iter().any(|key| {
+                key.strip_suffix("Name") == Some(kind)
+                    && inner.get(key).and_then(Value::as_str).is_some_and(|found| format!("{kind} {found}") == name)
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_path_leads_through_lists_by_name() {
+        let mut value = json!({ "a": [{ "name": "x.y", "b": 1 }, { "key": "z", "b": 2 }] });
+        put(&mut value, "a[x.y].b", Some(&json!(7))).unwrap();
+        put(&mut value, "a[z]", None).unwrap();
+        put(&mut value, "c.d", Some(&json!(true))).unwrap();
+        assert_eq!(value, json!({ "a": [{ "name": "x.y", "b": 7 }], "c": { "d": true } }));
+        assert_eq!(put(&mut value, "a[nobody].b", Some(&json!(1))), None);
+    }
+
+    #[test]
+    fn an_export_is_found_by_kind_and_name() {
+        let mut value: Value = serde_json::from_str(Base::AppMeshResources.json()).unwrap();
+        put(&mut value, "[virtualNode stock].virtualNode.spec.backends", Some(&json!([1]))).unwrap();
+        assert_eq!(value[2]["virtualNode"]["spec"]["backends"], json!([1]));
+    }
+
+    #[test]
+    fn the_configuration_changes_in_every_container_or_in_one() {
+        let mut value: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+        put(&mut value, "config.service.port", Some(&json!(1))).unwrap();
+        put(&mut value, "config@consul-ecs-health-sync.service.port", Some(&json!(2))).unwrap();
+        let port = |container: usize| {
+            let text = value["containerDefinitions"][container]["environment"][0]["value"].as_str().unwrap();
+            serde_json::from_str::<Value>(text).unwrap()["service"]["port"].clone()
+        };
+        assert_eq!((port(1), port(3)), (json!(1), json!(2)));
+    }
+}

@@ -1,0 +1,44 @@
+//! Comments that an edit would take away.
+
+use super::{EditError, shown, tree};
+use crate::{
+    document::{Node, Span, Step, Value},
+    finding::Change,
+};
+
+/// Refuses to write a value over a list or map with comments in it.
+pub(super) fn refuse_loss(text: &str, node: &Node, steps: &[Step], change: &Change) -> Result<(), EditError> {
+    let replaced = tree::at(node, steps).filter(|_| matches!(change, Change::Set(_)));
+    match replaced {
+        Some(replaced) if has_comment(text, replaced) => {
+            Err(EditError::Notation(format!("the comments in {} would be lost", shown(steps))))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn has_comment(text: &str, node: &Node) -> bool {
+    let mut known = Vec::new();
+    collect(node, &mut known);
+    let mut from = node.place.span.start;
+    // What is neither a key nor a plain value: brackets, commas, blanks, comments.
+    known.push(Span::new(node.place.span.end, node.place.span.end));
+    known.into_iter().any(|span| {
+        let between = text.get(from..span.start).unwrap_or_default();
+        from = from.max(span.end);
+        between.contains("//") || between.contains("/*") || between.contains('#')
+    })
+}
+
+fn collect(node: &Node, out: &mut Vec<Span>) {
+    match &node.value {
+        Value::List(items) => items.iter().for_each(|item| collect(item, out)),
+        Value::Map(entries) => {
+            for entry in entries {
+                out.push(entry.key_span);
+                collect(&entry.node, out);
+            }
+        }
+        _ => out.push(node.place.span),
+    }
+}

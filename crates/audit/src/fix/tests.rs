@@ -1,0 +1,234 @@
+//! Edits in JSON and in YAML: what is not edited stays as it is.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::*;
+use crate::{document::Route, source::SourceFile};
+
+fn edit(path: &[Step], change: Change) -> Edit {
+    let route = path.iter().cloned().fold(Route::default(), |route, step| route.then(step));
+    Edit { route, change }
+}
+
+fn key(key: &str) -> Step {
+    Step::Key(key.to_owned())
+}
+
+#[test]
+fn json_keeps_its_formatting_and_comments() {
+    let text = "{\n  // who\n  \"family\": \"web\",\n  \"containers\": [\n    { \"name\": \"a\" }\n  ]\n}\n";
+    let edits = [
+        edit(&[key("networkMode")], Change::Set(json!("awsvpc"))),
+        edit(&[key("containers"), Step::Index(0), key("essential")], Change::Set(json!(false))),
+        edit(&[key("containers")], Change::Append(json!({ "name": "b" }))),
+    ];
+    let edited = apply(text, Dialect::Ecs, &edits).unwrap();
+    assert_eq!(
+        edited,
+        "{\n  // who\n  \"family\": \"web\",\n  \"containers\": [\n    {\n      \"name\": \"a\",\n      \"essential\": false\n    },\n    {\n      \"name\": \"b\"\n    }\n  ],\n  \"networkMode\": \"awsvpc\"\n}\n"
+    );
+}
+
+#[test]
+fn yaml_keeps_its_formatting_and_comments_and_short_forms() {
+    let text = "Resources:\n  Task: # the task\n    Properties:\n      Family: !Sub '${Name}'\n      NetworkMode: bridge  # why?\n      ContainerDefinitions:\n        - Name: a\n          Command: [x, y]\n";
+    let properties = [key("Resources"), key("Task"), key("Properties")];
+    let at = |rest: &[Step]| [&properties[..], rest].concat();
+    let edits = [
+        edit(&at(&[key("NetworkMode")]), Change::Set(json!("awsvpc"))),
+        edit(&at(&[key("Volumes")]), Change::Set(json!([{ "name": "consul_data" }]))),
+        edit(&at(&[key("ContainerDefinitions"), Step::Index(0), key("Essential")]), Change::Set(json!(false))),
+        edit(&at(&[key("ContainerDefinitions"), Step::Index(0), key("Command")]), Change::Append(json!("z"))),
+        edit(&at(&[key("ContainerDefinitions")]), Change::Append(json!({ "name": "b", "dependsOn": [] }))),
+    ];
+    let edited = apply(text, Dialect::CloudFormation, &edits).unwrap();
+    assert_eq!(
+        edited,
+        "Resources:\n  Task: # the task\n    Properties:\n      Family: !Sub '${Name}'\n      NetworkMode: awsvpc  # why?\n      ContainerDefinitions:\n        - Name: a\n          Command: [x, y, \"z\"]\n          Essential: false\n        - Name: b\n          DependsOn: []\n      Volumes: [{ Name: consul_data }]\n"
+    );
+}
+
+#[test]
+fn a_list_as_far_left_as_its_key_becomes_another_one() {
+    let text = "a:\n  b:\n  - x\n  - y\n  c: 1\n";
+    let edited = apply(text, Dialect::Ecs, &[edit(&[key("a"), key("b")], Change::Set(json!(["z"])))]).unwrap();
+    assert_eq!(edited, "a:\n  b: [\"z\"]\n  c: 1\n");
+    let removed = apply("a:\n- x: 1\nb: 2\n", Dialect::Ecs, &[edit(&[key("a"), Step::Index(0)], Change::Remove)]);
+    assert_eq!(removed.unwrap(), "a: []\nb: 2\n");
+    let block = "a:\n- |\n  one\n  two\n- b\n";
+    let edited = apply(block, Dialect::Ecs, &[edit(&[key("a"), Step::Index(0)], Change::Set(json!("one\nthree\n")))]);
+    assert_eq!(edited.unwrap(), "a:\n- |\n  one\n  three\n- b\n");
+}
+
+#[test]
+fn what_stands_in_a_string_is_edited_there() {
+    let text = "{\n  \"value\": \"{ \\\"proxy\\\": {\\\"port\\\": 1} }\"\n}\n";
+    let path = [key("value"), Step::Embedded, key("proxy"), key("port")];
+    let edited = apply(text, Dialect::Ecs, &[edit(&path, Change::Set(json!(2)))]).unwrap();
+    assert_eq!(edited, text.replace('1', "2"));
+    let yaml = "Value: '{\"proxy\": {\"port\": 1}}'\n";
+    let path = [key("Value"), Step::Embedded, key("proxy"), key("port")];
+    let edited = apply(yaml, Dialect::CloudFormation, &[edit(&path, Change::Set(json!(2)))]).unwrap();
+    assert!(edited.contains("\"port\": 2"), "{edited}");
+}
+
+#[test]
+fn an_edit_that_would_touch_more_is_refused() {
+    // Taking one entry out of a flow mapping would take its whole line
+    let text = "a: {b: 1, c: 2}\n";
+    let error = apply(text, Dialect::Ecs, &[edit(&[key("a"), key("b")], Change::Remove)]).unwrap_err();
+    assert!(matches!(error, EditError::NotMinimal | EditError::Notation(_)), "{error}");
+    let nowhere = edit(&[key("x"), key("y")], Change::Set(json!(1)));
+    assert!(matches!(apply("{}", Dialect::Ecs, &[nowhere]), Err(EditError::NoSuchPlace(_))));
+}
+
+#[test]
+fn a_file_is_mended_until_nothing_is_left_to_mend() {
+    let broken = crate::example::Base::Dataplane.json().replace("awsvpc", "bridge").replace("1048576", "2097152");
+    let repaired = repair(Arc::new(SourceFile::new("task.json", broken)), |_| true);
+    let ids: Vec<&str> = repaired.mended.iter().map(|finding| finding.rule.id).collect();
+    assert_eq!(ids, ["consul-network-mode", "consul-proxy-open-files"]);
+    assert!(repaired.left.is_empty());
+    assert_eq!(repaired.after.text, crate::example::Base::Dataplane.json());
+    // And once more, nothing changes
+    let again = repair(repaired.after.clone(), |_| true);
+    assert_eq!((again.mended.len(), &again.after), (0, &repaired.after));
+}
+
+#[test]
+fn every_example_with_a_fix_is_repaired_by_it() {
+    for rule in crate::rules::rules() {
+        for example in rule.examples {
+            let broken = serde_json::to_string_pretty(&example.broken().unwrap()).unwrap();
+            let outcome = repair(Arc::new(SourceFile::new("task.json", broken)), |finding| finding.rule.id == rule.id);
+            assert!(outcome.left.is_empty(), "{} at {}: {:?}", rule.id, example.at, outcome.left);
+        }
+    }
+}
+
+fn set(text: &str, path: &[Step], value: serde_json::Value) -> Result<String, EditError> {
+    apply(text, Dialect::Ecs, &[edit(path, Change::Set(value))])
+}
+
+fn append(text: &str, path: &[Step], value: serde_json::Value) -> Result<String, EditError> {
+    apply(text, Dialect::Ecs, &[edit(path, Change::Append(value))])
+}
+
+fn mended(name: &str, text: &str) -> Repair {
+    repair(Arc::new(SourceFile::new(name, text)), |_| true)
+}
+
+#[test]
+fn json_is_known_behind_comments_and_a_byte_order_mark() {
+    for text in ["// who\n{ \"a\": 1 }\n", "\u{feff}{\n  \"a\": 1\n}\n", "/* who */ {\"a\": 1}"] {
+        assert_eq!(set(text, &[key("a")], json!(2)).unwrap(), text.replace('1', "2"));
+    }
+}
+
+#[test]
+fn yaml_is_known_in_brackets_and_behind_a_byte_order_mark() {
+    for text in ["{a: 1, b: [x]}\n", "\u{feff}a: 1\nb: [x]\n"] {
+        assert_eq!(set(text, &[key("a")], json!(2)).unwrap(), text.replace('1', "2"));
+        assert_eq!(append(text, &[key("b")], json!("y")).unwrap(), text.replace('x', "x, \"y\""));
+    }
+}
+
+#[test]
+fn line_ends_stay_what_they_are() {
+    let yaml = "a:\r\n  b: 1\r\n  c:\r\n    - x\r\n";
+    let edited = append(&set(yaml, &[key("a"), key("d")], json!("new")).unwrap(), &[key("a"), key("c")], json!("y"));
+    assert_eq!(edited.unwrap(), "a:\r\n  b: 1\r\n  c:\r\n    - x\r\n    - y\r\n  d: new\r\n");
+    let json = "{\r\n  \"a\": 1\r\n}\r\n";
+    assert_eq!(set(json, &[key("b")], json!(2)).unwrap(), "{\r\n  \"a\": 1,\r\n  \"b\": 2\r\n}\r\n");
+}
+
+#[test]
+fn json_of_one_line_stays_so() {
+    let text = r#"{"a":[1],"b":{},"c":true}"#;
+    assert_eq!(append(text, &[key("a")], json!({ "x": 1 })).unwrap(), r#"{"a":[1,{"x":1}],"b":{},"c":true}"#);
+    assert_eq!(set(text, &[key("b"), key("d")], json!([2])).unwrap(), r#"{"a":[1],"b":{"d":[2]},"c":true}"#);
+    for (removed, expected) in
+        [("a", r#"{"b":{},"c":true}"#), ("b", r#"{"a":[1],"c":true}"#), ("c", r#"{"a":[1],"b":{}}"#)]
+    {
+        let edits = [edit(&[key(removed)], Change::Remove)];
+        assert_eq!(apply(text, Dialect::Ecs, &edits).unwrap(), expected);
+    }
+    assert_eq!(set(r#"{"a": 1}"#, &[key("b")], json!(2)).unwrap(), r#"{"a": 1, "b": 2}"#);
+}
+
+#[test]
+fn of_a_list_only_the_items_that_differ_are_written() {
+    let yaml = "a:\n  - x # one\n  # two\n  - y\nb: 1\n";
+    assert_eq!(set(yaml, &[key("a")], json!(["x", "z"])).unwrap(), yaml.replace("- y", "- z"));
+    assert_eq!(set(yaml, &[key("a")], json!(["x", "y", "z"])).unwrap(), yaml.replace("- y\n", "- y\n  - z\n"));
+    let json = "{\n  \"a\": [\n    \"x\", // one\n    \"y\" // two\n  ]\n}\n";
+    assert_eq!(set(json, &[key("a")], json!(["x", "z"])).unwrap(), json.replace("\"y\"", "\"z\""));
+}
+
+#[test]
+fn an_edit_that_would_lose_comments_is_refused_and_says_so() {
+    for text in ["a:\n  - x # one\n  - y\n", "{\n  \"a\": [\n    \"x\", // one\n    \"y\"\n  ]\n}\n"] {
+        let error = set(text, &[key("a")], json!(["z"])).unwrap_err();
+        assert!(error.to_string().contains("the comments in a would be lost"), "{error}");
+    }
+}
+
+#[test]
+fn a_list_in_brackets_keeps_its_lines_and_comments() {
+    for (text, expected) in [
+        ("a: [\n  x,\n  y\n]\n", "a: [\n  x,\n  y,\n  \"z\"\n]\n"),
+        ("a: [\n  x, # one\n  y # two\n]\n", "a: [\n  x, # one\n  y, # two\n  \"z\"\n]\n"),
+        ("a: [\n  x,\n]\n", "a: [\n  x,\n  \"z\",\n]\n"),
+        ("a: [x # why\n]\n", "a: [x, \"z\" # why\n]\n"),
+        ("a: [ x ]\n", "a: [ x, \"z\" ]\n"),
+        ("a: []\n", "a: [\"z\"]\n"),
+    ] {
+        assert_eq!(append(text, &[key("a")], json!("z")).unwrap(), expected);
+    }
+}
+
+#[test]
+fn what_is_nothing_in_yaml_becomes_something() {
+    let text = "a:\n  Volumes:\n  b: 1\n";
+    let edited = set(text, &[key("a"), key("Volumes")], json!([{ "name": "x" }])).unwrap();
+    assert_eq!(edited.trim_end(), "a:\n  Volumes: [{\"name\":\"x\"}]\n  b: 1");
+}
+
+fn broken() -> serde_json::Value {
+    let text = crate::example::Base::Dataplane.json().replace("awsvpc", "bridge").replace("1048576", "2097152");
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn what_cannot_be_read_does_not_keep_the_rest_from_being_mended() {
+    let file = json!([broken(), { "family": 7, "containerDefinitions": [] }]);
+    let repaired = mended("tasks.json", &serde_json::to_string_pretty(&file).unwrap());
+    assert_eq!((repaired.mended.len(), repaired.left.len()), (2, 0));
+}
+
+#[test]
+fn definitions_of_one_name_are_all_mended() {
+    let text = serde_json::to_string_pretty(&json!([broken(), broken()])).unwrap();
+    let repaired = mended("tasks.json", &text);
+    assert_eq!(repaired.mended.iter().filter(|finding| finding.rule.id == "consul-network-mode").count(), 2);
+    assert!(repaired.left.is_empty(), "{:?}", repaired.left);
+    assert!(!repaired.after.text.contains("bridge"));
+}
+
+#[test]
+fn many_resources_of_a_template_are_mended_and_the_rest_of_it_stays() {
+    let resource = |index: usize| {
+        let body = "    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      NetworkMode: bridge # why?\n      ContainerDefinitions:\n        - Name: a\n          Image: a\n          DependsOn: [{ ContainerName: a, Condition: START }]\n";
+        format!("  Task{index}:\n{}", body.replace("web", &format!("web{index}")))
+    };
+    let text = format!("Resources:\n{}# end\n", (0..8).map(resource).collect::<String>());
+    let edits: Vec<Edit> = (0..8)
+        .map(|index| {
+            let task = key(&format!("Task{index}"));
+            edit(&[key("Resources"), task, key("Properties"), key("NetworkMode")], Change::Set(json!("awsvpc")))
+        })
+        .collect();
+    assert_eq!(apply(&text, Dialect::CloudFormation, &edits).unwrap(), text.replace("bridge", "awsvpc"));
+}

@@ -1,0 +1,183 @@
+//! Edits of YAML.
+
+use serde_json::Value as Json;
+use yamlpatch::{Op, Patch, apply_yaml_patches};
+use yamlpath::{Component, Document, Route};
+
+use super::{EditError, read, shown, tree};
+use crate::{
+    document::{Node, Span, Step},
+    finding::Change,
+};
+
+/// Stands where a value is going to be.
+const PLACEHOLDER: &str = "PLACEHOLDER";
+
+/// Makes changes in a YAML text, and verifies each: which notation is right for a value shows only then.
+pub(super) fn edit_all(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
+    changes.iter().try_fold(text.to_owned(), |text, (steps, change)| edit_one(&text, steps, change))
+}
+
+/// The first way is the more beautiful one. The second one writes the value as JSON, which is the notation that means the
+/// same wherever it stands: the first one leaves a string like `true` without quotes.
+fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
+    let (_, tree) = read(text)?;
+    let mut wanted = tree.clone();
+    tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))?;
+    let is_minimal = |edited: &String| read(edited).is_ok_and(|(_, found)| tree::is_same(&found, &wanted));
+    let edited = edit(text, &tree, steps, change);
+    if let Ok(edited) = &edited
+        && is_minimal(edited)
+    {
+        return Ok(edited.clone());
+    }
+    match edit_as_json(text, &tree, steps, change) {
+        Ok(edited) if is_minimal(&edited) => Ok(edited),
+        _ => Err(edited.err().unwrap_or(EditError::NotMinimal)),
+    }
+}
+
+fn edit(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
+    match (change, tree::at(tree, steps), steps.split_last()) {
+        (Change::Append(value), Some(list), _) if is_in_brackets(text, list) => append_in_brackets(text, list, value),
+        (Change::Append(value), Some(_), _) => patch(text, steps, Op::Append { value: yaml(value)? }),
+        (Change::Set(value), Some(node), _) if value.is_array() || value.is_object() => replace(text, node, value),
+        (Change::Set(Json::String(new)), Some(node), _) if is_literal(text, node) => rewrite_lines(text, node, new),
+        (Change::Set(value), Some(_), _) => patch(text, steps, Op::Replace(yaml(value)?)),
+        (Change::Set(value), None, Some((Step::Key(key), before))) => {
+            patch(text, before, Op::Add { key: key.clone(), value: yaml(value)? })
+        }
+        (Change::Remove, Some(_), Some((Step::Index(_), before))) if is_only_item(tree, before) => {
+            edit(text, tree, before, &Change::Set(Json::Array(Vec::new())))
+        }
+        (Change::Remove, Some(_), _) => patch(text, steps, Op::Remove),
+        (_, None, _) => Err(EditError::NoSuchPlace(shown(steps))),
+    }
+}
+
+/// Makes a place for the value first, and then writes it there.
+fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
+    let placeholder = Json::from(PLACEHOLDER);
+    let (change, steps, value) = match (change, tree::at(tree, steps)) {
+        (Change::Set(value), Some(node)) => return replace(text, node, value),
+        (Change::Set(value), None) => (Change::Set(placeholder), steps.to_vec(), value),
+        (Change::Append(value), Some(list)) => {
+            let item = [steps, &[Step::Index(list.items().len())]].concat();
+            (Change::Append(placeholder), item, value)
+        }
+        _ => return Err(EditError::NotMinimal),
+    };
+    let list_or_key =
+        if matches!(change, Change::Append(_)) { steps.split_last().map_or(&[][..], |(_, list)| list) } else { &steps };
+    let prepared = edit(text, tree, list_or_key, &change)?;
+    let (_, tree) = read(&prepared)?;
+    let place = tree::at(&tree, &steps).ok_or_else(|| EditError::NoSuchPlace(shown(&steps)))?;
+    replace(&prepared, place, value)
+}
+
+fn patch(text: &str, steps: &[Step], operation: Op<'_>) -> Result<String, EditError> {
+    let document = Document::new(text).map_err(notation)?;
+    let patch = Patch { route: Route::from(steps.iter().filter_map(component).collect::<Vec<_>>()), operation };
+    let edited = apply_yaml_patches(&document, &[patch]).map_err(notation)?;
+    let edited = edited.source();
+    // A file without a newline at its end keeps being one.
+    let edited = if text.ends_with('\n') { edited } else { edited.strip_suffix('\n').unwrap_or(edited) };
+    Ok(edited.to_owned())
+}
+
+/// Without it, its list would not be empty but nothing at all.
+fn is_only_item(tree: &Node, list: &[Step]) -> bool {
+    tree::at(tree, list).is_some_and(|list| list.items().len() == 1)
+}
+
+fn is_literal(text: &str, node: &Node) -> bool {
+    text.get(node.place.span.start..node.place.span.end)
+        .is_some_and(|block| block.starts_with('|') && block.contains('\n'))
+}
+
+/// Writes other lines below a `|`.
+fn rewrite_lines(text: &str, node: &Node, new: &str) -> Result<String, EditError> {
+    let span = node.place.span;
+    let block = text.get(span.start..span.end).unwrap_or_default();
+    let (header, lines) = block.split_once('\n').unwrap_or((block, ""));
+    let first = lines.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let indent = first.get(..first.len() - first.trim_start().len()).unwrap_or_default();
+    let indented = new.trim_end_matches('\n').lines().map(|line| match line {
+        "" => String::new(),
+        line => format!("{indent}{line}"),
+    });
+    let lines: Vec<String> = std::iter::once(header.to_owned()).chain(indented).collect();
+    put(text, span, &lines.join("\n"))
+}
+
+fn is_in_brackets(text: &str, list: &Node) -> bool {
+    text.get(list.place.span.start..).is_some_and(|rest| rest.starts_with('['))
+}
+
+/// `[a, b]` becomes `[a, b, "c"]`. Where each item has its own line, so has the new one.
+fn append_in_brackets(text: &str, list: &Node, value: &Json) -> Result<String, EditError> {
+    let Some(newest) = list.items().last().map(|item| item.place.span) else {
+        let inside = list.place.span.start + 1;
+        return put(text, Span::new(inside, inside), &value.to_string());
+    };
+    let end = text.get(..newest.end).map_or(newest.end, |before| before.trim_end().len());
+    let before = text.get(..newest.start).unwrap_or_default();
+    let indent = before.get(before.rfind('\n').map_or(0, |newline| newline + 1)..).unwrap_or_default();
+    let line = text.get(end..).and_then(|rest| rest.split_once('\n')).map(|(line, _)| line);
+    let (has_comma, rest) = match line.map(|line| (line, line.trim_start().strip_prefix(','))) {
+        Some((_, Some(after_comma))) => (true, after_comma.trim_start()),
+        Some((line, None)) => (false, line.trim_start()),
+        None => (false, ""),
+    };
+    match line.filter(|_| indent.trim().is_empty() && (rest.is_empty() || rest.starts_with('#'))) {
+        Some(line) => {
+            let (first, second) = if has_comma { ("", ",") } else { (",", "") };
+            put(text, Span::new(end, end + line.len()), &format!("{first}{line}\n{indent}{value}{second}"))
+        }
+        None => put(text, Span::new(end, end), &format!(", {value}")),
+    }
+}
+
+/// Where the old value begins on a line of its own, the new one moves up behind the colon: what is written in brackets must
+/// not stand as far to the left as the dashes of a list may. And a value that was nothing, as in `Volumes:`, stands behind
+/// the colon or dash with a blank before it.
+fn replace(text: &str, node: &Node, value: &Json) -> Result<String, EditError> {
+    let span = node.place.span;
+    // The parser puts a value that is not there before its colon or behind it.
+    let after = text.get(span.start..).unwrap_or_default();
+    if span.start == span.end && after.starts_with([':', '-']) {
+        return put(text, Span::new(span.start + 1, span.start + 1), &format!(" {value}"));
+    }
+    let before = text.get(..span.start).unwrap_or_default().trim_end();
+    let is_below = text.get(before.len()..span.start).is_some_and(|between| between.contains('\n'));
+    if span.start == span.end && before.ends_with([':', '-']) {
+        return put(text, Span::new(before.len(), before.len()), &format!(" {value}"));
+    }
+    if is_below && before.ends_with(':') {
+        return put(text, Span::new(before.len(), span.end), &format!(" {value}"));
+    }
+    put(text, span, &value.to_string())
+}
+
+fn put(text: &str, span: Span, with: &str) -> Result<String, EditError> {
+    match (text.get(..span.start), text.get(span.end..)) {
+        (Some(before), Some(after)) => Ok([before, with, after].concat()),
+        _ => Err(EditError::NotMinimal),
+    }
+}
+
+fn component(step: &Step) -> Option<Component<'_>> {
+    match step {
+        Step::Key(key) => Some(Component::from(key.as_str())),
+        Step::Index(index) => Some(Component::Index(*index)),
+        Step::Embedded => None,
+    }
+}
+
+fn yaml(value: &Json) -> Result<yaml_serde::Value, EditError> {
+    yaml_serde::to_value(value).map_err(notation)
+}
+
+fn notation(error: impl std::fmt::Display) -> EditError {
+    EditError::Notation(error.to_string())
+}

@@ -1,0 +1,212 @@
+//! `# mesh-audit: ignore[rule, …] why` and `# mesh-audit: ignore-file[rule, …] why`; in JSON with `//`.
+
+use super::nearest::unknown_rule;
+use crate::{document::Position, input::InputProblem, rules::rule, source::SourceFile};
+
+const MARK: &str = "mesh-audit:";
+
+/// What a comment says about one rule.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Directive {
+    /// The rule.
+    pub(super) rule: &'static str,
+    /// The line that it is about; all lines if there is none.
+    pub(super) line: Option<usize>,
+    /// Why.
+    pub(super) reason: String,
+    /// Where it stands.
+    pub(super) position: Position,
+    /// Whether there was a finding for it.
+    pub(super) is_used: bool,
+}
+
+/// What the comments of a file say. What cannot be meant becomes a problem.
+pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) -> Vec<Directive> {
+    if !file.text.contains(MARK) {
+        return Vec::new();
+    }
+    let lines: Vec<&str> = file.text.lines().collect();
+    let meant = lines_meant(&lines);
+    let first_content = lines.iter().position(|line| !is_beside_the_content(line)).unwrap_or(lines.len());
+    let mut directives = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let Some((column, rest)) = marked(line) else { continue };
+        let position = Position { line: index + 1, column };
+        let mut problem = |reason: String| {
+            problems.push(InputProblem { file: file.name.clone(), position: Some(position), reason });
+        };
+        let Some(comment) = Comment::parse(rest) else {
+            problem("a mesh-audit comment is written ignore[rule, …] reason or ignore-file[rule, …] reason".to_owned());
+            continue;
+        };
+        if comment.is_for_file && index >= first_content {
+            problem("ignore-file stands at the top of the file, above its first value".to_owned());
+            continue;
+        }
+        let about = if comment.is_for_file { None } else { meant.get(index).map(|line| line + 1) };
+        for id in comment.rules {
+            match rule(id) {
+                Some(rule) => directives.push(Directive {
+                    rule: rule.id,
+                    line: about,
+                    reason: comment.reason.to_owned(),
+                    position,
+                    is_used: false,
+                }),
+                None => problem(unknown_rule(id)),
+            }
+        }
+    }
+    directives
+}
+
+struct Comment<'l> {
+    is_for_file: bool,
+    rules: Vec<&'l str>,
+    reason: &'l str,
+}
+
+impl<'l> Comment<'l> {
+    fn parse(text: &'l str) -> Option<Self> {
+        let (verb, rest) = text.trim_start().split_once('[')?;
+        let (rules, reason) = rest.split_once(']')?;
+        let is_for_file = match verb {
+            "ignore" => false,
+            "ignore-file" => true,
+            _ => return None,
+        };
+        let rules: Vec<&str> = rules.split(',').map(str::trim).filter(|rule| !rule.is_empty()).collect();
+        let reason = reason.trim();
+        let reason = if reason.is_empty() { "no reason given" } else { reason };
+        (!rules.is_empty()).then_some(Self { is_for_file, rules, reason })
+    }
+}
+
+/// The column of a comment with the mark, and what follows the mark.
+fn marked(line: &str) -> Option<(usize, &str)> {
+    let (before, rest) = line.trim_start_matches('\u{feff}').split_once(MARK)?;
+    let before = before.trim_end();
+    let opener = before.strip_suffix("//").or_else(|| before.strip_suffix('#'))?;
+    // YAML's comments need a blank before them: `a#b` is text.
+    let is_comment = opener.is_empty() || opener.ends_with(char::is_whitespace) || before.ends_with("//");
+    let is_comment = is_comment && !ends_within_quotes(opener);
+    is_comment.then(|| (opener.chars().count() + 1, rest))
+}
+
+/// Whether a line up to here is in the middle of a quoted text of JSON or YAML. A quote begins one where a value may begin:
+/// in `it's` it is a letter.
+fn ends_within_quotes(line: &str) -> bool {
+    let (mut within, mut before) = (None, ' ');
+    let mut characters = line.chars().peekable();
+    while let Some(c) = characters.next() {
+        match (within, c) {
+            (Some('"'), '\\') => drop(characters.next()),
+            // Two of them are one that is meant.
+            (Some('\''), '\'') if characters.peek() == Some(&'\'') => drop(characters.next()),
+            (Some(quote), c) if c == quote => within = None,
+            (None, '"' | '\'') if before.is_whitespace() || "[{(,:".contains(before) => within = Some(c),
+            _ => {}
+        }
+        before = c;
+    }
+    within.is_some()
+}
+
+fn is_comment(line: &str) -> bool {
+    let line = line.trim_start_matches('\u{feff}').trim_start();
+    line.starts_with('#') || line.starts_with("//")
+}
+
+fn is_beside_the_content(line: &str) -> bool {
+    line.trim().is_empty() || line.trim() == "---" || is_comment(line)
+}
+
+/// Which line a comment in each line is about: a comment of its own is about the next line that is none.
+fn lines_meant(lines: &[&str]) -> Vec<usize> {
+    let mut meant: Vec<usize> = (0..lines.len()).collect();
+    let mut below = None;
+    for (index, line) in meant.iter_mut().zip(lines).rev() {
+        if is_comment(line) {
+            *index = below.unwrap_or(*index);
+        } else {
+            below = Some(*index);
+        }
+    }
+    meant
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rule, line and reason of each directive, and the problems.
+    type Found = (Vec<(&'static str, Option<usize>, String)>, Vec<String>);
+
+    fn read(text: &str) -> Found {
+        let mut problems = Vec::new();
+        let directives = directives(&SourceFile::new("f", text), &mut problems);
+        let directives = directives.into_iter().map(|d| (d.rule, d.line, d.reason)).collect();
+        (directives, problems.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_comment_is_about_its_line_or_the_next_one() {
+        let text = "a: 1 # mesh-audit: ignore[consul-network-mode] bridge is wanted\n\
+            # mesh-audit: ignore[consul-proxy-open-files, ecs-dependency-unknown]\n\
+            # more words\n\
+            b: 2\n";
+        let none = || "no reason given".to_owned();
+        assert_eq!(
+            read(text).0,
+            [
+                ("consul-network-mode", Some(1), "bridge is wanted".to_owned()),
+                ("consul-proxy-open-files", Some(4), none()),
+                ("ecs-dependency-unknown", Some(4), none()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_comment_with_nothing_below_is_about_itself() {
+        let lines = ["# a", "b: 2", "", "# c", "# d"];
+        assert_eq!(lines_meant(&lines), [1, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn json_has_its_own_comments() {
+        let text = "// mesh-audit: ignore-file[consul-network-mode] lab\n{\"a\": 1} // mesh-audit: ignore[ecs-dependency-unknown] x";
+        let (directives, problems) = read(text);
+        assert_eq!(directives[0], ("consul-network-mode", None, "lab".to_owned()));
+        assert_eq!(directives[1], ("ecs-dependency-unknown", Some(2), "x".to_owned()));
+        assert_eq!(problems, Vec::<String>::new());
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_a_problem() {
+        let problem = |text| read(text).1.join("\n");
+        assert_eq!(
+            problem("a: 1 # mesh-audit: ignore[consul-netwrk-mode] x"),
+            "f:1:6: there is no rule \"consul-netwrk-mode\"; did you mean consul-network-mode?"
+        );
+        assert!(
+            problem("a: 1\n# mesh-audit: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file stands")
+        );
+        assert!(problem("# mesh-audit: ignore consul-network-mode\n").contains("is written ignore[rule"));
+        assert_eq!(problem("a: 'see mesh-audit: ignore'"), "");
+    }
+
+    #[test]
+    fn a_text_in_quotes_is_no_comment() {
+        let none = (Vec::new(), Vec::new());
+        for text in [
+            r#"{"a": "http://x // mesh-audit: ignore[ecs-dependency-unknown] z"}"#,
+            r#"{"a": "\"b\" // mesh-audit: ignore[nonsense] z"}"#,
+            r#"a: "db # mesh-audit: ignore[ecs-dependency-unknown] no""#,
+            "a: 'it''s # mesh-audit: ignore[ecs-dependency-unknown] no'",
+        ] {
+            assert_eq!(read(text), none, "{text}");
+        }
+        let kept = "a: it's # mesh-audit: ignore[ecs-dependency-unknown] yes";
+        assert_eq!(read(kept).0.len(), 1, "{kept}");
+    }
+}

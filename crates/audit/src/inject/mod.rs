@@ -1,0 +1,254 @@
+//! Injection: a plain app's task definition becomes one of Consul's mesh, by edits that keep everything else.
+
+mod client;
+mod dataplane;
+mod options;
+
+use serde_json::{Value, json};
+
+pub use self::options::{Images, InjectError, Options, Target, TokenSecrets, Upstream};
+use super::{
+    definition::{Container, DEFAULT_STOP_TIMEOUT, Field, Maybe, TaskDefinition},
+    finding::{Edit, Fix},
+    subject::{Subject, names},
+};
+use mesh::{
+    service_name::ServiceName,
+    tags::{MESH_TAG, SERVICE_NAME_TAG},
+};
+
+/// The volume that mesh-init and the proxy share.
+const DATA_VOLUME: &str = "consul_data";
+/// The volume that Consul's binary comes in.
+const BINARY_VOLUME: &str = "consul_binary";
+/// What the kernel grants at most: see the rule `consul-proxy-open-files`.
+const OPEN_FILES: u64 = 1_048_576;
+
+/// What is to be added to a definition, worked out from what it holds.
+struct Plan<'d> {
+    definition: &'d TaskDefinition,
+    options: &'d Options,
+    service: ServiceName,
+    port: u64,
+    /// Containers whose health ECS checks and Consul should know.
+    checked: Vec<String>,
+    /// How long the proxy has to outlive the apps, where that is longer than what ECS grants by itself.
+    stop_timeout: Option<u64>,
+}
+
+/// The edits that take a plain definition into the mesh.
+///
+/// # Errors
+/// It is in a mesh already, holds values that only a deployment can tell where they decide, or lacks something that
+/// nobody can make up: a port, a role.
+pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Vec<Edit>, InjectError> {
+    let plan = Plan::new(definition, options)?;
+    let mut edits = plan.of_the_task()?;
+    for container in &definition.containers.items {
+        edits.extend(plan.of_an_app(container)?);
+    }
+    let containers = match options.target {
+        Target::Dataplane => plan.dataplane_containers(),
+        Target::Client => plan.client_containers(),
+    };
+    for container in containers {
+        edits.extend(possible(Fix::append(&definition.containers, container), "containerDefinitions")?);
+    }
+    Ok(edits)
+}
+
+impl<'d> Plan<'d> {
+    fn new(definition: &'d TaskDefinition, options: &'d Options) -> Result<Self, InjectError> {
+        let subject = Subject::new(definition);
+        if subject.consul.is_some() || subject.app_mesh.is_some() {
+            return Err(InjectError::InAMesh(definition.label()));
+        }
+        if !definition.containers.is_complete || definition.containers.items.is_empty() {
+            return Err(InjectError::Unknown("containerDefinitions"));
+        }
+        if definition.execution_role.is_absent() && options.needs_secrets() {
+            return Err(InjectError::NoExecutionRole);
+        }
+        if definition.task_role.is_absent() && options.task_role.is_none() && options.logs_in() {
+            return Err(InjectError::NoTaskRole);
+        }
+        let apps = &definition.containers.items;
+        let longest = apps.iter().filter_map(|app| app.stop_timeout.known()).max().copied();
+        Ok(Self {
+            definition,
+            options,
+            service: service_name(definition, options)?,
+            port: port(definition, options)?,
+            checked: apps.iter().filter(|app| is_checked(app)).map(Container::label).collect(),
+            stop_timeout: longest.filter(|longest| *longest > DEFAULT_STOP_TIMEOUT),
+        })
+    }
+
+    /// Network mode, volumes, role and tags.
+    fn of_the_task(&self) -> Result<Vec<Edit>, InjectError> {
+        let definition = self.definition;
+        let mut edits = Vec::new();
+        if definition.network_mode.text() != Some("awsvpc") {
+            edits.extend(possible(Fix::set(&definition.network_mode.place, "awsvpc"), "networkMode")?);
+        }
+        if let Some(role) = self.options.task_role.as_ref().filter(|_| definition.task_role.is_absent()) {
+            edits.extend(possible(Fix::set(&definition.task_role.place, role.as_str()), "taskRoleArn")?);
+        }
+        let volumes = [DATA_VOLUME, BINARY_VOLUME].map(|name| json!({ "name": name })).to_vec();
+        edits.extend(add_all(&definition.volumes, volumes, "volumes")?);
+        let mut tags = vec![(MESH_TAG, "true"), (SERVICE_NAME_TAG, self.service.as_str())];
+        tags.retain(|(key, _)| matches!(definition.tag(key), Maybe::Absent));
+        let tags = tags.into_iter().map(|(key, value)| json!({ "key": key, "value": value })).collect();
+        edits.extend(add_all(&definition.tags, tags, "tags")?);
+        Ok(edits)
+    }
+
+    /// An app starts when the proxy is ready for it.
+    fn of_an_app(&self, app: &Container) -> Result<Vec<Edit>, InjectError> {
+        let waits: &[(&str, &str)] = match self.options.target {
+            Target::Dataplane => &[(names::DATAPLANE, "HEALTHY")],
+            Target::Client => &[(names::MESH_INIT, "SUCCESS"), (names::SIDECAR_PROXY, "HEALTHY")],
+        };
+        let waits = waits.iter().map(|(name, condition)| json!({ "containerName": name, "condition": condition }));
+        let mut edits = add_all(&app.depends_on, waits.collect(), "dependsOn")?;
+        // In awsvpc mode a host port is the container's port, or nothing.
+        for mapping in &app.port_mappings.items {
+            let differs =
+                matches!((mapping.host_port.known(), mapping.container_port.known()), (Some(h), Some(c)) if h != c);
+            if differs {
+                edits.extend(possible(Fix::remove(&mapping.host_port.place), "hostPort")?);
+            }
+        }
+        Ok(edits)
+    }
+
+    /// The first part of `CONSUL_ECS_CONFIG_JSON`, which both generations have.
+    fn configuration(&self) -> Value {
+        let upstreams: Vec<Value> = self
+            .options
+            .upstreams
+            .iter()
+            .map(|upstream| json!({ "destinationName": upstream.name, "localBindPort": upstream.port }))
+            .collect();
+        let mut configuration = json!({
+            "bootstrapDir": "/consul",
+            "service": { "name": self.service.as_str(), "port": self.port },
+            "proxy": { "upstreams": upstreams },
+        });
+        if let Some(map) = configuration.as_object_mut().filter(|_| !self.checked.is_empty()) {
+            map.insert("healthSyncContainers".to_owned(), json!(self.checked));
+        }
+        configuration
+    }
+
+    /// The container that registers the service, and ends.
+    fn mesh_init(&self, environment: &Value, secrets: &[Value]) -> Value {
+        json!({
+            "name": names::MESH_INIT,
+            "image": self.options.images.consul_ecs,
+            "essential": false,
+            "command": ["mesh-init"],
+            "environment": environment,
+            "secrets": secrets,
+            "mountPoints": [mount(DATA_VOLUME, "/consul", false), mount(BINARY_VOLUME, "/bin/consul-inject", true)],
+            "linuxParameters": { "initProcessEnabled": true },
+        })
+    }
+
+    /// The container that copies health from ECS to Consul.
+    fn health_sync(&self, environment: &Value, secrets: &[Value]) -> Value {
+        json!({
+            "name": names::HEALTH_SYNC,
+            "image": self.options.images.consul_ecs,
+            "essential": false,
+            "command": ["health-sync"],
+            "environment": environment,
+            "secrets": secrets,
+            "mountPoints": [mount(DATA_VOLUME, "/consul", true)],
+            "dependsOn": after_mesh_init(),
+            "linuxParameters": { "initProcessEnabled": true },
+        })
+    }
+
+    /// Adds what every proxy container has.
+    fn proxy(&self, mut container: Value) -> Value {
+        if let Some(map) = container.as_object_mut() {
+            map.insert("mountPoints".to_owned(), json!([mount(DATA_VOLUME, "/consul", true)]));
+            map.insert(
+                "ulimits".to_owned(),
+                json!([{ "name": "nofile", "softLimit": OPEN_FILES, "hardLimit": OPEN_FILES }]),
+            );
+            if let Some(seconds) = self.stop_timeout {
+                map.insert("stopTimeout".to_owned(), json!(seconds));
+            }
+        }
+        container
+    }
+}
+
+fn mount(volume: &str, path: &str, read_only: bool) -> Value {
+    json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only })
+}
+
+fn after_mesh_init() -> Value {
+    json!([{ "containerName": names::MESH_INIT, "condition": "SUCCESS" }])
+}
+
+fn secret(name: &str, value_from: &str) -> Value {
+    json!({ "name": name, "valueFrom": value_from })
+}
+
+fn is_checked(app: &Container) -> bool {
+    app.is_essential() == Some(true) && matches!(app.health_check, Field { value: Maybe::Known(_), .. })
+}
+
+fn service_name(definition: &TaskDefinition, options: &Options) -> Result<ServiceName, InjectError> {
+    if let Some(name) = &options.service_name {
+        return Ok(name.clone());
+    }
+    if let Maybe::Known(tag) = definition.tag(SERVICE_NAME_TAG) {
+        let name = tag.value.text().ok_or(InjectError::Unknown(SERVICE_NAME_TAG))?;
+        return name.parse().map_err(InjectError::ServiceName);
+    }
+    let family = definition.family.text().ok_or(InjectError::NoFamily)?;
+    ServiceName::from_family(family).map_err(InjectError::ServiceName)
+}
+
+/// The port that the app listens on: the only one of its TCP ports.
+fn port(definition: &TaskDefinition, options: &Options) -> Result<u64, InjectError> {
+    if let Some(port) = options.port {
+        return Ok(port.into());
+    }
+    let mappings = definition.containers.items.iter().flat_map(|container| &container.port_mappings.items);
+    let tcp = mappings.filter(|mapping| mapping.protocol.text() != Some("udp"));
+    let ports: Vec<u64> = tcp.filter_map(|mapping| mapping.container_port.known().copied()).collect();
+    match ports.as_slice() {
+        [port] => Ok(*port),
+        [] => Err(InjectError::NoPort),
+        _ => Err(InjectError::SeveralPorts(ports)),
+    }
+}
+
+/// The edits that add `items` to `list`: one by one where it is there, all at once where it is not.
+fn add_all<T>(
+    list: &super::definition::List<T>,
+    items: Vec<Value>,
+    what: &'static str,
+) -> Result<Vec<Edit>, InjectError> {
+    if items.is_empty() {
+        return Ok(Vec::new());
+    }
+    if !list.is_present {
+        return possible(Fix::set(&list.place, Value::Array(items)), what);
+    }
+    let edits = items.into_iter().map(|item| possible(Fix::append(list, item), what));
+    Ok(edits.collect::<Result<Vec<_>, _>>()?.concat())
+}
+
+fn possible(fix: Option<Fix>, what: &'static str) -> Result<Vec<Edit>, InjectError> {
+    fix.map(|fix| fix.edits).ok_or(InjectError::Unknown(what))
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

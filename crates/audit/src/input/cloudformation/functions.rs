@@ -1,0 +1,155 @@
+//! Intrinsic functions. Source:
+//! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/intrinsic-function-reference.html>
+
+use std::collections::BTreeMap;
+
+use super::{
+    resolve::placed,
+    scope::Scope,
+    substitute::{MAX_TEXT, pushed, substituted, without_dynamic_references},
+};
+use crate::document::{Entry, HOLE, Node, Place, Span, Value};
+
+impl Scope<'_, '_> {
+    /// What a function comes to, for use at `span`.
+    pub(super) fn call(&self, name: &str, argument: &Node, span: Span) -> Value {
+        let value = match name {
+            "Ref" => argument.text().map(|name| self.reference(name, span)),
+            "Fn::Sub" => self.sub(argument),
+            "Fn::Join" => self.join(argument),
+            "Fn::Split" => self.split(argument, span),
+            "Fn::Select" => self.select(argument, span),
+            "Fn::FindInMap" => self.find_in_map(argument, span),
+            // All others need what only the account, the region or another stack knows.
+            _ => None,
+        };
+        value.unwrap_or(Value::Unknown)
+    }
+
+    /// The resource that a reference is to: by its name or by an attribute.
+    pub(super) fn resource_of<'a>(&self, node: &'a Node) -> Option<&'a str> {
+        let [Entry { key, node: argument, .. }] = node.entries() else { return None };
+        match key.as_str() {
+            "Ref" => argument.text(),
+            "Fn::GetAtt" => argument.items().first().unwrap_or(argument).text()?.split('.').next(),
+            "Fn::Sub" => {
+                let name = argument.text()?.strip_prefix("${")?.strip_suffix('}')?;
+                name.split('.').next().filter(|name| !name.contains('$'))
+            }
+            "Fn::If" => self.resource_of(self.branch(argument)?),
+            _ => None,
+        }
+    }
+
+    fn reference(&self, name: &str, span: Span) -> Value {
+        if name == "AWS::NoValue" {
+            return Value::Null;
+        }
+        let Some((default, kind)) = self.default_of(name) else { return Value::Unknown };
+        let is_list = kind == "CommaDelimitedList" || kind.starts_with("List<");
+        match &default.value {
+            Value::Text(text) if is_list => {
+                Value::List(text.split(',').map(|item| text_node(item.trim(), span)).collect())
+            }
+            Value::Number(number) if is_list => Value::List(vec![text_node(number, span)]),
+            Value::Text(text) if kind == "Number" => Value::Number(text.trim().to_owned()),
+            Value::Text(text) => without_dynamic_references(text),
+            Value::Number(_) | Value::Bool(_) => default.value.clone(),
+            _ => Value::Unknown,
+        }
+    }
+
+    /// A parameter's default and type. A hidden one is nobody's business, and that of an SSM type is only a key.
+    fn default_of(&self, name: &str) -> Option<(&Node, &str)> {
+        let parameter = self.template.parameters.get(name).filter(|_| self.has_defaults)?;
+        let is_hidden = parameter.get("NoEcho").is_some_and(|hidden| match &hidden.value {
+            Value::Bool(is_hidden) => *is_hidden,
+            Value::Text(text) => !text.eq_ignore_ascii_case("false"),
+            _ => true,
+        });
+        let kind = parameter.get("Type").and_then(Node::text).unwrap_or("String");
+        let default = parameter.get("Default").filter(|_| !is_hidden && !kind.starts_with("AWS::SSM::"))?;
+        Some((default, kind))
+    }
+
+    fn sub(&self, argument: &Node) -> Option<Value> {
+        let (template, variables) = match argument.items() {
+            [template, variables] => (template, variables.entries()),
+            _ => (argument, &[] as &[Entry]),
+        };
+        let Value::Text(template) = &template.value else { return None };
+        let own: BTreeMap<&str, String> = variables
+            .iter()
+            .map(|entry| (entry.key.as_str(), text_of(&self.resolve(&entry.node)).unwrap_or_else(|| HOLE.to_string())))
+            .collect();
+        let value = |name: &str| {
+            let referred = || Node { value: self.reference(name, Span::default()), place: Place::default() };
+            let text = own.get(name).cloned().or_else(|| text_of(&referred()));
+            text.unwrap_or_else(|| HOLE.to_string())
+        };
+        Some(without_dynamic_references(&substituted(template, value)?))
+    }
+
+    fn join(&self, argument: &Node) -> Option<Value> {
+        let [delimiter, list] = argument.items() else { return None };
+        let Value::List(items) = self.resolve(list).value else { return None };
+        let mut joined = String::new();
+        for (index, item) in items.iter().filter(|item| !matches!(item.value, Value::Null)).enumerate() {
+            if index > 0 {
+                pushed(&mut joined, delimiter.text()?)?;
+            }
+            pushed(&mut joined, &text_of(item)?)?;
+        }
+        Some(without_dynamic_references(&joined))
+    }
+
+    fn split(&self, argument: &Node, span: Span) -> Option<Value> {
+        let [delimiter, text] = argument.items() else { return None };
+        let delimiter = delimiter.text().filter(|delimiter| !delimiter.is_empty())?;
+        let resolved = self.resolve(text);
+        // What is unknown in it may hold the delimiter as well.
+        let parts = resolved.text().filter(|text| text.len() <= MAX_TEXT)?.split(delimiter);
+        Some(Value::List(parts.map(|part| text_node(part, span)).collect()))
+    }
+
+    fn select(&self, argument: &Node, span: Span) -> Option<Value> {
+        let [index, list] = argument.items() else { return None };
+        let index: usize = text_of(&self.resolve(index))?.parse().ok()?;
+        let Value::List(items) = self.resolve(list).value else { return None };
+        let items: Vec<&Node> = items.iter().filter(|item| !matches!(item.value, Value::Null)).collect();
+        let until = items.get(..=index)?;
+        // An unknown item before it may turn out not to be there.
+        let is_certain = until.iter().all(|item| !matches!(item.value, Value::Unknown));
+        until.last().filter(|_| is_certain).map(|item| placed(item, span).value)
+    }
+
+    fn find_in_map(&self, argument: &Node, span: Span) -> Option<Value> {
+        let (keys, options) = argument.items().split_at_checked(3)?;
+        let keys: Vec<String> = keys.iter().map(|key| whole(text_of(&self.resolve(key))?)).collect::<Option<_>>()?;
+        let [map, first, second] = keys.as_slice() else { return None };
+        let found = self.template.mappings.get(map.as_str()).and_then(|map| map.get(first)?.get(second));
+        match (found, options.first().and_then(|options| options.get("DefaultValue"))) {
+            (Some(found), _) => Some(placed(found, span).value),
+            (None, Some(default)) => Some(placed(&self.resolve(default), span).value),
+            (None, None) => None,
+        }
+    }
+}
+
+fn text_node(text: &str, span: Span) -> Node {
+    Node { value: without_dynamic_references(text), place: Place::fixed(span) }
+}
+
+fn whole(text: String) -> Option<String> {
+    (!text.contains(HOLE)).then_some(text)
+}
+
+/// A scalar as part of a string. Unknown ones leave a hole.
+fn text_of(node: &Node) -> Option<String> {
+    match &node.value {
+        Value::Text(text) | Value::Number(text) => Some(text.clone()),
+        Value::Bool(value) => Some(value.to_string()),
+        Value::Unknown => Some(HOLE.to_string()),
+        Value::Null | Value::List(_) | Value::Map(_) => None,
+    }
+}

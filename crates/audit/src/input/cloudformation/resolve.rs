@@ -1,0 +1,83 @@
+//! A resource's properties with their functions computed.
+
+use super::{scope::Scope, substitute::without_dynamic_references};
+use crate::document::{Entry, Node, Place, Span, Value};
+
+impl Scope<'_, '_> {
+    /// The value with all functions in it computed, or unknown. `AWS::NoValue` becomes null, which counts as absent.
+    pub(super) fn resolve(&self, node: &Node) -> Node {
+        let value = match &node.value {
+            Value::Map(entries) => match called(entries) {
+                Some(Call::Known(name, argument)) => return self.computed(node, name, argument),
+                Some(Call::Macro) => Value::Unknown,
+                None => Value::Map(entries.iter().map(|entry| self.resolved_entry(entry)).collect()),
+            },
+            Value::List(items) => Value::List(items.iter().map(|item| self.resolve(item)).collect()),
+            Value::Text(text) => without_dynamic_references(text),
+            other => other.clone(),
+        };
+        Node { value, place: node.place.clone() }
+    }
+
+    fn resolved_entry(&self, Entry { key, key_span, node }: &Entry) -> Entry {
+        Entry { key: key.clone(), key_span: *key_span, node: self.resolve(node) }
+    }
+
+    /// A branch of `Fn::If` is written where it is used and keeps its spans; all else points at the function. Edits
+    /// reach neither: they could be meant for another place.
+    fn computed(&self, node: &Node, name: &str, argument: &Node) -> Node {
+        if name == "Fn::If"
+            && let Some(branch) = self.branch(argument)
+        {
+            let mut branch = self.resolve(branch);
+            fix(&mut branch);
+            return branch;
+        }
+        let span = node.place.span;
+        let value = if self.template.is_exhausted() { Value::Unknown } else { self.call(name, argument, span) };
+        Node { value: self.template.paid(value), place: Place::fixed(span) }
+    }
+
+    /// The branch of `Fn::If` that its condition chooses.
+    pub(super) fn branch<'a>(&self, argument: &'a Node) -> Option<&'a Node> {
+        let [condition, then, otherwise] = argument.items() else { return None };
+        Some(if self.holds(condition.text()?)? { then } else { otherwise })
+    }
+}
+
+enum Call<'n> {
+    Known(&'n str, &'n Node),
+    /// It adds to the map what nobody can tell.
+    Macro,
+}
+
+fn called(entries: &[Entry]) -> Option<Call<'_>> {
+    match entries {
+        [Entry { key, node, .. }] if key == "Ref" || key.starts_with("Fn::") => Some(Call::Known(key, node)),
+        entries => entries.iter().any(|entry| entry.key.starts_with("Fn::")).then_some(Call::Macro),
+    }
+}
+
+fn fix(node: &mut Node) {
+    node.place.route = None;
+    match &mut node.value {
+        Value::List(items) => items.iter_mut().for_each(fix),
+        Value::Map(entries) => entries.iter_mut().for_each(|entry| fix(&mut entry.node)),
+        _ => {}
+    }
+}
+
+/// A copy of a value that points at where it is used.
+pub(super) fn placed(node: &Node, span: Span) -> Node {
+    let value = match &node.value {
+        Value::List(items) => Value::List(items.iter().map(|item| placed(item, span)).collect()),
+        Value::Map(entries) => Value::Map(
+            entries
+                .iter()
+                .map(|entry| Entry { key: entry.key.clone(), key_span: span, node: placed(&entry.node, span) })
+                .collect(),
+        ),
+        other => other.clone(),
+    };
+    Node { value, place: Place::fixed(span) }
+}

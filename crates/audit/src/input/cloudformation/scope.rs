@@ -1,0 +1,101 @@
+//! What a template says beside its resources, and what of it holds for a resource.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
+
+use crate::document::{Node, Value};
+
+/// What functions may come to, in bytes: a thousand times a large template, but not the memory of a machine.
+const BUDGET: usize = 64 * 1024 * 1024;
+
+/// A template's parameters, mappings and conditions.
+pub(super) struct Template<'n> {
+    pub(super) parameters: BTreeMap<&'n str, &'n Node>,
+    pub(super) mappings: BTreeMap<&'n str, &'n Node>,
+    pub(super) conditions: BTreeMap<&'n str, &'n Node>,
+    budget: Cell<usize>,
+}
+
+impl<'n> Template<'n> {
+    pub(super) fn of(node: &'n Node) -> Self {
+        let section = |name: &str| {
+            let entries = node.get(name).map(Node::entries).unwrap_or_default();
+            entries.iter().map(|entry| (entry.key.as_str(), &entry.node)).collect()
+        };
+        Self {
+            parameters: section("Parameters"),
+            mappings: section("Mappings"),
+            conditions: section("Conditions"),
+            budget: Cell::new(BUDGET),
+        }
+    }
+
+    /// Whether its functions came to more than anybody needs: then what they came to is not all there is.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.budget.get() == 0
+    }
+
+    /// Pays for what a function came to; unknown, where it is too much.
+    pub(super) fn paid(&self, value: Value) -> Value {
+        let left = self.budget.get().saturating_sub(weight(&value));
+        self.budget.set(left);
+        if left == 0 { Value::Unknown } else { value }
+    }
+}
+
+fn weight(value: &Value) -> usize {
+    let inside = match value {
+        Value::Text(text) | Value::Number(text) => text.len(),
+        Value::List(items) => items.iter().map(|item| weight(&item.value)).sum(),
+        Value::Map(entries) => entries.iter().map(|entry| entry.key.len() + weight(&entry.node.value)).sum(),
+        Value::Null | Value::Bool(_) | Value::Unknown => 0,
+    };
+    inside + size_of::<Node>()
+}
+
+/// What holds for the resources of one condition.
+pub(super) struct Scope<'t, 'n> {
+    pub(super) template: &'t Template<'n>,
+    /// A resource is there only where its condition holds.
+    pub(super) assumed: Option<String>,
+    /// Whether parameters have their defaults. Not where the resource would not be there with them.
+    pub(super) has_defaults: bool,
+    /// What is known of conditions so far.
+    pub(super) verdicts: RefCell<BTreeMap<String, Option<bool>>>,
+    pub(super) depth: Cell<usize>,
+}
+
+impl<'t, 'n> Scope<'t, 'n> {
+    fn new(template: &'t Template<'n>, assumed: Option<&str>, has_defaults: bool) -> Self {
+        Self {
+            template,
+            assumed: assumed.map(str::to_owned),
+            has_defaults,
+            verdicts: RefCell::default(),
+            depth: Cell::default(),
+        }
+    }
+}
+
+/// The scopes of a template, by condition.
+pub(super) struct Scopes<'t, 'n> {
+    template: &'t Template<'n>,
+    known: BTreeMap<Option<String>, Scope<'t, 'n>>,
+}
+
+impl<'t, 'n> Scopes<'t, 'n> {
+    pub(super) fn new(template: &'t Template<'n>) -> Self {
+        Self { template, known: BTreeMap::new() }
+    }
+
+    /// The scope of resources with this condition.
+    pub(super) fn of(&mut self, condition: Option<&str>) -> &Scope<'t, 'n> {
+        let template = self.template;
+        self.known.entry(condition.map(str::to_owned)).or_insert_with(|| {
+            let by_default = condition.and_then(|condition| Scope::new(template, None, true).holds(condition));
+            Scope::new(template, condition, by_default != Some(false))
+        })
+    }
+}

@@ -1,0 +1,80 @@
+//! Strings with variables and with dynamic references.
+
+use crate::document::{HOLE, Value};
+
+/// No string of a task definition is longer: the whole of it may have 64 KiB.
+pub(super) const MAX_TEXT: usize = 1024 * 1024;
+
+const DYNAMIC_REFERENCE: &str = "{{resolve:";
+
+/// What `Fn::Sub` makes of `template`. Nothing, if that is longer than any string may be.
+pub(super) fn substituted(template: &str, value: impl Fn(&str) -> String) -> Option<String> {
+    let mut out = String::new();
+    let mut rest = template;
+    while let Some((before, after)) = rest.split_once("${") {
+        pushed(&mut out, before)?;
+        let Some((name, after)) = after.split_once('}') else {
+            pushed(&mut out, "${")?;
+            rest = after;
+            continue;
+        };
+        match name.strip_prefix('!') {
+            Some(literal) => pushed(&mut out, &format!("${{{literal}}}"))?,
+            None => pushed(&mut out, &value(name))?,
+        }
+        rest = after;
+    }
+    pushed(&mut out, rest)?;
+    Some(out)
+}
+
+/// Adds to a string what it may still take.
+pub(super) fn pushed(out: &mut String, part: &str) -> Option<()> {
+    (out.len() + part.len() <= MAX_TEXT).then(|| out.push_str(part))
+}
+
+/// A string without what CloudFormation reads from elsewhere at deployment: holes are left. One that is nothing else is
+/// unknown as a whole. Source:
+/// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
+pub(super) fn without_dynamic_references(text: &str) -> Value {
+    let (mut out, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some((before, reference)) = rest.split_once(DYNAMIC_REFERENCE) {
+        out.push_str(before);
+        out.push(HOLE);
+        rest = reference.split_once("}}").map_or("", |(_, after)| after);
+    }
+    out.push_str(rest);
+    let is_unknown = !out.is_empty() && out.chars().all(|c| c == HOLE);
+    if is_unknown { Value::Unknown } else { Value::Text(out) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn variables_literals_and_what_is_neither() {
+        let value = |name: &str| format!("<{name}>");
+        for (template, expected) in [
+            ("${a}-${AWS::Region}", "<a>-<AWS::Region>"),
+            ("${!a} ${a.B}", "${a} <a.B>"),
+            ("$a ${a", "$a ${a"),
+            ("", ""),
+        ] {
+            assert_eq!(substituted(template, value).as_deref(), Some(expected));
+        }
+        assert_eq!(substituted("${a}${a}", |_| "x".repeat(MAX_TEXT)), None);
+    }
+
+    #[test]
+    fn a_dynamic_reference_is_unknown() {
+        let text = |value: Value| match value {
+            Value::Text(text) => Some(text),
+            _ => None,
+        };
+        assert_eq!(text(without_dynamic_references("{{resolve:ssm:/a}}")), None);
+        assert_eq!(text(without_dynamic_references("a:{{resolve:ssm:/a}}:b")), Some(format!("a:{HOLE}:b")));
+        assert_eq!(text(without_dynamic_references("{{resolve:ssm")), None);
+        assert_eq!(text(without_dynamic_references("{{plain}}")), Some("{{plain}}".to_owned()));
+    }
+}

@@ -1,0 +1,63 @@
+//! All the input of a run.
+
+use std::{fs::File, io::Read, sync::Arc};
+
+use super::{paths, problem::InputProblem, source, text};
+use crate::{Material, source::SourceFile};
+
+/// What stands for standard input among the arguments.
+const STANDARD_INPUT: &str = "-";
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Gathered {
+    /// What can be checked.
+    pub material: Material,
+    /// What cannot.
+    pub problems: Vec<InputProblem>,
+    /// How many texts were read, also those that turned out to be of other formats.
+    pub files_read: usize,
+}
+
+/// Reads files, directories and globs; `-` is standard input.
+///
+/// In directories, files are looked at that are called `*.json`, `*.yaml`, `*.yml` or `*.template`, unless they are
+/// hidden or Git ignores them; what is of another format there is skipped. A file that is named has to be one of ours.
+pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
+    let mut gathered = Gathered::default();
+    if paths.iter().any(|path| path == STANDARD_INPUT) {
+        gathered.take(text::read_text("<stdin>", stdin), true);
+    }
+    let named = paths.iter().filter(|path| *path != STANDARD_INPUT);
+    for file in paths::files(named, &mut gathered.problems) {
+        let read = match source::refused_by_name(&file.name).filter(|_| file.is_named) {
+            Some(reason) => Err(InputProblem::of(&file.name, reason)),
+            None => match File::open(&file.path) {
+                Ok(mut opened) => text::read_text(&file.name, &mut opened),
+                Err(error) => Err(InputProblem::of(&file.name, text::because(&error))),
+            },
+        };
+        gathered.take(read, file.is_named);
+    }
+    gathered
+}
+
+impl Gathered {
+    /// Takes what was gathered elsewhere.
+    pub fn add(&mut self, other: Self) {
+        self.material.definitions.extend(other.material.definitions);
+        self.material.resources.all.extend(other.material.resources.all);
+        self.problems.extend(other.problems);
+        self.files_read += other.files_read;
+    }
+
+    fn take(&mut self, read: Result<SourceFile, InputProblem>, is_named: bool) {
+        match read {
+            Ok(file) => {
+                self.files_read += 1;
+                source::read_all(&Arc::new(file), is_named, &mut self.material, &mut self.problems);
+            }
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! Where task definitions come from: texts in any of four formats, and the files that hold them.
+//!
+//! A problem with one file, or with one definition of it, never keeps the others from being checked.
+
+mod cloudformation;
+mod ecs_json;
+mod gather;
+mod notation;
+mod paths;
+mod problem;
+#[cfg(test)]
+mod properties;
+mod source;
+mod terraform;
+mod text;
+
+pub(crate) use self::source::read_all;
+pub use self::{
+    ecs_json::ecs_definition,
+    gather::{Gathered, gather},
+    notation::{Notation, parse},
+    problem::InputProblem,
+    source::read_source,
+};

@@ -1,0 +1,71 @@
+//! Input that cannot be checked.
+
+use std::fmt;
+
+use crate::{
+    definition::Mismatch,
+    document::{ParseError, Position, Span},
+    source::SourceFile,
+};
+
+/// Something that cannot be checked, in one line: `path:line:col: reason`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InputProblem {
+    /// The file, as the user gave it; `<stdin>` for standard input.
+    pub file: String,
+    /// Where in the file, if it is about a place in it.
+    pub position: Option<Position>,
+    /// What is wrong. Never a value, which might be a secret.
+    pub reason: String,
+}
+
+impl InputProblem {
+    /// A problem of a file as a whole.
+    pub(super) fn of(file: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { file: file.into(), position: None, reason: reason.into() }
+    }
+
+    /// A problem at a place of a file.
+    pub(super) fn at(file: &SourceFile, span: Span, reason: impl Into<String>) -> Self {
+        Self { file: file.name.clone(), position: Some(file.position(span.start)), reason: reason.into() }
+    }
+
+    /// A text that is neither JSON nor YAML.
+    pub(super) fn unreadable(file: &SourceFile, error: &ParseError) -> Self {
+        Self::at(file, error.span, error.reason.clone())
+    }
+
+    /// A value of a wrong type in what the file calls `address`.
+    pub(super) fn mismatch(file: &SourceFile, address: &str, mismatch: &Mismatch) -> Self {
+        let owner = if address.is_empty() { String::new() } else { format!("{address}: ") };
+        Self::at(file, mismatch.span, format!("{owner}{mismatch}"))
+    }
+}
+
+impl fmt::Display for InputProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", one_line(&self.file))?;
+        if let Some(Position { line, column }) = self.position {
+            write!(f, ":{line}:{column}")?;
+        }
+        write!(f, ": {}", one_line(&self.reason))
+    }
+}
+
+/// Names of files and keys are other people's: what would break the line or colour the terminal is escaped.
+fn one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_is_one_line_with_path_and_position() {
+        let file = SourceFile::new("a/b.json", "{\n  x\n}");
+        let problem = InputProblem::at(&file, Span::new(4, 5), "not JSON: unexpected token");
+        assert_eq!(problem.to_string(), "a/b.json:2:3: not JSON: unexpected token");
+        assert_eq!(InputProblem::of("a\nb", "empty \u{1b}[31m").to_string(), "a\\nb: empty \\u{1b}[31m");
+    }
+}

@@ -1,0 +1,92 @@
+//! The provider's attributes, spelled as ECS's API spells them. Source:
+//! <https://registry.terraform.io/providers/hashicorp/aws/latest/docs/resources/ecs_task_definition>
+
+use crate::document::{Entry, Node, Place, Value};
+
+/// Attributes that have the same form in both, with ECS's names.
+const SAME_FORM: [(&str, &str); 6] = [
+    ("family", "family"),
+    ("network_mode", "networkMode"),
+    ("requires_compatibilities", "requiresCompatibilities"),
+    ("task_role_arn", "taskRoleArn"),
+    ("execution_role_arn", "executionRoleArn"),
+    ("volume", "volumes"),
+];
+
+const SAME_FORM_OF_SERVICE: [(&str, &str); 2] = [("propagate_tags", "propagateTags"), ("launch_type", "launchType")];
+
+/// A task definition. `is_set` answers whether the source sets an attribute at all, where that can be told.
+pub(super) fn definition_node(
+    values: &Node,
+    place: &Place,
+    containers: Node,
+    is_set: &dyn Fn(&str) -> Option<bool>,
+) -> Node {
+    let mut entries = renamed(values, &SAME_FORM);
+    // The provider counts it as known after apply where it is not set, and ECS then makes it bridge.
+    if is_set("network_mode") == Some(false) {
+        entries.retain(|entry| entry.key != "networkMode" || !matches!(entry.node.value, Value::Unknown));
+    }
+    entries.push(entry("containerDefinitions", containers));
+    entries.extend(proxy(values).map(|node| entry("proxyConfiguration", node)));
+    entries.extend(tags(values).map(|node| entry("tags", node)));
+    Node { value: Value::Map(entries), place: place.clone() }
+}
+
+/// A service.
+pub(super) fn service_node(values: &Node, place: &Place) -> Node {
+    let mut entries = renamed(values, &SAME_FORM_OF_SERVICE);
+    entries.extend(tags(values).map(|node| entry("tags", node)));
+    Node { value: Value::Map(entries), place: place.clone() }
+}
+
+/// Attributes under ECS's names. The provider writes an empty string for what is not set.
+fn renamed(values: &Node, names: &[(&str, &str)]) -> Vec<Entry> {
+    let renamed = names.iter().filter_map(|(own, ecs)| Some(entry(ecs, values.get(own)?.clone())));
+    renamed.filter(|entry| entry.node.text() != Some("")).collect()
+}
+
+/// A block is a list of at most one.
+fn proxy(values: &Node) -> Option<Node> {
+    let block = values.get("proxy_configuration")?;
+    if matches!(block.value, Value::Unknown) {
+        return Some(block.clone());
+    }
+    let block = block.items().first()?;
+    if matches!(block.value, Value::Unknown) {
+        return Some(block.clone());
+    }
+    let mut entries = renamed(block, &[("type", "type"), ("container_name", "containerName")]);
+    entries.extend(block.get("properties").map(|map| entry("properties", listed(map, "name"))));
+    Some(Node { value: Value::Map(entries), place: block.place.clone() })
+}
+
+/// `tags_all` has the provider's default tags as well; before the first apply it may be unknown as a whole.
+fn tags(values: &Node) -> Option<Node> {
+    let (own, all) = (values.get("tags"), values.get("tags_all"));
+    match (own, all) {
+        (Some(own), Some(all)) if matches!(all.value, Value::Unknown) => {
+            let mut list = listed(own, "key");
+            if let Value::List(items) = &mut list.value {
+                items.push(all.clone());
+            }
+            Some(list)
+        }
+        (own, all) => all.or(own).map(|map| listed(map, "key")),
+    }
+}
+
+/// A map as a list of names and values, as ECS's API has it.
+fn listed(map: &Node, name_key: &str) -> Node {
+    let Value::Map(entries) = &map.value else { return map.clone() };
+    let items = entries.iter().map(|Entry { key, key_span, node }| {
+        let name = Node { value: Value::Text(key.clone()), place: Place::fixed(*key_span) };
+        let pair = Value::Map(vec![entry(name_key, name), entry("value", node.clone())]);
+        Node { value: pair, place: Place::fixed(*key_span) }
+    });
+    Node { value: Value::List(items.collect()), place: map.place.clone() }
+}
+
+fn entry(key: &str, node: Node) -> Entry {
+    Entry { key: key.to_owned(), key_span: node.place.span, node }
+}

@@ -1,0 +1,88 @@
+//! Terraform: what `terraform show -json` prints of a plan or of a state. Source:
+//! <https://developer.hashicorp.com/terraform/internals/json-format>
+
+mod attributes;
+mod references;
+mod resources;
+
+use std::sync::Arc;
+
+use self::{
+    attributes::{definition_node, service_node},
+    references::{Definitions, References},
+    resources::{Planned, resources},
+};
+use super::problem::InputProblem;
+use crate::{
+    Material,
+    definition::{Dialect, ServiceUse, TaskDefinition, service_use},
+    document::{Node, ParseError, Value, embedded_json},
+    source::SourceFile,
+};
+
+/// What is said of Terraform's own language.
+pub(super) const SOURCE_IS_NOT_READ: &str =
+    "Terraform source is not read: give me what `terraform show -json` prints of a plan";
+
+/// Whether a file is what `terraform show -json` prints.
+pub(super) fn is_shown(node: &Node) -> bool {
+    let parts = ["terraform_version", "planned_values", "values", "resource_changes"];
+    node.get("format_version").is_some() && parts.iter().any(|part| node.get(part).is_some())
+}
+
+/// Reads every task definition, and which services run it.
+pub(super) fn read_shown(
+    file: &Arc<SourceFile>,
+    node: &Node,
+    material: &mut Material,
+    problems: &mut Vec<InputProblem>,
+) {
+    let references = References::of(node);
+    let all = resources(node);
+    let mut read: Vec<(&Planned<'_>, TaskDefinition)> = Vec::new();
+    for resource in all.iter().filter(|resource| resource.kind == "aws_ecs_task_definition") {
+        match definition(file, resource, &references) {
+            Ok(definition) => read.push((resource, definition)),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    let definitions = Definitions::of(read.iter().map(|(resource, _)| *resource));
+    let mut uses: Vec<(usize, ServiceUse)> = Vec::new();
+    for service in all.iter().filter(|resource| resource.kind == "aws_ecs_service") {
+        let Some(index) = references.definition_of(service, &definitions) else { continue };
+        let node = service_node(&service.values, &service.place);
+        match service_use(service.address.to_owned(), &node, Dialect::Ecs) {
+            Ok(service) => uses.push((index, service)),
+            Err(mismatch) => problems.push(InputProblem::mismatch(file, "", &mismatch)),
+        }
+    }
+    for (index, service) in uses {
+        if let Some((_, definition)) = read.get_mut(index) {
+            definition.services.push(service);
+        }
+    }
+    material.definitions.extend(read.into_iter().map(|(_, definition)| definition));
+}
+
+fn definition(
+    file: &Arc<SourceFile>,
+    resource: &Planned<'_>,
+    references: &References<'_>,
+) -> Result<TaskDefinition, InputProblem> {
+    let containers = containers(file, resource)
+        .map_err(|error| InputProblem::at(file, error.span, format!("{}: {}", resource.address, error.reason)))?;
+    let is_set = |attribute: &str| references.is_set(resource.address, attribute);
+    let node = definition_node(&resource.values, &resource.place, containers, &is_set);
+    TaskDefinition::read(file.clone(), resource.address.to_owned(), &node, Dialect::Ecs)
+        .map_err(|mismatch| InputProblem::mismatch(file, resource.address, &mismatch))
+}
+
+/// The containers, which are JSON in a string. What is not there is not known yet: they have to be there.
+fn containers(file: &SourceFile, resource: &Planned<'_>) -> Result<Node, ParseError> {
+    match resource.values.get("container_definitions") {
+        None => Ok(Node { value: Value::Unknown, place: resource.place.clone() }),
+        Some(node) if matches!(node.value, Value::Unknown) => Ok(node.clone()),
+        Some(node) => embedded_json(&file.text, node)
+            .map_err(|error| ParseError::new(error.span, format!("container_definitions: {}", error.reason))),
+    }
+}

@@ -1,0 +1,178 @@
+//! Which service runs which task definition: by the ARN, or, before there is one, by what the configuration refers to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::resources::Planned;
+use crate::document::Node;
+
+/// The configuration that a plan was made from. A state has none.
+pub(super) struct References<'n> {
+    root: Option<&'n Node>,
+}
+
+impl<'n> References<'n> {
+    pub(super) fn of(shown: &'n Node) -> Self {
+        Self { root: shown.get("configuration").and_then(|configuration| configuration.get("root_module")) }
+    }
+
+    /// Whether the source of the resource sets an attribute; `None` where that cannot be told.
+    pub(super) fn is_set(&self, address: &str, attribute: &str) -> Option<bool> {
+        let resource = self.resource(&Address::parse(address))?;
+        Some(resource.get("expressions")?.get(attribute).is_some())
+    }
+
+    /// The index of the task definition that a service runs, if it is certainly one of these.
+    pub(super) fn definition_of(&self, service: &Planned<'_>, definitions: &Definitions<'_>) -> Option<usize> {
+        let name = service.values.get("task_definition").and_then(Node::text);
+        name.and_then(|name| only(definitions.called(name))).or_else(|| self.by_reference(service, definitions))
+    }
+
+    fn by_reference(&self, service: &Planned<'_>, definitions: &Definitions<'_>) -> Option<usize> {
+        let service = Address::parse(service.address);
+        let instances = definitions.instances(&self.target(&service)?);
+        only(instances.iter().map(|(index, _)| *index)).or_else(|| {
+            // Of several instances, each service has its own.
+            only(instances.iter().filter(|(_, indices)| *indices == service.indices).map(|(index, _)| *index))
+        })
+    }
+
+    /// The names of the address that a service's expression leads to, through the outputs and variables of modules.
+    fn target(&self, service: &Address<'_>) -> Option<Vec<String>> {
+        let start = self.resource(service)?.get("expressions")?.get("task_definition")?;
+        let mut open = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut targets = BTreeSet::new();
+        open.extend(references(start).map(|reference| (service.modules(), reference)));
+        while let Some((modules, reference)) = open.pop() {
+            let names = Address::parse(reference).names;
+            if !seen.insert((modules.clone(), names.clone())) {
+                continue;
+            }
+            match names.as_slice() {
+                [kind, name, ..] if kind == "aws_ecs_task_definition" => {
+                    let path = modules.iter().flat_map(|module| ["module".to_owned(), module.clone()]);
+                    targets.insert(path.chain([kind.clone(), name.clone()]).collect::<Vec<_>>());
+                }
+                [kind, module, output, ..] if kind == "module" => {
+                    let inner = [modules.as_slice(), std::slice::from_ref(module)].concat();
+                    let output = self.module(&inner).and_then(|node| node.get("outputs")?.get(output));
+                    let expression = output.and_then(|output| output.get("expression"));
+                    open.extend(expression.into_iter().flat_map(references).map(|found| (inner.clone(), found)));
+                }
+                [kind, variable, ..] if kind == "var" => {
+                    let Some((module, outer)) = modules.split_last() else { continue };
+                    let call = self.module(outer).and_then(|node| node.get("module_calls")?.get(module));
+                    let expression = call.and_then(|call| call.get("expressions")?.get(variable));
+                    open.extend(expression.into_iter().flat_map(references).map(|found| (outer.to_vec(), found)));
+                }
+                _ => {}
+            }
+        }
+        let mut targets = targets.into_iter();
+        targets.next().filter(|_| targets.next().is_none())
+    }
+
+    fn resource(&self, address: &Address<'_>) -> Option<&'n Node> {
+        let own = address.names.get(address.modules().len() * 2..)?.join(".");
+        let resources = self.module(&address.modules())?.get("resources")?;
+        resources.items().iter().find(|resource| resource.get("address").and_then(Node::text) == Some(own.as_str()))
+    }
+
+    fn module(&self, path: &[String]) -> Option<&'n Node> {
+        path.iter().try_fold(self.root?, |module, name| module.get("module_calls")?.get(name)?.get("module"))
+    }
+}
+
+fn references(expression: &Node) -> impl Iterator<Item = &str> {
+    expression.get("references").map(Node::items).unwrap_or_default().iter().filter_map(Node::text)
+}
+
+/// The task definitions by everything that a service may call them.
+#[derive(Default)]
+pub(super) struct Definitions<'p> {
+    by_name: BTreeMap<&'p str, BTreeSet<usize>>,
+    by_address: BTreeMap<Vec<String>, Vec<(usize, Vec<&'p str>)>>,
+}
+
+impl<'p> Definitions<'p> {
+    pub(super) fn of(all: impl Iterator<Item = &'p Planned<'p>>) -> Self {
+        let mut definitions = Self::default();
+        for (index, definition) in all.enumerate() {
+            let text = |key: &str| definition.values.get(key).and_then(Node::text);
+            let (arn, family) = (text("arn"), text("family"));
+            let revision = arn.and_then(|arn| arn.rsplit_once('/')).map(|(_, revision)| revision);
+            for name in [arn, text("arn_without_revision"), family, revision].into_iter().flatten() {
+                definitions.by_name.entry(name).or_default().insert(index);
+            }
+            let Address { names, indices } = Address::parse(definition.address);
+            definitions.by_address.entry(names).or_default().push((index, indices));
+        }
+        definitions
+    }
+
+    /// Those that go by this name: their ARN, family and revision, or family.
+    fn called(&self, name: &str) -> impl Iterator<Item = usize> {
+        self.by_name.get(name).into_iter().flatten().copied()
+    }
+
+    /// The instances of one resource.
+    fn instances(&self, names: &[String]) -> &[(usize, Vec<&'p str>)] {
+        self.by_address.get(names).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The one that there is.
+fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// `module.a["x.y"].aws_ecs_service.web[0]`: its names, and the indices of its instances.
+struct Address<'a> {
+    names: Vec<String>,
+    indices: Vec<&'a str>,
+}
+
+impl<'a> Address<'a> {
+    fn parse(address: &'a str) -> Self {
+        let (mut names, mut indices, mut rest) = (Vec::new(), Vec::new(), address);
+        while !rest.is_empty() {
+            let end = rest.find(['.', '[']).unwrap_or(rest.len());
+            let (name, after) = rest.split_at(end);
+            names.push(name.to_owned());
+            rest = match after.strip_prefix('[') {
+                Some(inner) => {
+                    // A key in quotes may hold anything but an unescaped quote.
+                    let close = if inner.starts_with('"') { "\"]" } else { "]" };
+                    let (index, after) = inner.split_once(close).unwrap_or((inner, ""));
+                    indices.push(index);
+                    after
+                }
+                None => after,
+            };
+            rest = rest.strip_prefix('.').unwrap_or(rest);
+        }
+        Self { names, indices }
+    }
+
+    /// The names of the modules that it is in, the outermost first.
+    fn modules(&self) -> Vec<String> {
+        let pairs = self.names.chunks_exact(2).map_while(|pair| match pair {
+            [kind, name] if kind == "module" => Some(name.clone()),
+            _ => None,
+        });
+        pairs.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_names_and_indices() {
+        let address = Address::parse(r#"module.a["x.y]z"].module.b.aws_ecs_service.web[0]"#);
+        assert_eq!(address.names, ["module", "a", "module", "b", "aws_ecs_service", "web"]);
+        assert_eq!(address.indices, ["\"x.y]z", "0"]);
+        assert_eq!(address.modules(), ["a", "b"]);
+    }
+}

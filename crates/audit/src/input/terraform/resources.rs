@@ -1,0 +1,99 @@
+//! The resources of a plan or a state, with what is not known before it is applied.
+
+use std::collections::BTreeMap;
+
+use crate::document::{Entry, Node, Place, Value};
+
+/// A resource as it will be.
+pub(super) struct Planned<'n> {
+    /// Its address: `module.web["a"].aws_ecs_service.this[0]`.
+    pub(super) address: &'n str,
+    /// Its type: `aws_ecs_service`.
+    pub(super) kind: &'n str,
+    /// Its attributes. No edit reaches them: the file is generated.
+    pub(super) values: Node,
+    /// What to point at: its address.
+    pub(super) place: Place,
+}
+
+/// All resources of ECS, in the order of the file. What was before, and data sources, do not matter.
+pub(super) fn resources(shown: &Node) -> Vec<Planned<'_>> {
+    let planned = shown.get("planned_values").or_else(|| shown.get("values"));
+    let Some(root) = planned.and_then(|values| values.get("root_module")) else { return Vec::new() };
+    let mut out = Vec::new();
+    collect(root, &unknown_attributes(shown), &mut out);
+    out
+}
+
+fn collect<'n>(module: &'n Node, unknown: &BTreeMap<&str, &Node>, out: &mut Vec<Planned<'n>>) {
+    for resource in module.get("resources").map(Node::items).unwrap_or_default() {
+        let text = |key: &str| resource.get(key).and_then(Node::text);
+        let (Some(address), Some(kind), Some(values)) = (text("address"), text("type"), resource.get("values")) else {
+            continue;
+        };
+        if text("mode") == Some("data") || !kind.starts_with("aws_ecs_") {
+            continue;
+        }
+        let place = resource.get("address").map(|node| Place::fixed(node.place.span)).unwrap_or_default();
+        out.push(Planned { address, kind, values: overlaid(values, unknown.get(address).copied()), place });
+    }
+    for child in module.get("child_modules").map(Node::items).unwrap_or_default() {
+        collect(child, unknown, out);
+    }
+}
+
+/// What is known only after the plan is applied, by address.
+fn unknown_attributes(shown: &Node) -> BTreeMap<&str, &Node> {
+    let changes = shown.get("resource_changes").map(Node::items).unwrap_or_default();
+    // An object that was replaced and still waits for its end goes by the same address.
+    let current = changes.iter().filter(|change| change.get("deposed").is_none());
+    current
+        .filter_map(|change| Some((change.get("address")?.text()?, change.get("change")?.get("after_unknown")?)))
+        .collect()
+}
+
+/// The value with what is marked `true` in `unknown` made unknown, and without ways for edits.
+fn overlaid(value: &Node, unknown: Option<&Node>) -> Node {
+    let place = Place::fixed(value.place.span);
+    if let Some(Node { value: Value::Bool(true), .. }) = unknown {
+        return Node { value: Value::Unknown, place };
+    }
+    let value = match &value.value {
+        Value::Map(entries) => Value::Map(overlaid_map(entries, unknown, &place)),
+        Value::List(items) => {
+            let unknown = unknown.map(Node::items).unwrap_or_default();
+            Value::List(items.iter().enumerate().map(|(index, item)| overlaid(item, unknown.get(index))).collect())
+        }
+        other => other.clone(),
+    };
+    Node { value, place }
+}
+
+fn overlaid_map(entries: &[Entry], unknown: Option<&Node>, owner: &Place) -> Vec<Entry> {
+    let known = entries.iter().map(|entry| Entry {
+        key: entry.key.clone(),
+        key_span: entry.key_span,
+        node: overlaid(&entry.node, unknown.and_then(|unknown| unknown.get(&entry.key))),
+    });
+    let mut all: Vec<Entry> = known.collect();
+    let added = unknown
+        .map(Node::entries)
+        .unwrap_or_default()
+        .iter()
+        .filter(|added| is_unknown_somewhere(&added.node) && entries.iter().all(|entry| entry.key != added.key));
+    all.extend(added.map(|added| Entry {
+        key: added.key.clone(),
+        key_span: owner.span,
+        node: Node { value: Value::Unknown, place: owner.clone() },
+    }));
+    all
+}
+
+fn is_unknown_somewhere(marks: &Node) -> bool {
+    match &marks.value {
+        Value::Bool(is_unknown) => *is_unknown,
+        Value::List(items) => items.iter().any(is_unknown_somewhere),
+        Value::Map(entries) => entries.iter().any(|entry| is_unknown_somewhere(&entry.node)),
+        _ => false,
+    }
+}

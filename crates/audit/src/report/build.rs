@@ -1,0 +1,199 @@
+//! A report from what an audit found.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+use super::{
+    Counts, Definition, Report, Reported, ReportedNote, Threshold, excerpt::Excerpt, lines::Lines, secret::Secrets,
+};
+use crate::{
+    Material,
+    definition::{Container, TaskDefinition},
+    document::Span,
+    finding::{Finding, Severity},
+    ignore::{IgnoredBy, Sorted},
+    input::InputProblem,
+    subject::{Generation, Subject},
+    timeline::Timeline,
+};
+
+/// Of App Mesh.
+const END: &str = "ended on 2026-09-30";
+
+/// What fingerprints are derived in.
+const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);
+
+impl Report {
+    /// The report of an audit of `material`.
+    #[must_use]
+    pub fn new(
+        material: &Material,
+        sorted: &Sorted,
+        problems: &[InputProblem],
+        files_read: usize,
+        threshold: Threshold,
+    ) -> Self {
+        let mut files = Files::of(material);
+        let findings: Vec<Reported> = sorted.findings.iter().map(|finding| files.report(finding, None)).collect();
+        let ignored: Vec<Reported> = sorted
+            .ignored
+            .iter()
+            .map(|ignored| files.report(&ignored.finding, Some((ignored.by, clean(&ignored.reason)))))
+            .collect();
+        let definitions: Vec<Definition> =
+            material.definitions.iter().map(|definition| describe(definition, &files)).collect();
+        let problems: Vec<InputProblem> = problems.iter().chain(&sorted.problems).map(clean_problem).collect();
+        let count = |severity| findings.iter().filter(|finding| finding.severity == severity).count();
+        let found: BTreeSet<(&str, &str)> = findings.iter().map(Reported::group).collect();
+        let has_findings = |definition: &&Definition| found.contains(&definition.group());
+        let counts = Counts {
+            errors: count(Severity::Error),
+            warnings: count(Severity::Warning),
+            infos: count(Severity::Info),
+            ignored: ignored.len(),
+            definitions: definitions.len(),
+            definitions_with_findings: definitions.iter().filter(has_findings).count(),
+            resources: material.resources.all.len(),
+            files: files_read,
+            problems: problems.len(),
+        };
+        Self { version: env!("CARGO_PKG_VERSION"), threshold, findings, ignored, problems, definitions, counts }
+    }
+}
+
+/// What is known of each file, by name.
+struct Files<'m> {
+    secrets: BTreeMap<&'m str, Secrets>,
+    lines: BTreeMap<String, Lines<'m>>,
+    seen: BTreeMap<Uuid, usize>,
+}
+
+impl<'m> Files<'m> {
+    fn of(material: &'m Material) -> Self {
+        let mut secrets: BTreeMap<&str, Secrets> = BTreeMap::new();
+        let mut lines = BTreeMap::new();
+        let of_definitions = material.definitions.iter().map(|definition| &definition.file);
+        for file in of_definitions.chain(material.resources.all.iter().map(|resource| &resource.file)) {
+            lines.entry(file.name.clone()).or_insert_with(|| Lines::of(&file.text));
+            secrets.entry(&file.name).or_insert_with(|| Secrets::of(file));
+        }
+        for definition in &material.definitions {
+            secrets.entry(&definition.file.name).or_default().learn(definition);
+        }
+        secrets.values_mut().for_each(Secrets::settle);
+        Self { secrets, lines, seen: BTreeMap::new() }
+    }
+
+    fn report(&mut self, finding: &Finding, ignored: Option<(IgnoredBy, String)>) -> Reported {
+        let none = Secrets::default();
+        let secrets = self.secrets.get(finding.file.name.as_str()).unwrap_or(&none);
+        let own;
+        let lines = if let Some(lines) = self.lines.get(&finding.file.name) {
+            lines
+        } else {
+            own = Lines::of(&finding.file.text);
+            &own
+        };
+        let shown = |text: &str| clean(&secrets.out_of(text));
+        let spans: Vec<Span> = finding.notes.iter().map(|note| note.span).collect();
+        let notes = finding.notes.iter().map(|note| ReportedNote {
+            text: shown(&note.text),
+            start: lines.position(note.span.start),
+            end: lines.position(note.span.end),
+        });
+        let message = shown(&finding.message);
+        let (start, end) = (lines.position(finding.span.start), lines.position(finding.span.end));
+        let reported = Reported {
+            rule: finding.rule,
+            severity: finding.severity,
+            file: clean(&finding.file.name),
+            start,
+            end,
+            subject: clean(&finding.subject),
+            container: finding.container.as_deref().map(clean),
+            help: shown(&help(finding)),
+            notes: notes.collect(),
+            is_fixable: finding.fix.is_some(),
+            fingerprint: String::new(),
+            ignored,
+            excerpt: Excerpt::of(lines, secrets, finding.span, &spans),
+            message,
+        };
+        Reported { fingerprint: self.fingerprint(&reported), ..reported }
+    }
+
+    /// By what the finding says, and by its number among those that say the same: moving lines changes nothing.
+    fn fingerprint(&mut self, finding: &Reported) -> String {
+        let container = finding.container.as_deref().unwrap_or_default();
+        let parts = [finding.rule.id, &finding.file, &finding.subject, container, &finding.message];
+        let same = Uuid::new_v5(&FINGERPRINTS, parts.join("\n").as_bytes());
+        let nth = self.seen.entry(same).or_default();
+        *nth += 1;
+        if *nth == 1 { same.to_string() } else { Uuid::new_v5(&same, &nth.to_be_bytes()).to_string() }
+    }
+}
+
+/// What to do. What is mended of App Mesh is mended for the move away from it only.
+fn help(finding: &Finding) -> String {
+    if finding.rule.is_of_app_mesh() && !finding.message.contains(END) {
+        return format!("{}; App Mesh {END}: move away from it", finding.help);
+    }
+    finding.help.clone()
+}
+
+fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {
+    let start = definition.span().start;
+    let lines = files.lines.get(&definition.file.name);
+    let mut timeline = Timeline::of(definition);
+    let none = Secrets::default();
+    let secrets = files.secrets.get(definition.file.name.as_str()).unwrap_or(&none);
+    timeline.reword(|text| clean(&secrets.out_of(text)));
+    Definition {
+        label: clean(&definition.label()),
+        file: clean(&definition.file.name),
+        address: clean(&definition.address),
+        position: lines.map_or_else(|| definition.file.position(start), |lines| lines.position(start)),
+        mesh: mesh(definition),
+        containers: definition.containers.items.iter().map(Container::label).map(|label| clean(&label)).collect(),
+        timeline,
+    }
+}
+
+/// Which mesh a definition is in, for people.
+fn mesh(definition: &TaskDefinition) -> &'static str {
+    let subject = Subject::new(definition);
+    match (&subject.consul, &subject.app_mesh) {
+        (Some(consul), _) => match (consul.generation, consul.is_gateway) {
+            (Generation::Client, false) => "Consul, client generation",
+            (Generation::Client, true) => "Consul gateway, client generation",
+            (Generation::ControlPlane, false) => "Consul, dataplane generation (0.7)",
+            (Generation::ControlPlane, true) => "Consul gateway, dataplane generation (0.7)",
+            (Generation::Dataplane, false) => "Consul, dataplane generation",
+            (Generation::Dataplane, true) => "Consul gateway, dataplane generation",
+        },
+        (None, Some(mesh)) if mesh.is_gateway => "App Mesh virtual gateway",
+        (None, Some(_)) => "App Mesh",
+        (None, None) => "in no mesh",
+    }
+}
+
+fn clean_problem(problem: &InputProblem) -> InputProblem {
+    InputProblem { file: clean(&problem.file), position: problem.position, reason: clean(&problem.reason) }
+}
+
+/// Text that cannot steer a terminal: without control characters, and without those that change its direction.
+#[must_use]
+pub fn clean(text: &str) -> String {
+    let steers = |c: char| c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    if !text.contains(steers) {
+        return text.to_owned();
+    }
+    text.chars()
+        .map(|c| match c {
+            '\n' | '\t' => ' ',
+            c if steers(c) => '\u{FFFD}',
+            c => c,
+        })
+        .collect()
+}

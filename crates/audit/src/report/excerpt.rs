@@ -1,0 +1,127 @@
+//! The lines of a file that a finding is about, cut to what is readable and without secrets.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use super::{lines::Lines, secret::Secrets};
+use crate::document::Span;
+
+/// Longer lines are cut around the offending part.
+const WIDEST: usize = 120;
+/// How much of a cut line stands before the offending part, and after its beginning.
+const BEFORE: usize = 30;
+const AFTER: usize = 80;
+/// A part of more lines is pointed at by its first one.
+const MOST_LINES: usize = 6;
+/// A note further away is told without its line.
+const FURTHEST: usize = 200;
+
+/// Lines of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Excerpt {
+    /// The number of its first line.
+    pub first_line: usize,
+    /// The lines. Those that do not matter are empty.
+    pub text: String,
+    /// The offending part.
+    pub main: Range<usize>,
+    /// By note: its place, if it is near enough to be shown.
+    pub notes: Vec<Option<Range<usize>>>,
+}
+
+impl Excerpt {
+    /// The lines around `main` and `notes`.
+    pub(super) fn of(lines: &Lines<'_>, secrets: &Secrets, main: Span, notes: &[Span]) -> Self {
+        let pointed: Vec<Span> = std::iter::once(main).chain(notes.iter().copied()).collect();
+        let main = shortened(lines, main);
+        let home = lines.line_of(main.start);
+        let notes: Vec<Option<Range<usize>>> = notes
+            .iter()
+            .map(|note| {
+                Some(shortened(lines, *note)).filter(|note| lines.line_of(note.start).abs_diff(home) <= FURTHEST)
+            })
+            .collect();
+        // By line: where to look first.
+        let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();
+        for part in std::iter::once(&main).chain(notes.iter().flatten()) {
+            for line in lines.line_of(part.start)..=lines.line_of(part.end) {
+                wanted.entry(line).or_insert_with(|| part.start.max(lines.start_of(line)));
+            }
+        }
+        let cover = |piece: &str, starts_at| secrets.cover(piece, starts_at, &pointed);
+        Self::cut(lines, &cover, &wanted, &main, &notes)
+    }
+
+    fn cut(
+        lines: &Lines<'_>,
+        cover: &dyn Fn(&str, usize) -> String,
+        wanted: &BTreeMap<usize, usize>,
+        main: &Range<usize>,
+        notes: &[Option<Range<usize>>],
+    ) -> Self {
+        let first = wanted.keys().next().copied().unwrap_or_default();
+        let last = wanted.keys().next_back().copied().unwrap_or_default();
+        let mut text = String::new();
+        let mut pieces = Vec::new();
+        for line in first..=last {
+            let is_near = (line.saturating_sub(1)..=line + 1).any(|near| wanted.contains_key(&near));
+            if is_near {
+                let focus = wanted.get(&line).copied().unwrap_or_else(|| lines.start_of(line));
+                let window = window(lines, line, focus);
+                let line_span = lines.start_of(line)..lines.start_of(line) + lines.line(line).len();
+                text.push_str(if window.start > line_span.start { "…" } else { "" });
+                pieces.push((window.clone(), text.len()));
+                let piece = lines.text.get(window.clone()).unwrap_or_default();
+                text.push_str(&cover(piece, window.start));
+                text.push_str(if window.end < line_span.end { "…" } else { "" });
+            }
+            if line < last {
+                text.push('\n');
+            }
+        }
+        let place = |part: &Range<usize>| placed(&pieces, part);
+        Self {
+            first_line: first + 1,
+            main: place(main).unwrap_or_default(),
+            notes: notes.iter().map(|note| note.as_ref().and_then(place)).collect(),
+            text,
+        }
+    }
+}
+
+/// What to underline: all of the part, or the first line of a long one.
+fn shortened(lines: &Lines<'_>, span: Span) -> Range<usize> {
+    let start = lines.text.floor_char_boundary(span.start);
+    let end = lines.text.floor_char_boundary(span.end).max(start);
+    let line = lines.line_of(start);
+    let part = lines.text.get(start..end).unwrap_or_default();
+    let end = start + part.trim_end().len();
+    if lines.line_of(end) < line + MOST_LINES {
+        return start..end;
+    }
+    start..(lines.start_of(line) + lines.line(line).trim_end().len()).max(start)
+}
+
+/// The part of a line that is shown.
+fn window(lines: &Lines<'_>, line: usize, focus: usize) -> Range<usize> {
+    let start = lines.start_of(line);
+    let end = start + lines.line(line).len();
+    if end - start <= WIDEST {
+        return start..end;
+    }
+    let from = if focus - start <= BEFORE { start } else { lines.text.floor_char_boundary(focus - BEFORE) };
+    let to = lines.text.floor_char_boundary((focus + AFTER).min(end));
+    from..to
+}
+
+/// Where a part of the file is in the excerpt, as far as it is shown.
+fn placed(pieces: &[(Range<usize>, usize)], part: &Range<usize>) -> Option<Range<usize>> {
+    let of_piece = |(window, at): &(Range<usize>, usize)| {
+        let from = part.start.max(window.start);
+        let to = part.end.min(window.end);
+        (from <= to && part.start <= window.end && part.end >= window.start)
+            .then(|| at + (from - window.start)..at + (to - window.start))
+    };
+    let shown: Vec<Range<usize>> = pieces.iter().filter_map(of_piece).collect();
+    let start = shown.first()?.start;
+    shown.last().map(|last| start..last.end.max(start))
+}

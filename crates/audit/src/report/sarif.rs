@@ -1,0 +1,148 @@
+//! SARIF 2.1.0: <https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html>
+
+use std::collections::BTreeMap;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
+use serde_sarif::sarif::{
+    ArtifactLocation, Invocation, Location, LogicalLocation, Message, MultiformatMessageString, Notification,
+    PhysicalLocation, Region, ReportingConfiguration, ReportingDescriptor, Result as SarifResult, ResultLevel, Run,
+    Sarif, Suppression, Tool, ToolComponent,
+};
+
+use super::{Report, Reported, ReportedNote, page};
+use crate::{document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, rules::rules};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+const FINGERPRINT: &str = "meshAudit/v1";
+/// What a path keeps as it is.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+pub(super) fn render(report: &Report) -> Result<String, String> {
+    let index: BTreeMap<&str, i64> = rules().map(|rule| rule.id).zip(0..).collect();
+    let found = report.findings.iter().chain(&report.ignored);
+    let driver = ToolComponent::builder()
+        .name("mesh-audit")
+        .semantic_version(report.version)
+        .rules(rules().map(descriptor).collect::<Vec<_>>())
+        .build();
+    let invocation = Invocation::builder()
+        .execution_successful(report.problems.is_empty())
+        .tool_execution_notifications(report.problems.iter().map(notification).collect::<Vec<_>>())
+        .build();
+    let run = Run::builder()
+        .tool(Tool::builder().driver(driver).build())
+        .column_kind("unicodeCodePoints")
+        .invocations(vec![invocation])
+        .results(found.map(|finding| result(finding, &index)).collect::<Vec<_>>())
+        .build();
+    let log = Sarif::builder().schema(SCHEMA).version("2.1.0").runs(vec![run]).build();
+    serde_json::to_string_pretty(&log).map(|json| json + "\n").map_err(|error| error.to_string())
+}
+
+fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
+    let sources: Vec<String> = rule.sources.iter().map(|source| format!("- <{source}>")).collect();
+    let markdown = format!(
+        "{}\n\nAt run time: {}.\n\nMore: {}\n\n{}",
+        rule.explanation,
+        rule.effect,
+        page(rule),
+        sources.join("\n")
+    );
+    let text = format!("{} At run time: {}. More: {}", rule.explanation, rule.effect, page(rule));
+    let descriptor = ReportingDescriptor::builder()
+        .id(rule.id)
+        .short_description(MultiformatMessageString::builder().text(rule.summary).build())
+        .full_description(MultiformatMessageString::builder().text(rule.explanation).build())
+        .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
+        .default_configuration(ReportingConfiguration::builder().level(level(rule.severity)).build());
+    // The standard wants an absolute address.
+    match [page(rule).as_str()].into_iter().chain(rule.sources.iter().copied()).find(|uri| uri.starts_with("https://"))
+    {
+        Some(uri) => descriptor.help_uri(uri).build(),
+        None => descriptor.build(),
+    }
+}
+
+fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
+    let text = format!("{}. At run time: {}. Mend: {}.", finding.message, finding.rule.effect, finding.help);
+    let mut prints = BTreeMap::new();
+    prints.insert(FINGERPRINT.to_owned(), finding.fingerprint.clone());
+    let logical = [Some(&finding.subject), finding.container.as_ref()];
+    let logical = logical.into_iter().flatten().map(|name| LogicalLocation::builder().name(name.as_str()).build());
+    let location = Location::builder()
+        .physical_location(physical(&finding.file, finding.start, finding.end))
+        .logical_locations(logical.collect::<Vec<_>>())
+        .build();
+    let related: Vec<Location> = finding.notes.iter().map(|note| related(&finding.file, note)).collect();
+    let suppressions: Vec<Suppression> = finding.ignored.iter().map(suppression).collect();
+    SarifResult::builder()
+        .rule_id(finding.rule.id)
+        .rule_index(index.get(finding.rule.id).copied().unwrap_or(-1))
+        .level(match finding.severity {
+            Severity::Error => ResultLevel::Error,
+            Severity::Warning => ResultLevel::Warning,
+            Severity::Info => ResultLevel::Note,
+        })
+        .message(Message::builder().text(text).build())
+        .locations(vec![location])
+        .related_locations(related)
+        .partial_fingerprints(prints)
+        .suppressions(suppressions)
+        .build()
+}
+
+fn suppression((by, reason): &(IgnoredBy, String)) -> Suppression {
+    let kind = match by {
+        IgnoredBy::Comment => "inSource",
+        IgnoredBy::Configuration => "external",
+    };
+    Suppression::builder().kind(kind).justification(reason.as_str()).build()
+}
+
+fn related(file: &str, note: &ReportedNote) -> Location {
+    Location::builder()
+        .physical_location(physical(file, note.start, note.end))
+        .message(Message::builder().text(note.text.as_str()).build())
+        .build()
+}
+
+fn physical(file: &str, start: Position, end: Position) -> PhysicalLocation {
+    let region = Region::builder()
+        .start_line(number(start.line))
+        .start_column(number(start.column))
+        .end_line(number(end.line))
+        .end_column(number(end.column))
+        .build();
+    PhysicalLocation::builder().artifact_location(artifact(file)).region(region).build()
+}
+
+fn artifact(file: &str) -> ArtifactLocation {
+    let path = file.trim_start_matches("./");
+    let encoded = utf8_percent_encode(path, PATH).to_string();
+    ArtifactLocation::builder().uri(if path.starts_with('/') { format!("file://{encoded}") } else { encoded }).build()
+}
+
+fn notification(problem: &InputProblem) -> Notification {
+    let location = match problem.position {
+        Some(position) => physical(&problem.file, position, position),
+        None => PhysicalLocation::builder().artifact_location(artifact(&problem.file)).build(),
+    };
+    Notification::builder()
+        .level("error")
+        .message(Message::builder().text(problem.reason.as_str()).build())
+        .locations(vec![Location::builder().physical_location(location).build()])
+        .build()
+}
+
+fn level(severity: Severity) -> Value {
+    match severity {
+        Severity::Error => json!("error"),
+        Severity::Warning => json!("warning"),
+        Severity::Info => json!("note"),
+    }
+}
+
+fn number(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,79 @@
+//! For people: the offending part underlined in its line.
+
+use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Origin, Padding, Renderer, Snippet};
+
+use super::{Report, Reported};
+use crate::finding::Severity;
+
+/// Excerpts are cut already: the renderer is not to cut once more.
+const WIDTH: usize = 400;
+
+pub(super) fn render(report: &Report, in_colour: bool) -> String {
+    let renderer = if in_colour { Renderer::styled() } else { Renderer::plain() };
+    let renderer = renderer.term_width(WIDTH);
+    let mut out = String::new();
+    for finding in &report.findings {
+        out.push_str(&draw(finding, &renderer));
+        out.push_str("\n\n");
+    }
+    out.push_str(&report.summary());
+    out.push('\n');
+    out
+}
+
+fn draw(finding: &Reported, renderer: &Renderer) -> String {
+    let title = level_of(finding.severity).primary_title(finding.message.as_str()).id(finding.rule.id);
+    let origin = Origin::path(finding.file.as_str()).line(finding.start.line).char_column(finding.start.column);
+    let fix = finding.is_fixable.then(|| said(Level::HELP, "fix", "mesh-audit fix can do this".to_owned()));
+    // The excerpt has no path of its own: its columns are not those of the file, where a line is cut.
+    let excerpt = Group::with_level(level_of(finding.severity))
+        .element(snippet(finding))
+        .element(Padding)
+        .elements(far_notes(finding))
+        .element(said(Level::NOTE, "in", subject(finding)))
+        .element(said(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
+        .element(said(Level::HELP, "mend", finding.help.clone()))
+        .elements(fix)
+        .element(said(Level::NOTE, "more", format!("mesh-audit explain {}, {}", finding.rule.id, finding.page())));
+    let drawn = renderer.render(&[title.element(origin), excerpt]);
+    // Below title and place, each of the two groups draws a rule of its own.
+    let lines = drawn.lines().enumerate().filter(|(index, _)| *index != 2);
+    lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+}
+
+fn level_of(severity: Severity) -> Level<'static> {
+    match severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Info => Level::INFO,
+    }
+}
+
+fn snippet(finding: &Reported) -> Snippet<'_, Annotation<'_>> {
+    let excerpt = &finding.excerpt;
+    let notes = finding.notes.iter().zip(&excerpt.notes).filter_map(|(note, place)| {
+        let place = place.clone()?;
+        Some(AnnotationKind::Context.span(place).label(note.text.as_str()))
+    });
+    Snippet::source(excerpt.text.as_str())
+        .line_start(excerpt.first_line)
+        .annotation(AnnotationKind::Primary.span(excerpt.main.clone()))
+        .annotations(notes)
+}
+
+/// Notes about places that are not in the excerpt.
+fn far_notes(finding: &Reported) -> impl Iterator<Item = Element<'_>> {
+    let far = finding.notes.iter().zip(&finding.excerpt.notes).filter(|(_, place)| place.is_none());
+    far.map(|(note, _)| said(Level::NOTE, "note", format!("{} (line {})", note.text, note.start.line)))
+}
+
+fn subject(finding: &Reported) -> String {
+    match &finding.container {
+        Some(container) => format!("{}, container {container}", finding.subject),
+        None => finding.subject.clone(),
+    }
+}
+
+fn said<'a>(level: Level<'a>, name: &'a str, text: String) -> Element<'a> {
+    level.with_name(name).message(text).into()
+}

@@ -1,0 +1,44 @@
+use crate::{
+    app_mesh::{ResourceKind, Resources},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-access-log",
+    summary: "access logs go to an absolute path",
+    severity: Severity::Warning,
+    applies: Applies::AppMeshResources,
+    effect: "Envoy cannot open the file, or writes it where nobody looks",
+    explanation: "\
+Envoy writes access logs to a file of its container. `/dev/stdout` hands them to the log driver of the container, \
+which is what ECS can collect; any other path needs somebody who reads the file. A relative path depends on the \
+directory in which the image starts Envoy.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-logs.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
+    ],
+    examples: &[Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[virtualNode orders].virtualNode.spec.logging.accessLog.file.path",
+        fails: Some(r#""stdout""#),
+        repaired: Some(r#""/dev/stdout""#),
+    }],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for kind in [ResourceKind::VirtualNode, ResourceKind::VirtualGateway] {
+        for resource in resources.of(kind) {
+            let path = resource.spec("logging.accessLog.file.path");
+            let Some((node, path)) = path.and_then(|node| Some((node, node.text()?))) else { continue };
+            if !path.starts_with('/') {
+                let message = format!("{} writes its access log to {path}", resource.label());
+                findings(resource, Draft::new(node.place.span, message, "write it to /dev/stdout"));
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+use crate::{
+    app_mesh::{ResourceKind, Resources},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, Rule, TaskFindings},
+    subject::{MeshResource, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-definition-resource",
+    summary: "what Envoy stands for exists in the mesh",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "App Mesh has no configuration for this Envoy, which never becomes healthy",
+    explanation: "\
+A task definition and a mesh meet in one name: that of the virtual node or virtual gateway in the variable of the \
+Envoy container. A mesh, a node or a gateway of another name is mostly a misspelled one, or one of another \
+environment. That it is missing is told only where the run has other resources of that kind of the same mesh, or \
+meshes but not this one.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMeshResources,
+            given: &[("[definition]", include_str!("../../../bases/app-mesh.json"))],
+            at: "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+            fails: Some(r#""mesh/shop/virtualNode/order""#),
+            repaired: Some(r#""mesh/shop/virtualNode/orders""#),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[("[definition]", include_str!("../../../bases/app-mesh.json"))],
+            at: "[7].containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+            fails: Some(r#""mesh/shops/virtualNode/orders""#),
+            repaired: Some(r#""arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders""#),
+        },
+    ],
+    check: Check::TasksAmongResources(check),
+};
+
+fn check(subjects: &[Subject<'_>], resources: &Resources, findings: &mut TaskFindings<'_>) {
+    for subject in subjects {
+        let Some(mesh) = subject.app_mesh.as_ref() else { continue };
+        let (Some(variable), Some(resource)) = (mesh.resource_variable(), mesh.resource()) else { continue };
+        let MeshResource { mesh: name, kind, name: target } = resource;
+        let meshes: Vec<&str> = resources.of(ResourceKind::Mesh).map(|mesh| mesh.name.as_str()).collect();
+        // Other resources of the mesh prove that there is one, whether it was exported or not.
+        let is_known = resources.all.iter().any(|resource| resource.mesh == name);
+        let (message, help) = if !is_known && !meshes.is_empty() {
+            (
+                format!("Envoy stands for a resource of the mesh {name}, which is not there"),
+                format!("name the mesh {}", meshes.join(" or ")),
+            )
+        } else if resources.lacks(kind, name, target) {
+            let message =
+                format!("Envoy stands for the {} {target}, which the mesh {name} does not have", kind.as_str());
+            (message, format!("name one of {}, or create it", resources.names(kind, name)))
+        } else {
+            continue;
+        };
+        findings(subject, Draft::new(variable.value.span(), message, help));
+    }
+}

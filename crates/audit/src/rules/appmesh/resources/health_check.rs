@@ -1,0 +1,152 @@
+use std::ops::RangeInclusive;
+
+use crate::{
+    app_mesh::{ResourceKind, Resources},
+    document::{Node, Span},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+/// What App Mesh accepts.
+const RANGES: [(&str, RangeInclusive<i64>); 4] = [
+    ("healthyThreshold", 2..=10),
+    ("unhealthyThreshold", 2..=10),
+    ("intervalMillis", 5000..=300_000),
+    ("timeoutMillis", 2000..=60_000),
+];
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-health-check",
+    summary: "the health check of a listener is one that App Mesh accepts",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "App Mesh refuses the virtual node, or the check does not look at what it is meant to",
+    explanation: "\
+A health check of a virtual node wants thresholds of 2 to 10, an interval of 5000 to 300000 milliseconds and a timeout \
+of 2000 to 60000 milliseconds, shorter than the interval. A check over HTTP or HTTP/2 needs a path; one over TCP or \
+gRPC has none.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HealthCheckPolicy.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path",
+            fails: None,
+            repaired: Some(r#""/health""#),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[("[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path", "\"/health\"")],
+            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.protocol",
+            fails: Some(r#""tcp""#),
+            repaired: Some(r#""http2""#),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.healthyThreshold",
+            fails: Some("1"),
+            repaired: Some("2"),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.unhealthyThreshold",
+            fails: Some("11"),
+            repaired: Some("10"),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.intervalMillis",
+            fails: Some("5"),
+            repaired: Some("30000"),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.timeoutMillis",
+            fails: Some("2"),
+            repaired: Some("2000"),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.timeoutMillis",
+            fails: Some("6000"),
+            repaired: Some("4000"),
+        },
+    ],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for kind in [ResourceKind::VirtualNode, ResourceKind::VirtualGateway] {
+        for resource in resources.of(kind) {
+            let listeners = resource.spec("listeners").map(Node::items).unwrap_or_default();
+            for listener in listeners {
+                let Some(check) = listener.get("healthCheck") else { continue };
+                for (span, wrong, help) in defects(check).into_iter().chain(other_port(listener, check)) {
+                    let message = format!("the health check of {} {wrong}", resource.label());
+                    findings(resource, Draft::new(span, message, help));
+                }
+            }
+        }
+    }
+}
+
+type Defect = (Span, String, String);
+
+fn defects(check: &Node) -> Vec<Defect> {
+    let mut out: Vec<Defect> = RANGES.iter().filter_map(|(key, range)| out_of_range(check, key, range)).collect();
+    // One value out of its range is enough to say.
+    if out.is_empty() {
+        out.extend(late(check));
+    }
+    out.extend(path(check));
+    out
+}
+
+/// Envoy is asked where it listens.
+fn other_port(listener: &Node, check: &Node) -> Option<Defect> {
+    let node = check.get("port")?;
+    let (asked, port) = (node.number()?, listener.get("portMapping")?.get("port")?.number()?);
+    let wrong = format!("asks port {asked}, but the listener is on {port}");
+    (asked != port).then(|| (node.place.span, wrong, "give both the same port".to_owned()))
+}
+
+fn out_of_range(check: &Node, key: &str, range: &RangeInclusive<i64>) -> Option<Defect> {
+    let node = check.get(key)?;
+    let value = node.number().filter(|value| !range.contains(value))?;
+    let help = format!("choose a value from {} to {}", range.start(), range.end());
+    Some((node.place.span, format!("has the {key} {value}"), help))
+}
+
+fn late(check: &Node) -> Option<Defect> {
+    let node = check.get("timeoutMillis")?;
+    let (timeout, interval) = (node.number()?, check.get("intervalMillis")?.number()?);
+    let wrong = format!("may take {timeout} ms, but runs every {interval} ms");
+    (timeout >= interval).then(|| (node.place.span, wrong, "make the timeout shorter than the interval".to_owned()))
+}
+
+fn path(check: &Node) -> Option<Defect> {
+    let protocol = check.get("protocol")?;
+    let spoken = protocol.text()?;
+    match (check.get("path"), matches!(spoken, "http" | "http2")) {
+        (None, true) => Some((
+            protocol.place.span,
+            format!("is over {spoken} and has no path"),
+            "add a path, such as /health".to_owned(),
+        )),
+        (Some(path), false) => {
+            let wrong = format!("is over {spoken} and has a path, which is ignored");
+            Some((path.place.span, wrong, "take the path away, or check over http".to_owned()))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,50 @@
+use crate::{
+    app_mesh::Resources,
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-listener-app-port",
+    summary: "a virtual node listens on a port of its app",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "Envoy takes what comes in on a port to which nothing is redirected, and hands it to a port on which no app listens",
+    explanation: "\
+The listener of a virtual node is the port of the app: other Envoys connect to it, ECS redirects it to the Envoy of \
+the task because it is one of `AppPorts`, and that Envoy hands the request to the same port of the app. Where the \
+listener is none of `AppPorts` of the definition whose Envoy stands for the node, the chain breaks.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
+    ],
+    examples: &[Example {
+        base: Base::AppMeshResources,
+        given: &[("[definition]", include_str!("../../../bases/app-mesh.json"))],
+        at: "[virtualNode orders].virtualNode.spec.listeners[0].portMapping.port",
+        fails: Some("8080"),
+        repaired: Some("9080"),
+    }],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, subjects: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for subject in subjects {
+        let Some(mesh) = subject.app_mesh.as_ref() else { continue };
+        let (Some(proxy), Some(resource)) = (mesh.proxy, mesh.resource()) else { continue };
+        let Some(ports) = proxy.ports("AppPorts").filter(|ports| !ports.is_empty()) else { continue };
+        let Some(node) = resources.named(resource.kind, resource.mesh, resource.name) else { continue };
+        for listener in node.listeners().filter_map(|mapping| mapping.get("port")) {
+            let Some(port) = listener.number().filter(|port| !ports.iter().any(|it| i64::from(*it) == *port)) else {
+                continue;
+            };
+            let listed: Vec<String> = ports.iter().map(u16::to_string).collect();
+            let (definition, listed) = (subject.definition.label(), listed.join(", "));
+            let message = format!("{} listens on {port}, but AppPorts of {definition} are {listed}", node.label());
+            let help = format!("let it listen on one of {listed}, or add {port} to AppPorts and the app");
+            findings(node, Draft::new(listener.place.span, message, help));
+        }
+    }
+}

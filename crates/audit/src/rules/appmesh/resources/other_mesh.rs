@@ -1,0 +1,45 @@
+use crate::{
+    app_mesh::{Reference, Resources},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-other-mesh",
+    summary: "resources refer to resources of their own mesh",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "the reference leads nowhere, as names hold within a mesh only",
+    explanation: "\
+Resources name each other without the mesh, and always mean their own. A resource of this name exists, but in another \
+mesh of the run: one of the two was created in the wrong one.",
+    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/meshes.html"],
+    examples: &[Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[virtualNode orders].virtualNode.meshName",
+        fails: Some(r#""blog""#),
+        repaired: Some(r#""shop""#),
+    }],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for resource in &resources.all {
+        for reference in resource.references() {
+            let Reference { kind, name, node } = reference;
+            let other = resources.other_mesh_with(kind, &resource.mesh, name);
+            let Some(other) = other.filter(|_| resources.lacks(kind, &resource.mesh, name)) else { continue };
+            let mesh = &resource.mesh;
+            let kind = kind.as_str();
+            let message = format!(
+                "{} of the mesh {mesh} names the {kind} {name}, which is in the mesh {other}",
+                resource.label()
+            );
+            let help = format!("create the {kind} {name} in {mesh}, or name one that is there");
+            findings(resource, Draft::new(node.place.span, message, help));
+        }
+    }
+}

@@ -1,0 +1,45 @@
+use crate::{
+    app_mesh::{ResourceKind, Resources},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-provider-missing",
+    summary: "the provider of a virtual service exists",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "requests to the virtual service have nowhere to go and are answered with 404 or refused",
+    explanation: "\
+A virtual service is a name; what answers under it is its provider, a virtual node or a virtual router of the same \
+mesh. That it is missing is told only where the run has other resources of that kind of the same mesh.",
+    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
+    examples: &[
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualService orders.shop.local].virtualService.spec.provider.virtualRouter.virtualRouterName",
+            fails: Some(r#""order""#),
+            repaired: Some(r#""orders""#),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualService stock.shop.local].virtualService.spec.provider.virtualNode.virtualNodeName",
+            fails: Some(r#""stock-v2""#),
+            repaired: Some(r#""stock""#),
+        },
+    ],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for (resource, reference) in resources.broken_references(ResourceKind::VirtualService) {
+        let kind = reference.kind.as_str();
+        let message = format!("{} is provided by the {kind} {}, which is not there", resource.label(), reference.name);
+        let help = format!("name one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        findings(resource, Draft::new(reference.node.place.span, message, help));
+    }
+}

@@ -1,0 +1,48 @@
+use crate::{
+    app_mesh::{Resource, ResourceKind, Resources},
+    document::Node,
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-route-priority-clash",
+    summary: "the routes of a virtual router have different priorities",
+    severity: Severity::Warning,
+    applies: Applies::AppMeshResources,
+    effect: "which of the two routes is tried first is not defined, and requests that match both may go either way",
+    explanation: "\
+A virtual router tries its routes by priority, the lowest number first, and takes the first one that matches. Between \
+two of the same priority the order is App Mesh's choice.",
+    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html"],
+    examples: &[Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[route beta]",
+        fails: Some(
+            r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 10, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
+        ),
+        repaired: Some(
+            r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
+        ),
+    }],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for (index, route) in resources.all.iter().enumerate().filter(|(_, it)| it.kind == ResourceKind::Route) {
+        let Some(priority) = route.spec("priority").and_then(Node::number) else { continue };
+        let is_same = |other: &&Resource| {
+            other.kind == ResourceKind::Route
+                && (&other.mesh, &other.router) == (&route.mesh, &route.router)
+                && other.name != route.name
+                && other.spec("priority").and_then(Node::number) == Some(priority)
+        };
+        let Some(other) = resources.all.iter().take(index).find(is_same) else { continue };
+        let message = format!("{} has the priority {priority}, as {} has", route.label(), other.label());
+        let help = "give the route that is to be tried first the lower number";
+        findings(route, Draft::new(route.span_of("priority"), message, help));
+    }
+}

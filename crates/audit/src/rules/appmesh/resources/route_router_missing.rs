@@ -1,0 +1,45 @@
+use crate::{
+    app_mesh::{ResourceKind, Resources},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-route-router-missing",
+    summary: "the virtual router of a route exists",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "the route belongs to nobody, and no request follows it",
+    explanation: "\
+Routes belong to one virtual router. In an export, a route whose router is missing is mostly one of another \
+environment, or the router has been renamed.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
+    ],
+    examples: &[Example {
+        base: Base::AppMeshResources,
+        given: &[(
+            "[second]",
+            r#"{ "route": { "meshName": "shop", "virtualRouterName": "orders", "routeName": "beta", "spec": { "priority": 5, "httpRoute": { "match": { "prefix": "/beta" }, "action": { "weightedTargets": [{ "virtualNode": "orders", "weight": 1 }] } } } } }"#,
+        )],
+        at: "[route beta].route.virtualRouterName",
+        fails: Some(r#""order""#),
+        repaired: Some(r#""orders""#),
+    }],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for (resource, reference) in resources.broken_references(ResourceKind::Route) {
+        if reference.kind != ResourceKind::VirtualRouter {
+            continue;
+        }
+        let kind = reference.kind.as_str();
+        let message = format!("{} belongs to the {kind} {}, which is not there", resource.label(), reference.name);
+        let help = format!("name one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        findings(resource, Draft::new(reference.node.place.span, message, help));
+    }
+}

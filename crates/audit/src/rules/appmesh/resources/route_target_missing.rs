@@ -1,0 +1,40 @@
+use crate::{
+    app_mesh::{ResourceKind, Resources},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-route-target-missing",
+    summary: "the targets of a route exist as virtual nodes",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "the share of the requests that belongs to the target is answered with 503",
+    explanation: "\
+A route shares its requests out between virtual nodes by weight. What is meant for a virtual node that is not there \
+reaches nobody.",
+    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html"],
+    examples: &[Example {
+        base: Base::AppMeshResources,
+        given: &[],
+        at: "[route all].route.spec.httpRoute.action.weightedTargets",
+        fails: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "orders-v2", "weight": 10 }]"#),
+        repaired: Some(r#"[{ "virtualNode": "orders", "weight": 90 }, { "virtualNode": "stock", "weight": 10 }]"#),
+    }],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for (resource, reference) in resources.broken_references(ResourceKind::Route) {
+        if reference.kind != ResourceKind::VirtualNode {
+            continue;
+        }
+        let kind = reference.kind.as_str();
+        let message =
+            format!("{} sends requests to the {kind} {}, which is not there", resource.label(), reference.name);
+        let help = format!("name one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        findings(resource, Draft::new(reference.node.place.span, message, help));
+    }
+}

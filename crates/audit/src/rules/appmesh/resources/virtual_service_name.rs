@@ -1,0 +1,51 @@
+use crate::{
+    app_mesh::{ResourceKind, Resources},
+    example::{Base, Example},
+    finding::{Draft, Severity},
+    rule::{Applies, Check, ResourceFindings, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-virtual-service-name",
+    summary: "the name of a virtual service does not mean the task itself",
+    severity: Severity::Error,
+    applies: Applies::AppMeshResources,
+    effect: "apps that call the service connect to their own task, past Envoy",
+    explanation: "\
+Apps call a virtual service by its name, which has to resolve to an address that is not a loopback one: connections to \
+127.0.0.1 never leave the app's own task, and the redirection leaves them alone. Use the name under which service \
+discovery knows the real service.",
+    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
+    examples: &[
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualService orders.shop.local].virtualService.virtualServiceName",
+            fails: Some(r#""localhost""#),
+            repaired: Some(r#""orders.shop.local""#),
+        },
+        Example {
+            base: Base::AppMeshResources,
+            given: &[],
+            at: "[virtualService orders.shop.local].virtualService.virtualServiceName",
+            fails: Some(r#""127.0.0.1""#),
+            repaired: Some(r#""orders""#),
+        },
+    ],
+    check: Check::Resources(check),
+};
+
+fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
+    for service in resources.of(ResourceKind::VirtualService).filter(|service| is_loopback(&service.name)) {
+        let message = format!("the virtual service {} resolves to the caller's own task", service.name);
+        let help = "name it after the service discovery name of the real service, such as orders.shop.local";
+        findings(service, Draft::new(service.span, message, help));
+    }
+}
+
+fn is_loopback(name: &str) -> bool {
+    let name = name.trim_end_matches('.').to_lowercase();
+    let is_address = name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    name == "localhost" || name.ends_with(".localhost") || is_address
+}

@@ -1,0 +1,103 @@
+use crate::{
+    definition::{Container, Maybe, PortMapping, Text},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Subject, workloads},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-app-port-mapping",
+    summary: "AppPorts are the TCP ports of the app containers",
+    severity: Severity::Warning,
+    applies: Applies::AppMesh,
+    effect: "connections to a port that AppPorts lacks pass Envoy by, and those to a port that nobody listens on fail",
+    explanation: "\
+`AppPorts` and the `portMappings` of the app containers speak of the same thing: where the app listens. A port that \
+only the mappings have is reachable without the mesh, without its TLS and without its metrics. One that only \
+`AppPorts` has is mostly a port that the app has moved away from. App containers without mappings say nothing about \
+their ports, and this rule then says nothing about what else `AppPorts` has.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "proxyConfiguration.properties[AppPorts].value",
+            fails: Some(r#""9081""#),
+            repaired: Some(r#""9080""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[orders].portMappings",
+            fails: Some(r#"[{ "containerPort": 9080 }, { "containerPort": 9443 }]"#),
+            repaired: Some(r#"[{ "containerPort": 9080 }, { "containerPort": 8125, "protocol": "udp" }]"#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[(
+                "containerDefinitions[agent]",
+                r#"{
+                    "name": "agent", "portMappings": [{ "containerPort": 8126 }],
+                    "dependsOn": [{ "containerName": "envoy", "condition": "HEALTHY" }]
+                }"#,
+            )],
+            at: "containerDefinitions[agent].image",
+            fails: Some(r#""example/agent:1.4.2""#),
+            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "proxyConfiguration.properties[AppPorts].value",
+            fails: Some(r#""9080,9443""#),
+            repaired: Some(r#""9080""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(mesh) = subject.app_mesh.as_ref() else { return };
+    let Some(proxy) = mesh.proxy else { return };
+    let (Maybe::Known(property), Some(listed)) = (proxy.property("AppPorts"), proxy.ports("AppPorts")) else { return };
+    let mapped: Vec<u64> = workloads(&mesh.apps).into_iter().flat_map(tcp_ports).collect();
+    let all_mapped: Vec<u64> = mesh.apps.iter().flat_map(|app| tcp_ports(app)).collect();
+    if listed.is_empty() || mapped.is_empty() {
+        return;
+    }
+    let unlisted = mapped.iter().filter(|port| !listed.iter().any(|other| u64::from(*other) == **port));
+    let unlisted: Vec<String> = unlisted.map(u64::to_string).collect();
+    let is_told = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| tells_its_ports(app));
+    let unmapped = listed.iter().filter(|port| is_told && !all_mapped.contains(&u64::from(**port)));
+    let unmapped: Vec<String> = unmapped.map(u16::to_string).collect();
+    let message = match (unlisted.as_slice(), unmapped.as_slice()) {
+        ([], []) => return,
+        (ports, []) => format!("AppPorts lacks {}, on which the app listens", ports.join(", ")),
+        ([], ports) => format!("AppPorts has {}, which no container maps", ports.join(", ")),
+        (lacks, has) => {
+            format!("AppPorts has {} and lacks {}, on which the app listens", has.join(", "), lacks.join(", "))
+        }
+    };
+    let ports: Vec<String> = mapped.iter().map(u64::to_string).collect();
+    let help = format!("set AppPorts to {}, or correct the portMappings", ports.join(","));
+    findings.add(Draft::new(property.value.span(), message, help));
+}
+
+fn is_tcp(mapping: &PortMapping) -> bool {
+    mapping.protocol.or(Text("tcp".to_owned())).is_some_and(|protocol| protocol.0 == "tcp")
+}
+
+fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
+    app.port_mappings.items.iter().filter(|mapping| is_tcp(mapping)).filter_map(|it| it.container_port.known().copied())
+}
+
+/// Whether all ports of a container are known. One without port mappings may listen anywhere.
+fn tells_its_ports(app: &Container) -> bool {
+    let mappings = &app.port_mappings;
+    let is_known = |it: &PortMapping| it.container_port.known().is_some() && !it.protocol.is_unknown();
+    mappings.is_complete && !mappings.items.is_empty() && mappings.items.iter().all(is_known)
+}

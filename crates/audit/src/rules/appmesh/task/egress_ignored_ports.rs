@@ -1,0 +1,46 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-egress-ignored-ports",
+    summary: "EgressIgnoredPorts is a list of ports",
+    severity: Severity::Error,
+    applies: Applies::AppMesh,
+    effect: "the redirection cannot be set up, and the task fails to start",
+    explanation: "\
+`EgressIgnoredPorts` holds the destination ports that go out without Envoy, separated by commas, such as `22` or \
+`5432,6379`. It may be empty. Names of services and ranges are no ports.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "proxyConfiguration.properties[EgressIgnoredPorts]",
+            fails: Some(r#"{ "name": "EgressIgnoredPorts", "value": "ssh" }"#),
+            repaired: Some(r#"{ "name": "EgressIgnoredPorts", "value": "22,5432" }"#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "proxyConfiguration.properties[EgressIgnoredPorts]",
+            fails: Some(r#"{ "name": "EgressIgnoredPorts", "value": "5432-5440" }"#),
+            repaired: Some(r#"{ "name": "EgressIgnoredPorts", "value": "" }"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
+    let Maybe::Known(property) = proxy.property("EgressIgnoredPorts") else { return };
+    let Some(items) = proxy.items("EgressIgnoredPorts") else { return };
+    if proxy.ports("EgressIgnoredPorts").is_none() {
+        let message = format!("EgressIgnoredPorts is {}, which is no list of ports", items.join(","));
+        findings.add(Draft::new(property.value.span(), message, "write ports from 1 to 65535, separated by commas"));
+    }
+}

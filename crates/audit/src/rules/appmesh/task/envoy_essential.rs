@@ -1,0 +1,36 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-envoy-essential",
+    summary: "Envoy is essential",
+    severity: Severity::Warning,
+    applies: Applies::AppMesh,
+    effect: "when Envoy ends, the task goes on without a way in or out, and nobody replaces it",
+    explanation: "\
+All traffic of the task is redirected to Envoy. Where the container is not essential, its end leaves a task that ECS \
+takes for running while every connection of it fails. As an essential container, its end ends the task, and the \
+service starts another one.",
+    sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
+    examples: &[Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "containerDefinitions[envoy].essential",
+        fails: Some("false"),
+        repaired: Some("true"),
+    }],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
+    if envoy.is_essential() == Some(false) {
+        let message = format!("{} is not essential", envoy.label());
+        let draft = Draft::new(envoy.essential.span(), message, "set essential to true");
+        findings.add(draft.of(envoy).fix(Fix::set(&envoy.essential.place, true)));
+    }
+}

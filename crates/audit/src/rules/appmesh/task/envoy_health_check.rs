@@ -1,0 +1,82 @@
+use crate::{
+    definition::{Container, Maybe},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-envoy-health-check",
+    summary: "Envoy has a health check that asks its admin interface",
+    severity: Severity::Error,
+    applies: Applies::AppMesh,
+    effect: "nobody can tell when Envoy has its configuration: apps that wait for it never start, and others start too early",
+    explanation: "\
+Envoy is ready once it has fetched its configuration from App Mesh. Its admin interface knows: \
+`http://localhost:9901/server_info` says the state `LIVE` then. The port is 9901 unless `ENVOY_ADMIN_ACCESS_PORT` says \
+otherwise. A check of any other port asks something else. A virtual gateway, for which no container of the task waits, \
+may do without.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].healthCheck",
+            fails: None,
+            repaired: Some(
+                r#"{ "command": ["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"], "interval": 5 }"#,
+            ),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].healthCheck.command",
+            fails: Some(r#"["CMD-SHELL", "curl -s http://localhost:9091/server_info | grep state | grep -q LIVE"]"#),
+            repaired: Some(r#"["CMD-SHELL", "curl -s http://localhost:9901/server_info | grep state | grep -q LIVE"]"#),
+        },
+        Example {
+            base: Base::AppMeshGateway,
+            given: &[],
+            at: "containerDefinitions[envoy].healthCheck.command",
+            fails: Some(r#"["CMD", "curl", "-sf", "http://localhost:8080/"]"#),
+            repaired: Some(r#"["CMD", "curl", "-sf", "http://localhost:9901/ready"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(mesh) = subject.app_mesh.as_ref() else { return };
+    let Some(envoy) = mesh.envoy else { return };
+    let label = envoy.label();
+    let command = envoy.health_check.known().and_then(|check| check.command.texts());
+    let message = match (envoy.has_health_check(), command, admin_port(envoy)) {
+        (Some(false), _, _) if mesh.proxy.is_some() => format!("{label} has no health check"),
+        (Some(true), Some(words), Some(port)) if asks_elsewhere(&words.join(" "), port) => {
+            format!("the health check of {label} does not ask Envoy's admin interface on port {port}")
+        }
+        _ => return,
+    };
+    let help = "check http://localhost:9901/server_info for the state LIVE";
+    findings.add(Draft::new(envoy.health_check.span(), message, help).of(envoy));
+}
+
+fn admin_port(envoy: &Container) -> Option<&str> {
+    match envoy.variable("ENVOY_ADMIN_ACCESS_PORT") {
+        Maybe::Absent => Some("9901"),
+        Maybe::Known(variable) => variable.value.text(),
+        Maybe::Unknown => None,
+    }
+}
+
+/// Whether a command certainly asks something over the network, but not the admin interface. A program of the image's own
+/// may do anything.
+fn asks_elsewhere(command: &str, port: &str) -> bool {
+    let programs = ["curl", "wget", "nc"];
+    let asks = command.split([' ', '/', ';', '|', '&']).any(|word| programs.contains(&word));
+    asks && !command.contains(port) && !command.contains('$')
+}

@@ -1,0 +1,76 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{MeshResource, RESOURCE_VARIABLES, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-envoy-resource",
+    summary: "Envoy is told which virtual node or gateway it stands for",
+    severity: Severity::Error,
+    applies: Applies::AppMesh,
+    effect: "App Mesh does not know which configuration to send, and Envoy never becomes healthy",
+    explanation: "\
+Envoy asks App Mesh for the configuration of one resource of a mesh. It is named as `mesh/<mesh>/virtualNode/<node>`, \
+as `mesh/<mesh>/virtualGateway/<gateway>` or by the full ARN of either. Case matters, and routers, routes and services \
+have no Envoy.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+            fails: Some(r#""shop/orders""#),
+            repaired: Some(r#""mesh/shop/virtualNode/orders""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+            fails: Some(r#""mesh/shop/virtualnode/orders""#),
+            repaired: Some(r#""arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].value",
+            fails: Some(r#""mesh/shop/virtualRouter/orders""#),
+            repaired: Some(r#""mesh/shop/virtualNode/orders""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN]",
+            fails: None,
+            repaired: Some(r#"{ "name": "APPMESH_RESOURCE_ARN", "value": "mesh/shop/virtualNode/orders" }"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(mesh) = subject.app_mesh.as_ref() else { return };
+    let Some(envoy) = mesh.envoy else { return };
+    let is_absent =
+        |name: &str| matches!(envoy.variable(name), Maybe::Absent) && matches!(envoy.secret(name), Maybe::Absent);
+    let (span, message) = match mesh.resource_variable() {
+        Some(variable) => {
+            if variable.value.text().is_none_or(|value| MeshResource::parse(value).is_some()) {
+                return;
+            }
+            let name = variable.name.text().unwrap_or_default();
+            (variable.value.span(), format!("{name} names no virtual node or gateway"))
+        }
+        None if RESOURCE_VARIABLES.iter().all(|name| is_absent(name)) => {
+            (envoy.environment.place.span, format!("{} is not told what it stands for", envoy.label()))
+        }
+        None => return,
+    };
+    let help = "set APPMESH_RESOURCE_ARN to mesh/<mesh>/virtualNode/<node>, or to the full ARN";
+    findings.add(Draft::new(span, message, help).of(envoy));
+}

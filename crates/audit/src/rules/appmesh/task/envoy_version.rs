@@ -1,0 +1,58 @@
+use semver::Version;
+
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    rules::appmesh::task::envoy_variable::ignores_its_variable,
+    subject::{Subject, image_of},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-envoy-version",
+    summary: "the Envoy image is v1.17.2.0 or newer",
+    severity: Severity::Warning,
+    applies: Applies::AppMesh,
+    effect: "App Mesh takes no new Envoy of this version; one that was accepted before lacks years of security fixes",
+    explanation: "\
+Since 2023-06-30, App Mesh is compatible with Envoy images from v1.17.2.0-prod on. Meshes that used an older one \
+before that day could go on with it. From 1.15 on the image takes `APPMESH_RESOURCE_ARN`, and from 1.17 on it speaks \
+version 3 of Envoy's API only.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/1.17-migration.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[(
+                "containerDefinitions[envoy].environment[APPMESH_RESOURCE_ARN].name",
+                "\"APPMESH_VIRTUAL_NODE_NAME\"",
+            )],
+            at: "containerDefinitions[envoy].image",
+            fails: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.11.2.0-prod""#),
+            repaired: Some(r#""840364872350.dkr.ecr.us-east-1.amazonaws.com/aws-appmesh-envoy:v1.17.2.0-prod""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].image",
+            fails: Some(r#""public.ecr.aws/appmesh/aws-appmesh-envoy:v1.16.1.1-prod""#),
+            repaired: Some(r#""public.ecr.aws/appmesh/aws-appmesh-envoy:v1.34.13.0-prod""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
+    let Some(image) = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy") else { return };
+    let Some(version) = image.version().filter(|version| *version < Version::new(1, 17, 2)) else { return };
+    // That rule says more, and has the same mend.
+    if ignores_its_variable(envoy, &version) {
+        return;
+    }
+    let message = format!("{} is {}", envoy.label(), image.tag.unwrap_or_default());
+    let help = "use v1.17.2.0-prod or newer, and name the virtual node in APPMESH_RESOURCE_ARN";
+    findings.add(Draft::new(envoy.image.span(), message, help).of(envoy));
+}

@@ -1,0 +1,42 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Findings, Severity},
+    rule::{Applies, Check, Rule},
+    rules::awsvpc::other_network_mode,
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-network-mode",
+    summary: "the network mode is awsvpc",
+    severity: Severity::Error,
+    applies: Applies::AppMesh,
+    effect: "ECS refuses the definition: a proxy configuration works in awsvpc mode only",
+    explanation: "\
+App Mesh redirects the traffic of a task inside the network namespace that its containers share. Only `awsvpc` gives a \
+task a namespace and an address of its own. A virtual gateway redirects nothing and may run in other modes.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "networkMode",
+            fails: Some(r#""bridge""#),
+            repaired: Some(r#""awsvpc""#),
+        },
+        Example { base: Base::AppMesh, given: &[], at: "networkMode", fails: None, repaired: Some(r#""awsvpc""#) },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    if subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy).is_none() {
+        return;
+    }
+    if let Some(draft) = other_network_mode(subject.definition) {
+        findings.add(draft);
+    }
+}

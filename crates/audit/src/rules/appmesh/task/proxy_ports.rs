@@ -1,0 +1,67 @@
+use serde_json::json;
+
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-proxy-ports",
+    summary: "traffic is redirected to the ports 15000 and 15001",
+    severity: Severity::Error,
+    applies: Applies::AppMesh,
+    effect: "traffic is redirected to a port on which Envoy does not listen, and every connection of the app fails",
+    explanation: "\
+App Mesh configures Envoy to take what comes in on port 15000 and what the app sends on port 15001. `ProxyIngressPort` \
+and `ProxyEgressPort` tell ECS where to redirect to; any other value leads nowhere.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "proxyConfiguration.properties[ProxyIngressPort].value",
+            fails: Some(r#""15001""#),
+            repaired: Some(r#""15000""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "proxyConfiguration.properties[ProxyEgressPort].value",
+            fails: Some(r#""15002""#),
+            repaired: Some(r#""15001""#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "proxyConfiguration.properties[ProxyEgressPort]",
+            fails: None,
+            repaired: Some(r#"{ "name": "ProxyEgressPort", "value": "15001" }"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
+    for (name, port) in [("ProxyIngressPort", "15000"), ("ProxyEgressPort", "15001")] {
+        let (place, message, fix) = match proxy.property(name) {
+            Maybe::Known(property) => {
+                let Some(other) = property.value.text().filter(|value| value.trim() != port) else { continue };
+                let place = &property.value.place;
+                (place, format!("{name} is {other}"), Fix::set(place, port))
+            }
+            Maybe::Absent => {
+                let fix = Fix::append(&proxy.properties, json!({ "name": name, "value": port }));
+                (&proxy.properties.place, format!("the property {name} is missing"), fix)
+            }
+            Maybe::Unknown => continue,
+        };
+        findings.add(Draft::new(place.span, message, format!("set {name} to {port}")).fix(fix));
+    }
+}

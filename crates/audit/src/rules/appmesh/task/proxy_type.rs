@@ -1,0 +1,33 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-proxy-type",
+    summary: "the proxy configuration is of the type APPMESH",
+    severity: Severity::Error,
+    applies: Applies::AppMesh,
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+`APPMESH` is the only type of proxy configuration that there is, and the default. It is written in capitals.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
+    examples: &[Example {
+        base: Base::AppMesh,
+        given: &[],
+        at: "proxyConfiguration.type",
+        fails: Some(r#""ENVOY""#),
+        repaired: Some(r#""APPMESH""#),
+    }],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
+    let Some(kind) = proxy.kind.text().filter(|kind| *kind != "APPMESH") else { return };
+    let message = format!("the proxy configuration is of the type {kind}");
+    findings
+        .add(Draft::new(proxy.kind.span(), message, "set type to APPMESH").fix(Fix::set(&proxy.kind.place, "APPMESH")));
+}

@@ -1,0 +1,54 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Subject, is_xray_daemon},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "appmesh-xray-tracing",
+    summary: "an X-Ray daemon has an Envoy that traces",
+    severity: Severity::Info,
+    applies: Applies::AppMesh,
+    effect: "the daemon runs, but Envoy sends it nothing",
+    explanation: "\
+The X-Ray daemon of the task only passes on what it is sent. Envoy sends segments once `ENABLE_ENVOY_XRAY_TRACING` is \
+`1`. Where the app alone sends traces, with X-Ray's SDK, there is nothing to mend.",
+    sources: &[
+        "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
+        "https://docs.aws.amazon.com/xray/latest/devguide/xray-daemon-ecs.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING]",
+            fails: None,
+            repaired: Some(r#"{ "name": "ENABLE_ENVOY_XRAY_TRACING", "value": "1" }"#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[envoy].environment[ENABLE_ENVOY_XRAY_TRACING].value",
+            fails: Some(r#""0""#),
+            repaired: Some(r#""1""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
+    let Some(daemon) = subject.definition.containers.items.iter().find(|it| is_xray_daemon(it)) else { return };
+    let is_off = match envoy.variable("ENABLE_ENVOY_XRAY_TRACING") {
+        Maybe::Known(variable) => matches!(variable.value.text(), Some("0" | "false" | "")),
+        Maybe::Absent => true,
+        Maybe::Unknown => false,
+    };
+    if is_off {
+        let message = format!("{} waits for traces, but {} sends none", daemon.label(), envoy.label());
+        let help = "set ENABLE_ENVOY_XRAY_TRACING to 1 on the Envoy container, or take the daemon away";
+        findings.add(Draft::new(daemon.span(), message, help).of(daemon));
+    }
+}

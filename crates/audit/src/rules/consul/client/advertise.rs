@@ -1,0 +1,85 @@
+use std::net::IpAddr;
+
+use super::SCRIPT;
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-client-advertise",
+    summary: "the client agent advertises the address that the task's metadata names",
+    severity: Severity::Warning,
+    applies: Applies::ConsulClient,
+    effect: "other agents and proxies may get an address at which they do not reach the task",
+    explanation: "\
+A task has more than one network interface: its own, with the address in the VPC, and one or two that lead to ECS's own \
+endpoints. Without `advertise_addr` the agent guesses which one the others can reach. The task's metadata says it: \
+`$ECS_CONTAINER_METADATA_URI_V4` answers with `Networks[0].IPv4Addresses[0]`. A fixed address is wrong in every task but one.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
+            ),
+            repaired: Some(SCRIPT),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise=127.0.0.1 -retry-join consul.example.internal\n"]"#,
+            ),
+            repaired: Some(SCRIPT),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\ncat << EOF > /consul/agent.hcl\nadvertise_addr = \"10.0.1.12\"\nretry_join = [\"consul.example.internal\"]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
+            ),
+            repaired: Some(SCRIPT),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\ncat << EOF > /consul/agent.hcl\nadvertise_reconnect_timeout = \"15m\"\nretry_join = [\"consul.example.internal\"]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
+            ),
+            repaired: Some(SCRIPT),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+/// How an agent is told, in its configuration or by a flag. `advertise_reconnect_timeout` is something else.
+const WAYS: [&str; 4] = ["advertise_addr", "bind_addr", "-advertise", "-bind"];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
+    let Some(script) = AgentScript::of(client) else { return };
+    let value = script.setting("advertise_addr").or_else(|| script.flag("advertise"));
+    let message = match value {
+        Some(value) if value.parse::<IpAddr>().is_ok() => {
+            format!("the agent of {} advertises {value} in every task", client.label())
+        }
+        None if script.is_all() && !WAYS.iter().any(|way| script.mentions(way)) => {
+            format!("the agent of {} is not told which address to advertise", client.label())
+        }
+        Some(_) | None => return,
+    };
+    let Some(text) = script.script() else { return };
+    let help = "set advertise_addr to the first address of the task's metadata: .Networks[0].IPv4Addresses[0]";
+    findings.add(Draft::new(text.span(), message, help).of(client));
+}

@@ -1,0 +1,34 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Software, Subject, image_of},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-client-image",
+    summary: "consul-client has the image of Consul",
+    severity: Severity::Warning,
+    applies: Applies::ConsulClient,
+    effect: "the script finds no program `consul`, the container ends, and mesh-init waits for an agent that never comes",
+    explanation: "\
+Consul's agent, which the container's script starts, is the program `consul`. It is not in the images of consul-ecs, of Consul Dataplane and of Envoy. Names that are not known to be another program's are taken for mirrors of the right image.",
+    sources: &["https://gallery.ecr.aws/hashicorp/consul"],
+    examples: &[Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[consul-client].image",
+        fails: Some(r#""hashicorp/consul-ecs:0.4.2""#),
+        repaired: Some(r#""registry.example.com/mirror/hashicorp-consul:1.12.9""#),
+    }],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(container) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
+    let Some(image) = image_of(container) else { return };
+    if image.software().is_some_and(|software| software != Software::Consul) {
+        let message = format!("{} has the image {}", container.label(), image.name);
+        findings.add(Draft::new(container.image.span(), message, "use an image of Consul").of(container));
+    }
+}

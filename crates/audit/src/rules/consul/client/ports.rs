@@ -1,0 +1,80 @@
+use crate::{
+    definition::{Container, PortMapping},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+/// The ports that a client agent listens on, and what for. Those of servers, 8300 and 8302, it leaves alone: the modules of
+/// 0.2 mapped 8300 all the same.
+const PORTS: [(u64, &str); 5] =
+    [(8301, "gossip"), (8500, "HTTP API"), (8501, "HTTPS API"), (8502, "gRPC API"), (8600, "DNS")];
+
+/// The one on which it does not listen unless it is told to: an app may.
+const ON_REQUEST: u64 = 8501;
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-client-ports",
+    summary: "no container maps the ports of the client agent",
+    severity: Severity::Warning,
+    applies: Applies::ConsulClient,
+    effect: "load balancers and discovery offer the agent's API, with its token's powers, as if it were the app; an app on such a port fails to bind it",
+    explanation: "\
+The task's Consul agent serves its own task, at 127.0.0.1: Envoy gets its configuration and mesh-init registers the service \
+there. Nobody outside has a use for it but other agents' gossip, which needs no port mapping with the network mode `awsvpc`. A \
+mapping declares a port as one to be reached, and rules for load balancers, service discovery and security groups are built from \
+that. All containers of the task share one network, so that an app cannot listen on these ports either.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/install/ports",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].portMappings",
+            fails: Some(r#"[{ "containerPort": 8500, "protocol": "tcp" }]"#),
+            repaired: Some("[]"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[web].portMappings",
+            fails: Some(r#"[{ "containerPort": 9090 }, { "containerPort": 8600, "protocol": "udp" }]"#),
+            repaired: Some(r#"[{ "containerPort": 9090 }, { "containerPort": 8300 }]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(client) = consul.client else { return };
+    for mapping in &client.port_mappings.items {
+        if let Some((port, what)) = agents_port(mapping) {
+            let message = format!("{} maps port {port}, the agent's {what}", client.label());
+            let fix = Fix::remove(&mapping.place);
+            findings.add(Draft::new(mapping.place.span, message, "take the mapping away").of(client).fix(fix));
+        }
+    }
+    for app in &consul.apps {
+        collisions(app, findings);
+    }
+}
+
+fn collisions(app: &Container, findings: &mut Findings<'_>) {
+    for mapping in &app.port_mappings.items {
+        if let Some((port, what)) = agents_port(mapping).filter(|(port, _)| *port != ON_REQUEST) {
+            let message =
+                format!("{} listens on port {port}, and so does the task's Consul agent: {what}", app.label());
+            let span = mapping.container_port.span();
+            findings.add(Draft::new(span, message, "let the app listen on another port").of(app));
+        }
+    }
+}
+
+fn agents_port(mapping: &PortMapping) -> Option<(u64, &'static str)> {
+    let port = mapping.container_port.known()?;
+    PORTS.into_iter().find(|(known, _)| known == port)
+}

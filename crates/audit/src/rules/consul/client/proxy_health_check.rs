@@ -1,0 +1,158 @@
+use semver::Version;
+use serde_json::json;
+
+use crate::{
+    definition::{Container, HealthCheck},
+    example::{Base, Example, FLAGS},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Subject},
+};
+
+/// Where the public listener is if nothing else is said.
+const DEFAULT_PORT: u64 = 20_000;
+
+/// The first version of consul-ecs that lets the configuration say so. Older ones ignore it.
+const PORT_SINCE: Version = Version::new(0, 6, 0);
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-sidecar-proxy-health-check",
+    summary: "the health check of the sidecar proxy probes its public listener",
+    severity: Severity::Error,
+    applies: Applies::ConsulClient,
+    effect: "the proxy is never healthy, so that the app never starts; or it is healthy before it takes any traffic",
+    explanation: "\
+The app waits for the proxy to be healthy, and healthy means that Envoy has got its configuration: it opens the public listener \
+then, and not before. The listener's port is `proxy.publicListenerPort` of the configuration, 20000 if absent. A gateway listens \
+on the port of `gateway.lanAddress`, 8443 if absent. A check of another port fails for ever, or passes too early, like that of \
+Envoy's admin port.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+                ),
+            ],
+            at: "config.proxy.publicListenerPort",
+            fails: Some("21000"),
+            repaired: Some("20000"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["CMD-SHELL", "nc -z 127.0.0.1 19000"]"#),
+            repaired: Some(r#"["CMD-SHELL", "nc -z 127.0.0.1 20000"]"#),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
+            repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["CMD", "nc", "-z", "127.0.0.1", "20000"] }"#),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["nc", "-z", "127.0.0.1", "8443"] }"#),
+        },
+        // Zero means the default.
+        Example {
+            base: Base::Client,
+            given: &[
+                ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#),
+                (
+                    "containerDefinitions[consul-ecs-health-sync].image",
+                    r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+                ),
+            ],
+            at: "config.proxy.publicListenerPort",
+            fails: Some("20001"),
+            repaired: Some("0"),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[("config.gateway.lanAddress.port", "0")],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["nc", "-z", "127.0.0.1", "8444"]"#),
+            repaired: Some(r#"["nc", "-z", "127.0.0.1", "8443"]"#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["NONE"]"#),
+            repaired: Some(r#"["CMD", "nc", "-z", "127.0.0.1", "20000"]"#),
+        },
+        // Before 0.3 there were flags and no configuration.
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[sidecar-proxy].healthCheck.command",
+            fails: Some(r#"["nc", "-z", "127.0.0.1", "19000"]"#),
+            repaired: Some(r#"["nc", "-z", "127.0.0.1", "20000"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(proxy) = consul.sidecar_proxy else { return };
+    let ports = ports(consul);
+    if proxy.has_health_check() == Some(false) {
+        missing(proxy, ports.as_deref().and_then(|ports| ports.first().copied()), findings);
+    } else if let (Some(check), Some(ports)) = (proxy.health_check.known(), ports) {
+        wrong_port(proxy, check, &ports, findings);
+    }
+}
+
+fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings<'_>) {
+    let message = format!("{} has no health check", proxy.label());
+    let shown = port.map_or_else(|| "and the listener's port".to_owned(), |port| port.to_string());
+    let help = format!("give it the health check nc -z 127.0.0.1 {shown}");
+    let value = port.map(|port| json!({ "command": ["nc", "-z", "127.0.0.1", port.to_string()] }));
+    let fix = value.and_then(|value| Fix::set(&proxy.health_check.place, value));
+    findings.add(Draft::new(proxy.health_check.span(), message, help).of(proxy).fix(fix));
+}
+
+/// The ports that tell, the first being the usual one. `None` where only a deployment can tell.
+fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
+    if consul.is_service() {
+        let is_older = consul.version().is_some_and(|version| version < PORT_SINCE);
+        return Some(vec![if is_older { DEFAULT_PORT } else { consul.public_port()? }]);
+    }
+    let lan = consul.public_port().filter(|_| consul.is_gateway)?;
+    let readiness = consul.configuration.number("gateway.healthCheckPort", lan)?;
+    Some(vec![lan, if readiness == 0 { lan } else { readiness }])
+}
+
+fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &mut Findings<'_>) {
+    let (Some(words), Some(port)) = (check.command.texts(), ports.first()) else { return };
+    let mut probed = words.iter().flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric() && c != '.'));
+    let numbers: Vec<u64> = probed.by_ref().filter_map(|word| word.parse().ok()).filter(|n| *n > 1023).collect();
+    let Some(found) = numbers.first().filter(|_| !numbers.iter().any(|number| ports.contains(number))) else { return };
+    let message = format!("the health check of {} probes port {found}, but the listener is on {port}", proxy.label());
+    let place = &check.command.place;
+    // Only the plain form is certainly about nothing but the port.
+    let is_plain = matches!(words.as_slice(), ["nc", "-z", _, _] | ["CMD", "nc", "-z", _, _]);
+    let wanted: Vec<String> = words.iter().map(|word| word.replace(&found.to_string(), &port.to_string())).collect();
+    let fix = Fix::set(place, wanted).filter(|_| is_plain);
+    findings.add(Draft::new(place.span, message, format!("let it probe port {port}")).of(proxy).fix(fix));
+}

@@ -1,0 +1,34 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Software, Subject, image_of},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-sidecar-proxy-image",
+    summary: "sidecar-proxy has the image of Envoy",
+    severity: Severity::Warning,
+    applies: Applies::ConsulClient,
+    effect: "the container finds no program `envoy` and fails, so that the app never starts",
+    explanation: "\
+With a client agent, the proxy is Envoy itself, in a version that the agent's Consul supports. The images of Consul, of consul-ecs and of Consul Dataplane are something else; the latter holds an Envoy, and a program around it that wants a configuration which mesh-init does not write in this generation. Names that are not known to be another program's are taken for mirrors of the right image.",
+    sources: &["https://developer.hashicorp.com/consul/docs/connect/proxies/envoy"],
+    examples: &[Example {
+        base: Base::Client,
+        given: &[],
+        at: "containerDefinitions[sidecar-proxy].image",
+        fails: Some(r#""hashicorp/consul:1.12.9""#),
+        repaired: Some(r#""registry.example.com/mirror/envoy-with-tools:v1.21.4""#),
+    }],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(container) = subject.consul.as_ref().and_then(|consul| consul.sidecar_proxy) else { return };
+    let Some(image) = image_of(container) else { return };
+    if image.software().is_some_and(|software| software != Software::Envoy) {
+        let message = format!("{} has the image {}", container.label(), image.name);
+        findings.add(Draft::new(container.image.span(), message, "use an image of Envoy").of(container));
+    }
+}

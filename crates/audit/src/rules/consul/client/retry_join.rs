@@ -1,0 +1,68 @@
+use super::SCRIPT;
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-client-retry-join",
+    summary: "the client agent is told whom to join, and keeps trying",
+    severity: Severity::Error,
+    applies: Applies::ConsulClient,
+    effect: "the agent stays alone: it finds no server, and mesh-init waits in vain",
+    explanation: "\
+A client agent has to know at least one member of the cluster, and it has to try again until that one answers: tasks start at \
+any time, also while the servers restart. `retry_join` does both; it takes addresses, DNS names and cloud lookups such as \
+`provider=aws`. Where some of the agent's configuration comes from a file that is not in the script, this says nothing.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
+        "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP\n"]"#,
+            ),
+            repaired: Some(SCRIPT),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\ncat << EOF > /consul/agent.hcl\nadvertise_addr = \"$IP\"\nretry_join = [\n]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
+            ),
+            repaired: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\ncat << EOF > /consul/agent.hcl\nadvertise_addr = \"$IP\"\nretry_join = [\n  \"consul.example.internal\",\n]\nEOF\nexec consul agent -data-dir /consul/data -config-file /consul/agent.hcl\n"]"#,
+            ),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+/// Any of these names members, and tries again.
+const KEEPS_TRYING: [&str; 4] = ["retry_join", "retry-join", "auto_config", "server_addresses"];
+/// These try once.
+const TRIES_ONCE: [&str; 2] = ["start_join", "-join"];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
+    let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
+    let mentions = |ways: &[&str]| ways.iter().any(|way| script.mentions(way));
+    let message = if !mentions(&KEEPS_TRYING) && mentions(&TRIES_ONCE) {
+        format!("the agent of {} joins once, and gives up if nobody answers", client.label())
+    } else if !mentions(&KEEPS_TRYING) {
+        format!("the agent of {} is not told whom to join", client.label())
+    } else if script.has_empty_list("retry_join") {
+        format!("retry_join of {} is empty", client.label())
+    } else {
+        return;
+    };
+    let Some(text) = script.script() else { return };
+    findings.add(Draft::new(text.span(), message, "set retry_join to the addresses of the Consul servers").of(client));
+}

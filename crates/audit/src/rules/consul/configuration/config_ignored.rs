@@ -1,0 +1,51 @@
+use super::schema::{Fault, problems};
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-config-ignored",
+    summary: "consul-ecs reads every field of the configuration",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "the field is silently ignored, and the default holds instead",
+    explanation: "\
+In most places consul-ecs refuses a key that it does not know. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
+`.grpc` and in `meshGateway` it does not: a misspelled `publicListenerPort` is read over, and the proxy listens on the default \
+port 20000.",
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.proxy.local_service_address",
+            fails: Some(r#""127.0.0.1""#),
+            repaired: None,
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.consulServers.grpc.https",
+            fails: Some("true"),
+            repaired: None,
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    for problem in problems(consul) {
+        let Fault::Unknown { is_refused: false, nearest } = problem.fault else { continue };
+        let message = format!("consul-ecs ignores {}", problem.path);
+        let help = nearest.map_or_else(|| "take it away".to_owned(), |nearest| format!("write {nearest}"));
+        let draft = Draft::new(problem.span, message, help);
+        findings.add(match consul.holder() {
+            Some(holder) => draft.of(holder),
+            None => draft,
+        });
+    }
+}

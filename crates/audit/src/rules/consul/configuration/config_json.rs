@@ -1,0 +1,52 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Configuration, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-config-json",
+    summary: "CONSUL_ECS_CONFIG_JSON is JSON",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the container ends at once with \"invalid config\", and the task never joins the mesh",
+    explanation: "\
+The configuration of consul-ecs is one JSON text in an environment variable. Quotes lost in a template, a trailing comma, an \
+unescaped line break or a comment make it unreadable. Let a tool write it: `jsonencode` in Terraform, `Fn::ToJsonString` or a \
+block scalar in CloudFormation.",
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].value",
+            fails: Some(r#""{bootstrapDir: /consul}""#),
+            repaired: Some(CONFIGURATION),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-health-sync].environment[CONSUL_ECS_CONFIG_JSON].value",
+            fails: Some(r#""""#),
+            repaired: Some(CONFIGURATION),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+/// What the base has.
+const CONFIGURATION: &str = r#""{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}""#;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    for container in consul.consul_ecs_containers() {
+        let Maybe::Known(Err(error)) = Configuration::of(subject.definition, container).content else { continue };
+        let message = format!("the configuration of {} cannot be read: {}", container.label(), error.reason);
+        // At the end of the text there is nothing to point at.
+        let whole = Configuration::of(subject.definition, container).place.span;
+        let span = if error.span.start < error.span.end { error.span } else { whole };
+        findings.add(Draft::new(span, message, "mend the JSON, or let a tool write it").of(container));
+    }
+}

@@ -1,0 +1,66 @@
+use crate::{
+    definition::{Container, Maybe},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Subject, consul_ecs_version},
+};
+use mesh::ecs_config::CONFIG_VARIABLE;
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-config-missing",
+    summary: "every container of consul-ecs has its configuration in CONSUL_ECS_CONFIG_JSON",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task never joins the mesh",
+    explanation: "\
+mesh-init, the control plane and health-sync read all that they need from one environment variable, `CONSUL_ECS_CONFIG_JSON`: \
+who the service is, where the Consul servers are, how to log in. Each of the containers needs it, with the same content. Before \
+0.3 there was no such variable: the commands had flags instead, and a `mesh-init` with flags is left alone by this rule.",
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].environment[CONSUL_ECS_CONFIG_JSON].name",
+            fails: Some(r#""CONSUL_ECS_CONFIG""#),
+            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-health-sync].environment[CONSUL_ECS_CONFIG_JSON].name",
+            fails: Some(r#""CONSUL_ECS_CONFIG""#),
+            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-control-plane].environment[CONSUL_ECS_CONFIG_JSON].name",
+            fails: Some(r#""CONSUL_ECS_CONFIG""#),
+            repaired: Some(r#""CONSUL_ECS_CONFIG_JSON""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    for container in consul.consul_ecs_containers().filter(|container| reads_a_configuration(container)) {
+        let is_absent = matches!(container.variable(CONFIG_VARIABLE), Maybe::Absent)
+            && matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent);
+        if is_absent {
+            let message = format!("{} has no environment variable {CONFIG_VARIABLE}", container.label());
+            let help = format!("add {CONFIG_VARIABLE} with the same JSON in every container of consul-ecs");
+            findings.add(Draft::new(container.environment.place.span, message, help).of(container));
+        }
+    }
+}
+
+/// Whether it is of a release that has a configuration, as far as that shows.
+fn reads_a_configuration(container: &Container) -> bool {
+    let has_flags =
+        container.command.items.iter().any(|word| word.known().is_some_and(|word| word.head().starts_with('-')));
+    let is_older = consul_ecs_version(container).is_some_and(|version| version.minor < 3);
+    !has_flags && !is_older
+}

@@ -1,0 +1,102 @@
+use super::schema::{Fault, problems};
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-config-schema",
+    summary: "the configuration has the fields, types and values that consul-ecs takes",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "consul-ecs refuses the configuration and ends, so that the task never joins the mesh",
+    explanation: "\
+consul-ecs checks its configuration against a JSON schema before it does anything else. Keys are in camel case \
+(`destinationName`, not `destination_name`), ports are numbers and not strings, and an unknown key is an error in most places. \
+This rule knows the fields of all releases from 0.3 on; whether the image's own release knows a field is the rule \
+`consul-config-version`'s question, and keys in places where consul-ecs ignores unknown ones are `consul-config-ignored`'s.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.proxy.upstreams",
+            fails: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destination_type": "service" }]"#),
+            repaired: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234, "destinationType": "service" }]"#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "config.proxy.upstreams",
+            fails: Some(r#"[{ "destinationName": "orders" }]"#),
+            repaired: Some(r#"[{ "destinationName": "orders", "localBindPort": 1234 }]"#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "config.service.port",
+            fails: Some(r#""9090""#),
+            repaired: Some("9090"),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.consulServers.hosts",
+            fails: None,
+            repaired: Some(r#""consul.example.internal""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.logLevel",
+            fails: Some(r#""debug""#),
+            repaired: Some(r#""DEBUG""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.service.weights",
+            fails: Some(r#"{ "passing": 1 }"#),
+            repaired: Some(r#"{ "passing": 1, "warning": 1 }"#),
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "config.gateway.kind",
+            fails: Some(r#""ingress-gateway""#),
+            repaired: Some(r#""mesh-gateway""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    for problem in problems(consul) {
+        let path = &problem.path;
+        let (message, help) = match &problem.fault {
+            Fault::Unknown { is_refused: true, nearest: Some(nearest) } => {
+                (format!("no release of consul-ecs knows {path}"), format!("write {nearest}"))
+            }
+            Fault::Unknown { is_refused: true, nearest: None } => {
+                (format!("no release of consul-ecs knows {path}"), "take it away".to_owned())
+            }
+            Fault::Missing => (format!("{path} is missing"), format!("set {path}")),
+            Fault::WrongType(wanted, found) => {
+                (format!("{path} is {found}, and has to be {wanted}"), format!("write {wanted}"))
+            }
+            Fault::WrongValue(how) => (format!("{path} {how}"), "write a value that it may have".to_owned()),
+            Fault::Unknown { is_refused: false, .. } | Fault::OtherVersion { .. } => continue,
+        };
+        let draft = Draft::new(problem.span, message, help);
+        findings.add(match consul.holder() {
+            Some(holder) => draft.of(holder),
+            None => draft,
+        });
+    }
+}

@@ -1,0 +1,71 @@
+use super::schema::{Fault, problems};
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-config-version",
+    summary: "the image's version of consul-ecs knows every field of the configuration",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "consul-ecs refuses the configuration and ends, or ignores the field",
+    explanation: "\
+Each release of consul-ecs brings its own schema of the configuration, and a key that belongs to another release is an unknown \
+one. After an upgrade, old keys are left over (`consulHTTPAddr`, `service.checks`); before one, new keys come too early \
+(`transparentProxy` before 0.8, `networkResilienceConfig` before 0.10). The rule needs a version in the image's tag; with \
+`latest` or a digest alone it cannot tell.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
+        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.service.networkResilienceConfig",
+            fails: Some(r#"{ "enabled": true }"#),
+            repaired: None,
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.consulHTTPAddr",
+            fails: Some(r#""https://consul.example.internal:8501""#),
+            repaired: None,
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "config.transparentProxy",
+            fails: Some(r#"{ "enabled": false }"#),
+            repaired: None,
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "config.gateway.kind",
+            fails: Some(r#""api-gateway""#),
+            repaired: Some(r#""mesh-gateway""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(version) = consul.version() else { return };
+    for problem in problems(consul) {
+        let Fault::OtherVersion { releases, is_refused } = &problem.fault else { continue };
+        let does = if *is_refused { "refuses" } else { "ignores" };
+        let message = format!("{} needs {releases}, and consul-ecs {version} {does} it", problem.path);
+        let draft = Draft::new(problem.span, message, "take it away, or use an image that knows it");
+        findings.add(match consul.holder() {
+            Some(holder) => draft.of(holder),
+            None => draft,
+        });
+    }
+}

@@ -1,0 +1,62 @@
+use crate::{
+    definition::Text,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Subject, consul_ecs_version},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-image-generation",
+    summary: "the version of consul-ecs is made for the containers that are there",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "consul-ecs does not know its command or looks for a Consul that is not there, and the task never joins the mesh",
+    explanation: "\
+consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for Envoy. 0.7 does \
+both with the Consul servers, for Consul Dataplane, in one container with the command `control-plane`, and has no `mesh-init` and \
+no `health-sync`. From 0.8 on these two are back, and `control-plane` is gone. An image of another generation than the containers' \
+is what an upgrade of the images alone leaves.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
+        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
+    ],
+    examples: &[
+        image(Base::Client, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#, CLIENT),
+        image(Base::Dataplane, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#, DATAPLANE),
+        image(Base::Dataplane, "consul-ecs-health-sync", r#""public.ecr.aws/hashicorp/consul-ecs:0.7.2""#, DATAPLANE),
+        image(
+            Base::ControlPlane,
+            "consul-ecs-control-plane",
+            r#""public.ecr.aws/hashicorp/consul-ecs:0.8.4""#,
+            r#""public.ecr.aws/hashicorp/consul-ecs:0.7.2""#,
+        ),
+    ],
+    check: Check::Task(check),
+};
+
+const CLIENT: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.4.2""#;
+const DATAPLANE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#;
+
+const fn image(base: Base, container: &'static str, fails: &'static str, repaired: &'static str) -> Example {
+    let at = match container.as_bytes() {
+        b"consul-ecs-mesh-init" => "containerDefinitions[consul-ecs-mesh-init].image",
+        b"consul-ecs-health-sync" => "containerDefinitions[consul-ecs-health-sync].image",
+        _ => "containerDefinitions[consul-ecs-control-plane].image",
+    };
+    Example { base, given: &[], at, fails: Some(fails), repaired: Some(repaired) }
+}
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
+    let mut strangers = consul
+        .consul_ecs_containers()
+        .filter(|container| consul_ecs_version(container).is_some_and(|version| !consul.generation.fits(&version)));
+    let Some(container) = strangers.next() else { return };
+    let image = container.image.known().map(Text::shown).unwrap_or_default();
+    let releases = consul.generation.releases();
+    let message = format!("{image} does not fit these containers, which are those of consul-ecs {releases}");
+    let help = format!("use an image of consul-ecs {releases}, or the containers of the image's generation");
+    let draft = Draft::new(container.image.span(), message, help).of(container);
+    findings.add(strangers.fold(draft, |draft, other| draft.note(other.image.span(), "this image as well")));
+}

@@ -1,0 +1,41 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Subject, consul_ecs_version},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-image-versions",
+    summary: "all containers of consul-ecs have the same version of it",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "mesh-init and health-sync may not agree on the names of checks and tokens, so that health is not synced",
+    explanation: "\
+mesh-init registers the service and its checks, and health-sync updates these checks by their IDs and destroys the token in the \
+end. They are parts of one program, and nothing promises that those of different releases work together.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    examples: &[Example {
+        base: Base::Dataplane,
+        given: &[],
+        at: "containerDefinitions[consul-ecs-health-sync].image",
+        fails: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.8.4""#),
+        repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#),
+    }],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
+    let mut versions =
+        consul.consul_ecs_containers().filter_map(|container| Some((container, consul_ecs_version(container)?)));
+    let Some((first, wanted)) = versions.next() else { return };
+    for (container, version) in versions {
+        let fits = [&wanted, &version].iter().all(|version| consul.generation.fits(version));
+        if fits && version != wanted {
+            let message = format!("{} is of {version}, {} of {wanted}", container.label(), first.label());
+            let draft = Draft::new(container.image.span(), message, "use one version of the image for both");
+            findings.add(draft.of(container).note(first.image.span(), "the other image"));
+        }
+    }
+}

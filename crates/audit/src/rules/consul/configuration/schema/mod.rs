@@ -1,0 +1,206 @@
+//! The configuration against what consul-ecs makes of it.
+
+mod fields;
+mod registration;
+mod shape;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use semver::Version;
+
+use self::shape::{Choice, Fact, Kind, Releases, Shape};
+use crate::{
+    document::{HOLE, Node, Span, Value},
+    subject::{ConsulTask, Generation},
+};
+
+/// Something wrong with the configuration.
+#[derive(Debug)]
+pub(super) struct Problem {
+    /// Where.
+    pub span: Span,
+    /// The field: `proxy.upstreams[0].localBindPort`.
+    pub path: String,
+    /// What.
+    pub fault: Fault,
+}
+
+/// What is wrong with a field.
+#[derive(Debug)]
+pub(super) enum Fault {
+    /// No release knows it.
+    Unknown {
+        /// Whether consul-ecs refuses it; else it ignores it.
+        is_refused: bool,
+        /// What may have been meant.
+        nearest: Option<&'static str>,
+    },
+    /// It has to be there.
+    Missing,
+    /// It is of another type, or null.
+    WrongType(&'static str, String),
+    /// The type is right, the value is not.
+    WrongValue(String),
+    /// The image's version does not know it.
+    OtherVersion {
+        /// The releases that do, for people.
+        releases: String,
+        /// Whether consul-ecs refuses it; else it ignores it.
+        is_refused: bool,
+    },
+}
+
+/// What is wrong with a task's configuration, in the file's order.
+pub(super) fn problems(consul: &ConsulTask<'_>) -> Vec<Problem> {
+    let Some(json) = consul.configuration.json() else { return Vec::new() };
+    let image = consul.version().filter(|version| consul.generation.fits(version));
+    let presumed = image.clone().unwrap_or_else(|| match consul.generation {
+        Generation::Client => Version::new(0, 6, 0),
+        Generation::ControlPlane => Version::new(0, 7, 0),
+        Generation::Dataplane => Version::new(0, 8, 0),
+    });
+    let mut walk = Walk { image, presumed, problems: Vec::new() };
+    match &json.value {
+        Value::Map(_) => walk.map(json, &fields::ROOT, ""),
+        _ => walk.wrong_type(json, "the configuration", "a map"),
+    }
+    walk.problems
+}
+
+struct Walk {
+    /// The version that the image names.
+    image: Option<Version>,
+    /// The same, or one of the generation.
+    presumed: Version,
+    problems: Vec<Problem>,
+}
+
+impl Walk {
+    fn map(&mut self, node: &Node, shape: &Shape, path: &str) {
+        let at = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        for entry in node.entries() {
+            let path = at(&entry.key);
+            if let Some(fact) = shape.field(&entry.key) {
+                self.field(&entry.node, entry.key_span, fact, shape.is_strict, &path);
+            } else {
+                let nearest = shape.nearest(&entry.key);
+                self.add(entry.key_span, &path, Fault::Unknown { is_refused: shape.is_strict, nearest });
+            }
+        }
+        let required = shape.fields.iter().filter(|fact| fact.is_required && fact.releases.contain(&self.presumed));
+        for fact in required.collect::<Vec<_>>() {
+            if node.get(fact.name).is_none() {
+                self.add(node.place.span, &at(fact.name), Fault::Missing);
+            }
+        }
+    }
+
+    fn field(&mut self, node: &Node, key: Span, fact: &Fact, is_refused: bool, path: &str) {
+        if self.is_of_another_version(fact.releases) {
+            return self.add(key, path, Fault::OtherVersion { releases: fact.releases.shown(), is_refused });
+        }
+        match &node.value {
+            Value::Unknown => {}
+            // A required field that is null is a missing one.
+            Value::Null if fact.is_nullable || fact.is_required => {}
+            Value::Text(text) if text.contains(HOLE) => {}
+            _ => self.value(node, &fact.kind, path),
+        }
+    }
+
+    fn is_of_another_version(&self, releases: Releases) -> bool {
+        self.image.as_ref().is_some_and(|version| !releases.contain(version))
+    }
+
+    fn value(&mut self, node: &Node, kind: &Kind, path: &str) {
+        match (kind, &node.value) {
+            (Kind::NotEmpty, Value::Text(text)) if text.is_empty() => self.wrong_value(node, path, "is empty"),
+            (_, Value::Unknown)
+            | (Kind::Text | Kind::NotEmpty, Value::Text(_))
+            | (Kind::Flag, Value::Bool(_))
+            | (Kind::AnyMap, Value::Map(_)) => {}
+            (Kind::OneOf(choices), Value::Text(text)) => self.choice(node, choices, text, path),
+            (Kind::Whole(min, max), Value::Number(number)) => self.whole(node, number, (*min, *max), path),
+            (Kind::Words | Kind::Texts | Kind::Ports, Value::List(items)) => self.list(items, kind, path),
+            (Kind::TextMap, Value::Map(entries)) => {
+                for entry in entries {
+                    self.value(&entry.node, &Kind::Text, &format!("{path}.{}", entry.key));
+                }
+            }
+            (Kind::Map(shape), Value::Map(_)) => self.map(node, shape, path),
+            (Kind::Maps(shape), Value::List(items)) => {
+                for (index, item) in items.iter().enumerate() {
+                    self.value(item, &Kind::Map(shape), &format!("{path}[{index}]"));
+                }
+            }
+            (kind, _) => self.wrong_type(node, path, wanted(kind)),
+        }
+    }
+
+    fn choice(&mut self, node: &Node, choices: &[Choice], text: &str, path: &str) {
+        match choices.iter().find(|choice| choice.text == text) {
+            Some(choice) if self.is_of_another_version(choice.releases) => {
+                let fault = Fault::OtherVersion { releases: choice.releases.shown(), is_refused: true };
+                self.add(node.place.span, &format!("{path} {text}"), fault);
+            }
+            Some(_) => {}
+            None => {
+                let known: Vec<&str> = choices.iter().map(|choice| choice.text).collect();
+                self.wrong_value(node, path, &format!("is {text:?}, which is none of {}", known.join(", ")));
+            }
+        }
+    }
+
+    fn whole(&mut self, node: &Node, number: &str, (min, max): (i64, i64), path: &str) {
+        match number.parse::<i64>() {
+            Ok(value) if value < min || value > max => {
+                let range = if max == i64::MAX { format!("{min} or more") } else { format!("{min} to {max}") };
+                self.wrong_value(node, path, &format!("is {value}, and may be {range}"));
+            }
+            Ok(_) => {}
+            // JSON's schema takes 20.0 for a whole number, and Go does not.
+            Err(_) => self.wrong_value(node, path, &format!("is {number}, and has to be a whole number")),
+        }
+    }
+
+    fn list(&mut self, items: &[Node], kind: &Kind, path: &str) {
+        let mut seen = BTreeSet::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let one = if matches!(kind, Kind::Ports) { &shape::PORT } else { &Kind::Text };
+            self.value(item, one, &path);
+            if let Value::Text(text) | Value::Number(text) = &item.value
+                && !matches!(kind, Kind::Words)
+                && !text.contains(HOLE)
+                && !seen.insert(text.clone())
+            {
+                self.wrong_value(item, &path, &format!("is {text}, which stands in the list already"));
+            }
+        }
+    }
+
+    fn wrong_type(&mut self, node: &Node, path: &str, wanted: &'static str) {
+        self.add(node.place.span, path, Fault::WrongType(wanted, node.kind().to_owned()));
+    }
+
+    fn wrong_value(&mut self, node: &Node, path: &str, how: &str) {
+        self.add(node.place.span, path, Fault::WrongValue(how.to_owned()));
+    }
+
+    fn add(&mut self, span: Span, path: &str, fault: Fault) {
+        self.problems.push(Problem { span, path: path.to_owned(), fault });
+    }
+}
+
+fn wanted(kind: &Kind) -> &'static str {
+    match kind {
+        Kind::Text | Kind::NotEmpty | Kind::OneOf(_) => "a string",
+        Kind::Flag => "true or false",
+        Kind::Whole(..) => "a whole number",
+        Kind::Words | Kind::Texts | Kind::Ports | Kind::Maps(_) => "a list",
+        Kind::TextMap | Kind::AnyMap | Kind::Map(_) => "a map",
+    }
+}

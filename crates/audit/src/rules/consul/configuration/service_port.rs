@@ -1,0 +1,91 @@
+use crate::{
+    definition::{Container, PortMapping},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Subject, workloads},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-service-port",
+    summary: "a service that listens has its port in the configuration",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "the proxy has nowhere to send incoming requests: every one of them fails",
+    explanation: "\
+`service.port` is where the proxy finds the app. Port 0 says that the app only makes requests and takes none: the Terraform \
+module demands `outbound_only = true` beside it, which leaves no trace in the task definition. An app container that maps a port \
+looks like one that does take requests, so that port 0 is probably an oversight. So is a port other than the only one that the app \
+maps. Helpers that watch or collect do not count, nor do ports of UDP, which the mesh does not carry.",
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.service.port",
+            fails: Some("0"),
+            repaired: Some("9090"),
+        },
+        Example { base: Base::Client, given: &[], at: "config.service.port", fails: Some("0"), repaired: Some("9090") },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.service.port",
+            fails: Some("9091"),
+            repaired: Some("9090"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[("config.service.port", "0")],
+            at: "containerDefinitions[web].portMappings",
+            fails: Some(r#"[{ "containerPort": 9090 }]"#),
+            repaired: Some(r#"[{ "containerPort": 8125, "protocol": "udp" }]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
+    let place = consul.configuration.place_of("service.port");
+    let mut listeners = workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |port| (app, port)));
+    let Some((app, port)) = listeners.next() else { return };
+    match consul.configuration.number("service.port", port) {
+        Some(0) => {
+            let message = format!("the service's port is 0, but {} listens on {port}", app.label());
+            let help =
+                format!("set service.port to {port}, or take the port mapping away if the app only makes requests");
+            findings.add(Draft::new(place.span, message, help));
+        }
+        // What is no port, and what the mesh itself listens on, is another rule's business.
+        Some(wanted) if !may_be_apps(consul, wanted) || !may_be_apps(consul, port) => {}
+        Some(wanted)
+            if is_told(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
+        {
+            // Of several ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
+            if listeners.all(|(_, other)| other == port) {
+                let message = format!("the service's port is {wanted}, but {} listens on {port}", app.label());
+                let help = format!("set service.port to {port}, or map {wanted} as well");
+                findings.add(Draft::new(place.span, message, help).of(app).note(app.span(), "listens there"));
+            }
+        }
+        Some(_) | None => {}
+    }
+}
+
+fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
+    app.port_mappings.items.iter().filter_map(PortMapping::tcp_port)
+}
+
+/// Whether all ports of the apps are known.
+fn is_told(consul: &ConsulTask<'_>) -> bool {
+    let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
+    let tells = |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);
+    consul.is_complete && consul.apps.iter().all(tells)
+}
+
+/// Whether it is a port, and none of the mesh's own.
+fn may_be_apps(consul: &ConsulTask<'_>, port: u64) -> bool {
+    let is_agents = consul.client.is_some() && matches!(port, 8300..=8302 | 8500..=8502 | 8600);
+    u16::try_from(port).is_ok() && !is_agents && consul.own_ports().iter().all(|(own, _)| *own != port)
+}

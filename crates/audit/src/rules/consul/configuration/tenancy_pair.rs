@@ -1,0 +1,62 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-tenancy-pair",
+    summary: "the configuration names both a partition and a namespace, or neither",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the task's token and its registration end up in different places of Consul, and the proxy is refused",
+    explanation: "\
+With Consul Enterprise a service lives in an admin partition and in a namespace of it. The controllers take both from the task's \
+tags, or `default` for both where there are none; a definition with one alone is an error for them and for the Terraform module. \
+Community Edition knows neither.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.service.partition",
+            fails: Some(r#""blue""#),
+            repaired: None,
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "config.service.namespace",
+            fails: Some(r#""team-a""#),
+            repaired: None,
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "config.gateway.namespace",
+            fails: Some(r#""default""#),
+            repaired: None,
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let configuration = &consul.configuration;
+    let section = if consul.is_gateway { "gateway" } else { "service" };
+    let (partition, namespace) = (format!("{section}.partition"), format!("{section}.namespace"));
+    let (there, missing) = match (configuration.name_at(&partition), configuration.name_at(&namespace)) {
+        (Maybe::Known(_), Maybe::Absent) => (partition, namespace),
+        (Maybe::Absent, Maybe::Known(_)) => (namespace, partition),
+        _ => return,
+    };
+    let message = format!("{there} is set, and {missing} is not");
+    let help = format!("set {missing} as well, or neither");
+    findings.add(Draft::new(configuration.place_of(&there).span, message, help));
+}

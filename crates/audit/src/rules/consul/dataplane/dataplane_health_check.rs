@@ -1,0 +1,128 @@
+use crate::{
+    definition::{Container, HealthCheck},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-dataplane-health-check",
+    summary: "consul-dataplane's health check asks the readiness port of the configuration",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
+    explanation: "\
+Envoy opens a port of its own when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways, 22000 by \
+default. ECS asks it with `/consul/consul-ecs net-dial`, because the image has neither `nc` nor `curl`. The app's containers wait \
+for that health check, and health-sync copies its state to Consul.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].healthCheck.command",
+            fails: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#),
+            repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "config.proxy.healthCheckPort",
+            fails: Some("23000"),
+            repaired: Some("22000"),
+        },
+        Example {
+            base: Base::ApiGateway,
+            given: &[],
+            at: "config.gateway.healthCheckPort",
+            fails: Some("23000"),
+            repaired: None,
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].healthCheck",
+            fails: None,
+            repaired: Some(
+                r#"{ "command": ["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], "interval": 5, "timeout": 5, "retries": 10 }"#,
+            ),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].healthCheck.command",
+            fails: Some(r#"["NONE"]"#),
+            repaired: Some(r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(dataplane) = consul.dataplane else { return };
+    let port = consul.readiness_port();
+    if dataplane.has_health_check() == Some(true) {
+        let Some((health_check, port)) = dataplane.health_check.known().zip(port) else { return };
+        asks_another_port(dataplane, health_check, port, findings);
+    } else if dataplane.has_health_check() == Some(false) {
+        let message = format!("{} has no health check", dataplane.label());
+        let port = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
+        let directory = consul.shared_directory().unwrap_or("/consul");
+        let help = format!("add one with the command [\"{directory}/consul-ecs\", \"net-dial\", \"127.0.0.1:{port}\"]");
+        findings.add(Draft::new(dataplane.health_check.span(), message, help).of(dataplane));
+    }
+}
+
+fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings<'_>) {
+    let Some(words) = health_check.command.texts() else { return };
+    // What asks no port that shows is somebody's own script.
+    let Some(asked) = asked_port(&words) else { return };
+    if asked == port {
+        return;
+    }
+    let message =
+        format!("the health check of {} asks port {asked}, but the proxy is ready on {port}", dataplane.label());
+    let help = format!("let it ask 127.0.0.1:{port}");
+    let address = format!("127.0.0.1:{port}");
+    let is_usual = words.len() == 3 && words.get(1) == Some(&"net-dial");
+    let last = health_check.command.items.last().filter(|_| is_usual);
+    let fix = last.and_then(|last| Fix::set(&last.place, address));
+    findings.add(Draft::new(health_check.command.place.span, message, help).of(dataplane).fix(fix));
+}
+
+/// The port in `127.0.0.1:22000`, `http://localhost:22000/ready` and `nc -z 127.0.0.1 22000`.
+fn asked_port(words: &[&str]) -> Option<u64> {
+    let parts: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
+    let behind_a_colon = |part: &&str| {
+        let (_, after) = part.rsplit_once(':')?;
+        let digits = after.split('/').next()?;
+        digits.parse().ok()
+    };
+    let of_nc = || {
+        let asks = parts.iter().any(|part| part.rsplit('/').next() == Some("nc"));
+        parts.iter().rev().find_map(|part| part.parse().ok()).filter(|_| asks)
+    };
+    parts.iter().find_map(behind_a_colon).or_else(of_nc)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_that_a_health_check_asks_is_found_where_it_shows() {
+        for (words, port) in [
+            (vec!["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], Some(22000)),
+            (vec!["CMD", "nc", "-z", "127.0.0.1", "22000"], Some(22000)),
+            (vec!["CMD-SHELL", "curl -sf http://localhost:22000/ready || exit 1"], Some(22000)),
+            (vec!["CMD-SHELL", "/check.sh 30 || exit 1"], None),
+        ] {
+            assert_eq!(asked_port(&words), port, "{words:?}");
+        }
+    }
+}

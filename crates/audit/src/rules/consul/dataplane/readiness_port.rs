@@ -1,0 +1,47 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-readiness-port",
+    summary: "the proxy's readiness port is not its public listener's",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or nobody in the mesh reaches the service",
+    explanation: "\
+The proxy listens for the mesh's traffic on `proxy.publicListenerPort` (20000 by default; a gateway on `gateway.lanAddress.port`, \
+8443 by default) and says on `healthCheckPort` (22000 by default) that it is ready. Two listeners cannot share a port. The \
+Terraform module refuses equal ports as well.",
+    sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config.proxy.publicListenerPort",
+            fails: Some("22000"),
+            repaired: Some("20000"),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "config.proxy.publicListenerPort",
+            fails: Some("22000"),
+            repaired: Some("20000"),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return };
+    if public == readiness {
+        let path = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
+        let message = format!("the public listener and the readiness check both have port {public}");
+        let help = "give each a port of its own; the defaults are 20000 (gateways: 8443) and 22000";
+        findings.add(Draft::new(consul.configuration.place_of(path).span, message, help));
+    }
+}

@@ -1,0 +1,62 @@
+use crate::{
+    definition::{Field, Text},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-transparent-proxy-launch-type",
+    summary: "a task with transparent proxy runs on EC2 alone",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
+    explanation: "\
+Transparent proxy works by `iptables` rules that mesh-init writes, for which it needs the capability `NET_ADMIN`. Fargate does not \
+grant it. consul-ecs takes transparent proxy for on where the configuration has `transparentProxy` and says nothing of `enabled`; \
+the Terraform module's default is on, too. On Fargate say `\"transparentProxy\": { \"enabled\": false }`.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: GIVEN,
+            at: "requiresCompatibilities",
+            fails: Some(r#"["FARGATE"]"#),
+            repaired: Some(r#"["EC2"]"#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: GIVEN,
+            at: "requiresCompatibilities",
+            fails: Some(r#"["EC2", "FARGATE"]"#),
+            repaired: Some(r#"["EC2"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+const GIVEN: &[(&str, &str)] = &[
+    ("requiresCompatibilities", r#"["EC2"]"#),
+    ("config.transparentProxy", "{}"),
+    ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+    ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
+];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
+    let compatibilities = &subject.definition.requires_compatibilities;
+    let other = |item: &&Field<Text>| item.text().is_some_and(|text| text != "EC2");
+    let span = match compatibilities.items.iter().find(other) {
+        Some(item) => item.span(),
+        None if subject.definition.runs_on_fargate() => subject.definition.span(),
+        None => return,
+    };
+    let message = "transparent proxy is on, and the task may run on something else than EC2";
+    let help = "set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled to false";
+    let place = consul.configuration.place_of("transparentProxy.enabled");
+    findings.add(Draft::new(span, message, help).note(place.span, "this is on unless it is false"));
+}

@@ -1,0 +1,77 @@
+use serde_json::json;
+
+use crate::{
+    definition::Container,
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-transparent-proxy-privileges",
+    summary: "with transparent proxy, mesh-init is root and has NET_ADMIN",
+    severity: Severity::Error,
+    applies: Applies::ConsulDataplane,
+    effect: "mesh-init cannot write the iptables rules and fails, so that the task never starts",
+    explanation: "\
+For transparent proxy mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. The image's \
+own user may do neither: the container runs as user `0` and adds the capability `NET_ADMIN`.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[
+                ("requiresCompatibilities", r#"["EC2"]"#),
+                ("config.transparentProxy.enabled", "true"),
+                (
+                    "containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities",
+                    r#"{ "add": ["NET_ADMIN"] }"#,
+                ),
+                ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+            ],
+            at: "containerDefinitions[consul-ecs-mesh-init].user",
+            fails: None,
+            repaired: Some(r#""0""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[
+                ("requiresCompatibilities", r#"["EC2"]"#),
+                ("config.transparentProxy.enabled", "true"),
+                ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
+            ],
+            at: "containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities",
+            fails: Some(r#"{ "drop": ["ALL"] }"#),
+            repaired: Some(r#"{ "add": ["NET_ADMIN"] }"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
+    let Some(mesh_init) = consul.mesh_init else { return };
+    let user = &mesh_init.user;
+    let is_root = user.text().map(|user| matches!(user.split(':').next(), Some("0" | "root")));
+    if is_root == Some(false) || user.is_absent() {
+        let message = format!("{} has to be root for transparent proxy", mesh_init.label());
+        let draft = Draft::new(user.span(), message, "set its user to \"0\"");
+        findings.add(draft.of(mesh_init).fix(Fix::set(&user.place, "0")));
+    }
+    if lacks_net_admin(mesh_init) {
+        let capabilities = &mesh_init.added_capabilities;
+        let message = format!("{} lacks the capability NET_ADMIN for transparent proxy", mesh_init.label());
+        let draft = Draft::new(capabilities.place.span, message, "add NET_ADMIN to linuxParameters.capabilities.add");
+        let fix = Fix::append(capabilities, json!("NET_ADMIN")).filter(|_| capabilities.is_present);
+        findings.add(draft.of(mesh_init).fix(fix));
+    }
+}
+
+fn lacks_net_admin(mesh_init: &Container) -> bool {
+    let grants = |text: Option<&str>| matches!(text, None | Some("NET_ADMIN" | "ALL"));
+    mesh_init.privileged.or(false) == Some(false) && mesh_init.added_capabilities.lacks(|item| grants(item.text()))
+}

@@ -1,0 +1,69 @@
+use crate::{
+    definition::Container,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Subject, is_observer},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-gateway-app",
+    summary: "no app runs in a gateway's task",
+    severity: Severity::Warning,
+    applies: Applies::ConsulGateway,
+    effect: "nothing of the app is registered in Consul: nobody reaches it through the mesh, and its end takes the gateway along",
+    explanation: "\
+A gateway's task registers the gateway and nothing else. An app beside it has no service, no proxy and no upstreams of its own. \
+Give it a task definition of its own. Helpers such as log routers are welcome: this rule looks at essential containers that listen \
+on a port.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    examples: &[
+        app(Base::MeshGateway),
+        app(Base::ApiGateway),
+        app(Base::ClientGateway),
+        Example {
+            base: Base::MeshGateway,
+            given: &[(
+                "containerDefinitions[agent]",
+                r#"{ "name": "agent", "portMappings": [{ "containerPort": 8126 }] }"#,
+            )],
+            at: "containerDefinitions[agent].image",
+            fails: Some(r#""example/agent:1.4.2""#),
+            repaired: Some(r#""public.ecr.aws/datadog/agent:7""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+const fn app(base: Base) -> Example {
+    Example {
+        base,
+        given: &[(
+            "containerDefinitions[web]",
+            r#"{
+                "name": "web", "image": "example/web:1.4.2", "essential": false,
+                "portMappings": [{ "containerPort": 9090, "protocol": "tcp" }],
+                "dependsOn": [
+                    { "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }
+                ]
+            }"#,
+        )],
+        at: "containerDefinitions[web].essential",
+        fails: Some("true"),
+        repaired: Some("false"),
+    }
+}
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    // A container whose name is not known may be the proxy.
+    let is_app = |app: &&&Container| app.name.text().is_some() && !is_observer(app);
+    for app in consul.apps.iter().filter(is_app) {
+        let port = app.port_mappings.items.iter().find_map(|mapping| mapping.container_port.known());
+        if let Some(port) = port.filter(|_| app.is_essential() == Some(true)) {
+            let message = format!("{} listens on {port} in a gateway's task", app.label());
+            let help = "move it to a task definition of its own, or make it a helper that is not essential";
+            findings.add(Draft::new(app.span(), message, help).of(app));
+        }
+    }
+}

@@ -1,0 +1,69 @@
+use serde_json::json;
+
+use crate::{
+    definition::{Maybe, PortMapping},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+use mesh::ecs_config::GatewayKind;
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-gateway-lan-port",
+    summary: "the proxy of a mesh or API gateway maps the gateway's LAN port",
+    severity: Severity::Warning,
+    applies: Applies::ConsulGateway,
+    effect: "no load balancer of an ECS service can be put before the gateway: ECS refuses a target port that is not mapped",
+    explanation: "\
+A gateway listens on `gateway.lanAddress.port`, 8443 by default. Inside of the VPC it is reachable there with or without a port \
+mapping, but a load balancer or Service Connect finds a container's port by its mapping only. The Terraform module always maps \
+it for mesh and API gateways; a mapping of another port is mostly what is left of a changed LAN port.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "config.gateway.lanAddress.port",
+            fails: Some("9443"),
+            repaired: Some("8443"),
+        },
+        Example {
+            base: Base::ApiGateway,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].portMappings",
+            fails: None,
+            repaired: Some(r#"[{ "containerPort": 8443, "hostPort": 8443, "protocol": "tcp" }]"#),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].portMappings",
+            fails: None,
+            repaired: Some(r#"[{ "containerPort": 8443, "protocol": "tcp" }]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    // Nobody but the mesh itself calls a terminating gateway.
+    if !matches!(consul.gateway, Some(GatewayKind::MeshGateway | GatewayKind::ApiGateway)) {
+        return;
+    }
+    let (Some(proxy), Some(port)) = (consul.proxy(), consul.public_port()) else { return };
+    // A port that is not known may be it.
+    let may_map_it = |mapping: &PortMapping| mapping.container_port.known().is_none_or(|mapped| *mapped == port);
+    let mapped = proxy.port_mappings.find(may_map_it);
+    if matches!(mapped, Maybe::Absent) {
+        let message = format!("{} does not map the gateway's LAN port {port}", proxy.label());
+        let help = format!("map the container port {port}, TCP");
+        let fix = Fix::append(&proxy.port_mappings, json!({ "containerPort": port, "protocol": "tcp" }));
+        let fix = fix.filter(|_| proxy.port_mappings.items.is_empty());
+        findings.add(Draft::new(proxy.port_mappings.place.span, message, help).of(proxy).fix(fix));
+    }
+}

@@ -1,0 +1,48 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-gateway-proxy-essential",
+    summary: "a gateway's proxy is essential",
+    severity: Severity::Error,
+    applies: Applies::ConsulGateway,
+    effect: "ECS refuses a definition without an essential container, or keeps a gateway running whose proxy is gone",
+    explanation: "\
+In a gateway the proxy is the app: `consul-dataplane`, or `sidecar-proxy` up to consul-ecs 0.6. Where it ends, the task has to end \
+and to be replaced. A task of a service is different: there the app's container is the essential one.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::ApiGateway,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
+    if proxy.is_essential() == Some(false) {
+        let essential = &proxy.essential;
+        let message = format!("{} is not essential, though the task is a gateway", proxy.label());
+        let draft = Draft::new(essential.span(), message, "set essential to true");
+        findings.add(draft.of(proxy).fix(Fix::set(&essential.place, true)));
+    }
+}

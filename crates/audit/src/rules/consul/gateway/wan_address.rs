@@ -1,0 +1,57 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Configuration, Subject},
+};
+use mesh::ecs_config::GatewayKind;
+
+/// What marks a mesh gateway through which datacenters federate.
+pub(super) const FEDERATION: &str = "gateway.meta.consul-wan-federation";
+
+/// Whether it marks this one.
+pub(super) fn federates(configuration: &Configuration) -> bool {
+    configuration.text(FEDERATION).is_some_and(|mark| mark == "1")
+}
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-gateway-wan-address",
+    summary: "a mesh gateway through which datacenters federate has a WAN address",
+    severity: Severity::Warning,
+    applies: Applies::ConsulGateway,
+    effect: "the other datacenter gets the task's private address, which it cannot reach over the Internet",
+    explanation: "\
+With WAN federation through mesh gateways the servers of the other datacenters connect to the gateway's WAN address. Without \
+`gateway.wanAddress.address` that is the address of the task: it works where the networks are peered, and it changes with every \
+task. Put a load balancer before the gateway and name its address.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
+    ],
+    examples: &[federating(Base::MeshGateway), federating(Base::ClientGateway)],
+    check: Check::Task(check),
+};
+
+const fn federating(base: Base) -> Example {
+    Example {
+        base,
+        given: &[("config.gateway.meta", r#"{ "consul-wan-federation": "1" }"#)],
+        at: "config.gateway.wanAddress.address",
+        fails: None,
+        repaired: Some(r#""gateway.example.com""#),
+    }
+}
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway)) else {
+        return;
+    };
+    let configuration = &consul.configuration;
+    let has_none = matches!(configuration.name_at("gateway.wanAddress.address"), Maybe::Absent);
+    if has_none && federates(configuration) && !matches!(configuration.at("gateway.wanAddress"), Maybe::Unknown) {
+        let place = configuration.place_of("gateway.wanAddress.address");
+        let message = "the mesh gateway federates datacenters, and has no WAN address";
+        findings.add(Draft::new(place.span, message, "set gateway.wanAddress.address and .port"));
+    }
+}

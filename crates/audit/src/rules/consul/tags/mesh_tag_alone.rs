@@ -1,0 +1,44 @@
+use crate::{
+    definition::{Container, Maybe, TaskDefinition},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+use mesh::tags::MESH_TAG;
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-mesh-tag-alone",
+    summary: "a task definition with the mesh's tag has the mesh's containers",
+    severity: Severity::Warning,
+    applies: Applies::EveryTask,
+    effect: "the controller counts the tasks as the mesh's, though they register nothing and nobody reaches them through it",
+    explanation: "\
+The tag `consul.hashicorp.com/mesh` alone makes no mesh: the containers of consul-ecs register the service and run its proxy. A \
+definition with the tag and without them was probably copied, or the containers were taken away and the tag was not. \
+`mesh-audit inject` adds the containers.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    examples: &[Example {
+        base: Base::Plain,
+        given: &[],
+        at: "tags",
+        fails: Some(r#"[{ "key": "consul.hashicorp.com/mesh", "value": "true" }]"#),
+        repaired: Some("[]"),
+    }],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let definition = subject.definition;
+    let Maybe::Known(tag) = definition.tag(MESH_TAG) else { return };
+    if tag.value.text() == Some("true") && subject.consul.is_none() && knows_all_containers(definition) {
+        let message = format!("the tag {MESH_TAG} is true, but none of the mesh's containers is there");
+        let help = "add the containers (mesh-audit inject), or take the tag away";
+        findings.add(Draft::new(tag.key.span(), message, help));
+    }
+}
+
+fn knows_all_containers(definition: &TaskDefinition) -> bool {
+    let is_known = |container: &Container| container.name.text().is_some();
+    definition.containers.is_complete && definition.containers.items.iter().all(is_known)
+}

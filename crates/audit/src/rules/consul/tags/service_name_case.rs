@@ -1,0 +1,50 @@
+use super::service_name_tag::Names;
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+use mesh::tags::SERVICE_NAME_TAG;
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-service-name-case",
+    summary: "the tag consul.hashicorp.com/service-name is in lower case, as the configuration is",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the token is made for a service that Consul takes for another one, or is not made at all",
+    explanation: "\
+Consul tells services apart by upper and lower case where it compares a token's rules, and makes service identities for names in \
+lower case only. consul-ecs writes the family in lower case from 0.5 on, but takes the tag as it is. `Web` in the tag and `web` in \
+the configuration are two services.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+        "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "tags[consul.hashicorp.com/service-name].value",
+            fails: Some(r#""Web""#),
+            repaired: Some(r#""web""#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "tags[consul.hashicorp.com/service-name].value",
+            fails: Some(r#""WEB""#),
+            repaired: Some(r#""web""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return };
+    if configured != tagged && configured.eq_ignore_ascii_case(&tagged) {
+        let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
+        let fix = Fix::set(&tag.value.place, configured.as_str());
+        findings.add(Draft::new(tag.value.span(), message, format!("write {configured} in the tag")).fix(fix));
+    }
+}

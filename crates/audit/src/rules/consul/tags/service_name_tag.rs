@@ -1,0 +1,104 @@
+use crate::{
+    definition::{Maybe, Tag},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+use mesh::{service_name::ServiceName, tags::SERVICE_NAME_TAG};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-service-name-tag",
+    summary: "the tag consul.hashicorp.com/service-name is the name in the configuration",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the token is made for another service than the one that the task registers, and Consul refuses the registration",
+    explanation: "\
+mesh-init registers the service under the name in its configuration, or under the task's family in lower case. The controllers \
+take the name from the tag `consul.hashicorp.com/service-name`, or from the family as well. Where the two differ, the token's \
+service identity is another one's, and nobody cleans up after the service that is really there.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "tags[consul.hashicorp.com/service-name].value",
+            fails: Some(r#""shop""#),
+            repaired: Some(r#""web""#),
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "config.gateway.name",
+            fails: Some(r#""other-gateway""#),
+            repaired: Some(r#""mesh-gateway""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[("config.service.name", r#""shop""#)],
+            at: "tags[consul.hashicorp.com/service-name]",
+            fails: None,
+            repaired: Some(r#"{ "key": "consul.hashicorp.com/service-name", "value": "shop" }"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+/// The names that the configuration and the tags give, where both are certain.
+pub(super) struct Names<'d> {
+    /// The configuration's, or the family in lower case.
+    pub configured: String,
+    /// The tag's, or the family in lower case.
+    pub tagged: String,
+    /// The tag, where there is one.
+    pub tag: Option<&'d Tag>,
+}
+
+impl<'d> Names<'d> {
+    /// Those of a task whose configured name is a legal one; another rule looks after the others.
+    pub(super) fn of(subject: &Subject<'d>) -> Option<Self> {
+        let definition = subject.definition;
+        let consul = subject.consul.as_ref()?;
+        // Before 0.5 the family's letters stayed as they were.
+        let is_lowered = consul.version().is_none_or(|version| version.minor >= 5);
+        let family = definition.family.text();
+        let family = family.map(|family| if is_lowered { family.to_lowercase() } else { family.to_owned() });
+        let configured = match consul.configured_name() {
+            Maybe::Known(name) => name.to_owned(),
+            Maybe::Absent => family.clone()?,
+            Maybe::Unknown => return None,
+        };
+        let (tag, tagged) = match definition.tag(SERVICE_NAME_TAG) {
+            Maybe::Known(tag) => (Some(tag), tag.value.text()?.to_owned()),
+            Maybe::Absent => (None, family?),
+            Maybe::Unknown => return None,
+        };
+        configured.parse::<ServiceName>().ok()?;
+        Some(Self { configured, tagged, tag })
+    }
+}
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(Names { configured, tagged, tag }) = Names::of(subject) else { return };
+    if configured.eq_ignore_ascii_case(&tagged) {
+        return;
+    }
+    let tags = &subject.definition.tags;
+    findings.add(match tag {
+        Some(tag) => {
+            let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");
+            Draft::new(tag.value.span(), message, "set the tag and the configuration's name to the same name")
+        }
+        None if tags.items.is_empty() => return,
+        None => {
+            let message =
+                format!("without the tag {SERVICE_NAME_TAG} the name is {tagged}, but the task registers {configured}");
+            let value = serde_json::json!({ "key": SERVICE_NAME_TAG, "value": configured });
+            let fix = Fix::append(tags, value).filter(|_| tags.is_present);
+            Draft::new(tags.place.span, message, format!("add the tag with the value {configured}")).fix(fix)
+        }
+    });
+}

@@ -1,0 +1,77 @@
+use std::collections::BTreeMap;
+
+use crate::{
+    finding::{Draft, Severity},
+    rule::{Applies, Check, Rule, TaskFindings},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-task-role-shared",
+    summary: "each family of the mesh has a task role of its own",
+    severity: Severity::Warning,
+    applies: Applies::AllTasks,
+    effect: "tasks of one service can log in to Consul as the other, because Consul sees nothing of them but the role",
+    explanation: "\
+With the `aws-iam` auth method a task proves who it is by its IAM role, and the role's tag \
+`consul.hashicorp.com.service-name` names the service whose token it gets. Two families that share a role share that tag: at \
+best one of them is refused, at worst it registers as the other, with the other's intentions. The same holds for everything \
+else that the role may do in AWS. Only tasks that log in are compared, and only definitions of one run.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
+    ],
+    // It takes two definitions to break it: see the tests below.
+    examples: &[],
+    check: Check::AllTasks(check),
+};
+
+fn check(subjects: &[Subject<'_>], findings: &mut TaskFindings<'_>) {
+    let mut first: BTreeMap<&str, &str> = BTreeMap::new();
+    for subject in subjects.iter().filter(|subject| logs_in(subject)) {
+        let definition = subject.definition;
+        let (Some(role), Some(family)) = (definition.task_role.text(), definition.family.text()) else { continue };
+        match first.get(role) {
+            Some(other) if *other != family => {
+                let message = format!("{family} has the task role {role}, and so has {other}");
+                let help = format!("give {family} a role of its own, tagged with its service's name");
+                findings(subject, Draft::new(definition.task_role.span(), message, help));
+            }
+            Some(_) => {}
+            None => drop(first.insert(role, family)),
+        }
+    }
+}
+
+fn logs_in(subject: &Subject<'_>) -> bool {
+    let consul = subject.consul.as_ref();
+    consul.is_some_and(|consul| consul.configuration.flag("consulLogin.enabled", false) == Some(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::{Material, audit, example::Base, input::read_source, source::SourceFile};
+
+    fn ids(families: &[(&str, &str)]) -> Vec<&'static str> {
+        let mut material = Material::default();
+        for (family, role) in families {
+            let mut json: serde_json::Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+            json["family"] = (*family).into();
+            json["taskRoleArn"] = format!("arn:aws:iam::123456789012:role/consul-ecs/{role}").into();
+            let file = SourceFile::new(format!("{family}.json"), json.to_string());
+            read_source(Arc::new(file), true, &mut material).unwrap();
+        }
+        audit(&material).iter().map(|finding| finding.rule.id).collect()
+    }
+
+    #[test]
+    fn two_families_with_one_role_are_found_once() {
+        assert_eq!(ids(&[("web", "web"), ("orders", "web"), ("stock", "stock")]), [RULE.id]);
+        assert_eq!(ids(&[("web", "web"), ("orders", "orders")]), Vec::<&str>::new());
+        // Two revisions of one family
+        assert_eq!(ids(&[("web", "web"), ("web", "web")]), Vec::<&str>::new());
+    }
+}

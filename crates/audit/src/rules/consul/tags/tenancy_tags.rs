@@ -1,0 +1,61 @@
+use crate::{
+    definition::{Maybe, Tag, TaskDefinition},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+use mesh::tags::{NAMESPACE_TAG, PARTITION_TAG};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-tenancy-tags",
+    summary: "the tags name both a partition and a namespace, or neither",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the controller takes the task for a faulty one and makes no token for it",
+    explanation: "\
+With Consul Enterprise the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` say where in Consul the \
+service lives. The controllers want both or neither; without them they take `default` for both. One alone is an error.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/enterprise"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "tags[consul.hashicorp.com/partition]",
+            fails: Some(r#"{ "key": "consul.hashicorp.com/partition", "value": "default" }"#),
+            repaired: None,
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "tags[consul.hashicorp.com/namespace]",
+            fails: Some(r#"{ "key": "consul.hashicorp.com/namespace", "value": "default" }"#),
+            repaired: None,
+        },
+    ],
+    check: Check::Task(check),
+};
+
+/// A tag and its value, for which empty means absent.
+pub(super) fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'d str)> {
+    match definition.tag(key) {
+        Maybe::Known(tag) => match tag.value.text() {
+            Some("") => Maybe::Absent,
+            Some(value) => Maybe::Known((tag, value)),
+            None => Maybe::Unknown,
+        },
+        Maybe::Absent => Maybe::Absent,
+        Maybe::Unknown => Maybe::Unknown,
+    }
+}
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let definition = subject.definition;
+    let (tag, there, missing) = match (value_of(definition, PARTITION_TAG), value_of(definition, NAMESPACE_TAG)) {
+        (Maybe::Known((tag, _)), Maybe::Absent) => (tag, PARTITION_TAG, NAMESPACE_TAG),
+        (Maybe::Absent, Maybe::Known((tag, _))) => (tag, NAMESPACE_TAG, PARTITION_TAG),
+        _ => return,
+    };
+    let message = format!("the tag {there} is there, and {missing} is not");
+    findings.add(Draft::new(tag.key.span(), message, format!("add {missing}, or take {there} away")));
+}

@@ -1,0 +1,81 @@
+use super::tenancy_tags::value_of;
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    rules::consul::gateway::namespace,
+    subject::Subject,
+};
+use mesh::tags::{NAMESPACE_TAG, PARTITION_TAG};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-tenancy-tags-match",
+    summary: "the tags name the partition and the namespace of the configuration",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the controller looks for the service in another place of Consul than it is in, and its token does not fit",
+    explanation: "\
+mesh-init registers the service in the partition and namespace of its configuration; the controllers look for it, make its token \
+and clean up after it in those of the task's tags, or in `default` where there are no such tags. Both have to say the same.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
+        "https://developer.hashicorp.com/consul/docs/reference/ecs",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: TEAM_A,
+            at: "tags[consul.hashicorp.com/namespace].value",
+            fails: Some(r#""team-b""#),
+            repaired: Some(r#""team-a""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: TEAM_A,
+            at: "config.service.partition",
+            fails: Some(r#""green""#),
+            repaired: Some(r#""blue""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+const TEAM_A: &[(&str, &str)] = &[
+    ("config.service.partition", r#""blue""#),
+    ("config.service.namespace", r#""team-a""#),
+    ("tags[consul.hashicorp.com/partition]", r#"{ "key": "consul.hashicorp.com/partition", "value": "blue" }"#),
+    ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "team-a" }"#),
+];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let section = if consul.is_gateway { "gateway" } else { "service" };
+    let keys = ["partition", "namespace"].map(|key| format!("{section}.{key}"));
+    let tags = [PARTITION_TAG, NAMESPACE_TAG];
+    let configured = keys.each_ref().map(|key| consul.configuration.name_at(key));
+    let tagged = tags.map(|tag| value_of(subject.definition, tag));
+    let is_faulty_gateway =
+        consul.is_gateway && matches!(configured, [_, Maybe::Known(name)] if namespace::is_wrong(name));
+    // One alone is other rules' business, and so is a gateway's wrong namespace.
+    if is_faulty_gateway || !is_certain_pair(&configured) || !is_certain_pair(&tagged) {
+        return;
+    }
+    for (((key, tag), configured), tagged) in keys.iter().zip(tags).zip(configured).zip(tagged) {
+        let wanted = if let Maybe::Known(name) = configured { name } else { "default" };
+        let (found, span) = match tagged {
+            Maybe::Known((tag, value)) => (value, tag.value.span()),
+            _ => ("default", subject.definition.tags.place.span),
+        };
+        if wanted != found {
+            let message = format!("by the tags the task is in {found}, but {key} is {wanted}");
+            let draft = Draft::new(span, message, format!("set {tag} and {key} to the same name"));
+            findings.add(draft.note(consul.configuration.place_of(key).span, "what the configuration says"));
+        }
+    }
+}
+
+/// Whether both are certainly there, or both certainly not.
+fn is_certain_pair<T>(pair: &[Maybe<T>; 2]) -> bool {
+    matches!(pair, [Maybe::Known(_), Maybe::Known(_)] | [Maybe::Absent, Maybe::Absent])
+}

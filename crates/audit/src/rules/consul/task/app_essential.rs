@@ -1,0 +1,95 @@
+use crate::{
+    definition::Container,
+    example::{Base, Example, FLAGS},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Subject, workloads},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-app-essential",
+    summary: "a service's task has an app, and the app is essential",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "ECS refuses a definition without an essential container; where a helper is essential, the task lives on without its app",
+    explanation: "\
+The mesh's containers are not essential, so that the app decides when the task ends. ECS demands one essential container in \
+each definition. The proxy, too, watches the app's containers: when a task stops, it runs until they have ended. A task with no \
+app at all makes sense for gateways only.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[web].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[(
+                "containerDefinitions[logs]",
+                r#"{ "name": "logs", "image": "example/logs:1.4.2", "firelensConfiguration": { "type": "fluentbit" } }"#,
+            )],
+            at: "containerDefinitions[web].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[web].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[("config.healthSyncContainers", "[]")],
+            at: "containerDefinitions[web]",
+            fails: None,
+            repaired: Some(
+                r#"{ "name": "web", "image": "example/web:1.4.2", "portMappings": [{ "containerPort": 9090 }], "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }] }"#,
+            ),
+        },
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[web].essential",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    if !consul.is_service() || !consul.is_complete {
+        return;
+    }
+    let workloads = workloads(&consul.apps);
+    // Only a deployment can tell whether such a one is the log router.
+    let unclear = consul.apps.iter().copied().filter(|app| app.fire_lens.is_unknown());
+    if workloads.iter().copied().chain(unclear).any(|app| app.is_essential() != Some(false)) {
+        return;
+    }
+    let help = "mark the container that the service is for as essential";
+    match workloads.as_slice() {
+        [] => findings.add(Draft::new(
+            subject.definition.span(),
+            "the service's task has no container beside those of the mesh",
+            "add the app's container",
+        )),
+        [app] => {
+            let essential = &app.essential;
+            let message = format!("{} is the app and not essential", app.label());
+            let fix = Fix::set(&essential.place, true);
+            findings.add(Draft::new(essential.span(), message, help).of(app).fix(fix));
+        }
+        [first, ..] => {
+            let names: Vec<String> = workloads.iter().copied().map(Container::label).collect();
+            let message = format!("none of the app's containers is essential: {}", names.join(", "));
+            findings.add(Draft::new(first.essential.span(), message, help));
+        }
+    }
+}

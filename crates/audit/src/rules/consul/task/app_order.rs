@@ -1,0 +1,87 @@
+use super::proxy_order::{is_misspelt, wait_for};
+use crate::{
+    definition::Container,
+    example::{Base, Example, FLAGS},
+    finding::{Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Subject, is_observer},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-app-order",
+    summary: "the app starts when the proxy is healthy",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "the app's first requests to its upstreams fail, and when the task stops, the proxy may go before the app",
+    explanation: "\
+Every container of the app waits for the proxy with the condition `HEALTHY`: itself, or through another container that does. \
+ECS then starts the app when its upstreams can be reached, and stops the containers in the opposite order. `START` is not \
+enough, because the proxy listens only some time after it was started. The proxy in turn waits for mesh-init, so that an app \
+that waits for the proxy needs no word about mesh-init. Collectors of logs and traces are left alone: they should rather come \
+first, as should containers that the proxy itself waits for.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn[sidecar-proxy]",
+            fails: None,
+            repaired: Some(r#"{ "containerName": "sidecar-proxy", "condition": "HEALTHY" }"#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn",
+            fails: None,
+            repaired: Some(r#"[{ "containerName": "consul-dataplane", "condition": "HEALTHY" }]"#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn[consul-dataplane].condition",
+            fails: Some(r#""START""#),
+            repaired: Some(r#""HEALTHY""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[cache]",
+            fails: Some(r#"{ "name": "cache", "image": "redis:7", "essential": false }"#),
+            repaired: Some(
+                r#"{ "name": "cache", "image": "redis:7", "essential": false, "dependsOn": [{ "containerName": "web", "condition": "START" }] }"#,
+            ),
+        },
+        Example {
+            base: Base::Client,
+            given: FLAGS,
+            at: "containerDefinitions[web].dependsOn[sidecar-proxy].condition",
+            fails: Some(r#""START""#),
+            repaired: Some(r#""HEALTHY""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(name) = consul.proxy().filter(|_| consul.is_service()).and_then(|proxy| proxy.name.text()) else { return };
+    for app in consul.apps.iter().filter(|app| !is_observer(app) && !comes_first(subject, consul, app)) {
+        let is_late = subject.definition.comes_after(app, name, "HEALTHY");
+        if is_late == Some(false) && !is_misspelt(subject, app, name) {
+            findings.add(wait_for(app, name, "HEALTHY"));
+        }
+    }
+}
+
+/// Whether one of the mesh's containers waits, or may wait, for `app`.
+fn comes_first(subject: &Subject<'_>, consul: &ConsulTask<'_>, app: &Container) -> bool {
+    let Some(name) = app.name.text() else { return true };
+    let conditions = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
+    let mesh = consul.consul_ecs_containers().chain([consul.client, consul.proxy()].into_iter().flatten());
+    mesh.into_iter().any(|container| {
+        conditions.iter().any(|condition| subject.definition.comes_after(container, name, condition) != Some(false))
+    })
+}

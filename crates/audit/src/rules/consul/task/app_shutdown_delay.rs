@@ -1,0 +1,88 @@
+use crate::{
+    definition::{Container, Field},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{EntryPoint, Subject},
+};
+
+/// Seconds between TERM and KILL on Fargate where nothing else is said.
+const DEFAULT: u64 = 30;
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-app-shutdown-delay",
+    summary: "an app that stops late has the time for it",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "KILL ends the app before it gets TERM: whatever it is doing then is lost, each time a task stops",
+    explanation: "\
+`app-entrypoint -shutdown-delay` lets the app work on for a while after ECS has asked the task to stop, until other services have \
+noticed that it is on its way out. Only then does the app get TERM. ECS counts the container's `stopTimeout` (30 seconds on Fargate, \
+if nothing else is said) from the beginning of that delay, so that it has to be longer than the delay and what the app needs to \
+finish together.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: DELAYED,
+            at: "containerDefinitions[web].stopTimeout",
+            fails: None,
+            repaired: Some("90"),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: DELAYED,
+            at: "containerDefinitions[web].entryPoint[3]",
+            fails: Some(r#""1m30s""#),
+            repaired: Some(r#""10s""#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[
+                (
+                    "containerDefinitions[web].mountPoints",
+                    r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul" }]"#,
+                ),
+                ("containerDefinitions[web].command", r#"["serve"]"#),
+            ],
+            at: "containerDefinitions[web].entryPoint",
+            fails: Some(r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay=20s"]"#),
+            repaired: Some(r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay=5s"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+const DELAYED: &[(&str, &str)] = &[
+    ("containerDefinitions[web].mountPoints", r#"[{ "sourceVolume": "consul_data", "containerPath": "/consul" }]"#),
+    ("containerDefinitions[web].entryPoint", r#"["/consul/consul-ecs", "app-entrypoint", "-shutdown-delay", "60s"]"#),
+    ("containerDefinitions[web].command", r#"["serve"]"#),
+    ("containerDefinitions[consul-dataplane].stopTimeout", "120"),
+];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    // Without a value, an agent on EC2 decides.
+    let on_fargate = subject.definition.runs_on_fargate();
+    let seconds = |field: &Field<u64>| if on_fargate { field.or(DEFAULT) } else { field.known().copied() };
+    for app in &consul.apps {
+        let delay = EntryPoint::of(app).and_then(|entry_point| entry_point.shutdown_delay());
+        let (Some(delay), Some(limit)) = (delay, seconds(&app.stop_timeout)) else { continue };
+        if delay >= limit {
+            findings.add(late(app, delay, limit));
+        }
+    }
+}
+
+fn late(app: &Container, delay: u64, limit: u64) -> Draft {
+    let label = app.label();
+    let message = format!("{label} gets TERM after {delay} seconds, but is killed after {limit}");
+    let help = format!(
+        "set the stopTimeout of {label} to more than {delay}, with time for the app to finish, or delay it less"
+    );
+    let draft = Draft::new(app.stop_timeout.span(), message, help).of(app);
+    draft.note(app.entry_point.place.span, "delays TERM")
+}

@@ -1,0 +1,54 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Software, Subject, image_of},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-ecs-image",
+    summary: "the containers of consul-ecs have its image",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "the container fails at once: what waits for it never starts, or the service's checks stay critical",
+    explanation: "\
+`mesh-init`, `health-sync` and `control-plane` are commands of the program `consul-ecs`, which comes in an image of its own. Consul's image, Consul Dataplane's \
+and Envoy's do not hold it. Names that are not known to be another program's are taken for mirrors of the right image.",
+    sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].image",
+            fails: Some(r#""public.ecr.aws/hashicorp/consul:latest""#),
+            repaired: Some(r#""registry.example.com/mirror/consul-ecs:0.4.2""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].image",
+            fails: Some(r#""hashicorp/consul-dataplane:latest""#),
+            repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-health-sync].image",
+            fails: Some(r#""hashicorp/consul""#),
+            repaired: Some(r#""public.ecr.aws/hashicorp/consul-ecs""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    for container in consul.consul_ecs_containers() {
+        let Some(image) = image_of(container) else { continue };
+        if image.software().is_some_and(|software| software != Software::ConsulEcs) {
+            let message = format!("{} has the image {}", container.label(), image.name);
+            let help = "use the image consul-ecs, such as public.ecr.aws/hashicorp/consul-ecs";
+            findings.add(Draft::new(container.image.span(), message, help).of(container));
+        }
+    }
+}

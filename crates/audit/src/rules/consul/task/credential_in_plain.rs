@@ -1,0 +1,171 @@
+use crate::{
+    definition::{Container, Variable},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, CREDENTIALS, Subject},
+};
+
+/// The names of the agent's tokens in its configuration.
+const TOKENS: [&str; 8] = [
+    "agent",
+    "agent_master",
+    "agent_recovery",
+    "config_file_service_registration",
+    "default",
+    "initial_management",
+    "master",
+    "replication",
+];
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-credential-in-plain",
+    summary: "no credential of Consul is in plain text",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "everybody who may describe task definitions reads the credential, in this revision for ever",
+    explanation: "\
+Values under `environment` are part of the task definition: whoever may call `ecs:DescribeTaskDefinition` sees them, they are in \
+templates, plans and the console, and a revision cannot be changed afterwards. Under `secrets`, the definition holds only where \
+the value is, in Secrets Manager or the Parameter Store, and ECS reads it when the container starts. A credential that has been \
+in a definition should be replaced, not only moved. This looks at the well-known names in each container of the task, at the gossip's \
+key in the agent's script, and at tokens in what the mesh's containers run.",
+    sources: &[
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
+        "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[web].environment",
+            fails: Some(r#"[{ "name": "CONSUL_HTTP_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
+            repaired: Some("[]"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].environment",
+            fails: Some(r#"[{ "name": "AGENT_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#),
+            repaired: Some(r#"[{ "name": "CONSUL_DATACENTER", "value": "dc1" }]"#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"]"#,
+            ),
+            repaired: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#,
+            ),
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].environment",
+            fails: Some(
+                r#"[{ "name": "DP_CREDENTIAL_STATIC_TOKEN", "value": "00000000-0000-0000-0000-00000000beef" }]"#,
+            ),
+            repaired: Some("[]"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-client].command",
+            fails: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -hcl 'acl { tokens { agent = \"00000000-0000-0000-0000-00000000beef\" } }'\n"]"#,
+            ),
+            repaired: Some(
+                r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY -hcl 'acl { tokens { agent = \"$AGENT_TOKEN\" } }'\n"]"#,
+            ),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].command",
+            fails: Some(
+                r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json", "-static-token=00000000-0000-0000-0000-00000000beef"]"#,
+            ),
+            repaired: Some(r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-control-plane].command",
+            fails: Some(r#"["control-plane", "-token", "00000000-0000-0000-0000-00000000beef"]"#),
+            repaired: Some(r#"["control-plane"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    for container in &subject.definition.containers.items {
+        for variable in &container.environment.items {
+            if let Some(name) = variable.name.text().filter(|name| CREDENTIALS.contains(name))
+                && has_value(variable)
+            {
+                findings.add(finding(container, variable, name));
+            }
+        }
+    }
+    let Some(consul) = &subject.consul else { return };
+    if let Some(draft) = consul.client.and_then(key_in_script) {
+        findings.add(draft);
+    }
+    let proxies = [consul.client, consul.sidecar_proxy, consul.dataplane];
+    for container in consul.consul_ecs_containers().chain(proxies.into_iter().flatten()) {
+        let words = container.entry_point.items.iter().chain(&container.command.items);
+        let known: Vec<_> = words.filter_map(|word| Some((word, word.known()?.0.as_str()))).collect();
+        let before = |at: usize| at.checked_sub(1).and_then(|at| known.get(at)).map_or("", |(_, text)| *text);
+        let holding = known.iter().enumerate().find(|(at, (_, text))| has_token(before(*at), text));
+        if let Some((_, (word, _))) = holding {
+            let message = format!("the command of {} holds a token in plain text", container.label());
+            let help = "put the token into Secrets Manager, name it under secrets, and replace the old token";
+            findings.add(Draft::new(word.span(), message, help).of(container));
+        }
+    }
+}
+
+/// Whether `word` has a UUID behind something that takes a token: `agent = "…"`, `-token …`, `-static-token=…`. The flag
+/// may be the word before.
+fn has_token(before: &str, word: &str) -> bool {
+    let text = format!("{before} {word}");
+    let starts = text.char_indices().map(|(at, _)| at).filter(|at| *at > before.len());
+    let mut uuids = starts.filter(|at| text.get(*at..at + 36).is_some_and(is_uuid));
+    uuids.any(|at| {
+        let is_between = |c: char| c.is_whitespace() || "=:\"'\\".contains(c);
+        let owner = text.get(..at).unwrap_or_default().trim_end_matches(is_between);
+        let name = owner.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        TOKENS.contains(&name) || name.to_ascii_lowercase().ends_with("token")
+    })
+}
+
+fn is_uuid(text: &str) -> bool {
+    let lengths = text.split('-').map(str::len);
+    lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
+}
+
+/// The gossip's key, written out in the agent's script. Variables begin with a dollar sign, placeholders are short.
+fn key_in_script(client: &Container) -> Option<Draft> {
+    let script = AgentScript::of(client)?;
+    let is_key =
+        |value: &&str| value.len() >= 24 && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
+    script.setting("encrypt").or_else(|| script.flag("encrypt")).filter(is_key)?;
+    let message = format!("the script of {} holds the gossip's encryption key in plain text", client.label());
+    let help = "put the key into Secrets Manager, name it under secrets as CONSUL_GOSSIP_ENCRYPTION_KEY, and replace the old key";
+    Some(Draft::new(script.script()?.span(), message, help).of(client))
+}
+
+/// An empty value is no secret; of an unknown one nobody can tell.
+fn has_value(variable: &Variable) -> bool {
+    variable.value.known().is_some_and(|value| !value.shown().is_empty())
+}
+
+fn finding(container: &Container, variable: &Variable, name: &str) -> Draft {
+    let message = format!("{} has {name} in plain text", container.label());
+    let help =
+        format!("put the value into Secrets Manager, name it under secrets as {name}, and replace the old value");
+    Draft::new(variable.name.span(), message, help).of(container)
+}

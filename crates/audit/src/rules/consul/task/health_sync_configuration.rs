@@ -1,0 +1,89 @@
+use crate::{
+    document::{HOLE, Node, Span, Value},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Configuration, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-health-sync-configuration",
+    summary: "health-sync has the same configuration as mesh-init",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "health-sync looks for checks under names that mesh-init never registered, and the registered ones stay critical",
+    explanation: "\
+Both containers read `CONSUL_ECS_CONFIG_JSON`, and compute from it the IDs of the service and of its checks, where Consul is and \
+how to log in. They find each other's work only if they read the same. Formatting does not matter, nor does the log level.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference"],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "config@consul-ecs-health-sync.service.name",
+            fails: Some(r#""shop""#),
+            repaired: Some(r#""web""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "config@consul-ecs-health-sync.healthSyncContainers",
+            fails: None,
+            repaired: Some(r#"["web"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return };
+    let own = Configuration::of(subject.definition, health_sync);
+    let (Some(wanted), Some(found)) = (consul.configuration.json(), own.json()) else { return };
+    // What is no configuration at all, another rule reports.
+    let are_maps = [wanted, found].iter().all(|node| matches!(node.value, Value::Map(_)));
+    let Some(difference) = difference(wanted, found, "").filter(|_| are_maps) else { return };
+    let message =
+        format!("the configuration of {} differs from mesh-init's at {}", health_sync.label(), difference.path);
+    let help = "give both the same value of CONSUL_ECS_CONFIG_JSON";
+    let draft = Draft::new(difference.span, message, help).of(health_sync);
+    findings.add(draft.note(wanted.place.span, "mesh-init's configuration"));
+}
+
+struct Difference {
+    path: String,
+    span: Span,
+}
+
+/// The first place where the two certainly differ. `path` is the way there, and empty at the top.
+fn difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
+    let here = Some(Difference { path: path.to_owned(), span: found.place.span });
+    match (&wanted.value, &found.value) {
+        (Value::Unknown, _) | (_, Value::Unknown) | (Value::Null, Value::Null) => None,
+        (Value::Map(_), Value::Map(_)) => map_difference(wanted, found, path),
+        (Value::List(left), Value::List(right)) if left.len() == right.len() => {
+            let mut pairs = left.iter().zip(right).enumerate();
+            pairs.find_map(|(index, (wanted, found))| difference(wanted, found, &format!("{path}[{index}]")))
+        }
+        (Value::Text(left), Value::Text(right)) => {
+            let is_certain = !left.contains(HOLE) && !right.contains(HOLE);
+            here.filter(|_| is_certain && left != right)
+        }
+        (Value::Number(left), Value::Number(right)) => here.filter(|_| left != right),
+        (Value::Bool(left), Value::Bool(right)) => here.filter(|_| left != right),
+        _ => here,
+    }
+}
+
+fn map_difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
+    let mut keys = wanted.entries().iter().chain(found.entries()).map(|entry| entry.key.as_str());
+    keys.by_ref().filter(|key| *key != "logLevel").find_map(|key| {
+        let path = if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+        match (wanted.get(key), found.get(key)) {
+            (Some(wanted), Some(found)) => difference(wanted, found, &path),
+            (None, None) => None,
+            (None, Some(more)) => Some(Difference { path, span: more.place.span }),
+            (Some(_), None) => Some(Difference { path, span: found.place.span }),
+        }
+    })
+}

@@ -1,0 +1,73 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-health-sync-containers",
+    summary: "the containers whose health is synced are there and have a health check of ECS",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the container's check in Consul stays critical for ever, and nobody sends the service any traffic",
+    explanation: "\
+For each name in `healthSyncContainers` there is a check in Consul, which passes only while ECS calls the container of that name \
+`HEALTHY`. ECS never says so of a container without a `healthCheck`, and a name that is not there counts as critical. A health \
+check that is only in the image's `HEALTHCHECK` does not count: ECS ignores those.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "config.healthSyncContainers",
+            fails: Some(r#"["web", "shop"]"#),
+            repaired: Some(r#"["web"]"#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[web].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["CMD-SHELL", "curl -sf http://localhost:9090/health || exit 1"] }"#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[web].healthCheck",
+            fails: None,
+            repaired: Some(r#"{ "command": ["CMD-SHELL", "curl -sf http://localhost:9090/health || exit 1"] }"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(synced) = consul.configuration.list("healthSyncContainers") else { return };
+    for node in synced {
+        let Some(name) = node.text() else { continue };
+        if let Some((message, help)) = wrong(subject, name) {
+            findings.add(Draft::new(node.place.span, message, help));
+        }
+    }
+}
+
+fn wrong(subject: &Subject<'_>, name: &str) -> Option<(String, String)> {
+    let containers = &subject.definition.containers;
+    match subject.definition.container(name) {
+        Maybe::Known(container) if container.health_check.is_absent() => Some((
+            format!("the health of {name} is to be synced, but {name} has no health check"),
+            format!("give {name} a healthCheck, or take it out of healthSyncContainers"),
+        )),
+        Maybe::Absent if containers.items.iter().all(|container| container.name.text().is_some()) => Some((
+            format!("the health of {name} is to be synced, but there is no such container"),
+            "name a container of this definition in healthSyncContainers, or take the name out".to_owned(),
+        )),
+        Maybe::Known(_) | Maybe::Absent | Maybe::Unknown => None,
+    }
+}

@@ -1,0 +1,99 @@
+use crate::{
+    document::Node,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{ConsulTask, Generation, Subject, names},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-health-sync-missing",
+    summary: "health-sync is there where Consul waits for its word",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the checks that mesh-init registers stay critical for ever, and nobody sends the service any traffic",
+    explanation: "\
+mesh-init registers a check for each container in `healthSyncContainers`, and every check starts critical. health-sync copies \
+what ECS finds about these containers to Consul; nothing else ever makes them pass. In the dataplane generation (consul-ecs 0.8 \
+and newer) there is always a check more, of the proxy itself, so that health-sync is always needed, also in gateways. It also \
+gives the task's Consul tokens back when the task ends. In consul-ecs 0.7 the control plane does this work.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-health-sync]",
+            fails: None,
+            repaired: Some(HEALTH_SYNC_OF_CLIENT),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-health-sync]",
+            fails: None,
+            repaired: Some(HEALTH_SYNC_OF_DATAPLANE),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+const HEALTH_SYNC_OF_CLIENT: &str = r#"{
+    "name": "consul-ecs-health-sync",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
+    "essential": false,
+    "command": ["health-sync"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
+}"#;
+
+const HEALTH_SYNC_OF_DATAPLANE: &str = r#"{
+    "name": "consul-ecs-health-sync",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.3",
+    "essential": false,
+    "user": "5996",
+    "command": ["health-sync"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "mountPoints": [{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": true }],
+    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }],
+    "linuxParameters": { "initProcessEnabled": true },
+    "secrets": [
+        { "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" },
+        { "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }
+    ]
+}"#;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    if consul.health_sync.is_some() || !consul.is_complete {
+        return;
+    }
+    let Some(mesh_init) = consul.mesh_init else { return };
+    if let Some(message) = need(consul) {
+        let help = format!(
+            "add the container {} with the image and configuration of {} and the command [\"health-sync\"]",
+            names::HEALTH_SYNC,
+            mesh_init.label()
+        );
+        findings.add(Draft::new(mesh_init.span(), message, help));
+    }
+}
+
+/// Why health-sync is needed, if it is.
+fn need(consul: &ConsulTask<'_>) -> Option<String> {
+    let synced: Vec<&str> = consul.configuration.list("healthSyncContainers")?.iter().filter_map(Node::text).collect();
+    match consul.generation {
+        Generation::ControlPlane => None,
+        Generation::Dataplane => Some("no container runs health-sync".to_owned()),
+        Generation::Client if synced.is_empty() => None,
+        Generation::Client => Some(format!("no container runs health-sync, which {} needs", synced.join(", "))),
+    }
+}

@@ -1,0 +1,66 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-health-sync-needless",
+    summary: "health-sync is there only where it has something to do",
+    severity: Severity::Info,
+    applies: Applies::ConsulClient,
+    effect: "a container takes memory and starts with every task, and does nothing",
+    explanation: "\
+With a client agent, health-sync has two tasks: to copy the health of the containers in `healthSyncContainers` from ECS to \
+Consul, and to give back the tokens of a login through an auth method when the task ends. With an empty list and no login it \
+only waits. That is so where the service has checks of Consul's own, or no container has a health check.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    examples: &[Example {
+        base: Base::Client,
+        given: &[
+            (
+                "config.service.checks",
+                r#"[{ "name": "web", "http": "http://localhost:9090/health", "interval": "10s" }]"#,
+            ),
+            ("config.healthSyncContainers", "[]"),
+        ],
+        at: "containerDefinitions[consul-ecs-health-sync]",
+        fails: Some(HEALTH_SYNC),
+        repaired: None,
+    }],
+    check: Check::Task(check),
+};
+
+const HEALTH_SYNC: &str = r#"{
+    "name": "consul-ecs-health-sync",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
+    "essential": false,
+    "command": ["health-sync"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{},\"checks\":[{\"name\":\"web\",\"http\":\"http://localhost:9090/health\",\"interval\":\"10s\"}]},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
+}"#;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(health_sync) = consul.health_sync else { return };
+    let configuration = &consul.configuration;
+    let has_nothing_to_sync = configuration.list("healthSyncContainers").is_some_and(<[_]>::is_empty);
+    // A container that should be in the list gives it something to do: another rule says so.
+    let could_sync = consul.apps.iter().any(|app| app.is_essential() != Some(false) && !app.health_check.is_absent());
+    let has_native_checks = configuration.list("service.checks").is_some_and(|checks| !checks.is_empty());
+    let has_nothing_to_do = has_nothing_to_sync && (has_native_checks || !could_sync);
+    if has_nothing_to_do && configuration.flag("consulLogin.enabled", false) == Some(false) {
+        findings.add(
+            Draft::new(
+                health_sync.span(),
+                format!("{} has no container to watch and no login to end", health_sync.label()),
+                "take it away, or name the containers to watch in healthSyncContainers",
+            )
+            .of(health_sync),
+        );
+    }
+}

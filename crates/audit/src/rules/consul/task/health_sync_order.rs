@@ -1,0 +1,45 @@
+use super::proxy_order::wait_for;
+use crate::{
+    example::{Base, Example},
+    finding::{Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-health-sync-order",
+    summary: "health-sync starts after mesh-init has succeeded",
+    severity: Severity::Warning,
+    applies: Applies::Consul,
+    effect: "health-sync looks for checks and a token that are not there yet, and may end before they are",
+    explanation: "\
+mesh-init registers the checks that health-sync keeps up to date, and leaves the token that it does so with. health-sync has to \
+start when mesh-init has ended with success, or it depends on which of the two is faster.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-health-sync].dependsOn[consul-ecs-mesh-init].condition",
+            fails: Some(r#""START""#),
+            repaired: Some(r#""SUCCESS""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-health-sync].dependsOn",
+            fails: None,
+            repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(health_sync), Some(mesh_init)) = (consul.health_sync, consul.mesh_init) else { return };
+    let Some(name) = mesh_init.name.text() else { return };
+    if subject.definition.comes_after(health_sync, name, "SUCCESS") == Some(false) {
+        findings.add(wait_for(health_sync, name, "SUCCESS"));
+    }
+}

@@ -1,0 +1,89 @@
+use crate::{
+    definition::Container,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Generation, Subject, names},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-mesh-init-missing",
+    summary: "a container runs mesh-init",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the task's service is never registered, and the proxy has neither its program nor its configuration",
+    explanation: "\
+`consul-ecs-mesh-init` does what has to be done once for each task: it registers the service and its proxy in Consul, writes \
+the proxy's configuration to the shared volume, and copies the program `consul-ecs` there, which the proxy's container starts \
+and is checked with. Without it nothing else of the mesh can work. Only consul-ecs 0.7 had `consul-ecs-control-plane` in its \
+place.",
+    sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init]",
+            fails: None,
+            repaired: Some(MESH_INIT_OF_CLIENT),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init]",
+            fails: None,
+            repaired: Some(MESH_INIT_OF_DATAPLANE),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+const MESH_INIT_OF_CLIENT: &str = r#"{
+    "name": "consul-ecs-mesh-init",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
+    "essential": false,
+    "command": ["mesh-init"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "mountPoints": [
+        { "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false },
+        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }
+    ],
+    "secrets": [{
+        "name": "CONSUL_HTTP_TOKEN",
+        "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-web-AbCdEf:token::"
+    }]
+}"#;
+
+const MESH_INIT_OF_DATAPLANE: &str = r#"{
+    "name": "consul-ecs-mesh-init",
+    "image": "public.ecr.aws/hashicorp/consul-ecs:0.9.3",
+    "essential": false,
+    "command": ["mesh-init"],
+    "environment": [{
+        "name": "CONSUL_ECS_CONFIG_JSON",
+        "value": "{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}"
+    }],
+    "mountPoints": [
+        { "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false },
+        { "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }
+    ],
+    "secrets": [
+        { "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" },
+        { "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }
+    ]
+}"#;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    if consul.generation == Generation::ControlPlane || consul.mesh_init.is_some() || !consul.is_complete {
+        return;
+    }
+    let span = consul.proxy().map_or(subject.definition.span(), Container::span);
+    findings.add(Draft::new(
+        span,
+        "no container runs mesh-init",
+        format!("add the container {} with the image consul-ecs and the command [\"mesh-init\"]", names::MESH_INIT),
+    ));
+}

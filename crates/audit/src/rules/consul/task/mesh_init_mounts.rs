@@ -1,0 +1,93 @@
+use serde_json::json;
+
+use crate::{
+    definition::{Container, Maybe},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, BINARY_DIRECTORY, ConsulTask, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-mesh-init-mounts",
+    summary: "consul-ecs-mesh-init mounts the shared volumes, the data volume writable",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "mesh-init cannot hand the proxy its configuration, and fails or leaves it where nobody finds it",
+    explanation: "\
+mesh-init writes to the directory that `bootstrapDir` names, mostly `/consul`: the program `consul-ecs` and the proxy's \
+configuration. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also runs \
+the program `consul` to make Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, so that both mount \
+the volume `consul_binary` there.",
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data]",
+            fails: None,
+            repaired: Some(r#"{ "sourceVolume": "consul_data", "containerPath": "/consul", "readOnly": false }"#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].readOnly",
+            fails: Some("true"),
+            repaired: Some("false"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_data].containerPath",
+            fails: Some(r#""/data""#),
+            repaired: Some(r#""/consul""#),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[consul-ecs-mesh-init].mountPoints[consul_binary]",
+            fails: None,
+            repaired: Some(
+                r#"{ "sourceVolume": "consul_binary", "containerPath": "/bin/consul-inject", "readOnly": true }"#,
+            ),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let Some(mesh_init) = consul.first() else { return };
+    if let Some(directory) = consul.shared_directory() {
+        data(mesh_init, directory, findings);
+    }
+    if needs_binary(consul) && matches!(mesh_init.mount_at(BINARY_DIRECTORY), Maybe::Absent) {
+        missing(mesh_init, "consul_binary", BINARY_DIRECTORY, true, findings);
+    }
+}
+
+fn data(mesh_init: &Container, directory: &str, findings: &mut Findings<'_>) {
+    match mesh_init.mount_at(directory) {
+        Maybe::Absent => missing(mesh_init, "consul_data", directory, false, findings),
+        Maybe::Known(mount) if mount.read_only.known() == Some(&true) => {
+            let message = format!("{} cannot write to {directory}", mesh_init.label());
+            let place = &mount.read_only.place;
+            let fix = Fix::set(place, false);
+            findings.add(Draft::new(place.span, message, "set readOnly to false").of(mesh_init).fix(fix));
+        }
+        Maybe::Known(_) | Maybe::Unknown => {}
+    }
+}
+
+/// Only where the agent's script certainly puts the program there: older definitions had it in the image.
+fn needs_binary(consul: &ConsulTask<'_>) -> bool {
+    consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions(BINARY_DIRECTORY))
+}
+
+fn missing(mesh_init: &Container, volume: &str, path: &str, read_only: bool, findings: &mut Findings<'_>) {
+    let message = format!("{} mounts nothing at {path}", mesh_init.label());
+    let help = format!("mount the volume {volume} at {path}");
+    let value = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });
+    let fix = Fix::append(&mesh_init.mount_points, value);
+    findings.add(Draft::new(mesh_init.mount_points.place.span, message, help).of(mesh_init).fix(fix));
+}

@@ -1,0 +1,49 @@
+use crate::{
+    definition::Maybe,
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-proxy-mount-read-only",
+    summary: "the proxy cannot write to the volume that its configuration is on",
+    severity: Severity::Info,
+    applies: Applies::Consul,
+    effect: "who breaks into the proxy can replace the program that the health checks and health-sync run",
+    explanation: "\
+The proxy is the part of the task that the network talks to, and it only reads what mesh-init left for it. A writable mount \
+works, and gives the proxy power over files that other containers trust: the program `consul-ecs` and, where there is a login, \
+the tokens beside it.",
+    sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].mountPoints[consul_data].readOnly",
+            fails: None,
+            repaired: Some("true"),
+        },
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].mountPoints[consul_data].readOnly",
+            fails: Some("false"),
+            repaired: Some("true"),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
+    let Maybe::Known(mount) = proxy.mount_at(directory) else { return };
+    if mount.read_only.or(false) == Some(false) {
+        let place = &mount.read_only.place;
+        let message = format!("{} can write to {directory}", proxy.label());
+        let fix = Fix::set(place, true);
+        findings.add(Draft::new(place.span, message, "set readOnly to true").of(proxy).fix(fix));
+    }
+}

@@ -1,0 +1,95 @@
+use serde_json::json;
+
+use crate::{
+    definition::{Container, Maybe},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{Generation, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-proxy-order",
+    summary: "the proxy starts after mesh-init has succeeded",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the proxy starts before its program and its configuration are there, and fails",
+    explanation: "\
+The proxy's container is started with a program that mesh-init copies to the shared volume, and with a configuration that \
+mesh-init writes. Until mesh-init has ended with success, neither is certain to be there: with `START` they come too late, with \
+`COMPLETE` they may never come. `HEALTHY` is no condition for a container that ends.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/ecs/architecture",
+        "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Client,
+            given: &[],
+            at: "containerDefinitions[sidecar-proxy].dependsOn",
+            fails: Some("[]"),
+            repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].dependsOn[consul-ecs-mesh-init].condition",
+            fails: Some(r#""START""#),
+            repaired: Some(r#""SUCCESS""#),
+        },
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[consul-dataplane].dependsOn",
+            fails: None,
+            repaired: Some(r#"[{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let (Some(proxy), Some(mesh_init)) = (consul.proxy(), consul.mesh_init) else { return };
+    let Some(name) = mesh_init.name.text().filter(|_| consul.generation != Generation::ControlPlane) else { return };
+    if subject.definition.comes_after(proxy, name, "SUCCESS") == Some(false) && !is_misspelt(subject, proxy, name) {
+        findings.add(wait_for(proxy, name, "SUCCESS"));
+    }
+}
+
+/// Whether a container may well be meant to wait for `name`, and names nobody or no condition of ECS's: other rules say so.
+pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
+    let containers = &subject.definition.containers;
+    container.depends_on.items.iter().any(|dependency| {
+        let waits_for_nobody = dependency.container.text().is_some_and(|awaited| {
+            containers.lacks(|other| other.is_called(awaited) || other.name.text().is_none())
+                && !subject.misses(awaited)
+        });
+        let is_for_it = dependency.container.text() == Some(name);
+        let is_known = dependency
+            .condition
+            .text()
+            .is_none_or(|found| ["START", "COMPLETE", "SUCCESS", "HEALTHY"].contains(&found));
+        waits_for_nobody || (is_for_it && !is_known)
+    })
+}
+
+/// What to say of a container that should wait for another one, and does not or in the wrong way.
+pub(super) fn wait_for(container: &Container, name: &str, condition: &str) -> Draft {
+    let help = format!("make {} wait for {name}, condition {condition}", container.label());
+    let draft = match container.waits_for(name) {
+        Maybe::Known(dependency) => {
+            let place = &dependency.condition.place;
+            let found = dependency.condition.text().unwrap_or_default();
+            let message = format!("{} waits for {name} with the condition {found}", container.label());
+            Draft::new(place.span, message, help).fix(Fix::set(place, condition))
+        }
+        Maybe::Absent | Maybe::Unknown => {
+            let value = json!({ "containerName": name, "condition": condition });
+            let fix = Fix::append(&container.depends_on, value);
+            let message = format!("{} does not wait for {name}", container.label());
+            Draft::new(container.depends_on.place.span, message, help).fix(fix)
+        }
+    };
+    draft.of(container)
+}

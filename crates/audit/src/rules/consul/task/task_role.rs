@@ -1,0 +1,55 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::{AgentScript, ConsulTask, Subject},
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "consul-task-role",
+    summary: "a task that logs in to Consul has a task role",
+    severity: Severity::Error,
+    applies: Applies::Consul,
+    effect: "the login has no IAM identity to show, Consul gives no token, and the task never starts its app",
+    explanation: "\
+Consul's auth method `aws-iam` recognises a task by the IAM role that it acts with: `taskRoleArn`. The role's path, mostly \
+`/consul-ecs/`, admits it, and the role's tags name the service. Without a task role a task on Fargate has no identity at all; \
+one on EC2 may find that of the instance, which says nothing about the service. Each family needs a role of its own, because \
+the role is what names the service.",
+    sources: &[
+        "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
+        "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
+    ],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "taskRoleArn",
+            fails: None,
+            repaired: Some(r#""arn:aws:iam::123456789012:role/consul-ecs/web-task""#),
+        },
+        Example {
+            base: Base::ClientGateway,
+            given: &[],
+            at: "taskRoleArn",
+            fails: None,
+            repaired: Some(r#""arn:aws:iam::123456789012:role/consul-ecs/mesh-gateway-task""#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(consul) = &subject.consul else { return };
+    let role = &subject.definition.task_role;
+    if role.is_absent() && logs_in(consul) {
+        let message = "the task logs in to Consul, and has no task role to do so with";
+        let help = "set taskRoleArn to a role of this family's own under /consul-ecs/";
+        findings.add(Draft::new(role.span(), message, help));
+    }
+}
+
+fn logs_in(consul: &ConsulTask<'_>) -> bool {
+    consul.configuration.flag("consulLogin.enabled", false) == Some(true)
+        || consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions("consul login"))
+}

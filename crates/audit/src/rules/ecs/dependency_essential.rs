@@ -1,0 +1,76 @@
+use crate::{
+    definition::Container,
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "ecs-dependency-essential",
+    summary: "containers wait for the end of non-essential containers only",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    effect: "ECS refuses to register the definition, as the end of an essential container ends the whole task",
+    explanation: "\
+`COMPLETE` and `SUCCESS` wait for the end of a container. When an essential container ends, ECS stops the task, so that nothing \
+could start afterwards: ECS accepts the two conditions on containers with `essential: false` only. A container that does not \
+say so is essential.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
+    examples: &[
+        Example {
+            base: Base::Plain,
+            given: &[],
+            at: "containerDefinitions[migrate].essential",
+            fails: None,
+            repaired: Some("false"),
+        },
+        Example {
+            base: Base::Plain,
+            given: &[("containerDefinitions[migrate].essential", "true")],
+            at: "containerDefinitions[report].dependsOn[migrate].condition",
+            fails: Some(r#""COMPLETE""#),
+            repaired: Some(r#""START""#),
+        },
+        Example {
+            base: Base::ControlPlane,
+            given: &[],
+            at: "containerDefinitions[web].dependsOn[consul-ecs-control-plane]",
+            fails: Some(r#"{ "containerName": "consul-ecs-control-plane", "condition": "SUCCESS" }"#),
+            repaired: Some(r#"{ "containerName": "consul-ecs-control-plane", "condition": "HEALTHY" }"#),
+        },
+        Example {
+            base: Base::MeshGateway,
+            given: &[],
+            at: "containerDefinitions[report]",
+            fails: Some(
+                r#"{ "name": "report", "image": "example/report:1", "essential": false, "dependsOn": [{ "containerName": "consul-dataplane", "condition": "COMPLETE" }] }"#,
+            ),
+            repaired: Some(
+                r#"{ "name": "report", "image": "example/report:1", "essential": false, "dependsOn": [{ "containerName": "consul-dataplane", "condition": "HEALTHY" }] }"#,
+            ),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    for (container, dependency, other) in subject.definition.known_dependencies() {
+        let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
+        let Some(condition) = condition else { continue };
+        let is_elsewhere = subject.has_own_end(other) || subject.must_wait_for(container, other);
+        if other.is_essential() != Some(true) || is_elsewhere || is_itself(container, other) {
+            continue;
+        }
+        let (label, awaited) = (container.label(), other.label());
+        let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
+        let help = format!("set essential to false on {awaited}, or wait for another condition");
+        let why = if other.essential.is_absent() { "essential, as it does not say otherwise" } else { "essential" };
+        let draft = Draft::new(dependency.condition.span(), message, help).of(container);
+        findings.add(draft.note(other.essential.span(), why));
+    }
+}
+
+fn is_itself(one: &Container, other: &Container) -> bool {
+    std::ptr::eq(one, other)
+}

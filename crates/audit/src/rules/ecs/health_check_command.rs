@@ -1,0 +1,78 @@
+use crate::{
+    definition::{Container, HealthCheck},
+    example::{Base, Example},
+    finding::{Draft, Findings, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "ecs-health-check-command",
+    summary: "health checks run what they are meant to run",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    effect: "the check runs something else or nothing and fails, so that the container never becomes healthy",
+    explanation: "\
+The first word of a health check's command says how the rest is run. `CMD` starts a program: its name and each argument are \
+items of their own, and there is no shell to split them. `CMD-SHELL` hands *one* item to the container's shell: every further \
+item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \"-f\", …]` runs `curl` without \
+arguments, which fails.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
+    examples: &[
+        Example {
+            base: Base::Plain,
+            given: &[],
+            at: "containerDefinitions[cache].healthCheck.command",
+            fails: Some(r#"["CMD-SHELL", "redis-cli", "ping"]"#),
+            repaired: Some(r#"["CMD-SHELL", "redis-cli ping"]"#),
+        },
+        Example {
+            base: Base::Plain,
+            given: &[],
+            at: "containerDefinitions[cache].healthCheck.command",
+            fails: Some(r#"["CMD", "redis-cli ping || exit 1"]"#),
+            repaired: Some(r#"["CMD", "redis-cli", "ping"]"#),
+        },
+        Example {
+            base: Base::Plain,
+            given: &[],
+            at: "containerDefinitions[cache].healthCheck.command",
+            fails: Some(r#"["CMD-SHELL"]"#),
+            repaired: Some(r#"["redis-cli", "ping"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    for container in &subject.definition.containers.items {
+        if let Some(check) = container.health_check.known() {
+            look_at(container, check, findings);
+        }
+    }
+}
+
+fn look_at(container: &Container, check: &HealthCheck, findings: &mut Findings<'_>) {
+    let label = container.label();
+    let Some(words) = check.command.texts() else { return };
+    let (message, help) = match words.as_slice() {
+        [] | ["CMD" | "CMD-SHELL"] => (
+            format!("the health check of {label} has no command to run"),
+            "add what it is to run after CMD or CMD-SHELL",
+        ),
+        ["CMD-SHELL", line, rest @ ..] if !rest.is_empty() && !line.contains('$') => (
+            format!("the health check of {label} runs one item without the {} that follow it", rest.len()),
+            "write the whole line as one item after CMD-SHELL, or begin with CMD",
+        ),
+        ["CMD", program] if program.contains(' ') => (
+            format!("the health check of {label} looks for a program whose name is the whole line"),
+            "make every argument an item of its own, or begin with CMD-SHELL",
+        ),
+        [line] if *line != "NONE" && line.contains(' ') => (
+            format!("the health check of {label} looks for a program whose name is the whole line"),
+            "put CMD-SHELL before the line",
+        ),
+        _ => return,
+    };
+    findings.add(Draft::new(check.command.place.span, message, help).of(container));
+}

@@ -1,0 +1,61 @@
+use crate::{
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "ecs-host-port",
+    summary: "in the network modes awsvpc and host, ports of the host are those of the container",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    effect: "ECS refuses to register the definition",
+    explanation: "\
+In `bridge` mode, `hostPort` says on which port of the instance a container's port is to be found. In `awsvpc` mode the task has \
+a network interface of its own, and in `host` mode its containers use that of the instance: nothing translates ports. There \
+`hostPort` is left out, or is the same as `containerPort`.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_PortMapping.html"],
+    examples: &[
+        Example {
+            base: Base::Dataplane,
+            given: &[],
+            at: "containerDefinitions[web].portMappings",
+            fails: Some(r#"[{ "containerPort": 9090, "hostPort": 8080 }]"#),
+            repaired: Some(r#"[{ "containerPort": 9090, "hostPort": 9090 }]"#),
+        },
+        Example {
+            base: Base::AppMesh,
+            given: &[],
+            at: "containerDefinitions[orders].portMappings",
+            fails: Some(r#"[{ "containerPort": 9080, "hostPort": 80 }]"#),
+            repaired: Some(r#"[{ "containerPort": 9080 }]"#),
+        },
+        Example {
+            base: Base::Plain,
+            given: &[("networkMode", r#""host""#), ("requiresCompatibilities", r#"["EC2"]"#)],
+            at: "containerDefinitions[cache].portMappings",
+            fails: Some(r#"[{ "containerPort": 6379, "hostPort": 6380 }]"#),
+            repaired: Some(r#"[{ "containerPort": 6379, "hostPort": 0 }]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    let Some(mode @ ("awsvpc" | "host")) = subject.definition.network_mode.text() else { return };
+    for container in &subject.definition.containers.items {
+        for mapping in &container.port_mappings.items {
+            let (Some(port), Some(host)) = (mapping.container_port.known(), mapping.host_port.known()) else {
+                continue;
+            };
+            // Zero counts as left out.
+            if *host == 0 || host == port {
+                continue;
+            }
+            let message = format!("{} maps its port {port} to {host}, which the mode {mode} cannot", container.label());
+            let draft = Draft::new(mapping.host_port.span(), message, "leave hostPort out").of(container);
+            findings.add(draft.fix(Fix::remove(&mapping.host_port.place)));
+        }
+    }
+}

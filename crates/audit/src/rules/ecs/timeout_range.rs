@@ -1,0 +1,70 @@
+use crate::{
+    definition::{Container, Field},
+    example::{Base, Example},
+    finding::{Draft, Findings, Fix, Severity},
+    rule::{Applies, Check, Rule},
+    subject::Subject,
+};
+
+/// The least and the most seconds that Fargate allows.
+const RANGE: std::ops::RangeInclusive<u64> = 2..=120;
+
+pub(in crate::rules) static RULE: Rule = Rule {
+    id: "ecs-timeout-range",
+    summary: "start and stop timeouts on Fargate are 2 to 120 seconds",
+    severity: Severity::Error,
+    applies: Applies::EveryTask,
+    effect: "ECS refuses the definition, or an app that needs longer than 120 seconds to finish is killed before it has",
+    explanation: "\
+Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. 120 seconds are all that a task on Fargate has \
+between TERM and KILL: an app that needs longer has to hand its work back, or to run on EC2 instances, which allow more.",
+    sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
+    examples: &[
+        Example {
+            base: Base::Plain,
+            given: &[],
+            at: "containerDefinitions[report].stopTimeout",
+            fails: Some("300"),
+            repaired: Some("120"),
+        },
+        Example {
+            base: Base::Plain,
+            given: &[],
+            at: "containerDefinitions[cache].startTimeout",
+            fails: Some("180"),
+            repaired: Some("120"),
+        },
+        Example {
+            base: Base::Plain,
+            given: &[("containerDefinitions[report].stopTimeout", "180")],
+            at: "requiresCompatibilities",
+            fails: Some(r#"["FARGATE"]"#),
+            repaired: Some(r#"["EC2"]"#),
+        },
+    ],
+    check: Check::Task(check),
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+    if !subject.definition.runs_on_fargate() {
+        return;
+    }
+    for container in &subject.definition.containers.items {
+        look_at(container, "startTimeout", &container.start_timeout, findings);
+        look_at(container, "stopTimeout", &container.stop_timeout, findings);
+    }
+}
+
+fn look_at(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings<'_>) {
+    let Some(seconds) = timeout.known().filter(|seconds| !RANGE.contains(seconds)) else { return };
+    let (least, most) = (RANGE.start(), RANGE.end());
+    let message = format!("the {key} of {} is {seconds}, but Fargate allows {least} to {most}", container.label());
+    let (help, nearest) = if seconds > most {
+        (format!("lower it to {most}, or run the task on EC2 instances"), *most)
+    } else {
+        (format!("raise it to {least} at least"), *least)
+    };
+    // How long a start takes, nobody knows from here: the least may be too short as well.
+    let fix = Fix::set(&timeout.place, nearest).filter(|_| key == "stopTimeout" || nearest == *most);
+    findings.add(Draft::new(timeout.span(), message, help).of(container).fix(fix));
+}

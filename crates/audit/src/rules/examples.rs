@@ -1,0 +1,97 @@
+//! Every rule's examples: the broken twin has exactly one finding, of that rule; the repaired one has none. And every
+//! correct definition is clean.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::rules;
+use crate::{
+    Material,
+    app_mesh::{Resource, Resources},
+    audit,
+    document::{Route, parse_json},
+    example::{Base, Example},
+    finding::Finding,
+    input::ecs_definition,
+    source::SourceFile,
+};
+
+/// Always found where App Mesh is: there is no way to be without.
+const ALWAYS: [&str; 2] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service"];
+
+/// Found only where a definition is not alone: beside a service, or beside others. These rules have tests of their own.
+const NEVER_ALONE: [&str; 2] = ["consul-tags-not-propagated", "consul-task-role-shared"];
+
+pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
+    let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));
+    let node = parse_json(&file.text, &Route::default()).unwrap();
+    let material = match base {
+        // Task definitions may stand among the exports: they are of the same run.
+        Base::AppMeshResources => Material {
+            resources: Resources { all: Resource::all_in(&file, &node) },
+            definitions: node
+                .items()
+                .iter()
+                .filter(|item| item.get("containerDefinitions").is_some())
+                .map(|item| ecs_definition(file.clone(), item).unwrap())
+                .collect(),
+        },
+        _ => Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() },
+    };
+    audit(&material).into_iter().filter(|finding| !ALWAYS.contains(&finding.rule.id)).collect()
+}
+
+pub(super) fn shown(findings: &[Finding]) -> Vec<String> {
+    findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect()
+}
+
+#[test]
+fn a_correct_definition_has_no_finding() {
+    for base in Base::ALL {
+        let json = serde_json::from_str(base.json()).unwrap();
+        assert_eq!(shown(&findings(base, &json)), Vec::<String>::new(), "{base:?}");
+    }
+}
+
+/// The examples whose twin, broken or repaired, has other findings than it should.
+fn surprises(twin: impl Fn(&Example) -> Option<Value>, is_broken: bool) -> Vec<String> {
+    let mut surprises = Vec::new();
+    for rule in rules() {
+        for example in rule.examples {
+            let found = findings(example.base, &twin(example).expect(rule.id));
+            let ids: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
+            let expected = if is_broken { vec![rule.id] } else { Vec::new() };
+            if ids != expected {
+                surprises.push(format!("{} at {}: {:#?}", rule.id, example.at, shown(&found)));
+            }
+        }
+    }
+    surprises
+}
+
+#[test]
+fn what_a_rule_s_example_breaks_that_rule_finds_and_no_other() {
+    assert_eq!(surprises(Example::broken, true), Vec::<String>::new());
+}
+
+#[test]
+fn the_repaired_twin_of_an_example_has_no_finding() {
+    assert_eq!(surprises(Example::repaired, false), Vec::<String>::new());
+}
+
+#[test]
+fn every_rule_is_fully_described() {
+    let mut ids: Vec<&str> = rules().map(|rule| rule.id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), rules().count());
+    for rule in rules() {
+        let group = ["consul-", "appmesh-", "ecs-"].iter().any(|group| rule.id.starts_with(group));
+        assert!(group, "{}: the ID's group", rule.id);
+        assert!(!rule.summary.ends_with('.') && !rule.effect.ends_with('.'), "{}: a phrase, not a sentence", rule.id);
+        assert!(rule.explanation.ends_with('.') && rule.explanation.len() > 80, "{}: an explanation", rule.id);
+        assert!(!rule.sources.is_empty(), "{}: its source", rule.id);
+        let has_none = ALWAYS.contains(&rule.id) || NEVER_ALONE.contains(&rule.id);
+        assert!(!rule.examples.is_empty() || has_none, "{}: an example", rule.id);
+    }
+}

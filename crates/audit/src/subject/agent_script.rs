@@ -1,0 +1,298 @@
+//! What the container `consul-client` runs: mostly one shell script that writes the agent's configuration and starts it.
+
+use crate::{
+    definition::{Container, Field, Text},
+    document::HOLE,
+};
+
+/// Where a client agent leaves the program `consul` for mesh-init.
+pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
+
+/// The script of a Consul client agent, or the agent's own arguments.
+///
+/// It is judged by its text alone. What is there is there; what is not there is missing only if no other place could
+/// hold it.
+#[derive(Debug)]
+pub struct AgentScript<'d> {
+    /// All words, one to a line, without the lines that are comments.
+    text: String,
+    /// The words: of the entry point, then of the command.
+    words: Vec<&'d Field<Text>>,
+}
+
+impl<'d> AgentScript<'d> {
+    /// That of `container`; `None` where some of it is not known at all.
+    #[must_use]
+    pub fn of(container: &'d Container) -> Option<Self> {
+        let lists = [&container.entry_point, &container.command];
+        if lists.iter().any(|list| !list.is_complete) {
+            return None;
+        }
+        let words: Vec<&Field<Text>> = lists.into_iter().flat_map(|list| &list.items).collect();
+        let mut text = String::new();
+        for word in &words {
+            for line in word.known()?.0.replace("\\\r\n", " ").replace("\\\n", " ").lines() {
+                if !line.trim_start().starts_with(['#']) && !line.trim_start().starts_with("//") {
+                    text.push_str(line);
+                    text.push('\n');
+                }
+            }
+        }
+        (!words.is_empty()).then_some(Self { text, words })
+    }
+
+    /// The word that holds the script: the longest.
+    #[must_use]
+    pub fn script(&self) -> Option<&'d Field<Text>> {
+        self.words.iter().copied().max_by_key(|word| word.known().map_or(0, |text| text.0.len()))
+    }
+
+    /// Whether it is a script: a word with several lines or commands that names the agent.
+    #[must_use]
+    pub fn is_script(&self) -> bool {
+        self.script().and_then(Field::known).is_some_and(|text| {
+            let text = text.0.trim();
+            text.contains("consul agent") && text.contains([' ', '\n'])
+        })
+    }
+
+    /// Whether a shell runs the script: `sh -c`, with any path and other flags.
+    #[must_use]
+    pub fn has_shell(&self) -> bool {
+        let texts: Vec<&str> = self.words.iter().filter_map(|word| word.known()).map(|text| text.0.as_str()).collect();
+        let after = texts.iter().skip_while(|word| !is_shell(word)).skip(1);
+        let mut options = after.take_while(|word| !word.contains(char::is_whitespace));
+        options.any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c'))
+    }
+
+    /// Whether `needle` is in it.
+    #[must_use]
+    pub fn mentions(&self, needle: &str) -> bool {
+        self.text.contains(needle)
+    }
+
+    /// Whether it uses the environment variable `name` and does not set it itself.
+    #[must_use]
+    pub fn needs_variable(&self, name: &str) -> bool {
+        let is_used = self.text.match_indices('$').any(|(at, _)| {
+            let rest = self.text.get(at + 1..).unwrap_or_default();
+            let braced = rest.strip_prefix('{').unwrap_or(rest);
+            // `${NAME:-}` and its like say what to do without it.
+            let has_default = rest.starts_with('{') && !braced.starts_with(&format!("{name}}}"));
+            let after = braced.strip_prefix(name).map(|rest| rest.chars().next());
+            !has_default && after.is_some_and(|next| !next.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_'))
+        });
+        is_used && !self.text.contains(&format!("{name}=")) && !self.text.contains(&format!("read {name}"))
+    }
+
+    /// How the script starts the agent, where it does so: whether with `exec`.
+    #[must_use]
+    pub fn starts_agent_with_exec(&self) -> Option<bool> {
+        let mut found = None;
+        for (at, _) in self.text.match_indices("consul agent") {
+            let before = self.text.get(..at).unwrap_or_default();
+            let start = before.rfind(['\n', ';', '&', '|', '(', '{']).map_or(0, |separator| separator + 1);
+            let command: Vec<&str> = before.get(start..).unwrap_or_default().split_whitespace().collect();
+            match command.first() {
+                _ if command.contains(&"exec") => return Some(true),
+                Some(&("echo" | "printf" | "log")) => {}
+                _ => found = Some(false),
+            }
+        }
+        found
+    }
+
+    /// Whether it is certain that nothing but this text configures the agent: nothing of it is unknown, and the files
+    /// that the agent reads are written here.
+    #[must_use]
+    pub fn is_all(&self) -> bool {
+        if self.text.contains(HOLE) || self.starts_agent_with_exec().is_none() || self.mentions("-config-dir") {
+            return false;
+        }
+        let files = self.text.match_indices("-config-file").filter_map(|(at, flag)| {
+            let value = self.text.get(at + flag.len()..)?.trim_start_matches(['=', ' ', '"', '\'']);
+            value.split(['"', '\'', '\n', ' ', '\t', ';']).next()
+        });
+        let is_written = |file: &str| {
+            let ways = [format!("> {file}"), format!(">{file}"), format!("tee {file}"), format!("> \"{file}\"")];
+            ways.iter().any(|way| self.mentions(way))
+        };
+        files.into_iter().all(is_written)
+    }
+
+    /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`. Of several, the last
+    /// one holds.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        setting_of(&self.text, name)
+    }
+
+    /// The value of a setting inside of a block: `http` in `addresses { http = "127.0.0.1" }`. `None` where the block is not
+    /// there, or not to be read; `Some(None)` where the setting is not in it.
+    #[must_use]
+    pub fn setting_in(&self, block: &str, name: &str) -> Option<Option<&str>> {
+        let blocks = self.text.match_indices(block).filter_map(|(at, _)| {
+            let rest = self.text.get(at + block.len()..)?;
+            let rest = rest.trim_start_matches(['"', '\\', '=', ':', ' ', '\t', '\n']);
+            let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
+            Some(setting_of(inside, name))
+        });
+        // Consul merges blocks of the same name.
+        blocks.reduce(|before, last| last.or(before))
+    }
+
+    /// Whether a setting is a list without an item: `retry_join = [ ]`.
+    #[must_use]
+    pub fn has_empty_list(&self, name: &str) -> bool {
+        let compact: String = self.text.split_whitespace().collect();
+        [format!("{name}=[]"), format!("{name}\":[]")].iter().any(|empty| compact.contains(empty))
+    }
+
+    /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two. Of several, the last one holds.
+    #[must_use]
+    pub fn flag(&self, name: &str) -> Option<&str> {
+        let flag = format!("-{name}");
+        let values = self.text.match_indices(&flag).filter_map(|(at, _)| {
+            let rest = self.text.get(at + flag.len()..)?;
+            let value = rest.strip_prefix(['=', ' ', '\n'])?.trim_start_matches(['"', '\'', ' ']);
+            value.split(['"', '\'', '\n', ' ', ';']).next()
+        });
+        values.last()
+    }
+}
+
+fn setting_of<'t>(text: &'t str, name: &str) -> Option<&'t str> {
+    let values = text.match_indices(name).filter_map(|(at, _)| {
+        let before = text.get(..at)?.chars().next_back();
+        if before.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-') {
+            return None;
+        }
+        let rest = text.get(at + name.len()..)?.trim_start_matches(['"', '\\']).trim_start();
+        let value = rest.strip_prefix(['=', ':'])?.trim_start_matches([' ', '\t', '"', '\\']);
+        value.split(['"', '\'', '\n', ',', ' ', '\\', '}', ';']).next()
+    });
+    values.last()
+}
+
+fn is_shell(word: &str) -> bool {
+    matches!(word.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash" | "busybox"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::{
+        definition::TaskDefinition,
+        document::{Route, parse_json},
+        input::ecs_definition,
+        source::SourceFile,
+    };
+
+    fn definition(entry_point: &[&str], command: &[&str]) -> TaskDefinition {
+        let json = json!({ "family": "f", "containerDefinitions": [
+            { "name": "consul-client", "entryPoint": entry_point, "command": command },
+        ] });
+        let file = Arc::new(SourceFile::new("f.json", json.to_string()));
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        ecs_definition(file, &node).unwrap()
+    }
+
+    fn check<T>(script: &str, look: impl Fn(&AgentScript<'_>) -> T) -> T {
+        let definition = definition(&["/bin/sh", "-ec"], &[script]);
+        look(&AgentScript::of(&definition.containers.items[0]).unwrap())
+    }
+
+    #[test]
+    fn the_agent_is_started_with_exec_or_without() {
+        for (script, expected) in [
+            ("exec consul agent", Some(true)),
+            ("a=1 && exec \\\n consul agent", Some(true)),
+            ("exec su-exec consul consul agent -server", Some(true)),
+            ("set -e\nconsul agent -data-dir /consul", Some(false)),
+            ("# exec consul agent\nconsul agent", Some(false)),
+            ("echo starting consul agent\n./run.sh", None),
+            ("./run.sh", None),
+        ] {
+            assert_eq!(check(script, |s| Some(s.starts_agent_with_exec())), Some(expected), "{script}");
+        }
+    }
+
+    #[test]
+    fn settings_are_read_in_hcl_and_json_and_as_flags() {
+        assert!(check("leave_on_terminate = false\n", |s| s.setting("leave_on_terminate") == Some("false")));
+        assert!(check("-hcl 'leave_on_terminate=true'", |s| s.setting("leave_on_terminate") == Some("true")));
+        assert!(check("{\"leave_on_terminate\": false}", |s| s.setting("leave_on_terminate") == Some("false")));
+        assert!(check("consul agent -advertise \"$IP\"", |s| s.flag("advertise") == Some("$IP")));
+        assert!(check("consul agent --advertise=1.2.3.4 x", |s| s.flag("advertise") == Some("1.2.3.4")));
+    }
+
+    #[test]
+    fn a_setting_is_found_in_its_block() {
+        let script = "ports {\n http = 1\n}\naddresses = {\n  dns = \"127.0.0.1\"\n  http = \"0.0.0.0\"\n}\ngrpc = 1\n";
+        assert!(check(script, |s| s.setting_in("addresses", "http") == Some(Some("0.0.0.0"))));
+        assert!(check(script, |s| s.setting_in("addresses", "grpc") == Some(None)));
+        assert!(check(script, |s| s.setting_in("acl", "enabled").is_none()));
+    }
+
+    #[test]
+    fn of_several_settings_the_last_one_holds() {
+        let script = "leave_on_terminate = true\nports { http = 1 }\nports { grpc = 2 }\nleave_on_terminate = false\n";
+        assert!(check(script, |s| s.setting("leave_on_terminate") == Some("false")));
+        assert!(check(script, |s| s.setting_in("ports", "http") == Some(Some("1"))));
+        assert!(check("ports { http = 1 } ports { http = 2 }", |s| s.setting_in("ports", "http") == Some(Some("2"))));
+        assert!(check("consul agent -client=1 -client=2", |s| s.flag("client") == Some("2")));
+    }
+
+    #[test]
+    fn a_setting_is_a_whole_word() {
+        let script = "auto_encrypt = { tls = true }\nencrypt_verify_incoming = true\nencrypt = \"$KEY\"\n";
+        assert!(check(script, |s| s.setting("encrypt") == Some("$KEY")));
+    }
+
+    #[test]
+    fn configuration_from_elsewhere_makes_the_text_incomplete() {
+        for (script, expected) in [
+            ("exec consul agent", true),
+            ("cat << EOF > /consul/a.hcl\nEOF\nexec consul agent -config-file /consul/a.hcl", true),
+            ("exec consul agent -config-file=/etc/consul.hcl", false),
+            ("exec consul agent -config-dir /etc/consul", false),
+            ("./run.sh", false),
+            // Where a deployment fills something in, it may be anything.
+            ("exec consul agent \u{FDD0}", false),
+        ] {
+            assert_eq!(check(script, |s| Some(s.is_all())), Some(expected), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_variable_is_needed_unless_the_script_sets_it() {
+        for (script, expected) in [
+            ("echo $TOKEN", true),
+            ("echo \"${TOKEN}\"", true),
+            ("echo ${TOKEN:-none}", false),
+            ("echo $TOKEN_FILE", false),
+            ("export TOKEN=$(cat f); echo $TOKEN", false),
+        ] {
+            assert_eq!(check(script, |s| s.needs_variable("TOKEN")), expected, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_shell_is_one_by_its_name_and_its_flag() {
+        let has_shell = |entry: &[&str], command: &[&str]| {
+            let definition = definition(entry, command);
+            AgentScript::of(&definition.containers.items[0]).unwrap().has_shell()
+        };
+        assert!(has_shell(&["/bin/sh", "-ec"], &["exec consul agent"]));
+        assert!(has_shell(&["/bin/bash", "-e", "-c"], &["exec consul agent"]));
+        assert!(has_shell(&["bash", "-o", "pipefail", "-ec"], &["exec consul agent"]));
+        assert!(has_shell(&[], &["bash", "-c", "exec consul agent"]));
+        assert!(!has_shell(&[], &["exec consul agent"]));
+        assert!(!has_shell(&["/bin/sh"], &["exec consul agent -c"]));
+        assert!(!has_shell(&["consul"], &["agent"]));
+    }
+}

@@ -1,0 +1,145 @@
+//! The value of `CONSUL_ECS_CONFIG_JSON` on a container.
+
+use crate::{
+    definition::{Container, Field, Maybe, TaskDefinition, Text},
+    document::{HOLE, Node, ParseError, Place, Step, Value, embedded_json},
+};
+use mesh::ecs_config::CONFIG_VARIABLE;
+
+/// The configuration of consul-ecs. Source: <https://developer.hashicorp.com/consul/docs/reference/ecs/configuration>
+#[derive(Debug)]
+pub struct Configuration {
+    /// What is known of it.
+    pub content: Maybe<Result<Node, ParseError>>,
+    /// The variable's value, or the container that lacks it.
+    pub place: Place,
+}
+
+impl Configuration {
+    /// That of `container`.
+    #[must_use]
+    pub fn of(definition: &TaskDefinition, container: &Container) -> Self {
+        let (content, place) = match container.variable(CONFIG_VARIABLE) {
+            Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),
+            // It may also come from Secrets Manager or the Parameter Store.
+            Maybe::Absent if !matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent) => {
+                (Maybe::Unknown, Place { span: container.span(), route: None })
+            }
+            Maybe::Absent => (Maybe::Absent, Place { span: container.span(), route: None }),
+            Maybe::Unknown => (Maybe::Unknown, Place { span: container.span(), route: None }),
+        };
+        Self { content, place }
+    }
+
+    /// The configuration, where it is there and JSON.
+    #[must_use]
+    pub fn json(&self) -> Option<&Node> {
+        match &self.content {
+            Maybe::Known(Ok(node)) => Some(node),
+            Maybe::Known(Err(_)) | Maybe::Absent | Maybe::Unknown => None,
+        }
+    }
+
+    /// The value at a path such as `proxy.publicListenerPort`. A broken or missing configuration is an unknown one: other
+    /// rules say so.
+    #[must_use]
+    pub fn at(&self, path: &str) -> Maybe<&Node> {
+        let Some(mut node) = self.json() else { return Maybe::Unknown };
+        for key in path.split('.') {
+            match (node.get(key), &node.value) {
+                (Some(next), _) => node = next,
+                (None, Value::Map(_)) => return Maybe::Absent,
+                (None, _) => return Maybe::Unknown,
+            }
+        }
+        match &node.value {
+            Value::Unknown => Maybe::Unknown,
+            Value::Text(text) if text.contains(HOLE) => Maybe::Unknown,
+            _ => Maybe::Known(node),
+        }
+    }
+
+    /// A string, for which empty means absent. What is no string counts as unknown: another rule says so.
+    #[must_use]
+    pub fn name_at(&self, path: &str) -> Maybe<&str> {
+        match self.at(path) {
+            Maybe::Known(node) => match node.text() {
+                Some("") => Maybe::Absent,
+                Some(name) => Maybe::Known(name),
+                None => Maybe::Unknown,
+            },
+            Maybe::Absent => Maybe::Absent,
+            Maybe::Unknown => Maybe::Unknown,
+        }
+    }
+
+    /// A flag, with what absence means; `None` where it is unknown or no boolean.
+    #[must_use]
+    pub fn flag(&self, path: &str, default: bool) -> Option<bool> {
+        match self.at(path) {
+            Maybe::Known(Node { value: Value::Bool(value), .. }) => Some(*value),
+            Maybe::Absent => Some(default),
+            Maybe::Known(_) | Maybe::Unknown => None,
+        }
+    }
+
+    /// A number, with what absence means; `None` where it is unknown or no whole number.
+    #[must_use]
+    pub fn number(&self, path: &str, default: u64) -> Option<u64> {
+        match self.at(path) {
+            Maybe::Known(Node { value: Value::Number(number), .. }) => number.parse().ok(),
+            Maybe::Absent => Some(default),
+            Maybe::Known(_) | Maybe::Unknown => None,
+        }
+    }
+
+    /// A string; `None` where it is absent, unknown or no string.
+    #[must_use]
+    pub fn text(&self, path: &str) -> Option<&str> {
+        match self.at(path) {
+            Maybe::Known(node) => node.text(),
+            Maybe::Absent | Maybe::Unknown => None,
+        }
+    }
+
+    /// A list's items, none where it is absent; `None` where it is unknown or no list.
+    #[must_use]
+    pub fn list(&self, path: &str) -> Option<&[Node]> {
+        match self.at(path) {
+            Maybe::Known(node) => matches!(node.value, Value::List(_)).then(|| node.items()),
+            Maybe::Absent => Some(&[]),
+            Maybe::Unknown => None,
+        }
+    }
+
+    /// The place of the value at `path`, or the place where it would be.
+    #[must_use]
+    pub fn place_of(&self, path: &str) -> Place {
+        let Some(mut node) = self.json() else { return self.place.clone() };
+        let mut place = node.place.clone();
+        let mut is_there = true;
+        for key in path.split('.') {
+            if let Some(next) = node.get(key).filter(|_| is_there) {
+                node = next;
+                place = next.place.clone();
+            } else {
+                is_there = false;
+                place = place.then(Step::Key(key.to_owned()), node.place.span);
+            }
+        }
+        place
+    }
+}
+
+fn read(definition: &TaskDefinition, value: &Field<Text>) -> Maybe<Result<Node, ParseError>> {
+    let Maybe::Known(text) = &value.value else {
+        return if value.is_absent() { Maybe::Absent } else { Maybe::Unknown };
+    };
+    let host = Node { value: Value::Text(text.0.clone()), place: value.place.clone() };
+    match embedded_json(&definition.file.text, &host) {
+        // What is unknown may stand where JSON has no string.
+        Err(_) if text.whole().is_none() => Maybe::Unknown,
+        Ok(Node { value: Value::Unknown, .. }) => Maybe::Unknown,
+        read => Maybe::Known(read),
+    }
+}

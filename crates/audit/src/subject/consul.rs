@@ -1,0 +1,237 @@
+//! The containers of Consul's mesh, told apart.
+
+use semver::Version;
+use serde_json::Value;
+
+use super::{configuration::Configuration, image::consul_ecs_version, roles::Roles};
+use crate::{
+    definition::{Container, Field, Maybe, TaskDefinition, Text},
+    finding::Fix,
+};
+use mesh::{ecs_config::GatewayKind, tags::SERVICE_NAME_TAG};
+
+/// Which containers do Consul's work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// A Consul client agent and Envoy (consul-ecs up to 0.6).
+    Client,
+    /// Consul Dataplane and a control-plane container (consul-ecs 0.7).
+    ControlPlane,
+    /// Consul Dataplane and mesh-init (consul-ecs 0.8 and newer).
+    Dataplane,
+}
+
+/// The names that the Terraform modules give the containers.
+pub mod names {
+    /// Registers the service, and ends.
+    pub const MESH_INIT: &str = "consul-ecs-mesh-init";
+    /// The same, and stays (consul-ecs 0.7).
+    pub const CONTROL_PLANE: &str = "consul-ecs-control-plane";
+    /// Copies health from ECS to Consul.
+    pub const HEALTH_SYNC: &str = "consul-ecs-health-sync";
+    /// The task's Consul client agent.
+    pub const CLIENT: &str = "consul-client";
+    /// Envoy, with a client agent.
+    pub const SIDECAR_PROXY: &str = "sidecar-proxy";
+    /// Waits for the Consul server's own task, and ends (before consul-ecs 0.2).
+    pub const DISCOVER_SERVERS: &str = "discover-servers";
+    /// Envoy, without one.
+    pub const DATAPLANE: &str = "consul-dataplane";
+}
+
+/// A task definition of Consul's mesh.
+#[derive(Debug)]
+pub struct ConsulTask<'d> {
+    /// Which containers do the work, as far as they show.
+    pub generation: Generation,
+    /// `consul-ecs-mesh-init`.
+    pub mesh_init: Option<&'d Container>,
+    /// `consul-ecs-control-plane`.
+    pub control_plane: Option<&'d Container>,
+    /// `consul-ecs-health-sync`.
+    pub health_sync: Option<&'d Container>,
+    /// `consul-client`.
+    pub client: Option<&'d Container>,
+    /// `sidecar-proxy`.
+    pub sidecar_proxy: Option<&'d Container>,
+    /// `consul-dataplane`.
+    pub dataplane: Option<&'d Container>,
+    /// Everything else.
+    pub apps: Vec<&'d Container>,
+    /// The configuration of mesh-init or of the control plane; of health-sync where both are missing.
+    pub configuration: Configuration,
+    /// Whether it is a gateway, by its configuration, and certainly no service.
+    pub is_gateway: bool,
+    /// The kind of gateway, where it is a known one.
+    pub gateway: Option<GatewayKind>,
+    /// Whether there may be containers that are not known.
+    pub is_complete: bool,
+}
+
+impl<'d> ConsulTask<'d> {
+    /// Tells the containers of `definition` apart. `None` where none of them is the mesh's.
+    #[must_use]
+    pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
+        let containers = &definition.containers;
+        let mut roles = Roles::default();
+        for container in &containers.items {
+            roles.take(container);
+        }
+        if roles.is_controller || !roles.is_mesh() {
+            return None;
+        }
+        let holder = roles.control_plane.or(roles.mesh_init).or(roles.health_sync);
+        let configuration = match holder {
+            Some(holder) => Configuration::of(definition, holder),
+            None => Configuration { content: Maybe::Unknown, place: definition.place.clone() },
+        };
+        let version = [roles.control_plane, roles.mesh_init, roles.health_sync]
+            .into_iter()
+            .flatten()
+            .find_map(consul_ecs_version);
+        let is_gateway = describes_a_gateway(&configuration, version.as_ref());
+        let gateway = configuration.text("gateway.kind").and_then(|kind| match kind {
+            "mesh-gateway" => Some(GatewayKind::MeshGateway),
+            "api-gateway" => Some(GatewayKind::ApiGateway),
+            "terminating-gateway" => Some(GatewayKind::TerminatingGateway),
+            _ => None,
+        });
+        let gateway = gateway.filter(|_| is_gateway);
+        Some(Self {
+            generation: roles.generation(&configuration),
+            mesh_init: roles.mesh_init,
+            control_plane: roles.control_plane,
+            health_sync: roles.health_sync,
+            client: roles.client,
+            sidecar_proxy: roles.sidecar_proxy,
+            dataplane: roles.dataplane,
+            apps: roles.apps,
+            is_gateway,
+            gateway,
+            is_complete: containers.is_complete
+                && containers.items.iter().all(|container| container.name.text().is_some()),
+            configuration,
+        })
+    }
+
+    /// The proxy of its generation.
+    #[must_use]
+    pub fn proxy(&self) -> Option<&'d Container> {
+        match self.generation {
+            Generation::Client => self.sidecar_proxy,
+            Generation::ControlPlane | Generation::Dataplane => self.dataplane,
+        }
+    }
+
+    /// The container that the proxy waits for: mesh-init, or the control plane of 0.7.
+    #[must_use]
+    pub fn first(&self) -> Option<&'d Container> {
+        match self.generation {
+            Generation::Client | Generation::Dataplane => self.mesh_init,
+            Generation::ControlPlane => self.control_plane,
+        }
+    }
+
+    /// The version of consul-ecs, by the image of mesh-init, the control plane or health-sync.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        let holders = [self.control_plane, self.mesh_init, self.health_sync];
+        holders.into_iter().flatten().find_map(consul_ecs_version)
+    }
+
+    /// Whether `name` is that of a container which a task of its generation must have, and this one lacks.
+    #[must_use]
+    pub fn misses(&self, name: &str) -> bool {
+        let wanted: &[(&str, Option<&Container>)] = match self.generation {
+            Generation::Client => &[
+                (names::MESH_INIT, self.mesh_init),
+                (names::CLIENT, self.client),
+                (names::SIDECAR_PROXY, self.sidecar_proxy),
+            ],
+            Generation::ControlPlane => {
+                &[(names::CONTROL_PLANE, self.control_plane), (names::DATAPLANE, self.dataplane)]
+            }
+            Generation::Dataplane => &[(names::MESH_INIT, self.mesh_init), (names::DATAPLANE, self.dataplane)],
+        };
+        // With the control plane, what shows the generation may be missing: nothing else is then first.
+        let lacks_first = name == names::CONTROL_PLANE && self.control_plane.is_none() && self.mesh_init.is_none();
+        lacks_first || wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
+    }
+
+    /// The edits that give the configuration this value, in health-sync's copy of it as well: the two have to be the same.
+    #[must_use]
+    pub fn configure(&self, definition: &TaskDefinition, path: &str, value: impl Into<Value>) -> Option<Fix> {
+        let value = value.into();
+        let fix = Fix::set(&self.configuration.place_of(path), value.clone())?;
+        let copy = self.health_sync.map(|health_sync| Configuration::of(definition, health_sync));
+        match copy.filter(|copy| copy.json().is_some()) {
+            Some(copy) => fix.and(Fix::set(&copy.place_of(path), value)),
+            None => Some(fix),
+        }
+    }
+
+    /// Where the containers of consul-ecs leave what the others need, without a slash at its end. `None` where only a
+    /// deployment can tell.
+    #[must_use]
+    pub fn shared_directory(&self) -> Option<&str> {
+        if self.is_run_by_flags() {
+            return self.bootstrap_flag();
+        }
+        match self.configuration.at("bootstrapDir") {
+            Maybe::Known(node) => node.text().map(|path| path.trim_end_matches('/')),
+            Maybe::Absent => Some("/consul"),
+            Maybe::Unknown => None,
+        }
+    }
+
+    /// Whether its commands have flags and certainly no configuration, as before consul-ecs 0.3. Gateways came later, and
+    /// ports were fixed.
+    #[must_use]
+    pub fn is_run_by_flags(&self) -> bool {
+        let is_flag = |word: &Field<Text>| word.known().is_some_and(|word| word.head().starts_with('-'));
+        let has_flags = self.mesh_init.is_some_and(|mesh_init| mesh_init.command.items.iter().any(is_flag));
+        let is_older = self.version().is_some_and(|version| version < Version::new(0, 3, 0));
+        self.generation == Generation::Client
+            && matches!(self.configuration.content, Maybe::Absent)
+            && (has_flags || is_older)
+    }
+
+    fn bootstrap_flag(&self) -> Option<&str> {
+        let words = self.mesh_init.map_or_else(|| Some(Vec::new()), |mesh_init| mesh_init.command.texts())?;
+        let mut words = words.into_iter().skip_while(|word| !word.contains("-envoy-bootstrap-dir"));
+        let path = match words.next().map(|flag| flag.split_once('=')) {
+            Some(Some((_, path))) => path,
+            Some(None) => words.next()?,
+            None => "/consul",
+        };
+        Some(path.trim_end_matches('/'))
+    }
+
+    /// The service's name in Consul, where it is certain: by the configuration, or else the tag, or else the family.
+    #[must_use]
+    pub fn service_name(&self, definition: &TaskDefinition) -> Option<String> {
+        match self.configuration.at("service.name") {
+            Maybe::Known(node) if node.text().is_some_and(|name| !name.is_empty()) => node.text().map(str::to_owned),
+            Maybe::Known(_) | Maybe::Absent => match definition.tag(SERVICE_NAME_TAG) {
+                Maybe::Known(tag) => tag.value.text().map(str::to_owned),
+                Maybe::Absent => definition.family.text().map(str::to_lowercase),
+                Maybe::Unknown => None,
+            },
+            Maybe::Unknown => None,
+        }
+    }
+
+    /// The containers of consul-ecs itself, which have its image and its configuration.
+    pub fn consul_ecs_containers(&self) -> impl Iterator<Item = &'d Container> + use<'d> {
+        [self.mesh_init, self.control_plane, self.health_sync].into_iter().flatten()
+    }
+}
+
+/// A configuration that describes a service as well could be meant either way, except for the gateways of 0.5, which had
+/// a service with port 0 beside them.
+fn describes_a_gateway(configuration: &Configuration, version: Option<&Version>) -> bool {
+    let has = |path: &str| matches!(configuration.at(path), Maybe::Known(_));
+    let had_both = version.is_some_and(|version| version.minor < 6);
+    let listens = configuration.number("service.port", 0) != Some(0);
+    has("gateway") && (!has("service") || (had_both && !listens))
+}

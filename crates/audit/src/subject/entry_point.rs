@@ -1,0 +1,86 @@
+//! The entry point that consul-ecs gives to apps: it passes TERM on with a delay.
+
+use crate::definition::Container;
+
+/// `consul-ecs app-entrypoint -shutdown-delay 10s` before the app's own command.
+#[derive(Debug)]
+pub struct EntryPoint<'d> {
+    program: &'d str,
+    options: Vec<&'d str>,
+}
+
+impl<'d> EntryPoint<'d> {
+    /// That of `container`, where it certainly is this one.
+    #[must_use]
+    pub fn of(container: &'d Container) -> Option<Self> {
+        match container.command_line()?.as_slice() {
+            [program, "app-entrypoint", options @ ..] if program.rsplit('/').next() == Some("consul-ecs") => {
+                Some(Self { program, options: options.to_vec() })
+            }
+            _ => None,
+        }
+    }
+
+    /// The program, as the container calls it.
+    #[must_use]
+    pub fn program(&self) -> &'d str {
+        self.program
+    }
+
+    /// Whole seconds between ECS's TERM and the app's; `None` where there are none, or not to be told.
+    #[must_use]
+    pub fn shutdown_delay(&self) -> Option<u64> {
+        let mut words = self.options.iter();
+        while let Some(option) = words.next().and_then(|word| word.strip_prefix('-')) {
+            let (name, value) = match option.trim_start_matches('-').split_once('=') {
+                Some((name, value)) => (name, value),
+                None => (option.trim_start_matches('-'), *words.next()?),
+            };
+            if name == "shutdown-delay" {
+                return seconds(value);
+            }
+        }
+        None
+    }
+}
+
+/// The whole seconds in a duration as Go writes it: `90s`, `1m30s`.
+fn seconds(duration: &str) -> Option<u64> {
+    let mut rest = duration;
+    let mut milliseconds = 0_u64;
+    while !rest.is_empty() {
+        let (number, after) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit())?);
+        let (unit, after) = after.split_at(after.find(|c: char| c.is_ascii_digit()).unwrap_or(after.len()));
+        let factor = match unit {
+            "h" => 3_600_000,
+            "m" => 60_000,
+            "s" => 1000,
+            "ms" => 1,
+            _ => return None,
+        };
+        milliseconds = milliseconds.checked_add(number.parse::<u64>().ok()?.checked_mul(factor)?)?;
+        rest = after;
+    }
+    Some(milliseconds / 1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_go_s() {
+        for (text, wanted) in [
+            ("60s", Some(60)),
+            ("1m30s", Some(90)),
+            ("1h", Some(3600)),
+            ("1500ms", Some(1)),
+            ("60", None),
+            ("1.5s", None),
+            ("-5s", None),
+            ("99999999999999999999s", None),
+        ] {
+            assert_eq!(seconds(text), wanted, "{text}");
+        }
+    }
+}

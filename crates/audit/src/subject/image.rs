@@ -1,0 +1,104 @@
+//! Names of container images.
+
+use semver::Version;
+
+use crate::definition::Container;
+
+/// An image reference: `registry/path/name:tag@digest`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// The last part of the repository: `consul-ecs`.
+    pub name: String,
+    /// The tag as it is written, if there is one.
+    pub tag: Option<String>,
+}
+
+impl Image {
+    /// Takes a reference apart. Source: <https://github.com/distribution/reference>
+    #[must_use]
+    pub fn parse(reference: &str) -> Self {
+        let without_digest = reference.split('@').next().unwrap_or_default();
+        let last = without_digest.rsplit('/').next().unwrap_or_default();
+        match last.split_once(':') {
+            Some((name, tag)) => Self { name: name.to_owned(), tag: Some(tag.to_owned()) },
+            None => Self { name: last.to_owned(), tag: None },
+        }
+    }
+
+    /// The version that the tag names: `0.8.4`, `v1.21.4`, `0.8`, `0.8.4-dev`, `1.17.0-ent`. `latest` names none.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        let tag = self.tag.as_deref()?.trim_start_matches('v');
+        let numbers: String = tag.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        let mut parts = numbers.trim_end_matches('.').split('.').map(str::parse::<u64>);
+        let major = parts.next()?.ok()?;
+        let minor = parts.next()?.ok()?;
+        let patch = parts.next().and_then(Result::ok).unwrap_or_default();
+        Some(Version::new(major, minor, patch))
+    }
+}
+
+/// The programs of the mesh, as their images are called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Software {
+    /// consul-ecs.
+    ConsulEcs,
+    /// Consul itself.
+    Consul,
+    /// Consul Dataplane.
+    Dataplane,
+    /// Envoy.
+    Envoy,
+}
+
+impl Image {
+    /// What it certainly holds. A mirror may call its copy anything, so that most names say nothing.
+    #[must_use]
+    pub fn software(&self) -> Option<Software> {
+        match self.name.as_str() {
+            name if name.contains("consul-ecs") => Some(Software::ConsulEcs),
+            name if name.contains("consul-dataplane") => Some(Software::Dataplane),
+            "consul" | "consul-enterprise" => Some(Software::Consul),
+            "envoy" | "envoy-alpine" | "envoy-distroless" | "aws-appmesh-envoy" => Some(Software::Envoy),
+            _ => None,
+        }
+    }
+}
+
+/// A container's image, where enough of its reference is known to tell its name.
+#[must_use]
+pub fn image_of(container: &Container) -> Option<Image> {
+    let text = container.image.known()?;
+    let image = Image::parse(text.tail());
+    // With an unknown beginning, what is left may be the middle of a name, but never of a path.
+    (text.whole().is_some() || text.tail().contains('/')).then_some(image)
+}
+
+/// The version of consul-ecs that a container's image names. All of its releases so far are 0.x: any other number is
+/// somebody's own.
+#[must_use]
+pub fn consul_ecs_version(container: &Container) -> Option<Version> {
+    let image = image_of(container).filter(|image| image.name.starts_with("consul-ecs"))?;
+    image.version().filter(|version| version.major == 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_versions_are_found_in_references() {
+        for (reference, name, version) in [
+            ("public.ecr.aws/hashicorp/consul-ecs:0.8.4", "consul-ecs", Some("0.8.4")),
+            ("envoyproxy/envoy-alpine:v1.21.4", "envoy-alpine", Some("1.21.4")),
+            ("localhost:5000/consul-ecs", "consul-ecs", None),
+            ("consul-ecs:latest", "consul-ecs", None),
+            ("hashicorp/consul-enterprise:1.17-ent@sha256:abc", "consul-enterprise", Some("1.17.0")),
+            ("aws-appmesh-envoy:v1.29.12.1-prod", "aws-appmesh-envoy", Some("1.29.12")),
+        ] {
+            let image = Image::parse(reference);
+            assert_eq!(image.name, name, "{reference}");
+            assert_eq!(image.version().map(|v| v.to_string()).as_deref(), version, "{reference}");
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Containers beside the app that are not part of the service.
+
+use crate::definition::Container;
+
+/// Whether a container only watches the others or carries their logs away: it needs no mesh, and should come first.
+#[must_use]
+pub fn is_observer(container: &Container) -> bool {
+    const OBSERVERS: [&str; 12] = [
+        "xray-daemon",
+        "fluent-bit",
+        "fluentbit",
+        "fluentd",
+        "firelens",
+        "cloudwatch-agent",
+        "otel-collector",
+        "opentelemetry-collector",
+        "otelcol",
+        "aws-otel",
+        "datadog",
+        "newrelic",
+    ];
+    let by_image = container.image.known().is_some_and(|image| OBSERVERS.iter().any(|name| image.mentions(name)));
+    by_image || !container.fire_lens.is_absent()
+}
+
+/// Those of `apps` that serve. Where all of them watch or collect, that is the service.
+#[must_use]
+pub fn workloads<'d>(apps: &[&'d Container]) -> Vec<&'d Container> {
+    let workloads: Vec<&Container> = apps.iter().copied().filter(|app| !is_observer(app)).collect();
+    if workloads.is_empty() { apps.to_vec() } else { workloads }
+}

@@ -1,0 +1,80 @@
+//! Which container does what in Consul's mesh: by its name, or by what it runs.
+
+use semver::Version;
+
+use super::{
+    configuration::Configuration,
+    consul::{Generation, names},
+    image::{consul_ecs_version, image_of},
+};
+use crate::definition::{Container, Maybe};
+use mesh::ecs_config::CONFIG_VARIABLE;
+
+#[derive(Default)]
+pub(super) struct Roles<'d> {
+    pub(super) mesh_init: Option<&'d Container>,
+    pub(super) control_plane: Option<&'d Container>,
+    pub(super) health_sync: Option<&'d Container>,
+    pub(super) client: Option<&'d Container>,
+    pub(super) sidecar_proxy: Option<&'d Container>,
+    pub(super) dataplane: Option<&'d Container>,
+    pub(super) apps: Vec<&'d Container>,
+    has_configuration: bool,
+    /// The task is the controller of consul-ecs itself: not a task of the mesh, though it has a configuration.
+    pub(super) is_controller: bool,
+}
+
+impl<'d> Roles<'d> {
+    pub(super) fn take(&mut self, container: &'d Container) {
+        self.has_configuration |= matches!(container.variable(CONFIG_VARIABLE), Maybe::Known(_));
+        let command = container.command.texts().and_then(|words| words.first().copied());
+        let is_consul_ecs = image_of(container).is_some_and(|image| image.name.starts_with("consul-ecs"));
+        if is_consul_ecs && matches!(command, Some("controller" | "acl-controller")) {
+            self.is_controller = true;
+            return;
+        }
+        let by_command = command.filter(|_| is_consul_ecs);
+        let slot = match (container.name.text().unwrap_or_default(), by_command) {
+            (names::MESH_INIT, _) => &mut self.mesh_init,
+            (names::CONTROL_PLANE, _) => &mut self.control_plane,
+            (names::HEALTH_SYNC, _) => &mut self.health_sync,
+            (names::CLIENT, _) => &mut self.client,
+            (names::SIDECAR_PROXY, _) => &mut self.sidecar_proxy,
+            (names::DATAPLANE, _) => &mut self.dataplane,
+            (names::DISCOVER_SERVERS, _) | (_, Some("discover-servers")) => return,
+            (_, Some("mesh-init")) => &mut self.mesh_init,
+            (_, Some("control-plane")) => &mut self.control_plane,
+            (_, Some("health-sync")) => &mut self.health_sync,
+            _ => return self.apps.push(container),
+        };
+        slot.get_or_insert(container);
+    }
+
+    /// A client agent alone does not make a mesh: agents run in other tasks as well.
+    pub(super) fn is_mesh(&self) -> bool {
+        let own = [self.mesh_init, self.control_plane, self.health_sync, self.dataplane];
+        self.has_configuration
+            || own.iter().any(Option::is_some)
+            || (self.sidecar_proxy.is_some() && self.client.is_some())
+    }
+
+    pub(super) fn generation(&self, configuration: &Configuration) -> Generation {
+        if self.control_plane.is_some() {
+            return Generation::ControlPlane;
+        }
+        if self.dataplane.is_some() {
+            return Generation::Dataplane;
+        }
+        if self.client.is_some() || self.sidecar_proxy.is_some() {
+            return Generation::Client;
+        }
+        // Both proxies are missing: the image or the configuration may still tell.
+        let holders = [self.mesh_init, self.health_sync];
+        let version = holders.into_iter().flatten().find_map(consul_ecs_version);
+        match version {
+            Some(version) if version < Version::new(0, 7, 0) => Generation::Client,
+            None if matches!(configuration.at("consulServers"), Maybe::Absent) => Generation::Client,
+            Some(_) | None => Generation::Dataplane,
+        }
+    }
+}

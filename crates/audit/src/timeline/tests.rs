@@ -1,0 +1,139 @@
+//! Lives of tasks, correct and broken.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Starting, Timeline};
+use crate::{
+    document::{Route, parse_json},
+    example::Base,
+    input::ecs_definition,
+    source::SourceFile,
+};
+
+fn timeline(definition: &Value) -> Timeline {
+    let file = Arc::new(SourceFile::new("f.json", definition.to_string()));
+    let node = parse_json(&file.text, &Route::default()).unwrap();
+    Timeline::of(&ecs_definition(file.clone(), &node).unwrap())
+}
+
+/// Containers that wait for others to be healthy: name, and what it waits for.
+fn waiting(containers: &[(&str, &[&str])]) -> Timeline {
+    let containers: Vec<Value> = containers
+        .iter()
+        .map(|(name, waits)| {
+            let waits: Vec<Value> =
+                waits.iter().map(|on| json!({ "containerName": on, "condition": "HEALTHY" })).collect();
+            json!({ "name": name, "image": "x", "dependsOn": waits })
+        })
+        .collect();
+    timeline(&json!({ "family": "f", "containerDefinitions": containers }))
+}
+
+fn starts(timeline: &Timeline) -> Vec<Starting> {
+    timeline.lanes.iter().map(|lane| lane.starts.clone()).collect()
+}
+
+fn never(reason: &str) -> Starting {
+    Starting::Never(reason.to_owned())
+}
+
+fn base(base: Base) -> Timeline {
+    timeline(&serde_json::from_str(base.json()).unwrap())
+}
+
+#[test]
+fn a_container_starts_a_step_after_the_last_it_waits_for() {
+    let timeline = waiting(&[("c", &["a", "b"]), ("a", &[]), ("b", &["a"])]);
+    assert_eq!(starts(&timeline), [Starting::At(2), Starting::At(0), Starting::At(1)]);
+}
+
+#[test]
+fn who_waits_in_a_circle_never_starts_and_neither_does_who_waits_for_it() {
+    let timeline = waiting(&[("a", &["b"]), ("b", &["a"]), ("c", &["b"]), ("d", &["d"]), ("e", &[])]);
+    assert_eq!(
+        starts(&timeline),
+        [
+            never("it and b wait for each other"),
+            never("it and a wait for each other"),
+            never("b never starts"),
+            never("it waits for itself"),
+            Starting::At(0),
+        ]
+    );
+}
+
+#[test]
+fn a_container_that_is_not_there_never_comes() {
+    assert_eq!(starts(&waiting(&[("a", &["nobody"])])), [never("nobody is not there")]);
+}
+
+#[test]
+fn a_long_chain_is_no_burden() {
+    let names: Vec<String> = (0..3_000).map(|index| format!("c{index}")).collect();
+    let containers: Vec<Value> = (0..names.len())
+        .map(|index| {
+            let waits: Vec<Value> = index
+                .checked_sub(1)
+                .map(|before| json!({ "containerName": names[before], "condition": "START" }))
+                .into_iter()
+                .collect();
+            json!({ "name": names[index], "image": "x", "dependsOn": waits })
+        })
+        .collect();
+    let timeline = timeline(&json!({ "family": "f", "containerDefinitions": containers }));
+    assert_eq!(starts(&timeline).last(), Some(&Starting::At(2_999)));
+    assert!(timeline.svg().ends_with("</svg>\n"));
+}
+
+#[test]
+fn every_base_lives_as_it_always_did() {
+    for base_of in Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources) {
+        let name = format!("timeline_{base_of:?}").to_lowercase();
+        insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(name, base(base_of).text());
+        });
+    }
+}
+
+#[test]
+fn the_proxy_of_consul_gets_term_when_the_app_that_waited_for_it_has_ended() {
+    let text = base(Base::Client).text();
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    assert!(at("consul-client gets TERM") < at("web has exited"));
+    assert!(at("web has exited") < at("sidecar-proxy gets TERM: ends its connections"));
+    assert!(at("sidecar-proxy exits") < at("the task is STOPPED") && at("the task is STOPPED") < at("gets KILL"));
+}
+
+#[test]
+fn the_proxy_of_consul_outlives_an_app_that_did_not_wait_for_it() {
+    let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
+    definition["containerDefinitions"][0]["dependsOn"] = json!([]);
+    let timeline = timeline(&definition);
+    let text = timeline.text();
+    assert!(text.contains("consul-dataplane gets TERM: ignores TERM, serves the app"), "{text}");
+    assert_eq!(timeline.lanes[2].stops, Some((0, 1)));
+}
+
+#[test]
+fn elsewhere_who_is_waited_for_stops_last() {
+    let timeline = waiting(&[("app", &["proxy"]), ("proxy", &[])]);
+    let stops: Vec<_> = timeline.lanes.iter().map(|lane| lane.stops).collect();
+    assert_eq!(stops, [Some((0, 1)), Some((1, 2))]);
+}
+
+#[test]
+fn drawings_take_names_as_text() {
+    let timeline = waiting(&[("\"><script>&]", &[])]);
+    assert!(timeline.svg().contains("&quot;&gt;&lt;script&gt;&amp;]"));
+    assert!(!timeline.svg().contains("<script"));
+    assert!(timeline.mermaid().contains("#34;#62;#60;script#62;#38;#93;"), "{}", timeline.mermaid());
+}
+
+#[test]
+fn an_empty_definition_has_an_empty_life() {
+    let timeline = waiting(&[]);
+    assert!(timeline.svg().contains("</svg>") && timeline.text().contains("stop"));
+    assert!(timeline.mermaid().starts_with("flowchart"));
+}

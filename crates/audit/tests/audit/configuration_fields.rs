@@ -1,0 +1,114 @@
+//! Every documented field of the configuration: a value of its type is taken, one of another type is found.
+
+use audit::example::Base::{self, ClientGateway, Dataplane, MeshGateway};
+use serde_json::Value;
+
+use crate::{
+    mutations::with,
+    reading::{findings, ids, shown},
+};
+
+/// A field, a right value and a wrong one.
+type Row = (Base, &'static str, &'static str, &'static str);
+
+const FIELDS: &[Row] = &[
+    (Dataplane, "bootstrapDir", r#""/consul""#, "7"),
+    (Dataplane, "healthSyncContainers", r#"["web"]"#, r#""web""#),
+    (Dataplane, "logLevel", r#""DEBUG""#, r#""LOUD""#),
+    (Dataplane, "service.name", r#""web""#, "7"),
+    (Dataplane, "service.port", "9090", r#""9090""#),
+    (Dataplane, "service.tags", r#"["v1"]"#, r#""v1""#),
+    (Dataplane, "service.meta", r#"{"team": "shop"}"#, r#"["shop"]"#),
+    (Dataplane, "service.weights", r#"{"passing": 1, "warning": 1}"#, "1"),
+    (Dataplane, "service.enableTagOverride", "true", r#""yes""#),
+    (Dataplane, "proxy.config", r#"{"protocol": "http"}"#, r#""http""#),
+    (Dataplane, "proxy.publicListenerPort", "20000", r#""20000""#),
+    (Dataplane, "proxy.healthCheckPort", "22000", r#""22000""#),
+    (Dataplane, "proxy.upstreams", "[]", "{}"),
+    (Dataplane, "proxy.upstreams[0].destinationName", r#""orders""#, "[]"),
+    (Dataplane, "proxy.upstreams[0].destinationType", r#""prepared_query""#, r#""cluster""#),
+    (Dataplane, "proxy.upstreams[0].destinationNamespace", r#""default""#, "1"),
+    (Dataplane, "proxy.upstreams[0].destinationPartition", r#""default""#, "1"),
+    (Dataplane, "proxy.upstreams[0].destinationPeer", r#""west""#, "1"),
+    (Dataplane, "proxy.upstreams[0].datacenter", r#""dc2""#, "2"),
+    (Dataplane, "proxy.upstreams[0].localBindAddress", r#""127.0.0.1""#, "1"),
+    (Dataplane, "proxy.upstreams[0].localBindPort", "1234", r#""1234""#),
+    (Dataplane, "proxy.upstreams[0].config", r#"{"connect_timeout_ms": 1}"#, "1"),
+    (Dataplane, "proxy.upstreams[0].meshGateway", r#"{"mode": "local"}"#, r#""local""#),
+    (Dataplane, "proxy.meshGateway", r#"{"mode": "remote"}"#, r#"{"mode": "far"}"#),
+    (Dataplane, "proxy.expose", r#"{"checks": true}"#, "true"),
+    (Dataplane, "consulLogin.enabled", "true", r#""true""#),
+    (Dataplane, "consulLogin.method", r#""iam-ecs-service-token""#, "1"),
+    (Dataplane, "consulLogin.includeEntity", "true", "1"),
+    (Dataplane, "consulLogin.meta", r#"{"a": "b"}"#, r#""a""#),
+    (Dataplane, "consulLogin.region", r#""us-east-1""#, "1"),
+    (Dataplane, "consulLogin.datacenter", r#""dc1""#, "1"),
+    (Dataplane, "consulLogin.stsEndpoint", r#""https://sts.us-east-1.amazonaws.com""#, "1"),
+    (Dataplane, "consulLogin.serverIdHeaderValue", r#""consul""#, "1"),
+    (Dataplane, "consulServers.hosts", r#""10.0.0.1""#, r#"["10.0.0.1"]"#),
+    (Dataplane, "consulServers.skipServerWatch", "true", r#""true""#),
+    (Dataplane, "consulServers.defaults.caCertFile", r#""/ca.pem""#, "1"),
+    (Dataplane, "consulServers.defaults.tls", "true", r#""true""#),
+    (Dataplane, "consulServers.defaults.tlsServerName", r#""server.dc1.consul""#, "1"),
+    (Dataplane, "consulServers.grpc.port", "8503", r#""8503""#),
+    (Dataplane, "consulServers.http.port", "8501", r#""8501""#),
+    (Dataplane, "consulServers.http.https", "true", r#""true""#),
+    (Dataplane, "transparentProxy.enabled", "false", r#""false""#),
+    (Dataplane, "transparentProxy.excludeInboundPorts", "[80]", r#""80""#),
+    (Dataplane, "transparentProxy.excludeOutboundPorts", "[80]", r#""80""#),
+    (Dataplane, "transparentProxy.excludeOutboundCIDRs", r#"["10.0.0.0/8"]"#, r#""10.0.0.0/8""#),
+    (Dataplane, "transparentProxy.excludeUIDs", r#"["1000"]"#, "1000"),
+    (Dataplane, "transparentProxy.consulDNS.enabled", "false", r#""false""#),
+    (MeshGateway, "gateway.kind", r#""mesh-gateway""#, r#""ingress-gateway""#),
+    (MeshGateway, "gateway.name", r#""mesh-gateway""#, "1"),
+    (MeshGateway, "gateway.tags", r#"["v1"]"#, r#""v1""#),
+    (MeshGateway, "gateway.meta", r#"{"a": "b"}"#, "1"),
+    (MeshGateway, "gateway.lanAddress.address", r#""10.0.0.1""#, "1"),
+    (MeshGateway, "gateway.lanAddress.port", "8443", r#""8443""#),
+    (MeshGateway, "gateway.wanAddress.address", r#""gw.example.com""#, "1"),
+    (MeshGateway, "gateway.wanAddress.port", "8443", r#""8443""#),
+    (MeshGateway, "gateway.healthCheckPort", "22000", r#""22000""#),
+    (MeshGateway, "gateway.proxy.config", r#"{"a": "b"}"#, "1"),
+    (ClientGateway, "gateway.kind", r#""mesh-gateway""#, r#""ingress-gateway""#),
+    (ClientGateway, "gateway.lanAddress.port", "8443", r#""8443""#),
+    (ClientGateway, "consulLogin.enabled", "true", r#""true""#),
+];
+
+fn changed(base: Base, field: &str, json: &'static str) -> Value {
+    let path: &'static str = format!("config.{field}").leak();
+    // Some of the values are what is there: then there is nothing to change.
+    with(path, json, "").made_or_same(base)
+}
+
+#[test]
+fn a_value_of_its_type_is_taken() {
+    for (base, field, right, _) in FIELDS {
+        assert_eq!(shown(&findings(&changed(*base, field, right))), [""; 0], "{field} = {right}");
+    }
+}
+
+#[test]
+fn a_value_of_another_type_is_found_and_nothing_else() {
+    let mut surprises = Vec::new();
+    for (base, field, _, wrong) in FIELDS {
+        let found = findings(&changed(*base, field, wrong));
+        let is_named = found.iter().any(|finding| finding.message.contains(field.rsplit('.').next().unwrap()));
+        if ids(&found) != ["consul-config-schema"] || !is_named {
+            surprises.push(format!("{base:?} {field} = {wrong}: {:#?}", shown(&found)));
+        }
+    }
+    assert!(surprises.is_empty(), "{}", surprises.join("\n"));
+}
+
+#[test]
+fn a_misspelt_field_is_found_and_nothing_else() {
+    let mut surprises = Vec::new();
+    for (base, field, right, _) in FIELDS.iter().filter(|(base, ..)| *base == Dataplane) {
+        let misspelt: &'static str = format!("{field}X").leak();
+        let found = findings(&changed(*base, misspelt, right));
+        if !matches!(ids(&found)[..], ["consul-config-schema" | "consul-config-ignored"]) {
+            surprises.push(format!("{misspelt}: {:#?}", shown(&found)));
+        }
+    }
+    assert!(surprises.is_empty(), "{}", surprises.join("\n"));
+}

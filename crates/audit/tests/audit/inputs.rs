@@ -1,0 +1,280 @@
+//! The auditor's inputs: the same task definition in every format, and everything that can be wrong with a file.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use crate::folder::Folder;
+use audit::{
+    Material, audit,
+    definition::TaskDefinition,
+    example::Base,
+    finding::Finding,
+    input::{Gathered, InputProblem, gather, read_source},
+    source::SourceFile,
+};
+
+const WEB_YAML: &str = include_str!("../audit_inputs/web.yaml");
+const WEB_JSON: &str = include_str!("../audit_inputs/web.template");
+const SAM: &str = include_str!("../audit_inputs/sam.yaml");
+const PLAN: &str = include_str!("../audit_inputs/plan.tfplan.json");
+const STATE: &str = include_str!("../audit_inputs/state.json");
+
+fn read(name: &str, text: &str) -> Result<Material, InputProblem> {
+    let mut material = Material::default();
+    read_source(Arc::new(SourceFile::new(name, text)), true, &mut material)?;
+    Ok(material)
+}
+
+fn gathered(arguments: &[String]) -> Gathered {
+    gather(arguments, &mut std::io::empty())
+}
+
+fn lines(problems: &[InputProblem]) -> Vec<String> {
+    problems.iter().map(ToString::to_string).collect()
+}
+
+fn labels(material: &Material) -> Vec<String> {
+    material.definitions.iter().map(TaskDefinition::label).collect()
+}
+
+/// The rule, and the text that a finding points at.
+fn pointed_at(finding: &Finding) -> (&str, &str) {
+    (finding.rule.id, finding.file.text.get(finding.span.start..finding.span.end).expect("a span within the text"))
+}
+
+/// A correct definition in every format, and how each writes the network mode.
+fn samples() -> Vec<(&'static str, String, &'static str)> {
+    let definition = Base::Dataplane.json();
+    let described = format!(r#"{{"taskDefinition": {definition}, "tags": []}}"#);
+    let network_mode = r#""networkMode": "awsvpc""#;
+    vec![
+        ("register.json", definition.to_owned(), network_mode),
+        ("described.json", described.replace(r#", "tags": []"#, ""), network_mode),
+        ("list.json", format!("[{definition}, {}]", Base::Plain.json()), network_mode),
+        ("web.yaml", WEB_YAML.to_owned(), "NetworkMode: awsvpc"),
+        ("web.template", WEB_JSON.to_owned(), r#""NetworkMode": "awsvpc""#),
+        ("sam.yaml", SAM.to_owned(), "NetworkMode: awsvpc"),
+        ("plan.tfplan.json", PLAN.to_owned(), r#""network_mode": "awsvpc""#),
+        ("state.json", STATE.to_owned(), r#""network_mode": "awsvpc""#),
+    ]
+}
+
+#[test]
+fn a_correct_definition_has_no_finding_in_any_format() {
+    for (name, text, _) in samples() {
+        let material = read(name, &text).unwrap();
+        assert!(!material.definitions.is_empty(), "{name}");
+        let findings = audit(&material);
+        assert_eq!(findings.iter().map(pointed_at).collect::<Vec<_>>(), [], "{name}");
+    }
+}
+
+#[test]
+fn a_broken_one_has_the_same_finding_in_every_format_at_the_right_text() {
+    for (name, text, network_mode) in samples() {
+        // The plan and the state also hold others, which are not in the mesh, or are gone.
+        let broken = text.replace(network_mode, &network_mode.replace("awsvpc", "bridge"));
+        let findings = audit(&read(name, &broken).unwrap());
+        let found: Vec<_> = findings.iter().map(pointed_at).collect();
+        assert_eq!(found.len(), 1, "{name}: {found:?}");
+        assert_eq!((found[0].0, found[0].1.trim_matches('"')), ("consul-network-mode", "bridge"), "{name}");
+    }
+}
+
+#[test]
+fn short_forms_in_yaml_and_long_ones_in_json_mean_the_same() {
+    let messages = |name: &str, text: &str| -> Vec<String> {
+        audit(&read(name, text).unwrap())
+            .iter()
+            .map(|finding| format!("{}: {}", finding.rule.id, finding.message))
+            .collect()
+    };
+    for (yaml, json, instead) in [
+        ("[mesh-init]", "\"mesh-init\"\n", "control-plane"),
+        ("NetworkMode: awsvpc", "\"NetworkMode\": \"awsvpc\"", "bridge"),
+        ("ContainerName: consul-dataplane", "\"ContainerName\": \"consul-dataplane\"", "nobody"),
+        ("Name: nofile", "\"Name\": \"nofile\"", "nproc"),
+    ] {
+        let word = |text: &str| text.rsplit([' ', ':']).next().unwrap().trim_matches(['[', ']', '"', '\n']).to_owned();
+        let broken_yaml = WEB_YAML.replace(yaml, &yaml.replace(&word(yaml), instead));
+        let broken_json = WEB_JSON.replace(json, &json.replace(&word(json), instead));
+        assert!(broken_yaml != WEB_YAML && broken_json != WEB_JSON, "{yaml}");
+        let found = messages("web.yaml", &broken_yaml);
+        assert_eq!(found, messages("web.template", &broken_json));
+        assert!(!found.is_empty(), "{yaml}");
+    }
+}
+
+#[test]
+fn a_template_s_defaults_decide_and_the_rest_is_unknown() {
+    let material = read("web.yaml", WEB_YAML).unwrap();
+    let web = &material.definitions[0];
+    assert_eq!((web.address.as_str(), web.label().as_str()), ("Web", "web-staging"));
+    assert!(web.task_role.is_unknown() && web.execution_role.is_unknown());
+    let dataplane = &web.containers.items[2];
+    assert_eq!(
+        dataplane.command_line().unwrap(),
+        ["/consul/consul-ecs", "envoy-entrypoint", "consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]
+    );
+    // A hidden parameter's default is not even known.
+    assert!(web.containers.items[1].secrets.items[0].value_from.is_unknown());
+    let service = &web.services[0];
+    assert_eq!((service.name.as_str(), service.launch_type.text()), ("WebService", Some("FARGATE")));
+}
+
+#[test]
+fn a_plan_tells_what_is_known_before_it_is_applied() {
+    let material = read("plan.tfplan.json", PLAN).unwrap();
+    let mut found: Vec<(&str, bool, bool, Vec<&str>)> = material
+        .definitions
+        .iter()
+        .map(|definition| {
+            let services = definition.services.iter().map(|service| service.name.as_str()).collect();
+            let mode = &definition.network_mode;
+            (definition.address.as_str(), definition.containers.is_complete, mode.is_unknown(), services)
+        })
+        .collect();
+    found.sort_unstable();
+    assert_eq!(
+        found,
+        [
+            ("aws_ecs_task_definition.batch", true, false, vec![]),
+            (
+                "module.orders.aws_ecs_task_definition.this[0]",
+                false,
+                true,
+                vec!["module.orders.aws_ecs_service.this[0]"]
+            ),
+            (r#"module.web["shop"].aws_ecs_task_definition.this"#, true, false, vec!["aws_ecs_service.web"]),
+        ]
+    );
+    // A network mode that the source does not set is bridge, whatever the provider says.
+    let mut unset: serde_json::Value = serde_json::from_str(PLAN).unwrap();
+    let orders = &mut unset["configuration"]["root_module"]["module_calls"]["orders"]["module"]["resources"][0];
+    orders["expressions"].as_object_mut().unwrap().remove("network_mode").unwrap();
+    let material = read("plan.tfplan.json", &unset.to_string()).unwrap();
+    let orders = material.definitions.iter().find(|definition| definition.label() == "orders").unwrap();
+    assert!(orders.network_mode.is_absent());
+    assert!(!orders.tags.is_complete && orders.tags.items.len() == 2);
+}
+
+#[test]
+fn a_state_s_service_is_found_by_the_name_of_the_definition() {
+    let material = read("state.json", STATE).unwrap();
+    assert_eq!(labels(&material), ["web"]);
+    assert_eq!(material.definitions[0].services[0].name, "aws_ecs_service.web");
+    assert!(material.definitions[0].tags.items.iter().any(|tag| tag.key.text() == Some("team")));
+}
+
+#[test]
+fn exports_of_app_mesh_come_one_by_one_in_a_list_or_bare() {
+    let list: Vec<serde_json::Value> = serde_json::from_str(Base::AppMeshResources.json()).unwrap();
+    for (text, count) in [
+        (Base::AppMeshResources.json(), list.len()),
+        (r#"{"mesh": {"meshName": "shop", "spec": {}}}"#, 1),
+        (r#"{"mesh": {"meshName": "a", "spec": {}}, "virtualNode": {"meshName": "a", "virtualNodeName": "n"}}"#, 2),
+        (r#"{"meshName": "a", "virtualNodeName": "n", "spec": {"listeners": []}}"#, 1),
+        (r#"{"meshName": "a", "virtualRouterName": "r", "routeName": "t", "spec": {}}"#, 1),
+    ] {
+        assert_eq!(read("mesh.json", text).unwrap().resources.all.len(), count, "{text}");
+    }
+    assert!(
+        read("a.json", r#"{"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}"#).is_err()
+    );
+    assert!(read("a.json", r#"{"virtualNodes": [{"meshName": "a", "virtualNodeName": "n"}]}"#).is_err());
+}
+
+#[test]
+fn a_generated_skeleton_with_keys_that_nobody_knows_is_read() {
+    let text = r#"{"family": "", "taskRoleArn": "", "networkMode": "none", "newKey": [{"a": 1}], "containerDefinitions": [
+        {"name": "", "image": "", "cpu": 0, "essential": true, "links": [""], "dependsOn": [], "gpu": null}]}"#;
+    assert_eq!(read("skeleton.json", text).unwrap().definitions[0].containers.items.len(), 1);
+}
+
+#[test]
+fn yaml_as_the_cli_prints_and_takes_it_is_read() {
+    let text =
+        "taskDefinition:\n  family: web\n  containerDefinitions:\n  - name: web\n    image: example/web:1\ntags: []\n";
+    assert_eq!(labels(&read("web.yml", text).unwrap()), ["web"]);
+}
+
+/// Name, text, and what the one line says after the name.
+#[rustfmt::skip]
+const BAD: [(&str, &str, &str); 23] = [
+    ("a.json", "", ":1:1: not JSON: the text is empty"),
+    ("a.yaml", "", ":1:1: not YAML: the text is empty"),
+    ("a.json", "hello", ":1:1: not JSON"),
+    ("a.json", "{\"family\": \"web\",\n \"containerDefinitions\": [", ":2:26: not JSON: unterminated array"),
+    ("a.yaml", "Resources:\n  Web: [a, b\n", ":3:1: not YAML"),
+    ("a.yaml", "a: b: c", ":1:5: not YAML"),
+    ("a.json", r#"{"containerDefinitions": [], "containerDefinitions": []}"#, ":1:30: the key \"containerDefinitions\" stands twice in one map"),
+    ("a.yaml", "Resources: {}\nResources: {}\n", ":2:1: the key \"Resources\" stands twice in one map"),
+    ("a.json", r#"{"containerDefinitions": {}}"#, ":1:26: containerDefinitions: a map where a list is expected"),
+    ("a.json", r#"{"containerDefinitions": [{"name": "a", "essential": "yes"}]}"#, ":1:54: containerDefinitions[0].essential: a string where true or false is expected"),
+    ("a.json", r#"{"containerDefinitions": [{"name": 7}]}"#, ":1:36: containerDefinitions[0].name: a number where a string is expected"),
+    ("a.json", r#"{"taskDefinition": {"containerDefinitions": [7]}}"#, ":1:46: containerDefinitions[0]: a number where a map is expected"),
+    ("a.yaml", "Resources:\n  Web:\n    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Volumes: x\n", ":5:16: Web: Volumes: a string where a list is expected"),
+    ("a.yaml", "Resources: {Web: {Type: 'AWS::ECS::TaskDefinition', Properties: [x]}}", ":1:65: Web: the task definition: a list where a map is expected"),
+    ("a.json", r#"{"format_version": "1.0", "values": {"root_module": {"resources": [{"address": "x.y", "type": "aws_ecs_task_definition", "values": {"container_definitions": "[{oops}]"}}]}}}"#, ":1:161: x.y: container_definitions: not JSON"),
+    ("a.json", r#"{"format_version": "1.0", "values": {"root_module": {"resources": [{"address": "x.y", "type": "aws_ecs_task_definition", "values": {"container_definitions": 7}}]}}}"#, ":1:158: x.y: container_definitions: a number where a JSON string is expected"),
+    ("a.json", r#"{"version": 4, "terraform_version": "1.9.8", "lineage": "x", "resources": []}"#, ": a raw Terraform state: give me what `terraform show -json` prints"),
+    ("package.json", r#"{"name": "web"}"#, ": is none of: ECS task definition, CloudFormation template, Terraform `show -json`, App Mesh export"),
+    ("k8s.yaml", "apiVersion: v1\nkind: Pod\n", ": is none of: "),
+    ("two.yaml", "a: 1\n---\nResources: {}\n", ":2:1: several YAML documents in one file: split it"),
+    ("a.yaml", "# nothing\n", ": is none of: "),
+    ("a.json", "[]", ": is none of: "),
+    ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {}\n", ": Terraform source is not read: give me what `terraform show -json` prints of a plan"),
+];
+
+#[test]
+fn bad_input_is_one_line_and_the_other_files_are_read_all_the_same() {
+    for (name, text, expected) in BAD {
+        let folder = Folder::with(&[(name, text.as_bytes()), ("z-good.json", Base::Plain.json().as_bytes())]);
+        let found = gathered(&[folder.path(name), folder.path("z-good.json")]);
+        let lines = lines(&found.problems);
+        assert_eq!(lines.len(), 1, "{text}: {lines:?}");
+        assert!(lines[0].starts_with(&format!("{}{expected}", folder.path(name))), "{text}: {}", lines[0]);
+        assert!(!lines[0].contains('\n'));
+        assert_eq!(found.material.definitions.len(), 1, "{text}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_of_ours_are_named_for_what_they_are() {
+    let deep = ["[".repeat(100_000), "{\"a\":".repeat(100_000), "- ".repeat(100_000)];
+    let utf16: Vec<u8> = "{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (bytes, expected) in [
+        (b"a: \xFFb".to_vec(), ":1:4: not UTF-8"),
+        ([b"\xFF\xFE".as_slice(), &utf16].concat(), ": UTF-16, not UTF-8"),
+        (utf16, ": UTF-16, not UTF-8"),
+        (b"PK\x03\x04plan".to_vec(), ": a binary file, not a text: of a saved Terraform plan"),
+        (vec![b' '; 50 * 1024 * 1024], ": larger than 32 MiB, the most that is read"),
+        (deep[0].clone().into_bytes(), ":1:"),
+        (deep[1].clone().into_bytes(), ":1:"),
+        (deep[2].clone().into_bytes(), ":1:"),
+    ] {
+        let folder = Folder::with(&[("a.yaml", &bytes)]);
+        let lines = lines(&gathered(&[folder.path("a.yaml")]).problems);
+        assert_eq!(lines.len(), 1, "{expected}: {lines:?}");
+        assert!(lines[0].starts_with(&format!("{}{expected}", folder.path("a.yaml"))), "{lines:?}");
+    }
+}
+
+#[test]
+fn a_byte_order_mark_is_no_problem() {
+    for (name, text) in [("a.json", Base::Dataplane.json()), ("a.yaml", WEB_YAML)] {
+        let marked = format!("\u{FEFF}{text}").replace("awsvpc", "bridge");
+        let findings = audit(&read(name, &marked).unwrap());
+        assert_eq!(findings.iter().map(|found| pointed_at(found).1.trim_matches('"')).collect::<Vec<_>>(), ["bridge"]);
+    }
+}
+
+#[test]
+fn one_bad_definition_of_a_file_does_not_hide_the_others() {
+    let text = WEB_YAML.replace("  TaskRole:\n", "  Bad:\n    Type: AWS::ECS::TaskDefinition\n    Properties: {Family: [a]}\n  Worse:\n    Type: AWS::ECS::TaskDefinition\n    Properties: {Tags: a}\n  TaskRole:\n");
+    let folder = Folder::with(&[("a.yaml", text.as_bytes())]);
+    let found = gathered(&[folder.path("a.yaml")]);
+    assert_eq!(labels(&found.material), ["web-staging"]);
+    assert_eq!(found.problems.len(), 2, "{:?}", lines(&found.problems));
+}

@@ -1,0 +1,18 @@
+//! The auditor as a whole: what it reads, what it finds in definitions that are broken in one place, that it finds nothing in
+//! those that are right or that only a deployment can judge, and what it reports.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::unwrap_used)]
+
+mod arbitrary;
+mod combinations;
+mod configuration_fields;
+mod folder;
+mod inputs;
+mod mutations;
+mod official;
+mod paths;
+mod reading;
+mod repairs;
+mod reports;
+mod template;
+mod unknowns;

@@ -1,0 +1,159 @@
+//! Which files the auditor reads: files, directories, globs and standard input.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use crate::folder::Folder;
+use audit::{
+    example::Base,
+    input::{Gathered, gather},
+};
+
+fn gathered(arguments: &[String]) -> Gathered {
+    gather(arguments, &mut std::io::empty())
+}
+
+/// The files that definitions came from, without the folder.
+fn files(folder: &Folder, gathered: &Gathered) -> Vec<String> {
+    let root = format!("{}/", folder.path(""));
+    gathered.material.definitions.iter().map(|definition| definition.file.name.replace(&root, "")).collect()
+}
+
+fn problems(gathered: &Gathered) -> Vec<String> {
+    gathered.problems.iter().map(ToString::to_string).collect()
+}
+
+fn tree() -> Folder {
+    let definition = Base::Plain.json().as_bytes();
+    Folder::with(&[
+        ("b.json", definition),
+        ("a/web.yaml", include_bytes!("../audit_inputs/web.yaml")),
+        ("a/web.template", include_bytes!("../audit_inputs/web.template")),
+        ("a/plan.tfplan.json", include_bytes!("../audit_inputs/state.json")),
+        ("a/definition.txt", definition),
+        ("a/UPPER.JSON", definition),
+        (".hidden/a.json", definition),
+        ("ignored/a.json", definition),
+        ("a/b/ignored.json", definition),
+        (".gitignore", b"ignored/\nignored.json\n"),
+        ("package.json", b"{\"name\": \"web\"}"),
+        ("k8s/pod.yaml", b"apiVersion: v1\nkind: Pod\n"),
+        ("k8s/empty.yaml", b"# values\n"),
+        ("stack.yml", b"Resources: {Topic: {Type: 'AWS::SNS::Topic'}}"),
+    ])
+}
+
+#[test]
+fn a_directory_is_walked_as_git_sees_it_in_order_and_other_formats_are_skipped() {
+    let folder = tree();
+    let found = gathered(&[folder.path("")]);
+    let expected = ["a/UPPER.JSON", "a/plan.tfplan.json", "a/web.template", "a/web.yaml", "b.json"];
+    assert_eq!(files(&folder, &found), expected);
+    assert_eq!(problems(&found), Vec::<String>::new());
+}
+
+#[test]
+fn a_directory_that_is_named_is_walked_even_if_git_ignores_it() {
+    let folder = tree();
+    assert_eq!(files(&folder, &gathered(&[folder.path("ignored")])), ["ignored/a.json"]);
+    assert_eq!(files(&folder, &gathered(&[folder.path(".hidden/")])), [".hidden/a.json"]);
+}
+
+#[test]
+fn a_glob_finds_what_it_matches_and_what_is_in_directories_that_it_matches() {
+    let folder = tree();
+    for (glob, expected) in [
+        ("*.json", vec!["b.json"]),
+        ("**/*.json", vec!["a/plan.tfplan.json", "b.json"]),
+        ("a/web.{yaml,template}", vec!["a/web.template", "a/web.yaml"]),
+        ("[a]", vec!["a/UPPER.JSON", "a/plan.tfplan.json", "a/web.template", "a/web.yaml"]),
+        ("?/web.y*ml", vec!["a/web.yaml"]),
+    ] {
+        let found = gathered(&[folder.path(glob)]);
+        assert_eq!(files(&folder, &found), expected, "{glob}");
+        assert_eq!(problems(&found), Vec::<String>::new(), "{glob}");
+    }
+}
+
+#[test]
+fn what_cannot_be_found_or_read_is_one_line_each() {
+    let folder = tree();
+    for (argument, expected) in [
+        ("nothing.json", "no such file or directory"),
+        ("x/*.json", "no file matches"),
+        ("a/*.txt", "no file matches"),
+        ("a/[.json", "no such file, and no glob"),
+        ("package.json", "is none of: "),
+        ("b.json/c", "cannot be read: "),
+    ] {
+        let found = gathered(&[folder.path(argument), folder.path("b.json")]);
+        let lines = problems(&found);
+        assert_eq!(lines.len(), 1, "{argument}: {lines:?}");
+        assert!(lines[0].starts_with(&format!("{}: {expected}", folder.path(argument))), "{lines:?}");
+        assert_eq!(files(&folder, &found), ["b.json"]);
+    }
+}
+
+#[test]
+fn a_broken_file_in_a_directory_is_a_problem_with_its_place() {
+    let folder = Folder::with(&[
+        ("a.json", b"{\"containerDefinitions\": }"),
+        ("b.yaml", b"ContainerDefinitions: [\n"),
+        ("c.json", b"\xFF"),
+        // Nothing in it says that it could be ours: a template of something else
+        ("chart.yaml", b"name: {{ .Values.name }}\n"),
+    ]);
+    let found = gathered(&[folder.path("")]);
+    let lines = problems(&found);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].starts_with(&format!("{}:1:26: not JSON", folder.path("a.json"))), "{lines:?}");
+    assert!(lines[1].contains(": not YAML") && lines[2].contains("not UTF-8"), "{lines:?}");
+}
+
+#[test]
+fn a_large_file_of_another_format_is_not_even_parsed() {
+    let large = format!("{{\"a\": \"{}\", oops", "x".repeat(100_000));
+    let folder = Folder::with(&[("large.json", large.as_bytes())]);
+    assert_eq!(problems(&gathered(&[folder.path("")])), Vec::<String>::new());
+    assert_eq!(problems(&gathered(&[folder.path("large.json")])).len(), 1);
+}
+
+#[test]
+fn the_same_file_is_read_once_and_counts_as_named_if_it_is() {
+    let folder = tree();
+    let found =
+        gathered(&[folder.path(""), folder.path("a/../b.json"), folder.path("*.json"), folder.path("package.json")]);
+    assert_eq!(found.material.definitions.len(), 5);
+    assert!(problems(&found)[0].contains("package.json: is none of"), "{:?}", problems(&found));
+    assert_eq!(found.problems.len(), 1);
+}
+
+#[test]
+fn standard_input_is_read_where_a_dash_says_so() {
+    let read = |arguments: &[&str], mut input: &[u8]| {
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        gather(&arguments, &mut input)
+    };
+    let found = read(&["-", "-"], Base::Plain.json().as_bytes());
+    assert_eq!(found.material.definitions[0].file.name, "<stdin>");
+    assert_eq!((found.material.definitions.len(), found.files_read), (1, 1));
+    assert_eq!(read(&[], Base::Plain.json().as_bytes()).files_read, 0);
+    assert_eq!(
+        problems(&read(&["-"], b"{\"a\": ")),
+        ["<stdin>:1:7: not JSON: expected value after colon in object property"]
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn links_lead_to_files_but_never_in_circles() {
+    use std::os::unix::fs::symlink;
+    let folder = Folder::with(&[("a/b.json", Base::Plain.json().as_bytes())]);
+    symlink(folder.path("a"), folder.path("a/loop")).unwrap();
+    symlink(folder.path("a/b.json"), folder.path("a/link.json")).unwrap();
+    symlink(folder.path("a/self"), folder.path("a/self")).unwrap();
+    symlink(folder.path("a/gone"), folder.path("a/broken.json")).unwrap();
+    let found = gathered(&[folder.path("")]);
+    assert_eq!(found.material.definitions.len(), 1);
+    assert_eq!(problems(&found), Vec::<String>::new());
+    assert_eq!(problems(&gathered(&[folder.path("a/self")])).len(), 1);
+}

@@ -1,0 +1,294 @@
+//! Every format of a report over a small run: as snapshots, and against the formats' schemas.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use std::{path::Path, sync::Arc};
+
+use audit::{
+    Material,
+    app_mesh::{Resource, Resources},
+    audit,
+    document::{Route, parse_json},
+    ignore::{self, Config},
+    input::{InputProblem, ecs_definition, read_source},
+    report::{Format, Report, Threshold},
+    source::SourceFile,
+};
+use serde_json::{Value, json};
+
+/// What a run over these files reports; one definition in each.
+fn report(files: &[(&str, String)], config: &str) -> Report {
+    let definitions = files.iter().map(|(name, text)| {
+        let file = Arc::new(SourceFile::new(*name, text.as_str()));
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        ecs_definition(file, &node).unwrap()
+    });
+    let material = Material { definitions: definitions.collect(), ..Material::default() };
+    let config =
+        Config::read(&SourceFile::new("mesh-audit.toml", config), Path::new("/run"), &Threshold::NAMES).unwrap();
+    let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
+    let problem =
+        InputProblem { file: "broken.json".to_owned(), position: None, reason: "the file is empty".to_owned() };
+    Report::new(&material, &sorted, &[problem], files.len() + 1, Threshold::named("error").unwrap())
+}
+
+/// A definition with three mistakes, one in no mesh with hostile names, one that is clean, and one finding that is ignored.
+fn mixed() -> Report {
+    let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
+    web["networkMode"] = json!("bridge");
+    web["containerDefinitions"][1]["command"] = json!(["health-sync"]);
+    web["containerDefinitions"][2]["ulimits"][0]["softLimit"] = json!(2_097_152);
+    let mut hostile: Value = serde_json::from_str(include_str!("../../src/bases/plain.json")).unwrap();
+    hostile["family"] = json!("<script>alert(1)</script>|@x\u{1b}[31m");
+    hostile["containerDefinitions"][1]["dependsOn"][0]["containerName"] =
+        json!("</td><img src=x onerror=alert(1)>\n::error::");
+    let clean = include_str!("../../src/bases/client.json").to_owned();
+    let config = "[severity]\nconsul-proxy-open-files = 'warning'\n\
+        [[ignore]]\nrule = 'consul-network-mode'\nfamily = 'web'\nreason = 'a lab'\n";
+    let pretty = |value: &Value| serde_json::to_string_pretty(value).unwrap();
+    let files = [("web.json", pretty(&web)), ("odd, 100%.json", pretty(&hostile)), ("client.json", clean)];
+    report(&files, config)
+}
+
+fn rendered(report: &Report, format: Format) -> String {
+    report.render(format, false).unwrap()
+}
+
+/// The list of rules cut to those that found something: it is not to change with each new rule.
+fn without_other_rules(sarif: &str) -> String {
+    let mut sarif: Value = serde_json::from_str(sarif).unwrap();
+    let run = &mut sarif["runs"][0];
+    let results = run["results"].as_array_mut().unwrap();
+    let found: Vec<Value> = results.iter().map(|result| result["ruleId"].clone()).collect();
+    for result in results {
+        result["ruleIndex"] = json!("[index]");
+    }
+    run["tool"]["driver"]["rules"].as_array_mut().unwrap().retain(|rule| found.contains(&rule["id"]));
+    serde_json::to_string_pretty(&sarif).unwrap()
+}
+
+fn assert_valid(schema: &str, document: &str) {
+    // A stray bracket in SARIF's pattern of languages, which no report of ours has, is no regular expression here.
+    let schema: Value = serde_json::from_str(&schema.replace("{2}]?$", "{2}$")).unwrap();
+    let document: Value = serde_json::from_str(document).unwrap();
+    let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
+    let errors: Vec<String> =
+        validator.iter_errors(&document).map(|error| format!("{}: {error}", error.instance_path())).collect();
+    assert_eq!(errors, Vec::<String>::new());
+}
+
+#[test]
+fn every_format_says_the_same_as_last_time() {
+    let report = mixed();
+    for format in Format::ALL {
+        let text = match format {
+            Format::Sarif => without_other_rules(&rendered(&report, format)),
+            format => rendered(&report, format),
+        };
+        let text = text.replace(env!("CARGO_PKG_VERSION"), "[version]");
+        insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(format!("report_{}", format.as_str()), text);
+        });
+    }
+}
+
+#[test]
+fn a_result_points_at_its_rule() {
+    let sarif: Value = serde_json::from_str(&rendered(&mixed(), Format::Sarif)).unwrap();
+    let run = &sarif["runs"][0];
+    for result in run["results"].as_array().unwrap() {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(run["tool"]["driver"]["rules"][index]["id"], result["ruleId"]);
+    }
+}
+
+#[test]
+fn a_clean_run_is_one_line() {
+    let text =
+        rendered(&report(&[("web.json", include_str!("../../src/bases/plain.json").to_owned())], ""), Format::Text);
+    assert_eq!(text, "no findings in 1 task definition (2 files, 1 problem)\n");
+}
+
+#[test]
+fn json_and_sarif_are_what_their_schemas_say() {
+    for report in [mixed(), report(&[], "")] {
+        assert_valid(include_str!("../../../../docs/schema/report.schema.json"), &rendered(&report, Format::Json));
+        assert_valid(include_str!("../schemas/sarif-schema-2.1.0.json"), &rendered(&report, Format::Sarif));
+    }
+}
+
+#[test]
+fn a_finding_keeps_its_fingerprint_when_lines_move() {
+    let wrong = include_str!("../../src/bases/dataplane.json").replace("awsvpc", "bridge");
+    let moved = format!("\n\n{wrong}");
+    let fingerprint = |text: &str| report(&[("web.json", text.to_owned())], "").findings[0].fingerprint.clone();
+    assert_eq!(fingerprint(&wrong), fingerprint(&moved));
+    assert_ne!(fingerprint(&wrong), fingerprint(&wrong.replace("bridge", "host")));
+}
+
+#[test]
+fn ignored_findings_are_suppressed_in_sarif() {
+    let sarif: Value = serde_json::from_str(&rendered(&mixed(), Format::Sarif)).unwrap();
+    let results = sarif["runs"][0]["results"].as_array().unwrap();
+    let suppressed: Vec<&Value> =
+        results.iter().filter(|result| result["suppressions"] != json!([])).map(|result| &result["ruleId"]).collect();
+    assert_eq!(suppressed, ["consul-network-mode"]);
+}
+
+#[test]
+fn junit_counts_what_fails() {
+    let xml = rendered(&mixed(), Format::Junit);
+    assert!(xml.starts_with("<?xml version=\"1.0\""), "{xml}");
+    let suites = xml.lines().find(|line| line.starts_with("<testsuites")).unwrap();
+    assert!(suites.contains("tests=\"6\" skipped=\"1\" failures=\"2\" errors=\"1\""), "{suites}");
+    assert!(xml.contains("<skipped message=\"ignored: a lab\""), "{xml}");
+    assert!(!xml.contains('\u{1b}'));
+}
+
+#[test]
+fn names_are_nothing_but_names_in_every_format() {
+    let report = mixed();
+    let html = rendered(&report, Format::Html);
+    assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
+    for format in Format::ALL {
+        assert!(!rendered(&report, format).contains('\u{1b}'), "{format:?} steers the terminal");
+    }
+    let markdown = rendered(&report, Format::Markdown);
+    assert!(!markdown.contains("<script") && !markdown.contains("@x"), "{markdown}");
+    let github = rendered(&report, Format::Github);
+    assert!(github.contains("file=odd%2C 100%25.json,line="), "{github}");
+    assert_eq!(github.lines().filter(|line| line.starts_with("::")).count(), 4, "{github}");
+}
+
+#[test]
+fn the_page_needs_nothing_from_the_network() {
+    let html = rendered(&mixed(), Format::Html);
+    for outside in ["http://", "src=\"", "@import", "url(", "<link", "<iframe"] {
+        let html = html.replace("http://www.w3.org/2000/svg", "");
+        assert!(!html.contains(outside), "{outside}");
+    }
+}
+
+#[test]
+fn no_secret_leaves_through_a_report() {
+    // Given secrets beside the mistakes, on their very lines.
+    let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
+    web["containerDefinitions"][0]["environment"] = json!([
+        { "name": "DB_PASSWORD", "value": "hunter2-hunter2" },
+        { "name": "API_TOKEN", "value": "tök\"en-tok\"en" },
+        { "name": "DB_PASS", "value": "canary-1" },
+        { "name": "CONSUL_HTTP_AUTH", "value": "canary-2" },
+        { "name": "CONSUL_LICENSE", "value": "canary-3" },
+        { "name": "DATABASE_URL", "value": "postgres://u:canary-4@db" },
+        { "name": "COLOUR", "value": "canary-blue" },
+    ]);
+    web["containerDefinitions"][0]["dependsOn"][0]["containerName"] = json!("hunter2-hunter2");
+    web["containerDefinitions"][0]["command"] =
+        json!(["run", "--db", "redis://u:canary-5@cache", "-token", "canary-6"]);
+    let texts = [web.to_string(), serde_json::to_string_pretty(&web).unwrap()];
+    assert_silent(&texts.map(|text| report(&[("web.json", text)], "")));
+}
+
+#[test]
+fn no_key_or_token_of_the_agent_leaves_through_a_report() {
+    for script in [
+        "exec consul agent -encrypt=canary+1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
+        "encrypt = \"canary+1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\nexec consul agent",
+        "acl {\n tokens {\n  agent = \"canary-uuid\"\n }\n}\nexec consul agent -bind x",
+        "consul login -token canary-uuid; exec consul agent",
+    ] {
+        let mut web: Value = serde_json::from_str(include_str!("../../src/bases/client.json")).unwrap();
+        let containers = web["containerDefinitions"].as_array_mut().unwrap();
+        let client = containers.iter_mut().find(|container| container["name"] == "consul-client").unwrap();
+        client["command"] = json!([script]);
+        let texts = [web.to_string(), serde_json::to_string_pretty(&web).unwrap()];
+        assert_silent(&texts.map(|text| report(&[("web.json", text)], "")));
+    }
+}
+
+#[test]
+fn no_neighbour_in_a_plan_leaves_through_a_report() {
+    // Given a plan of one line, with sensitive values all around the mistake.
+    let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
+    web["containerDefinitions"][0]["environment"] = json!([
+        { "name": "PLAIN", "value": "canary-1" },
+        { "name": "DATABASE_URL", "value": "postgres://u:canary-2@db" },
+    ]);
+    web["containerDefinitions"][0]["dependsOn"][0]["containerName"] = json!("nobody");
+    let definition = |address: &str| {
+        json!({
+            "address": address, "mode": "managed", "type": "aws_ecs_task_definition", "name": "web",
+            "values": {
+                "zone": "canary-3",
+                "family": "web",
+                "network_mode": "bridge",
+                "container_definitions": web["containerDefinitions"].to_string(),
+                "zzz": "canary-4",
+            },
+            "sensitive_values": { "zone": true, "zzz": true },
+        })
+    };
+    let secret = json!({ "address": "x.y", "mode": "managed", "type": "x", "values": { "p": "canary-5" },
+        "sensitive_values": { "p": true } });
+    let plan = json!({
+        "format_version": "1.2", "terraform_version": "1.9.0",
+        "planned_values": { "root_module": { "resources": [definition("aws_ecs_task_definition.a"), secret] } },
+    });
+    let mut material = Material::default();
+    read_source(Arc::new(SourceFile::new("plan.json", plan.to_string())), true, &mut material).unwrap();
+    let config = Config::read(&SourceFile::new("c.toml", ""), Path::new("/run"), &Threshold::NAMES).unwrap();
+    let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
+    assert_silent(&[Report::new(&material, &sorted, &[], 1, Threshold::named("error").unwrap())]);
+}
+
+/// When they are reported in any way, then no secret is.
+fn assert_silent(reports: &[Report]) {
+    for report in reports {
+        assert!(!report.findings.is_empty());
+        for format in Format::ALL {
+            let rendered = rendered(report, format);
+            for canary in ["hunter2", "en-tok", "canary", "anary-", "uuid"] {
+                assert!(!rendered.contains(canary), "{canary} in {format:?}: {rendered}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_file_of_one_line_is_cut_around_the_place() {
+    let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
+    web["networkMode"] = json!("bridge");
+    let text = rendered(&report(&[("plan.json", web.to_string())], ""), Format::Text);
+    assert!(text.lines().all(|line| line.chars().count() < 140), "{text}");
+    let column = web.to_string().find("\"bridge\"").unwrap() + 1;
+    assert!(text.contains(&format!("plan.json:1:{column}\n")) && text.contains("\"bridge\""), "{text}");
+}
+
+#[test]
+fn every_finding_about_app_mesh_says_that_it_has_ended() {
+    let mut orders: Value = serde_json::from_str(include_str!("../../src/bases/app-mesh.json")).unwrap();
+    orders["networkMode"] = json!("bridge");
+    let report = report(&[("orders.json", orders.to_string())], "");
+    let ids: Vec<&str> = report.findings.iter().map(|finding| finding.rule.id).collect();
+    assert!(ids.contains(&"appmesh-network-mode") && ids.contains(&"appmesh-end-of-service"), "{ids:?}");
+    for finding in &report.findings {
+        let said = format!("{} {}", finding.message, finding.help);
+        assert_eq!(said.matches("ended on 2026-09-30").count(), 1, "{said}");
+    }
+    assert!(report.fails());
+}
+
+#[test]
+fn resources_alone_are_said_to_have_ended_once_a_mesh() {
+    let text = include_str!("../../src/bases/app-mesh-resources.json");
+    let file = Arc::new(SourceFile::new("mesh.json", text));
+    let node = parse_json(&file.text, &Route::default()).unwrap();
+    let mut material = Material { resources: Resources { all: Resource::all_in(&file, &node) }, ..Material::default() };
+    let ids = |material: &Material| audit(material).iter().map(|finding| finding.rule.id).collect::<Vec<_>>();
+    assert_eq!(ids(&material), ["appmesh-mesh-end-of-service"]);
+
+    let orders = Arc::new(SourceFile::new("orders.json", include_str!("../../src/bases/app-mesh.json")));
+    let node = parse_json(&orders.text, &Route::default()).unwrap();
+    material.definitions.push(ecs_definition(orders, &node).unwrap());
+    assert_eq!(ids(&material), ["appmesh-end-of-service"]);
+}

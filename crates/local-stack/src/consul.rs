@@ -1,0 +1,289 @@
+//! A real Consul server: ACLs on, default deny, alone in its datacenter, on 127.0.0.1 only.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use reqwest::{Client, Method, RequestBuilder, Url};
+use serde_json::{Value, json};
+
+use super::http::{self, Answer};
+use super::process::{Process, free_port};
+use super::wait::eventually;
+use super::{scratch, tool};
+
+/// A server that may be stopped and started again with all that it knows.
+pub struct Consul {
+    /// Where its HTTP API answers; what `CONSUL_HTTP_ADDR` wants.
+    pub address: String,
+    /// The bootstrap token, which may do anything.
+    pub management_token: String,
+    /// The certificate that a client must trust, if it speaks TLS.
+    pub ca_certificate: Option<String>,
+    /// Where other agents of the datacenter find it.
+    pub serf_port: u16,
+    /// Where servers talk to each other; what `/v1/status/leader` names.
+    rpc_port: u16,
+    name: String,
+    client: Client,
+    /// The address by the name that its certificate bears.
+    named_address: String,
+    directory: PathBuf,
+    process: Mutex<Option<Process>>,
+}
+
+/// A certificate for one server and the authority that issued it, as PEM.
+pub struct ServerCertificate {
+    /// The authority's certificate: what a client must trust.
+    pub authority: String,
+    /// The server's certificate.
+    pub certificate: String,
+    /// The server's private key.
+    pub key: String,
+    /// Whether the server's certificate was good only until yesterday.
+    pub is_expired: bool,
+}
+
+/// An ACL token.
+#[derive(Debug, Clone)]
+pub struct Token {
+    /// The `AccessorID`: the token's public identifier.
+    pub accessor_id: String,
+    /// The `SecretID`: what a client sends as `X-Consul-Token`.
+    pub secret_id: String,
+}
+
+impl From<&Value> for Token {
+    fn from(token: &Value) -> Self {
+        let field = |name: &str| token[name].as_str().unwrap_or_else(|| panic!("no {name} in {token}")).to_owned();
+        Self { accessor_id: field("AccessorID"), secret_id: field("SecretID") }
+    }
+}
+
+impl Consul {
+    /// Starts a server without TLS.
+    pub async fn start() -> Self {
+        Self::start_with(None).await
+    }
+
+    /// Starts a server that only speaks TLS, with a certificate for `server_name` and not for its address.
+    pub async fn start_with_certificate(server_name: &str, certificate: ServerCertificate) -> Self {
+        Self::start_with(Some((server_name, certificate))).await
+    }
+
+    async fn start_with(tls: Option<(&str, ServerCertificate)>) -> Self {
+        let mut consul = Self::prepare(Ports::free(), &[], tls);
+        consul.spawn();
+        let token = consul.once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
+        consul.management_token = Token::from(&token).secret_id;
+        consul
+    }
+
+    /// Starts several servers, which elect one of them as their leader.
+    pub async fn start_cluster(size: usize) -> Vec<Self> {
+        let ports: Vec<Ports> = (0..size).map(|_| Ports::free()).collect();
+        let serf: Vec<u16> = ports.iter().map(|ports| ports.serf).collect();
+        let mut servers: Vec<Self> = ports.into_iter().map(|ports| Self::prepare(ports, &serf, None)).collect();
+        for server in &servers {
+            server.spawn();
+        }
+        let token = servers[0].once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
+        for server in &mut servers {
+            server.management_token = Token::from(&token).secret_id;
+        }
+        servers
+    }
+
+    /// A server that is not started yet; `cluster` are the serf ports of all of its cluster, if it is not alone.
+    fn prepare(ports: Ports, cluster: &[u16], tls: Option<(&str, ServerCertificate)>) -> Self {
+        let port = ports.http;
+        let name = format!("consul-{port}");
+        let directory = scratch::directory().join(&name);
+        std::fs::create_dir_all(&directory).unwrap();
+
+        let mut client = http::builder();
+        if let Some((server_name, issued)) = &tls {
+            let certificate = reqwest::Certificate::from_pem(issued.authority.as_bytes()).unwrap();
+            client = client.tls_certs_only([certificate]).resolve(server_name, ([127, 0, 0, 1], port).into());
+            if issued.is_expired {
+                client = client.tls_danger_accept_invalid_certs(true);
+            }
+        }
+        let (server_name, issued) = tls.unzip();
+        write_configuration(&directory, ports, cluster, issued.as_ref());
+
+        let scheme = if issued.is_some() { "https" } else { "http" };
+        Self {
+            address: format!("{scheme}://127.0.0.1:{port}"),
+            named_address: format!("{scheme}://{}:{port}", server_name.unwrap_or("127.0.0.1")),
+            management_token: String::new(),
+            ca_certificate: issued.map(|issued| issued.authority),
+            serf_port: ports.serf,
+            rpc_port: ports.rpc,
+            name,
+            client: client.build().unwrap(),
+            directory,
+            process: Mutex::default(),
+        }
+    }
+
+    /// Ends the server as `kill -9` does; what it has committed stays on disk.
+    pub fn kill(&self) {
+        self.process.lock().unwrap().take().expect("Consul runs").kill();
+    }
+
+    /// Whether this server lives, and leads its datacenter as it sees it itself.
+    pub async fn leads(&self) -> bool {
+        let leader = Answer::to(self.request(Method::GET, "/v1/status/leader", &self.management_token)).await;
+        leader.is_ok_and(|leader| leader.body == format!("127.0.0.1:{}", self.rpc_port))
+    }
+
+    /// Stops the server; what it knows stays on disk.
+    pub fn stop(&self) {
+        self.process.lock().unwrap().take().expect("Consul runs").stop();
+    }
+
+    /// Starts a stopped server again, on the same port, and waits until it can write.
+    pub async fn start_again(&self) {
+        self.spawn();
+        self.once_ready("Consul's own token", Method::GET, "/v1/acl/token/self").await;
+        // Reading needs no leader that can commit; writing does.
+        self.once_ready("Consul's key-value store", Method::PUT, "/v1/kv/started-again").await;
+    }
+
+    /// Lets the server live on after us. The answer is what stops it.
+    pub fn keep(&self) -> String {
+        let process = self.process.lock().unwrap().take().expect("Consul runs");
+        let stop = format!("kill -TERM -- -{}", process.group());
+        process.keep();
+        stop
+    }
+
+    /// A request with a token, or with none if that is empty.
+    pub fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
+        let url = Url::parse(&self.named_address).and_then(|url| url.join(path)).unwrap();
+        let request = self.client.request(method, url).timeout(Duration::from_secs(10));
+        if token.is_empty() { request } else { request.header("X-Consul-Token", token) }
+    }
+
+    /// Calls the API with any token, and returns any answer.
+    pub async fn call(&self, method: Method, path: &str, token: &str, body: Option<&Value>) -> Answer {
+        let mut request = self.request(method.clone(), path, token);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        Answer::to(request).await.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    /// Reads, as management.
+    pub async fn get(&self, path: &str) -> Value {
+        self.manage(Method::GET, path, None).await
+    }
+
+    /// Writes, as management.
+    pub async fn put(&self, path: &str, body: &Value) -> Value {
+        self.manage(Method::PUT, path, Some(body)).await
+    }
+
+    /// Deletes, as management.
+    pub async fn delete(&self, path: &str) {
+        self.manage(Method::DELETE, path, None).await;
+    }
+
+    /// Makes a token that may do what these rules (HCL) say.
+    pub async fn token_with_rules(&self, policy: &str, rules: &str) -> Token {
+        let policy = self.put("/v1/acl/policy", &json!({ "Name": policy, "Rules": rules })).await;
+        let token = json!({ "Description": policy["Name"], "Policies": [{ "ID": policy["ID"] }] });
+        Token::from(&self.put("/v1/acl/token", &token).await)
+    }
+
+    async fn manage(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
+        let answer = self.call(method.clone(), path, &self.management_token, body).await;
+        answer.good().unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+    }
+
+    fn spawn(&self) {
+        let configuration = self.directory.join("consul.json");
+        let args = ["agent", "-config-file", configuration.to_str().unwrap()];
+        *self.process.lock().unwrap() = Some(Process::start(&self.name, &program(), &args, &[]));
+    }
+
+    /// Repeats a call until it succeeds: a server needs a second or two to elect itself.
+    async fn once_ready(&self, what: &str, method: Method, path: &str) -> Value {
+        eventually(what, Duration::from_mins(1), || async {
+            self.process.lock().unwrap().as_mut().expect("Consul runs").must_run();
+            let request = self.request(method.clone(), path, &self.management_token);
+            Answer::to(request).await.and_then(Answer::good)
+        })
+        .await
+    }
+}
+
+/// `CONSUL_BIN`, or what `make setup` found.
+pub fn program() -> PathBuf {
+    std::env::var_os("CONSUL_BIN").map_or_else(|| tool("bin/consul"), PathBuf::from)
+}
+
+/// "major.minor" as a pair.
+fn version() -> (u32, u32) {
+    let output = Command::new(program()).arg("version").output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    let version = output.split_whitespace().nth(1).unwrap().trim_start_matches('v').to_owned();
+    let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
+    (parts.next().unwrap(), parts.next().unwrap())
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy)]
+struct Ports {
+    http: u16,
+    serf: u16,
+    rpc: u16,
+}
+
+impl Ports {
+    fn free() -> Self {
+        Self { http: free_port(), serf: free_port(), rpc: free_port() }
+    }
+}
+
+fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16], issued: Option<&ServerCertificate>) {
+    let port = ports.http;
+    let mut configuration = json!({
+        "server": true,
+        "bootstrap_expect": cluster.len().max(1),
+        "retry_join": cluster.iter().map(|serf| format!("127.0.0.1:{serf}")).collect::<Vec<_>>(),
+        "retry_interval": "1s",
+        "node_name": if cluster.is_empty() { "server".to_owned() } else { format!("server-{port}") },
+        "data_dir": directory.join("data"),
+        "bind_addr": "127.0.0.1",
+        "client_addr": "127.0.0.1",
+        "ports": {
+            "http": port, "https": -1, "dns": -1, "grpc": -1,
+            "serf_lan": ports.serf, "serf_wan": -1, "server": ports.rpc,
+        },
+        "acl": { "enabled": true, "default_policy": "deny" },
+        "connect": { "enabled": true },
+        // Alone, it need not wait for others before it elects itself. Several must not take a busy machine for a dead leader.
+        "performance": { "raft_multiplier": if cluster.is_empty() { 1 } else { 3 } },
+        "disable_update_check": true,
+    });
+    // From 1.14 on a server opens this one by default; older ones do not know the word.
+    if version() >= (1, 14) {
+        configuration["ports"]["grpc_tls"] = json!(-1);
+    }
+    if let Some(issued) = issued {
+        let write = |name: &str, text: &str| {
+            let path = directory.join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        configuration["ports"]["http"] = json!(-1);
+        configuration["ports"]["https"] = json!(port);
+        configuration["ca_file"] = json!(write("ca.pem", &issued.authority));
+        configuration["cert_file"] = json!(write("server.pem", &issued.certificate));
+        configuration["key_file"] = json!(write("server-key.pem", &issued.key));
+    }
+    std::fs::write(directory.join("consul.json"), configuration.to_string()).unwrap();
+}

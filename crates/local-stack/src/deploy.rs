@@ -1,0 +1,207 @@
+//! Our own template, deployed by the SAM CLI itself. Several deployments of one build live side by side.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::{Value, json};
+use tokio::process::Command;
+
+use super::aws::{Aws, REGION};
+use super::http::Answer;
+use super::wait::eventually;
+use super::{functions::built_template, in_repository, scratch, tool};
+
+const BUCKET: &str = "artifacts";
+
+/// What the template's outputs name.
+#[derive(Debug, Clone)]
+pub struct Deployed {
+    /// URL of the SQS queue that task events arrive in.
+    pub queue_url: String,
+    /// Where messages end that the function could not work off.
+    pub failed_queue_url: String,
+    /// Where events end that `EventBridge` could not deliver.
+    pub function_name: String,
+    /// Name of the `EventBridge` rule for task state changes.
+    pub rule_name: String,
+    /// Name of the log group of the function that handles task events.
+    pub log_group: String,
+    /// The function that sweeps, and its log.
+    pub reconcile: String,
+    /// Name of the log group of the function that sweeps.
+    pub reconcile_log_group: String,
+    /// The rules for API calls. The first exists only where tokens are made ahead.
+    pub pre_provision_rule: Option<String>,
+    /// Name of the `EventBridge` rule for deleted clusters.
+    pub cluster_deleted_rule: String,
+    /// The audit, unless it is switched off.
+    pub audit: Option<DeployedAudit>,
+}
+
+/// What audits.
+#[derive(Debug, Clone)]
+pub struct DeployedAudit {
+    /// Name of the Lambda function that audits.
+    pub function: String,
+    /// Name of that function's log group.
+    pub log_group: String,
+    /// Name of the `EventBridge` rule for registered task definitions.
+    pub rule: String,
+    /// ARN of the SNS topic that findings are published to.
+    pub topic: String,
+    /// Name of the S3 bucket of large reports, and of what was announced.
+    pub bucket: String,
+}
+
+impl DeployedAudit {
+    fn of(outputs: &Outputs) -> Option<Self> {
+        Some(Self {
+            function: outputs.find("AuditFunctionName")?,
+            log_group: outputs.get("AuditLogGroupName"),
+            rule: outputs.get("DefinitionRegisteredRuleName"),
+            topic: outputs.get("FindingsTopicArn"),
+            bucket: outputs.get("ReportsBucketName"),
+        })
+    }
+}
+
+impl Deployed {
+    /// No deployment at all, but a queue: for a function that runs in or beside the test itself.
+    pub fn only_queue(url: String) -> Self {
+        let none = String::new;
+        Self {
+            queue_url: url,
+            failed_queue_url: none(),
+            function_name: none(),
+            rule_name: none(),
+            log_group: none(),
+            reconcile: none(),
+            reconcile_log_group: none(),
+            pre_provision_rule: None,
+            cluster_deleted_rule: none(),
+            audit: None,
+        }
+    }
+}
+
+/// Creates or updates a stack. On an update, a parameter that is not given keeps its value.
+pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Deployed {
+    try_deploy(aws, stack, parameters).await.unwrap_or_else(|said| panic!("sam deploy of {stack}: {said}"))
+}
+
+/// The same, where it may fail: then it says what a user would see.
+pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
+    Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
+    let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
+    let architecture = [("Architecture", architecture)];
+    let parameters = architecture.iter().chain(parameters).map(|(key, value)| {
+        // The SAM CLI splits at blanks, and takes quotes away.
+        let is_plain = !value.contains(|c: char| c.is_whitespace() || c == '"');
+        if is_plain { format!("{key}={value}") } else { format!("{key}='{value}'") }
+    });
+
+    let output = Command::new(tool("venv/bin/sam"))
+        .args(["deploy", "--stack-name", stack, "--s3-bucket", BUCKET, "--region", REGION])
+        .args(["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"])
+        .args(["--no-progressbar", "--template-file"])
+        .arg(built_template())
+        .arg("--parameter-overrides")
+        .args(parameters)
+        // Nothing of the user's: neither their account nor a samconfig.toml in the repository.
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", scratch::directory())
+        .env("__SAM_CLI_APP_DIR", in_repository("target/tools/sam"))
+        .env("SAM_CLI_TELEMETRY", "0")
+        .env("SAM_CLI_POLL_DELAY", "0.5")
+        .env("AWS_ENDPOINT_URL", &aws.endpoint)
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .current_dir(scratch::directory())
+        .stdin(Stdio::null())
+        .kill_on_drop(true)
+        .output()
+        .await
+        .unwrap();
+    if !output.status.success() {
+        let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        return Err(format!("{said}\n{complained}"));
+    }
+    let outputs = Outputs::of(aws, stack).await;
+    let deployed = Deployed {
+        queue_url: outputs.get("TaskEventsQueueUrl"),
+        failed_queue_url: outputs.get("FailedEventsQueueUrl"),
+        function_name: outputs.get("TaskEventsFunctionName"),
+        rule_name: outputs.get("TaskStateChangeRuleName"),
+        log_group: outputs.get("TaskEventsLogGroupName"),
+        reconcile: outputs.get("ReconcileFunctionName"),
+        reconcile_log_group: outputs.get("ReconcileLogGroupName"),
+        pre_provision_rule: outputs.find("PreProvisionRuleName"),
+        cluster_deleted_rule: outputs.get("ClusterDeletedRuleName"),
+        audit: DeployedAudit::of(&outputs),
+    };
+    repair_concurrency(aws, &deployed.function_name).await;
+    Ok(deployed)
+}
+
+/// Deletes a stack, and waits until it is gone. An `Err` says how it ended instead.
+pub async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
+    let call = async |action: &str| {
+        let query = [("Action", action), ("Version", "2010-05-15"), ("StackName", stack)];
+        Answer::to(aws.request(Method::GET, "/", "cloudformation").query(&query)).await
+    };
+    call("DeleteStack").await.and_then(Answer::good)?;
+    eventually(&format!("stack {stack} to be deleted"), Duration::from_mins(2), || async {
+        let described = call("DescribeStacks").await?;
+        let text = described.body.to_string();
+        if text.contains("DELETE_FAILED") {
+            Ok(Err(text))
+        } else if described.status != 200 || text.contains("DELETE_COMPLETE") {
+            Ok(Ok(()))
+        } else {
+            Err(text)
+        }
+    })
+    .await
+}
+
+/// `DescribeStacks` answers in XML only, and this much of it can be read without a parser.
+struct Outputs(String);
+
+impl Outputs {
+    async fn of(aws: &Aws, stack: &str) -> Self {
+        let query = [("Action", "DescribeStacks"), ("Version", "2010-05-15"), ("StackName", stack)];
+        let request = aws.request(Method::GET, "/", "cloudformation").query(&query);
+        match Answer::to(request).await.and_then(Answer::good) {
+            Ok(Value::String(xml)) => Self(xml),
+            other => panic!("DescribeStacks of {stack}: {other:?}"),
+        }
+    }
+
+    fn get(&self, key: &str) -> String {
+        self.find(key).unwrap_or_else(|| panic!("no output {key} in {}", self.0))
+    }
+
+    fn find(&self, key: &str) -> Option<String> {
+        let (_, rest) = self.0.split_once(&format!("<OutputKey>{key}</OutputKey>"))?;
+        let (_, rest) = rest.split_once("<OutputValue>")?;
+        Some(rest.split_once("</OutputValue>")?.0.to_owned())
+    }
+}
+
+/// `MiniStack` takes the template's `MaximumConcurrency` for a string (AWS, for a number), and then polls no queue at
+/// all.
+async fn repair_concurrency(aws: &Aws, function: &str) {
+    let mappings = "/2015-03-31/event-source-mappings/";
+    let list = aws.request(Method::GET, mappings, "lambda").query(&[("FunctionName", function)]);
+    let list = Answer::to(list).await.and_then(Answer::good).unwrap();
+    let mapping = &list["EventSourceMappings"][0];
+    let maximum = &mapping["ScalingConfig"]["MaximumConcurrency"];
+    let maximum: u32 = maximum.as_str().map_or_else(|| maximum.to_string(), str::to_owned).parse().unwrap();
+
+    let path = format!("{mappings}{}", mapping["UUID"].as_str().unwrap());
+    let body = json!({ "ScalingConfig": { "MaximumConcurrency": maximum } });
+    let update = aws.request(Method::PUT, &path, "lambda").json(&body);
+    Answer::to(update).await.and_then(Answer::good).unwrap();
+}

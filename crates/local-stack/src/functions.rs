@@ -1,0 +1,64 @@
+//! The functions' binaries as cargo has built them beside the running program, and the template that names them.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use super::{in_repository, scratch};
+
+/// The binary of a function by its name in the template, for example `TaskEventsFunction`.
+pub fn binary(function: &str) -> PathBuf {
+    let template = fs::read_to_string(in_repository("template.yaml")).unwrap();
+    let (_, binary) = functions(&template).into_iter().find(|(name, _)| name == function).expect("a function's name");
+    beside_us(&binary)
+}
+
+/// A template whose functions are the built binaries: what `sam build` makes of ours. It is made once in a run.
+pub(crate) fn built_template() -> &'static Path {
+    static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
+    TEMPLATE.get_or_init(|| {
+        let folder = scratch::directory().join("template");
+        let mut template = fs::read_to_string(in_repository("template.yaml")).unwrap();
+        for (function, binary) in functions(&template) {
+            let bootstrap = folder.join(&function).join("bootstrap");
+            fs::create_dir_all(bootstrap.parent().unwrap()).unwrap();
+            fs::copy(beside_us(&binary), &bootstrap).unwrap();
+            let head = format!("\n  {function}:\n    Type: AWS::Serverless::Function\n");
+            let (before, after) = template.split_once(&head).unwrap_or_else(|| panic!("{function} has another head"));
+            let (between, after) = after.split_once("    Properties:\n").expect("properties");
+            template = format!("{before}{head}{between}    Properties:\n      CodeUri: {function}\n{after}");
+        }
+        let path = folder.join("template.yaml");
+        fs::write(&path, template).unwrap();
+        path
+    })
+}
+
+/// The functions of a template, and the binary that each is built from.
+fn functions(template: &str) -> Vec<(String, String)> {
+    let mut resource = "";
+    let mut found = Vec::new();
+    for line in template.lines() {
+        if let Some(name) =
+            line.strip_prefix("  ").and_then(|line| line.strip_suffix(':')).filter(|name| !name.starts_with(' '))
+        {
+            resource = name;
+        }
+        if let Some(binary) = line.trim_start().strip_prefix("Binary: ") {
+            found.push((resource.to_owned(), binary.to_owned()));
+        }
+    }
+    found
+}
+
+/// A binary of the profile that the running program was built with. Cargo builds the root package's binaries along with
+/// its tests, and `make` along with the demo.
+fn beside_us(binary: &str) -> PathBuf {
+    let program = env::current_exe().unwrap();
+    // Tests are one folder further down.
+    let folders = program.ancestors().skip(1).take(2);
+    let found = folders.map(|folder| folder.join(binary)).find(|path| path.is_file());
+    found.unwrap_or_else(|| panic!("{binary} is not built beside {}: run `make functions`", program.display()))
+}

@@ -1,0 +1,74 @@
+//! The real stack on one machine, for tests and for the demo: a Consul server, `MiniStack` in the place of AWS, and
+//! our template deployed into it. Everything listens on loopback only, and dies with the process that started it.
+//!
+//! ```text
+//! wait     scratch     http     pids      no knowledge of what runs
+//!    process     ports                    a child that cannot outlive us, and where it may listen
+//! consul           aws                    one server each
+//!           functions                     the functions' binaries, and the template that names them
+//!             deploy                      sam deploy into an aws
+//!              world                      clusters, definitions, tasks, and their events
+//! ```
+
+// A harness that cannot go on panics, and says why.
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::missing_errors_doc,
+    clippy::missing_panics_doc,
+    clippy::must_use_candidate,
+    clippy::panic,
+    clippy::print_stderr,
+    clippy::unwrap_used
+)]
+
+pub mod aws;
+pub mod consul;
+pub mod deploy;
+pub mod functions;
+pub mod http;
+pub mod pids;
+pub mod process;
+pub mod scratch;
+pub mod wait;
+pub mod world;
+
+use std::path::PathBuf;
+use tokio::sync::OnceCell;
+
+use aws::Aws;
+use consul::Consul;
+
+/// Both servers, with nothing in them yet.
+pub struct Stack {
+    /// AWS.
+    pub aws: Aws,
+    /// Consul.
+    pub consul: Consul,
+}
+
+impl Stack {
+    /// Starts both.
+    pub async fn start() -> Self {
+        let (aws, consul) = tokio::join!(Aws::start(), Consul::start());
+        Self { aws, consul }
+    }
+
+    /// The one stack that all tests of a test binary share. They run at the same time: each must use names of its own.
+    pub async fn shared() -> &'static Self {
+        static STACK: OnceCell<Stack> = OnceCell::const_new();
+        STACK.get_or_init(Self::start).await
+    }
+}
+
+/// A path inside the repository.
+pub fn in_repository(path: &str) -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../..")).join(path)
+}
+
+/// A program that `make setup` installed.
+fn tool(path: &str) -> PathBuf {
+    let tool = in_repository("target/tools").join(path);
+    assert!(tool.exists(), "{} is missing: run `make setup`", tool.display());
+    tool
+}

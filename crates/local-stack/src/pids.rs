@@ -1,0 +1,70 @@
+//! Processes as the kernel shows them: whose they are, what they hold, and how to stop them.
+
+use std::{fs, path::Path, process::Command};
+
+/// What a signal does.
+#[derive(Debug, Clone, Copy)]
+pub enum Signal {
+    /// Ends it at once.
+    Kill,
+    /// Stops it where it is.
+    Stop,
+    /// Lets it go on.
+    Continue,
+}
+
+/// Signals a process. One that is gone already needs none.
+pub fn signal(pid: u32, signal: Signal) {
+    let name = match signal {
+        Signal::Kill => "-KILL",
+        Signal::Stop => "-STOP",
+        Signal::Continue => "-CONT",
+    };
+    let sent = Command::new("kill").args([name, "--", &pid.to_string()]).status().unwrap();
+    assert!(sent.success() || !Path::new("/proc").join(pid.to_string()).exists(), "{pid} cannot be signalled");
+}
+
+/// The processes that a process has started.
+pub fn children(parent: u32) -> Vec<u32> {
+    let all = fs::read_dir("/proc").unwrap().flatten();
+    let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid| parent_of(*pid) == Some(parent)).collect()
+}
+
+/// The name of a process's program.
+pub fn program(pid: u32) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim().to_owned())
+}
+
+/// How much memory a process has in use, in KiB.
+pub fn resident_kib(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// Which of these processes holds the connection that leaves from `port` of 127.0.0.1.
+pub fn owner_of(port: u16, among: &[u32]) -> Option<u32> {
+    let socket = format!("socket:[{}]", inode_of(port)?);
+    among.iter().copied().find(|pid| {
+        let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        open.filter_map(|file| fs::read_link(file.path()).ok()).any(|target| target.as_os_str() == socket.as_str())
+    })
+}
+
+fn inode_of(port: u16) -> Option<u64> {
+    let local = format!("0100007F:{port:04X}");
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let fields = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    // A connection that is over already belongs to nobody: its inode is 0.
+    fields
+        .filter(|fields| fields.get(1) == Some(&local.as_str()))
+        .find_map(|fields| fields.get(9)?.parse().ok().filter(|inode| *inode != 0))
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name may hold anything, also spaces and brackets.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+}

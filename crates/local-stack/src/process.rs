@@ -1,0 +1,137 @@
+//! Servers as child processes that cannot outlive us, and the ports they listen on.
+
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use super::{pids, scratch};
+
+/// Stands between us and a child. Its standard input is a pipe whose other end only we hold: when we end, for
+/// whatever reason, the pipe closes, and it ends its whole process group, with all that the child has started.
+const SUPERVISOR: &str = r#"
+exec 3<&0 </dev/null
+"$@" 3<&- &
+child=$!
+trap : TERM
+(
+    trap : TERM
+    read -r word <&3
+    [ "$word" = keep ] && exit
+    kill -s TERM 0
+    sleep 5
+    kill -s KILL 0
+) &
+# wait returns early when a signal comes.
+while kill -s 0 "$child" 2>/dev/null; do wait "$child"; done
+kill -s KILL 0
+"#;
+
+/// A running child, with its output in a log file.
+pub struct Process {
+    name: String,
+    supervisor: Child,
+    log: PathBuf,
+}
+
+impl Process {
+    /// Starts a program with nothing in its environment but `PATH`, a home and a temporary directory of its own, and
+    /// `env`.
+    pub fn start(name: &str, program: &Path, args: &[&str], env: &[(&str, String)]) -> Self {
+        let (log, output) = scratch::log(name);
+        let home = scratch::directory().join(name);
+        std::fs::create_dir_all(&home).unwrap();
+        let supervisor = Command::new("sh")
+            .args(["-c", SUPERVISOR, "sh"])
+            .arg(program)
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", &home)
+            .env("TMPDIR", &home)
+            .envs(env.iter().map(|(key, value)| (*key, value)))
+            .current_dir(&home)
+            .stdin(Stdio::piped())
+            .stdout(output.try_clone().unwrap())
+            .stderr(output)
+            .process_group(0)
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
+        Self { name: name.into(), supervisor, log }
+    }
+
+    /// Where its output goes.
+    pub fn log(&self) -> &Path {
+        &self.log
+    }
+
+    /// Its process group: `kill -TERM -- -<group>` ends it.
+    pub fn group(&self) -> u32 {
+        self.supervisor.id()
+    }
+
+    /// The program itself, without its supervisor.
+    pub fn pid(&self) -> u32 {
+        // The supervisor's other child is a shell that waits, like itself.
+        let is_program = |pid: &u32| pids::program(*pid).is_some_and(|name| name != "sh");
+        pids::children(self.group()).into_iter().find(is_program).expect("the program runs")
+    }
+
+    /// Panics, with the end of its log, if it runs no more.
+    pub fn must_run(&mut self) {
+        if let Some(status) = self.supervisor.try_wait().unwrap() {
+            panic!("{} has ended by itself ({status}); its log ends:\n{}", self.name, self.log_end());
+        }
+    }
+
+    /// The last lines of its log.
+    pub fn log_end(&self) -> String {
+        let log = std::fs::read(&self.log).unwrap_or_default();
+        let log = String::from_utf8_lossy(&log);
+        let lines: Vec<_> = log.lines().collect();
+        lines[lines.len().saturating_sub(20)..].join("\n")
+    }
+
+    /// Ends it, and returns when nothing of it is left. (Dropping it ends it as well, but does not wait.)
+    pub fn stop(mut self) {
+        drop(self.supervisor.stdin.take());
+        let start = Instant::now();
+        while self.supervisor.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(10), "{} does not end", self.name);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Ends it at once, as `kill -9` does, with all that it has started.
+    pub fn kill(mut self) {
+        let group = format!("-{}", self.group());
+        let killed = Command::new("kill").args(["-KILL", "--", &group]).status().unwrap();
+        assert!(killed.success(), "{} cannot be killed", self.name);
+        self.supervisor.wait().unwrap();
+    }
+
+    /// Lets it live on after us.
+    pub fn keep(mut self) {
+        if let Some(mut pipe) = self.supervisor.stdin.take() {
+            pipe.write_all(b"keep\n").unwrap();
+        }
+    }
+}
+
+/// A port on 127.0.0.1 that nothing uses, and that this process has not handed out before.
+///
+/// It is below the range that the kernel takes the ports of outgoing connections from, so that it stays free while a
+/// server is stopped for a while.
+pub fn free_port() -> u16 {
+    const FIRST: u16 = 20_000;
+    const COUNT: u16 = 12_000;
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    // Test processes that run at the same time start looking at different places.
+    let offset = u16::try_from(std::process::id() % u32::from(COUNT / 64)).unwrap() * 64;
+    (0..COUNT)
+        .map(|_| FIRST + (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT)
+        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .expect("a free port")
+}

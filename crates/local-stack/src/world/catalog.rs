@@ -1,0 +1,96 @@
+//! What the dataplane generation's `mesh-init` registers for a task, on its cluster's synthetic node.
+
+use serde_json::{Value, json};
+
+use super::{World, tasks::task_id};
+
+impl World<'_> {
+    /// Registers a task's service and sidecar proxy with their checks, all passing.
+    pub async fn register_instance(&self, service: &str, task: &str) {
+        let id = format!("{service}-{}", task_id(task));
+        let sidecar = format!("{service}-sidecar-proxy");
+        let proxy = format!("{id}-sidecar-proxy");
+        let proxied =
+            json!({ "DestinationServiceName": service, "DestinationServiceID": id, "LocalServicePort": 9090 });
+        self.register(
+            task,
+            &json!({ "ID": id, "Service": service, "Port": 9090 }),
+            &[
+                (format!("{id}-app"), "consul-ecs-health-check"),
+                (format!("{id}-consul-dataplane"), "consul-ecs-health-check"),
+            ],
+        )
+        .await;
+        self.register(
+            task,
+            &json!({ "ID": proxy, "Service": sidecar, "Kind": "connect-proxy", "Port": 20000, "Proxy": proxied }),
+            &[(format!("{proxy}-consul-dataplane"), "consul-ecs-health-check")],
+        )
+        .await;
+    }
+
+    async fn register(&self, task: &str, service: &Value, checks: &[(String, &str)]) {
+        let mut service = service.clone();
+        service["Meta"] = json!({ "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" });
+        service["Address"] = json!("10.0.0.7");
+        let checks: Vec<Value> = checks
+            .iter()
+            .map(|(id, kind)| {
+                json!({
+                    "CheckID": id,
+                    "Name": "Consul ECS health check synced",
+                    "Type": kind,
+                    "Status": "passing",
+                    "ServiceID": service["ID"],
+                    "Notes": "as mesh-init writes it",
+                })
+            })
+            .collect();
+        self.register_raw(&json!({ "Service": service, "Checks": checks })).await;
+    }
+
+    /// Registers anything on the cluster's synthetic node.
+    pub async fn register_raw(&self, registration: &Value) {
+        let mut body = registration.clone();
+        body["Node"] = json!(self.cluster());
+        body["Address"] = json!("127.0.0.1");
+        body["NodeMeta"] = json!({ "synthetic-node": "true" });
+        body["SkipNodeUpdate"] = json!(true);
+        self.consul.put("/v1/catalog/register", &body).await;
+    }
+
+    /// The IDs of the services on the cluster's node, sorted.
+    pub async fn service_ids(&self) -> Vec<String> {
+        let node = self.consul.get(&format!("/v1/catalog/node-services/{}", self.node_in_path())).await;
+        let services = node["Services"].as_array().cloned().unwrap_or_default();
+        let mut ids: Vec<String> = services.iter().map(|service| service["ID"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        ids
+    }
+
+    /// The node's services, byte for byte as Consul shows them.
+    pub async fn node_services(&self) -> Value {
+        self.consul.get(&format!("/v1/catalog/node-services/{}", self.node_in_path())).await
+    }
+
+    /// The checks of a task's instances.
+    pub async fn checks_of(&self, task: &str) -> Vec<Value> {
+        let checks = self.consul.get(&format!("/v1/health/node/{}", self.node_in_path())).await;
+        let mut checks = checks.as_array().cloned().unwrap_or_default();
+        checks.retain(|check| check["ServiceID"].as_str().unwrap_or_default().contains(task_id(task)));
+        checks
+    }
+
+    /// The IDs of a service's instances that get traffic: those that DNS and proxies are told of.
+    pub async fn passing(&self, service: &str) -> Vec<String> {
+        let answer = self.consul.get(&format!("/v1/health/service/{service}?passing")).await;
+        let instances = answer.as_array().cloned().unwrap_or_default();
+        let mut ids: Vec<String> = instances.iter().map(|i| i["Service"]["ID"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        ids
+    }
+
+    fn node_in_path(&self) -> String {
+        self.cluster().replace('/', "%2F")
+    }
+}

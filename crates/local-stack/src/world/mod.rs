@@ -1,0 +1,263 @@
+//! A small mesh on the real stack: clusters, task definitions and tasks in ECS, their events, and what Consul and
+//! Secrets Manager hold of them.
+//!
+//! A `World` is one cluster of one deployment. Its name is unique in a run, and stands in the names of its services,
+//! so that worlds side by side do not see each other.
+
+mod catalog;
+mod tasks;
+
+use std::{collections::BTreeSet, time::Duration};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use crate::{
+    Stack,
+    aws::{ACCOUNT, Aws, REGION},
+    consul::Consul,
+    deploy::Deployed,
+    wait::{SOON, eventually},
+};
+
+pub use tasks::{Definition, envelope, task_id};
+
+/// The grace period of the tests' deployments: long enough for "within it" to be tested, short enough to wait for.
+pub const GRACE: Duration = Duration::from_secs(4);
+
+/// The ARN of a cluster in the local stack's account.
+pub fn cluster_arn(name: &str) -> String {
+    format!("arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{name}")
+}
+
+/// The Consul policy that users are told to give the controller: the first block of HCL in `docs/deploy.md`.
+pub fn documented_policy() -> String {
+    let page = include_str!("../../../../docs/deploy.md");
+    let policy = page.split_once("```hcl\n").and_then(|(_, rest)| rest.split_once("```"));
+    policy.expect("the page shows the policy").0.to_owned()
+}
+
+/// The message that asks for a look at a service that lost a task.
+pub fn idle_check(service: &str) -> Value {
+    json!({
+        "source": "ecs-mesh-controller",
+        "detail-type": "Service Idle Check",
+        "detail": { "service": service },
+    })
+}
+
+/// What a service token's secret holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The token's `AccessorID`.
+    pub accessor_id: String,
+    /// The token's `SecretID`.
+    pub token: String,
+}
+
+/// One cluster, looked after by one deployment.
+pub struct World<'a> {
+    /// The `MiniStack` that the cluster is in.
+    pub aws: &'a Aws,
+    /// The Consul server that the cluster's services register with.
+    pub consul: &'a Consul,
+    /// The outputs of the deployment; all but the queue's URL are empty where there is none.
+    pub deployed: Deployed,
+    /// The cluster's name.
+    pub name: &'static str,
+    /// What secrets' names begin with.
+    pub prefix: &'static str,
+}
+
+impl<'a> World<'a> {
+    /// A world in a shared stack.
+    pub fn new(stack: &'a Stack, deployed: &Deployed, prefix: &'static str, name: &'static str) -> Self {
+        Self { aws: &stack.aws, consul: &stack.consul, deployed: deployed.clone(), name, prefix }
+    }
+
+    /// A cluster of the shared stack with a queue of its own, and no deployment: for functions that run in or beside the
+    /// test itself.
+    pub async fn without_deployment(name: &'static str) -> World<'static> {
+        let stack = Stack::shared().await;
+        let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
+        let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
+        let world = World::new(stack, &deployed, name, name);
+        world.create_cluster().await;
+        world
+    }
+
+    /// The cluster's ARN.
+    pub fn cluster(&self) -> String {
+        cluster_arn(self.name)
+    }
+
+    /// The world's service: named after it.
+    pub fn service(&self) -> String {
+        format!("{}-web", self.name)
+    }
+
+    // ---- messages ----
+
+    /// Puts events on the queue, as EventBridge does; each is a message of its own.
+    pub async fn deliver(&self, events: &[Value]) {
+        let bodies: Vec<String> = events.iter().map(Value::to_string).collect();
+        self.deliver_raw(&bodies).await;
+    }
+
+    /// Puts any text on the queue.
+    pub async fn deliver_raw(&self, bodies: &[String]) {
+        let sqs = self.aws.sqs();
+        for chunk in bodies.chunks(10) {
+            let mut call = sqs.send_message_batch().queue_url(&self.deployed.queue_url);
+            for (index, body) in chunk.iter().enumerate() {
+                let entry = aws_sdk_sqs::types::SendMessageBatchRequestEntry::builder().id(index.to_string());
+                call = call.entries(entry.message_body(body).build().unwrap());
+            }
+            assert!(call.send().await.expect("SendMessageBatch").failed().is_empty());
+        }
+    }
+
+    /// Waits until all messages of this world are done, also delayed ones, and none of them was given up.
+    pub async fn settled(&self) {
+        self.settled_within(Duration::from_secs(150)).await;
+    }
+
+    /// The same, where it may take longer.
+    pub async fn settled_within(&self, time: Duration) {
+        eventually(&format!("the messages of {} to be done", self.name), time, || async {
+            let waiting = self.waiting(&self.deployed.queue_url).await;
+            if waiting.is_empty() { Ok(()) } else { Err(format!("{waiting:#?}")) }
+        })
+        .await;
+        let given_up = self.waiting(&self.deployed.failed_queue_url).await;
+        assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}");
+    }
+
+    /// Waits until every message of this world is done, or is a look that is due later.
+    pub async fn worked_off(&self) {
+        eventually(&format!("the events of {} to be done", self.name), SOON, || async {
+            let mut waiting = self.waiting(&self.deployed.queue_url).await;
+            waiting.retain(|message| !message["Body"].as_str().unwrap_or_default().contains("Service Idle Check"));
+            if waiting.is_empty() { Ok(()) } else { Err(format!("{waiting:#?}")) }
+        })
+        .await;
+    }
+
+    /// The messages of this world in a queue.
+    pub async fn waiting(&self, queue_url: &str) -> Vec<Value> {
+        let mut messages = self.aws.messages(queue_url).await;
+        messages.retain(|message| message["Body"].as_str().unwrap_or_default().contains(self.name));
+        messages
+    }
+
+    // ---- sweeps ----
+
+    /// Invokes the sweep of this cluster alone. An `Err` is the error object that it ended in.
+    pub async fn sweep(&self, order: &Value) -> Result<Value, Value> {
+        let mut order = order.clone();
+        order["clusters"] = json!([self.cluster()]);
+        let _alone = self.aws.ecs_alone().await;
+        self.aws.invoke(&self.deployed.reconcile, &order).await
+    }
+
+    /// The same, where it has to succeed: the summary of this cluster.
+    pub async fn swept(&self) -> Value {
+        let summary = self.sweep(&json!({})).await.unwrap_or_else(|error| panic!("the sweep failed: {error}"));
+        assert_eq!(summary["outcome"], "done", "{summary}");
+        summary["clusters"][0].clone()
+    }
+
+    // ---- tokens and secrets ----
+
+    /// The text of a secret, if there is one.
+    pub async fn secret_text(&self, name: &str) -> Option<String> {
+        match self.aws.secrets().get_secret_value().secret_id(name).send().await {
+            Ok(answer) => answer.secret_string,
+            Err(error) if error.as_service_error().is_some_and(aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError::is_resource_not_found_exception) => None,
+            Err(error) => panic!("secret {name}: {error:?}"),
+        }
+    }
+
+    /// The tokens that a secret has decided on, each of them once, shown to tasks or not.
+    pub async fn secret_tokens(&self, name: &str) -> BTreeSet<String> {
+        let call = self.aws.secrets().list_secret_version_ids().secret_id(name).include_deprecated(true);
+        let versions = call.send().await.expect("ListSecretVersionIds").versions.unwrap_or_default();
+        let mut tokens = BTreeSet::new();
+        for id in versions.iter().filter_map(|version| version.version_id()) {
+            let call = self.aws.secrets().get_secret_value().secret_id(name).version_id(id);
+            let text = call.send().await.expect("GetSecretValue").secret_string.expect("a text");
+            let value: Value = serde_json::from_str(&text).expect("the secret is JSON");
+            let token = ["token", "reserved"].iter().find_map(|key| value[*key].as_str());
+            tokens.extend(token.map(str::to_owned));
+        }
+        tokens
+    }
+
+    /// The name of a service's secret.
+    pub fn secret_name(&self, service: &str) -> String {
+        format!("{}-{service}", self.prefix)
+    }
+
+    /// The token in a secret, if it holds one.
+    pub async fn pair(&self, secret_name: &str) -> Option<Pair> {
+        let text = self.secret_text(secret_name).await?;
+        let value: Value = serde_json::from_str(&text).expect("the secret is JSON");
+        Some(Pair {
+            accessor_id: value["accessor_id"].as_str()?.to_owned(),
+            token: value["token"].as_str()?.to_owned(),
+        })
+    }
+
+    /// Waits until a secret holds a token that Consul knows.
+    pub async fn provisioned(&self, secret_name: &str) -> Pair {
+        eventually(&format!("a valid token in {secret_name}"), SOON, || async {
+            let pair = self.pair(secret_name).await.ok_or("no token in the secret")?;
+            if self.is_valid(&pair.token).await { Ok(pair) } else { Err("Consul does not know the secret's token") }
+        })
+        .await
+    }
+
+    /// Waits until a secret holds no token any more.
+    pub async fn blanked(&self, secret_name: &str) {
+        eventually(&format!("{secret_name} to be blank"), SOON, || async {
+            match self.secret_text(secret_name).await.as_deref() {
+                Some("{}") => Ok(()),
+                Some(_) => Err("it still holds a token"),
+                None => Err("there is no such secret"),
+            }
+        })
+        .await;
+    }
+
+    /// Whether Consul knows a token.
+    pub async fn is_valid(&self, token: &str) -> bool {
+        self.consul.call(Method::GET, "/v1/acl/token/self", token, None).await.status == 200
+    }
+
+    /// The tokens whose description mentions `text`.
+    pub async fn tokens_about(&self, text: &str) -> Vec<Value> {
+        let list = self.consul.get("/v1/acl/tokens").await;
+        let tokens = list.as_array().expect("a list of tokens").iter();
+        tokens.filter(|token| token["Description"].as_str().unwrap_or_default().contains(text)).cloned().collect()
+    }
+
+    /// A token as the old controller made it: a random accessor ID, its marks, and its pair in the secret.
+    pub async fn token_of_old_controller(&self, service: &str) -> Pair {
+        let body = json!({
+            "Description": format!("Token for {service} service\nconsul.hashicorp.com/cluster: {}", self.name),
+            "ServiceIdentities": [{ "ServiceName": service }],
+        });
+        let made = self.consul.put("/v1/acl/token", &body).await;
+        let field = |name: &str| made[name].as_str().unwrap().to_owned();
+        let pair = Pair { accessor_id: field("AccessorID"), token: field("SecretID") };
+        self.put_secret(&self.secret_name(service), &json!({ "accessor_id": pair.accessor_id, "token": pair.token }))
+            .await;
+        pair
+    }
+
+    /// Creates a secret.
+    pub async fn put_secret(&self, name: &str, value: &Value) {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        self.aws.secrets().create_secret().name(name).secret_string(text).send().await.expect("CreateSecret");
+    }
+}

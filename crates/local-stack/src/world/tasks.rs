@@ -1,0 +1,152 @@
+//! Task definitions, tasks, and the events that ECS would send about them.
+
+use serde_json::{Value, json};
+
+use super::World;
+use crate::aws::{ACCOUNT, REGION};
+
+/// A registered revision of a task definition.
+#[derive(Debug, Clone)]
+pub struct Definition(pub String);
+
+impl World<'_> {
+    /// Creates the world's cluster.
+    pub async fn create_cluster(&self) {
+        self.aws.ecs().create_cluster().cluster_name(self.name).send().await.expect("CreateCluster");
+    }
+
+    /// Registers a mesh task definition for `service`, as the Terraform module writes it.
+    pub async fn mesh_definition(&self, service: &str) -> Definition {
+        self.definition_with(service, &[]).await
+    }
+
+    /// The same with further containers.
+    pub async fn definition_with(&self, service: &str, containers: &[Value]) -> Definition {
+        let tags = json!([
+            { "key": "consul.hashicorp.com/mesh", "value": "true" },
+            { "key": "consul.hashicorp.com/service-name", "value": service },
+        ]);
+        let config = json!({ "service": { "name": service, "port": 9090 } });
+        self.register_definition(service, &tags, Some(&config), containers).await
+    }
+
+    /// Registers a task definition.
+    pub async fn definition(&self, family: &str, tags: &Value, config: Option<&Value>) -> Definition {
+        self.register_definition(family, tags, config, &[]).await
+    }
+
+    async fn register_definition(
+        &self,
+        family: &str,
+        tags: &Value,
+        config: Option<&Value>,
+        further: &[Value],
+    ) -> Definition {
+        let environment =
+            config.map(|config| json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }]));
+        let mut containers = vec![
+            json!({
+                "name": "consul-ecs-mesh-init",
+                "image": "hashicorp/consul-ecs:0.9.0",
+                "essential": false,
+                "command": ["mesh-init"],
+                "environment": environment.unwrap_or_else(|| json!([])),
+            }),
+            json!({ "name": "app", "image": "example/app:1", "essential": true }),
+        ];
+        containers.extend(further.iter().cloned());
+        let body = json!({
+            "family": family,
+            "networkMode": "awsvpc",
+            "requiresCompatibilities": ["FARGATE"],
+            "cpu": "256",
+            "memory": "512",
+            "tags": tags,
+            "containerDefinitions": containers,
+        });
+        let answer = self.ecs_call("RegisterTaskDefinition", &body).await;
+        Definition(answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned())
+    }
+
+    /// Runs a task; its ARN.
+    pub async fn run(&self, definition: &Definition) -> String {
+        self.run_tagged(definition, &json!([])).await
+    }
+
+    /// Runs a task with tags of its own.
+    pub async fn run_tagged(&self, definition: &Definition, tags: &Value) -> String {
+        let body = json!({
+            "cluster": self.name,
+            "taskDefinition": definition.0,
+            "launchType": "FARGATE",
+            "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
+            "tags": tags,
+        });
+        let answer = self.ecs_call("RunTask", &body).await;
+        answer["tasks"][0]["taskArn"].as_str().unwrap_or_else(|| panic!("no task in {answer}")).to_owned()
+    }
+
+    /// Stops a task.
+    pub async fn stop(&self, task: &str) {
+        self.ecs_call("StopTask", &json!({ "cluster": self.name, "task": task, "reason": "test" })).await;
+    }
+
+    /// The event that ECS would send of the task's state now.
+    pub async fn event(&self, task: &str) -> Value {
+        let answer = self.ecs_call("DescribeTasks", &json!({ "cluster": self.name, "tasks": [task] })).await;
+        let mut detail = answer["tasks"][0].clone();
+        assert!(detail.is_object(), "ECS does not describe {task}: {answer}");
+        // Events carry no tags.
+        detail.as_object_mut().unwrap().remove("tags");
+        envelope(&detail)
+    }
+
+    /// The event of an earlier or other state of the task.
+    pub async fn event_as(&self, task: &str, last: &str, desired: &str, version: u64) -> Value {
+        let mut event = self.event(task).await;
+        event["detail"]["lastStatus"] = json!(last);
+        event["detail"]["desiredStatus"] = json!(desired);
+        event["detail"]["version"] = json!(version);
+        event
+    }
+
+    /// Runs a task and delivers the event of its start.
+    pub async fn start_task(&self, definition: &Definition) -> String {
+        let task = self.run(definition).await;
+        self.deliver(&[self.event(&task).await]).await;
+        task
+    }
+
+    /// Stops a task and delivers the event of its end.
+    pub async fn stop_task(&self, task: &str) {
+        self.stop(task).await;
+        self.deliver(&[self.event(task).await]).await;
+    }
+
+    /// Calls an ECS action, for example `RunTask`, while holding `Aws::ecs_alone`, and returns the response.
+    pub async fn ecs_call(&self, operation: &str, body: &Value) -> Value {
+        let _alone = self.aws.ecs_alone().await;
+        self.aws.call("ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body).await
+    }
+}
+
+/// The ID in a task's ARN.
+pub fn task_id(arn: &str) -> &str {
+    arn.rsplit('/').next().expect("an ARN")
+}
+
+/// The event that ECS sends of a task in this state.
+pub fn envelope(detail: &Value) -> Value {
+    let now = jiff::Timestamp::now();
+    json!({
+        "version": "0",
+        "id": "00000000-9d24-4f5b-8f1e-000000000000",
+        "detail-type": "ECS Task State Change",
+        "source": "aws.ecs",
+        "account": ACCOUNT,
+        "time": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        "region": REGION,
+        "resources": [detail["taskArn"]],
+        "detail": detail,
+    })
+}

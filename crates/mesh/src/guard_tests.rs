@@ -1,0 +1,221 @@
+//! Examples of what the guard lets pass, and what it holds back.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{arn::TaskArn, catalog::HealthCheck, mark::marked_unused, tenancy::Tenancy, token::TokenHolder};
+
+#[path = "guard_world.rs"]
+mod world;
+
+use world::{
+    agent, cluster, instance, instances, login_token, login_tokens, node, plan_of, service, service_token, task_id,
+    token,
+};
+
+/// The verdict on `prod`, of which ECS lists a task.
+fn verdict(observed: &Observed, actions: impl IntoIterator<Item = Action>, percent: u8) -> Result<(), Alarm> {
+    super::check(&plan_of(actions), observed, &cluster("prod"), 1, MaxDeletePercent::new(percent).unwrap())
+}
+
+/// Of `owned` login tokens of `prod`, `deleted` are to go.
+fn of_tokens(owned: u8, deleted: u8, percent: u8) -> Result<(), Alarm> {
+    let observed = Observed { tokens: login_tokens("prod", owned), ..Observed::default() };
+    verdict(&observed, login_tokens("prod", deleted).into_iter().map(Action::DeleteLoginToken), percent)
+}
+
+/// Of `owned` services on the node of `prod`, `deleted` are to go.
+fn of_services(owned: u8, deleted: u8, percent: u8) -> Result<(), Alarm> {
+    let observed = Observed { instances: instances("prod", owned), ..Observed::default() };
+    verdict(&observed, instances("prod", deleted).into_iter().map(Action::Deregister), percent)
+}
+
+fn too_many(what: &'static str, deleted: usize, owned: usize, percent: u8) -> Result<(), Alarm> {
+    Err(Alarm::TooMany { what, deleted, owned, percent })
+}
+
+#[test]
+fn of_fewer_than_ten_all_may_go() {
+    assert_eq!(of_tokens(9, 9, 0), Ok(()));
+    assert_eq!(of_services(9, 9, 0), Ok(()));
+    assert_eq!(of_tokens(10, 10, 50), too_many("tokens", 10, 10, 50));
+    assert_eq!(of_services(10, 10, 50), too_many("services", 10, 10, 50));
+}
+
+#[test]
+fn the_limit_itself_passes_and_one_more_does_not() {
+    assert_eq!(of_tokens(20, 10, 50), Ok(()));
+    assert_eq!(of_tokens(20, 11, 50), too_many("tokens", 11, 20, 50));
+    assert_eq!(of_services(20, 10, 50), Ok(()));
+    assert_eq!(of_services(20, 11, 50), too_many("services", 11, 20, 50));
+}
+
+#[test]
+fn a_share_is_not_rounded_in_the_plan_s_favour() {
+    assert_eq!(of_tokens(11, 5, 50), Ok(()));
+    assert_eq!(of_tokens(11, 6, 50), too_many("tokens", 6, 11, 50));
+}
+
+#[test]
+fn a_limit_of_zero_lets_nothing_go_and_one_of_a_hundred_everything() {
+    assert_eq!(of_tokens(10, 0, 0), Ok(()));
+    assert_eq!(of_tokens(10, 1, 0), too_many("tokens", 1, 10, 0));
+    assert_eq!(of_services(10, 1, 0), too_many("services", 1, 10, 0));
+    assert_eq!(of_tokens(10, 10, 100), Ok(()));
+    assert_eq!(of_services(10, 10, 100), Ok(()));
+    assert_eq!(MaxDeletePercent::new(101), None);
+}
+
+/// The verdict where ECS lists no task of `prod`, and nothing is to be deleted.
+fn with_nothing_listed(observed: &Observed) -> Result<(), Alarm> {
+    super::check(&[], observed, &cluster("prod"), 0, MaxDeletePercent::new(100).unwrap())
+}
+
+#[test]
+fn an_empty_answer_about_a_cluster_in_use_is_not_believed() {
+    let one_login = Observed { tokens: login_tokens("prod", 1), ..Observed::default() };
+    let one_used = Observed { tokens: vec![service_token("prod", 1, "web")], ..Observed::default() };
+    let one_service = Observed { instances: instances("prod", 1), ..Observed::default() };
+    for observed in [one_login, one_used, one_service] {
+        assert_eq!(with_nothing_listed(&observed), Err(Alarm::NothingListed { owned: 1 }), "however few they are");
+    }
+    let twenty = Observed { tokens: login_tokens("prod", 12), instances: instances("prod", 8), ..Observed::default() };
+    assert_eq!(with_nothing_listed(&twenty), Err(Alarm::NothingListed { owned: 20 }));
+}
+
+#[test]
+fn an_empty_answer_about_a_cluster_that_waits_for_its_first_task_is_believed() {
+    let token = service_token("prod", 1, "web");
+    let description = marked_unused(&token.description, "2026-01-01T00:00:00Z".parse().unwrap());
+    let ahead = Observed { tokens: vec![ListedToken { description, ..token }], ..Observed::default() };
+    assert_eq!(with_nothing_listed(&ahead), Ok(()));
+    assert_eq!(with_nothing_listed(&Observed::default()), Ok(()));
+}
+
+#[test]
+fn what_is_of_another_cluster_does_not_count() {
+    let mut tokens = login_tokens("test", 20);
+    tokens.push(token(99, "by hand"));
+    let observed = Observed { tokens: tokens.clone(), instances: instances("test", 20), ..Observed::default() };
+    assert_eq!(with_nothing_listed(&observed), Ok(()));
+    let all = tokens.into_iter().map(Action::DeleteLoginToken);
+    assert_eq!(verdict(&observed, all.chain(instances("test", 20).into_iter().map(Action::Deregister)), 0), Ok(()));
+}
+
+#[test]
+fn another_cluster_s_objects_do_not_dilute_the_share() {
+    let both = [login_tokens("prod", 10), (20..90).map(|number| login_token("test", number)).collect()];
+    let observed = Observed { tokens: both.concat(), ..Observed::default() };
+    let deleted = login_tokens("prod", 6).into_iter().map(Action::DeleteLoginToken);
+    assert_eq!(verdict(&observed, deleted, 50), too_many("tokens", 6, 10, 50));
+}
+
+#[test]
+fn a_token_that_was_listed_twice_counts_once() {
+    let in_default = Tenancy::default_namespace_of("default".parse().unwrap());
+    let again = login_tokens("prod", 10).into_iter().map(|token| ListedToken { tenancy: in_default.clone(), ..token });
+    let tokens: Vec<_> = login_tokens("prod", 10).into_iter().chain(again).collect();
+    let observed = Observed { tokens, ..Observed::default() };
+    let deleted = login_tokens("prod", 6).into_iter().map(Action::DeleteLoginToken);
+    assert_eq!(verdict(&observed, deleted, 50), too_many("tokens", 6, 10, 50));
+}
+
+#[test]
+fn a_revocation_counts_the_service_s_tokens_of_this_cluster() {
+    let webs = (0..6).map(|number| service_token("prod", number, "web"));
+    let apis = (6..12).map(|number| service_token("prod", number, "api"));
+    let elsewhere = (12..20).map(|number| service_token("test", number, "web"));
+    let strayed = ListedToken {
+        tenancy: Tenancy::default_namespace_of("team-a".parse().unwrap()),
+        ..service_token("prod", 20, "web")
+    };
+    let tokens = webs.chain(apis).chain(elsewhere).chain([strayed]).collect();
+    let observed = Observed { tokens, ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::Revoke(service("web"))], 40), too_many("tokens", 6, 13, 40));
+    assert_eq!(verdict(&observed, [Action::Revoke(service("web"))], 47), Ok(()));
+    let both = ["web", "api", "web"].map(|name| Action::Revoke(service(name)));
+    assert_eq!(verdict(&observed, both, 50), too_many("tokens", 12, 13, 50));
+}
+
+#[test]
+fn services_of_client_agents_count_as_well() {
+    // On the cluster's node one service, on a dead agent's twelve, and three of another cluster
+    let dead = agent([instances("prod", 12), instances("test", 3)].concat());
+    let observed =
+        Observed { instances: vec![instance("prod", 20)], agents: vec![dead.clone()], ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 90), too_many("services", 12, 13, 90));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 93), Ok(()));
+    // And ECS, which lists nothing, is not believed
+    let only_agents = Observed { agents: vec![dead], ..Observed::default() };
+    let verdict = super::check(&[], &only_agents, &cluster("prod"), 0, MaxDeletePercent::new(100).unwrap());
+    assert_eq!(verdict, Err(Alarm::NothingListed { owned: 12 }));
+}
+
+#[test]
+fn a_few_dead_agents_among_many_living_tasks_are_no_alarm() {
+    // Six tasks died with their agents, and thirty live: 12 services of 72
+    let dead = agent(instances("prod", 12));
+    let living = |number| MeshTask {
+        arn: TaskArn::in_cluster(&cluster("prod"), &task_id(number)),
+        cluster: cluster("prod"),
+        phase: TaskPhase::Active,
+        tenancy: Tenancy::Community,
+        identity: None,
+        runs_client_agent: true,
+    };
+    let observed =
+        Observed { agents: vec![dead.clone()], tasks: (100..130).map(living).collect(), ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 30), Ok(()));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(dead)], 10), too_many("services", 12, 72, 10));
+}
+
+#[test]
+fn an_action_concerns_the_cluster_that_it_takes_something_from() {
+    let of = |name: &str| {
+        [
+            Action::DeleteLoginToken(login_token(name, 1)),
+            Action::Deregister(instance(name, 1)),
+            Action::ForceLeave(agent(vec![instance(name, 1)])),
+            Action::DeregisterNode(node(name)),
+        ]
+    };
+    for action in of("prod") {
+        assert!(concerns(&action, &cluster("prod")) && !concerns(&action, &cluster("test")), "{action:?}");
+    }
+    let shared = Action::ForceLeave(agent(vec![instance("prod", 1), instance("test", 2)]));
+    let revocation = Action::Revoke(service("web"));
+    for action in [shared, revocation] {
+        assert!(concerns(&action, &cluster("prod")) && concerns(&action, &cluster("test")), "{action:?}");
+    }
+}
+
+/// Actions that take nothing away.
+fn harmless() -> [Action; 4] {
+    [
+        Action::Provision(TokenHolder::Service(service("web"))),
+        Action::MarkCritical(HealthCheck::maintenance(&instance("prod", 1))),
+        Action::AwaitAgent(agent(instances("prod", 1))),
+        Action::CheckIdleness(service("web")),
+    ]
+}
+
+#[test]
+fn what_takes_nothing_away_concerns_no_cluster() {
+    for action in harmless() {
+        assert!(!action.deletes() && !concerns(&action, &cluster("prod")), "{action:?}");
+    }
+}
+
+proptest! {
+    /// Who deletes nothing is never held back, as long as ECS lists anything.
+    #[test]
+    fn without_deletions_the_guard_never_trips(
+        logins in 0u8..40, services in 0u8..40, listed in 1usize..5, percent in 0u8..=100, of_test in any::<bool>(),
+    ) {
+        let name = if of_test { "test" } else { "prod" };
+        let observed =
+            Observed { tokens: login_tokens(name, logins), instances: instances(name, services), ..Observed::default() };
+        let limit = MaxDeletePercent::new(percent).unwrap();
+        prop_assert_eq!(super::check(&plan_of(harmless()), &observed, &cluster("prod"), listed, limit), Ok(()));
+    }
+}

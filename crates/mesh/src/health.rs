@@ -1,0 +1,210 @@
+//! Health sync: what ECS says of a task's containers, into the checks that Consul holds of it.
+//!
+//! The mapping is that of `consul-ecs health-sync`: `HEALTHY` passes, anything else is critical; the dataplane's check
+//! passes only if the dataplane and every synced container are healthy. Source:
+//! <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference#healthsynccontainers>
+
+use super::{
+    arn::TaskId,
+    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    task::{ContainerHealth, TaskContainer},
+};
+
+/// The container whose check stands for the sidecar proxy or gateway.
+pub const DATAPLANE: &str = "consul-dataplane";
+/// The type of the checks that `mesh-init` registers for ECS's word.
+const SYNCED_TYPE: &str = "consul-ecs-health-check";
+
+/// A task that is meant to run, and what of it is to be synced.
+#[derive(Debug, Clone)]
+pub struct SyncedTask {
+    /// The task.
+    pub id: TaskId,
+    /// Its containers as ECS sees them.
+    pub containers: Vec<TaskContainer>,
+    /// The names of those whose health the mesh should know.
+    pub synced: Vec<String>,
+}
+
+/// What has to change on one task's checks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HealthChanges {
+    /// Checks whose status is not what ECS says, as they should be.
+    pub updates: Vec<HealthCheck>,
+    /// Checks of containers that are not synced: nobody would ever update them.
+    pub orphans: Vec<HealthCheck>,
+}
+
+impl HealthChanges {
+    /// Whether all is as it should be.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.updates.is_empty() && self.orphans.is_empty()
+    }
+}
+
+/// Compares a task's checks with what ECS says. `instances` and `checks` are those of the task's node.
+///
+/// Only the containers' checks are looked at. The task may have been told to stop since ECS was asked: what drains it is a
+/// check of its own.
+#[must_use]
+pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[HealthCheck]) -> HealthChanges {
+    let mut changes = HealthChanges::default();
+    let own = instances.iter().filter(|instance| instance.task == task.id);
+    for instance in own {
+        let of_instance = |check: &&HealthCheck| {
+            check.service_id == instance.id && check.node == instance.node && check.tenancy == instance.tenancy
+        };
+        for check in checks.iter().filter(of_instance) {
+            let Some(container) = check.id.strip_prefix(&instance.id).and_then(|rest| rest.strip_prefix('-')) else {
+                continue;
+            };
+            if check.kind != SYNCED_TYPE && container != DATAPLANE {
+                continue;
+            }
+            match wanted(task, container) {
+                Some((status, output)) if status != check.status => {
+                    changes.updates.push(HealthCheck { status, output, ..check.clone() });
+                }
+                Some(_) => {}
+                None => changes.orphans.push(check.clone()),
+            }
+        }
+    }
+    changes
+}
+
+/// The status of a container's check, or `None` for a container that is not synced.
+fn wanted(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
+    let is_synced = task.synced.iter().any(|name| name == container);
+    if container != DATAPLANE && !is_synced {
+        return None;
+    }
+    let mut needed = vec![container];
+    if container == DATAPLANE {
+        needed.extend(task.synced.iter().map(String::as_str));
+    }
+    let ailing = needed.into_iter().find(|name| health(task, name) != Some(ContainerHealth::Healthy));
+    Some(match ailing {
+        None => (CheckStatus::Passing, format!("ECS health status of container {container}: HEALTHY")),
+        Some(name) => {
+            let said = match health(task, name) {
+                Some(ContainerHealth::Healthy) => "HEALTHY",
+                Some(ContainerHealth::Unhealthy) => "UNHEALTHY",
+                Some(ContainerHealth::Unknown) => "UNKNOWN",
+                None => "no such container in the task",
+            };
+            (CheckStatus::Critical, format!("ECS health status of container {name}: {said}"))
+        }
+    })
+}
+
+fn health(task: &SyncedTask, name: &str) -> Option<ContainerHealth> {
+    task.containers.iter().find(|container| container.name == name).map(|container| container.health)
+}
+
+#[cfg(test)]
+mod tests {
+    use ContainerHealth::{Healthy, Unhealthy, Unknown};
+
+    use super::*;
+    use crate::tenancy::Tenancy;
+
+    const ID: &str = "0123456789abcdef0123456789abcdef";
+
+    fn instance(id: &str) -> ServiceInstance {
+        ServiceInstance {
+            node: "node".to_owned(),
+            id: id.to_owned(),
+            name: "web".to_owned(),
+            task: ID.parse().unwrap(),
+            task_arn: None,
+            modify_index: 1,
+            tenancy: Tenancy::Community,
+        }
+    }
+
+    fn check(service_id: &str, container: &str, status: CheckStatus) -> HealthCheck {
+        HealthCheck {
+            node: "node".to_owned(),
+            id: format!("{service_id}-{container}"),
+            name: String::new(),
+            kind: SYNCED_TYPE.to_owned(),
+            notes: String::new(),
+            service_id: service_id.to_owned(),
+            service_name: "web".to_owned(),
+            status,
+            output: String::new(),
+            definition: serde_json::Value::Null,
+            tenancy: Tenancy::Community,
+        }
+    }
+
+    fn task(containers: &[(&str, ContainerHealth)]) -> SyncedTask {
+        let containers =
+            containers.iter().map(|(name, health)| TaskContainer { name: (*name).to_owned(), health: *health });
+        SyncedTask { id: ID.parse().unwrap(), containers: containers.collect(), synced: vec!["app".to_owned()] }
+    }
+
+    /// The new statuses of the app's, the dataplane's and the proxy's check, which were all `before`.
+    fn synced(task: &SyncedTask, before: CheckStatus) -> Vec<(String, CheckStatus)> {
+        let checks = [
+            check("web-1", "app", before),
+            check("web-1", DATAPLANE, before),
+            check("web-1-sidecar-proxy", DATAPLANE, before),
+        ];
+        let changes = changes(task, &[instance("web-1"), instance("web-1-sidecar-proxy")], &checks);
+        assert!(changes.orphans.is_empty());
+        changes.updates.into_iter().map(|update| (update.id, update.status)).collect()
+    }
+
+    #[test]
+    fn all_healthy_passes_everything() {
+        let task = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
+        assert_eq!(synced(&task, CheckStatus::Critical).len(), 3);
+        assert_eq!(synced(&task, CheckStatus::Passing), [], "nothing is written where nothing has changed");
+    }
+
+    #[test]
+    fn an_unhealthy_app_takes_the_proxy_with_it() {
+        for health in [Unhealthy, Unknown] {
+            let changed = synced(&task(&[("app", health), (DATAPLANE, Healthy)]), CheckStatus::Passing);
+            assert_eq!(changed.len(), 3);
+            assert!(changed.iter().all(|(_, status)| *status == CheckStatus::Critical));
+        }
+        assert_eq!(
+            synced(&task(&[(DATAPLANE, Healthy)]), CheckStatus::Passing).len(),
+            3,
+            "a missing container is critical"
+        );
+    }
+
+    #[test]
+    fn an_ailing_dataplane_leaves_the_app_s_own_check_alone() {
+        let changed = synced(&task(&[("app", Healthy), (DATAPLANE, Unknown)]), CheckStatus::Passing);
+        assert_eq!(changed.len(), 2);
+        assert!(changed.iter().all(|(id, _)| id.ends_with(DATAPLANE)));
+    }
+
+    #[test]
+    fn a_maintenance_check_is_neither_updated_nor_taken_for_an_orphan() {
+        let healthy = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
+        // Whatever the instances are called, and whoever has put them into maintenance mode
+        for id in ["web-1", "_service_maintenance:", "_service_maintenance:web-1", "_service_maintenance"] {
+            let drained = HealthCheck::maintenance(&instance(id));
+            let by_mesh_init = HealthCheck { kind: SYNCED_TYPE.to_owned(), ..drained.clone() };
+            for check in [drained, by_mesh_init] {
+                let instances = [instance(id), instance("web-1")];
+                assert_eq!(changes(&healthy, &instances, &[check]), HealthChanges::default(), "{id}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_check_of_a_container_that_is_not_synced_goes_and_anybody_else_s_stays() {
+        let foreign = HealthCheck { kind: "http".to_owned(), ..check("web-1", "probe", CheckStatus::Critical) };
+        let orphan = check("web-1", "old", CheckStatus::Critical);
+        let changes = changes(&task(&[]), &[instance("web-1")], &[foreign, orphan.clone()]);
+        assert_eq!(changes, HealthChanges { updates: Vec::new(), orphans: vec![orphan] });
+    }
+}

@@ -1,0 +1,226 @@
+//! Who a task is in the mesh.
+
+use super::{
+    arn::TaskDefinitionArn,
+    ecs_config::{CONFIG_VARIABLE, EcsConfig, GatewayKind},
+    field::InvalidField,
+    health::DATAPLANE,
+    service_name::ServiceName,
+    tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
+    tenancy::Tenancy,
+};
+
+/// A service of the mesh: what tokens and secrets belong to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MeshService {
+    /// Where in Consul it lives.
+    pub tenancy: Tenancy,
+    /// Its name.
+    pub name: ServiceName,
+}
+
+/// What a task is in the mesh.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MeshIdentity {
+    /// The service that the task is an instance of.
+    pub service: MeshService,
+    /// The kind of gateway, if it is one. Gateways came with the auth methods: they log in, and no token is made for them.
+    pub gateway: Option<GatewayKind>,
+}
+
+/// What a revision of a task definition says about who its tasks are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskDefinition {
+    /// The revision.
+    pub arn: TaskDefinitionArn,
+    /// Its tags.
+    pub tags: Tags,
+    /// The value of `CONSUL_ECS_CONFIG_JSON` on whichever container has it.
+    pub config_json: Option<String>,
+    /// Its containers.
+    pub containers: Vec<Container>,
+}
+
+/// A container of a task definition, as far as the mesh depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// Its name.
+    pub name: String,
+    /// Whether its end is the task's.
+    pub essential: bool,
+    /// Whether ECS checks its health.
+    pub has_health_check: bool,
+}
+
+/// The container that runs a task's own Consul client agent, as the Terraform module names it.
+const CLIENT_AGENT: &str = "consul-client";
+
+impl TaskDefinition {
+    /// Whether the definition's own tags say nothing while its containers look like the mesh: then only the
+    /// tags of the task itself can tell.
+    #[must_use]
+    pub fn leaves_mesh_open(&self) -> bool {
+        self.tags.get(MESH_TAG).is_none() && self.config_json.is_some()
+    }
+
+    /// Whether its tasks run a Consul client agent of their own: the client generation (consul-ecs up to 0.6).
+    #[must_use]
+    pub fn runs_client_agent(&self) -> bool {
+        self.containers.iter().any(|container| container.name == CLIENT_AGENT)
+    }
+
+    /// The containers whose health the mesh should know: those that the configuration names, else every essential one
+    /// that ECS checks, unless the service has checks of Consul's own.
+    ///
+    /// # Errors
+    /// The configuration cannot be read: then nobody knows which containers it names.
+    pub fn synced_containers(&self) -> Result<Vec<String>, InvalidField> {
+        let config = self.config_json.as_deref().map(str::parse::<EcsConfig>).transpose()?;
+        if let Some(named) = config.as_ref().map(EcsConfig::health_sync_containers).filter(|named| !named.is_empty()) {
+            return Ok(named.to_vec());
+        }
+        if config.is_some_and(|config| config.has_native_checks()) {
+            return Ok(Vec::new());
+        }
+        let checked = self.containers.iter().filter(|container| container.essential && container.has_health_check);
+        Ok(checked.map(|container| container.name.clone()).filter(|name| name != DATAPLANE).collect())
+    }
+
+    /// Who a task of this definition is, or `None` where it is not in the mesh.
+    ///
+    /// A tag of the task (`task_tags`) wins over the same tag of the definition, because ECS copies tags to tasks
+    /// only with `propagateTags` and a user may have set others. The service's name is the tag's, else that of the
+    /// configuration, else the family's. Without Enterprise tags the task lives in `default_tenancy`.
+    ///
+    /// # Errors
+    /// The task is in the mesh, but its name is not a legal one, or only one of the Enterprise tags is set.
+    pub fn identify(&self, task_tags: &Tags, default_tenancy: &Tenancy) -> Result<Option<MeshIdentity>, InvalidField> {
+        let tags = task_tags.or(&self.tags);
+        if tags.get(MESH_TAG) != Some("true") {
+            return Ok(None);
+        }
+        let config = self.config_json.as_deref().map(str::parse::<EcsConfig>);
+        let name = match (tags.get(SERVICE_NAME_TAG), &config) {
+            (Some(name), _) => name.parse::<ServiceName>().map_err(|e| e.in_field(SERVICE_NAME_TAG))?,
+            (None, Some(Err(broken))) => return Err(broken.clone()),
+            (None, Some(Ok(config))) if config.name().is_some() => {
+                let name = config.name().unwrap_or_default().parse::<ServiceName>();
+                name.map_err(|e| e.in_field(format!("{CONFIG_VARIABLE}: name")))?
+            }
+            (None, _) => ServiceName::from_family(self.arn.family())?,
+        };
+        let tenancy = Tenancy::from_tags(&tags)?.unwrap_or_else(|| default_tenancy.clone());
+        let gateway = config.and_then(Result::ok).and_then(|config| config.gateway_kind());
+        Ok(Some(MeshIdentity { service: MeshService { tenancy, name }, gateway }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::tags::{NAMESPACE_TAG, PARTITION_TAG};
+
+    fn definition(tags: &[(&str, &str)], config_json: Option<&str>) -> TaskDefinition {
+        TaskDefinition {
+            arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web-Family:3".parse().unwrap(),
+            tags: tags.iter().copied().collect(),
+            config_json: config_json.map(str::to_owned),
+            containers: Vec::new(),
+        }
+    }
+
+    fn container(name: &str, essential: bool, has_health_check: bool) -> Container {
+        Container { name: name.to_owned(), essential, has_health_check }
+    }
+
+    #[test]
+    fn the_containers_to_sync_are_the_named_ones_or_the_essential_ones_that_ecs_checks() {
+        let containers = vec![
+            container("app", true, true),
+            container("batch", true, false),
+            container("helper", false, true),
+            container("consul-dataplane", true, true),
+        ];
+        let synced = |config: &str| {
+            let definition = TaskDefinition { containers: containers.clone(), ..definition(&[], Some(config)) };
+            definition.synced_containers()
+        };
+        assert_eq!(synced(r#"{"service":{"name":"web"}}"#).unwrap(), ["app"]);
+        assert_eq!(synced(r#"{"service":{"name":"web","checks":null},"healthSyncContainers":null}"#).unwrap(), ["app"]);
+        assert_eq!(synced(r#"{"healthSyncContainers":["helper"]}"#).unwrap(), ["helper"]);
+        assert_eq!(synced(r#"{"service":{"checks":[{"http":"http://localhost"}]}}"#).unwrap(), Vec::<String>::new());
+        assert_eq!(synced(r#"{"healthSyncContainers":"helper"}"#).unwrap_err().field(), CONFIG_VARIABLE);
+    }
+
+    #[test]
+    fn a_client_agent_of_the_task_s_own_tells_the_generation() {
+        let mut definition = definition(&[], None);
+        assert!(!definition.runs_client_agent());
+        definition.containers = vec![container("consul-client", false, false)];
+        assert!(definition.runs_client_agent());
+    }
+
+    fn name_of(definition: &TaskDefinition, task_tags: &[(&str, &str)]) -> String {
+        let identity = definition.identify(&task_tags.iter().copied().collect(), &Tenancy::Community);
+        identity.unwrap().unwrap().service.name.to_string()
+    }
+
+    #[test]
+    fn the_nearest_source_of_the_name_wins() {
+        let config = Some(r#"{"service":{"name":"from-config"}}"#);
+        let tagged = definition(&[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "from-definition")], config);
+        let untagged = definition(&[(MESH_TAG, "true")], config);
+        let bare = definition(&[(MESH_TAG, "true")], None);
+        assert_eq!(name_of(&tagged, &[(SERVICE_NAME_TAG, "from-task")]), "from-task");
+        assert_eq!(name_of(&tagged, &[]), "from-definition");
+        assert_eq!(name_of(&untagged, &[]), "from-config");
+        assert_eq!(name_of(&bare, &[]), "web-family");
+    }
+
+    #[test]
+    fn only_the_value_true_means_the_mesh() {
+        for tags in [&[][..], &[(MESH_TAG, "false")], &[(MESH_TAG, "True")], &[(MESH_TAG, "")]] {
+            assert_eq!(definition(tags, None).identify(&Tags::default(), &Tenancy::Community), Ok(None));
+        }
+        let taken_out = Tags::from_iter([(MESH_TAG, "false")]);
+        assert_eq!(definition(&[(MESH_TAG, "true")], None).identify(&taken_out, &Tenancy::Community), Ok(None));
+    }
+
+    #[test]
+    fn a_gateway_is_recognised_by_its_configuration() {
+        let gateway = definition(&[(MESH_TAG, "true")], Some(r#"{"gateway":{"kind":"api-gateway","name":"edge"}}"#));
+        let identity = gateway.identify(&Tags::default(), &Tenancy::Community).unwrap().unwrap();
+        assert_eq!(identity.gateway, Some(GatewayKind::ApiGateway));
+        assert_eq!(identity.service.name.as_str(), "edge");
+    }
+
+    #[test]
+    fn enterprise_tags_decide_the_tenancy_and_the_deployment_s_partition_is_the_default() {
+        let default = Tenancy::default_namespace_of("team".parse().unwrap());
+        let plain = definition(&[(MESH_TAG, "true")], None);
+        let tagged = definition(&[(MESH_TAG, "true"), (PARTITION_TAG, "p"), (NAMESPACE_TAG, "n")], None);
+        let tenancy = |d: &TaskDefinition| d.identify(&Tags::default(), &default).unwrap().unwrap().service.tenancy;
+        assert_eq!(tenancy(&plain), default);
+        assert_eq!(tenancy(&tagged).partition().unwrap().as_str(), "p");
+    }
+
+    #[test]
+    fn bad_tags_of_a_mesh_task_name_the_tag() {
+        let bad_name = definition(&[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "Web")], None);
+        let one_tag = definition(&[(MESH_TAG, "true"), (PARTITION_TAG, "p")], None);
+        let field =
+            |d: &TaskDefinition| d.identify(&Tags::default(), &Tenancy::Community).unwrap_err().field().to_owned();
+        assert_eq!(field(&bad_name), SERVICE_NAME_TAG);
+        assert_eq!(field(&one_tag), NAMESPACE_TAG);
+    }
+
+    proptest! {
+        #[test]
+        fn identity_never_panics(mesh in "true|false", name in "\\PC{0,300}", config in "\\PC{0,60}") {
+            let definition = definition(&[(MESH_TAG, &mesh), (SERVICE_NAME_TAG, &name)], Some(&config));
+            let _ = definition.identify(&Tags::default(), &Tenancy::Community);
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The marks in tokens' descriptions, by which we know whose they are.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use super::{
+    arn::{ClusterArn, TaskId},
+    identity::MeshService,
+    service_name::ServiceName,
+    tags::{NAMESPACE_TAG, PARTITION_TAG},
+    tenancy::{Tenancy, TenancyName},
+};
+use crate::mutant::{self, Mutant};
+
+/// What Consul puts before a login's meta in the description of the token it makes.
+const LOGIN_PREFIX: &str = "token created via login: ";
+/// The key of the line that says for which cluster a token was made.
+const CLUSTER_KEY: &str = "consul.hashicorp.com/cluster";
+/// The key of the line that says since when a token waits for its service's first task.
+const UNUSED_SINCE_KEY: &str = "ecs-mesh-controller/unused-since";
+
+/// What the description of a token says that a controller made: this one, or the old one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HolderMark {
+    /// The service; `None` for the Consul client agents' token.
+    pub service: Option<ServiceName>,
+    /// The cluster as the controller named it: an ARN, or (the old controller) what task metadata printed.
+    pub cluster: String,
+    /// Since when the token waits for its service's first task.
+    pub unused_since: Option<Timestamp>,
+    partition: Option<String>,
+    namespace: Option<String>,
+}
+
+impl HolderMark {
+    /// The marks in a description, or `None`: then it is not a token of ours.
+    #[must_use]
+    pub fn parse(description: &str) -> Option<Self> {
+        let mut lines = description.lines();
+        let holder = lines.next()?.strip_prefix("Token for ")?;
+        let service = match holder {
+            "consul-client" => None,
+            other => Some(other.strip_suffix(" service")?.parse().ok()?),
+        };
+        let marks: Vec<(&str, &str)> = lines.filter_map(|line| line.split_once(": ")).collect();
+        let mark = |key: &str| marks.iter().find(|(k, _)| *k == key).map(|(_, value)| (*value).to_owned());
+        Some(Self {
+            service,
+            cluster: mark(CLUSTER_KEY)?,
+            unused_since: mark(UNUSED_SINCE_KEY).and_then(|at| at.parse().ok()),
+            partition: mark(PARTITION_TAG),
+            namespace: mark(NAMESPACE_TAG),
+        })
+    }
+
+    /// Whether the token was made for one of `clusters`, which may be named by ARN or by name.
+    #[must_use]
+    pub fn is_of(&self, clusters: &[ClusterArn]) -> bool {
+        clusters.iter().any(|cluster| cluster.is_meant_by(&self.cluster))
+    }
+
+    /// The same, but only by ARN: a name alone may be that of another account's cluster.
+    #[must_use]
+    pub fn is_certainly_of(&self, clusters: &[ClusterArn]) -> bool {
+        clusters.iter().any(|cluster| cluster.as_str() == self.cluster)
+            || mutant::is(Mutant::TrustsNames) && self.is_of(clusters)
+    }
+
+    /// Whether the token belongs in `tenancy`. Community Edition and its absent marks mean `default`.
+    #[must_use]
+    pub fn is_in(&self, tenancy: &Tenancy) -> bool {
+        let same = |mark: &Option<String>, wanted: Option<&TenancyName>| {
+            mark.as_deref().unwrap_or("default") == wanted.map_or("default", TenancyName::as_str)
+        };
+        same(&self.partition, tenancy.partition()) && same(&self.namespace, tenancy.namespace())
+    }
+}
+
+/// Whether `description` marks a service token of `service` that a controller of one of `clusters` made.
+#[must_use]
+pub fn is_service_token_of(description: &str, service: &MeshService, clusters: &[ClusterArn]) -> bool {
+    HolderMark::parse(description).is_some_and(|mark| {
+        mark.service.as_ref() == Some(&service.name) && mark.is_of(clusters) && mark.is_in(&service.tenancy)
+    })
+}
+
+/// The description of a token that waits for its service's first task since `since`.
+#[must_use]
+pub fn marked_unused(description: &str, since: Timestamp) -> String {
+    format!("{description}\n{UNUSED_SINCE_KEY}: {since}")
+}
+
+/// The description of the same token once a task has appeared.
+#[must_use]
+pub fn marked_used(description: &str) -> String {
+    let lines =
+        description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY) || mutant::is(Mutant::UnusedForEver));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The description of a token that goes on waiting from `now` on, or `None` where it may stay as it is: nobody waits, or
+/// the wait has only begun.
+///
+/// A wait that is less than a tenth over is not begun anew: the next one is then hardly shorter than promised, and
+/// whoever registers definitions by the minute does not cost a write each time.
+#[must_use]
+pub fn waiting_anew(description: &str, now: Timestamp, wait: SignedDuration) -> Option<String> {
+    let since = HolderMark::parse(description)?.unused_since?;
+    (now.duration_since(since) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
+}
+
+/// The task that logged in for a token.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoginMark {
+    /// The cluster as the task named it.
+    pub cluster: String,
+    /// The task.
+    pub task: TaskId,
+}
+
+#[derive(Deserialize)]
+struct LoginMeta {
+    #[serde(rename = "consul.hashicorp.com/task-id")]
+    task_id: String,
+    #[serde(rename = "consul.hashicorp.com/cluster")]
+    cluster: String,
+}
+
+impl LoginMark {
+    /// The mark in a token's description, or `None`: then the token is not a task's login token, and not ours.
+    ///
+    /// ```
+    /// use ecs_mesh_controller::mesh::mark::LoginMark;
+    ///
+    /// let mark = LoginMark::parse(
+    ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
+    ///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
+    /// );
+    /// assert_eq!(mark.expect("a task's").cluster, "prod");
+    /// assert_eq!(LoginMark::parse("token created via login"), None);
+    /// ```
+    #[must_use]
+    pub fn parse(description: &str) -> Option<Self> {
+        let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
+        Some(Self { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::TokenHolder;
+
+    fn cluster() -> ClusterArn {
+        "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()
+    }
+
+    fn service() -> MeshService {
+        MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() }
+    }
+
+    #[test]
+    fn the_marks_of_our_own_tokens_are_read_back() {
+        let mark = HolderMark::parse(&TokenHolder::Service(service()).token_description(&cluster())).unwrap();
+        assert_eq!(mark.service, Some("web".parse().unwrap()));
+        assert!(mark.is_certainly_of(&[cluster()]) && mark.is_in(&Tenancy::Community));
+        let client = TokenHolder::Client { tenancy: Tenancy::Community };
+        assert_eq!(HolderMark::parse(&client.token_description(&cluster())).unwrap().service, None);
+    }
+
+    #[test]
+    fn a_cluster_s_name_alone_is_no_certainty() {
+        let mark = HolderMark::parse("Token for web service\nconsul.hashicorp.com/cluster: prod").unwrap();
+        assert!(mark.is_of(&[cluster()]) && !mark.is_certainly_of(&[cluster()]));
+    }
+
+    #[test]
+    fn what_bears_no_marks_is_nobody_s() {
+        for text in ["", "by hand", "Token for web", "Token for web service", "Token for We b service\nx: y"] {
+            assert_eq!(HolderMark::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_made_ahead_says_so_until_a_task_appears() {
+        let description = TokenHolder::Service(service()).token_description(&cluster());
+        let since = Timestamp::from_second(1_000_000).unwrap();
+        let unused = marked_unused(&description, since);
+        assert_eq!(HolderMark::parse(&unused).unwrap().unused_since, Some(since));
+        assert!(is_service_token_of(&unused, &service(), &[cluster()]));
+        assert_eq!(marked_used(&unused), description);
+        assert_eq!(marked_used(&description), description);
+    }
+
+    #[test]
+    fn a_wait_is_begun_anew_once_a_tenth_of_it_is_over() {
+        let description = TokenHolder::Service(service()).token_description(&cluster());
+        let (since, wait) = (Timestamp::from_second(1_000_000).unwrap(), SignedDuration::from_hours(20));
+        let after =
+            |description: &str, hours| waiting_anew(description, since + SignedDuration::from_hours(hours), wait);
+        let unused = marked_unused(&description, since);
+        assert_eq!(after(&unused, 1), None);
+        let anew = after(&unused, 2).unwrap();
+        assert_eq!(anew, marked_unused(&description, since + SignedDuration::from_hours(2)));
+        assert_eq!(after(&description, 19), None, "nobody waits for the first task of a service in use");
+    }
+}

@@ -1,0 +1,270 @@
+//! Examples of what events ask for, and the builders that all tests of the plan share.
+
+use super::*;
+use crate::{
+    arn::TaskId,
+    catalog::{CatalogNode, CheckStatus, Member},
+    ecs_config::GatewayKind,
+    tenancy::Tenancy,
+};
+
+#[path = "plan_drain_tests.rs"]
+mod drain;
+#[path = "plan_properties.rs"]
+mod properties;
+#[path = "plan_sweep_tests.rs"]
+mod sweep;
+#[path = "plan_world.rs"]
+mod world;
+
+fn cluster(name: &str) -> ClusterArn {
+    format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap()
+}
+
+fn task_id(number: u8) -> TaskId {
+    format!("{number:032x}").parse().unwrap()
+}
+
+fn service(name: &str) -> MeshService {
+    MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
+}
+
+fn enterprise(partition: &str, namespace: &str) -> Tenancy {
+    Tenancy::Enterprise { partition: partition.parse().unwrap(), namespace: namespace.parse().unwrap() }
+}
+
+fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) -> MeshTask {
+    MeshTask {
+        arn: format!("arn:aws:ecs:us-east-1:123456789012:task/{cluster_name}/{}", task_id(number)).parse().unwrap(),
+        cluster: cluster(cluster_name),
+        phase,
+        tenancy: Tenancy::Community,
+        identity: Some(MeshIdentity { service: service(service_name), gateway: None }),
+        runs_client_agent: false,
+    }
+}
+
+fn login_token(cluster_name: &str, number: u8) -> ListedToken {
+    token(u128::from(number) + 1_000, &login_description(cluster(cluster_name).as_str(), number))
+}
+
+fn login_description(cluster_mark: &str, number: u8) -> String {
+    let id = task_id(number);
+    let meta = format!(r#"{{"consul.hashicorp.com/task-id":"{id}","consul.hashicorp.com/cluster":"{cluster_mark}"}}"#);
+    format!("token created via login: {meta}")
+}
+
+fn token(accessor: u128, description: &str) -> ListedToken {
+    ListedToken {
+        accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
+        description: description.to_owned(),
+        policies: Vec::new(),
+        created_at: Some(seconds_ago(100_000)),
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
+    ServiceInstance {
+        node: cluster(cluster_name).to_string(),
+        id: format!("web-{}", task_id(number)),
+        name: "web".to_owned(),
+        task: task_id(number),
+        task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
+        modify_index: 7,
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
+    HealthCheck {
+        node: cluster(cluster_name).to_string(),
+        id: format!("web-{}-app", task_id(number)),
+        name: "Consul ECS health check synced".to_owned(),
+        kind: "consul-ecs-health-check".to_owned(),
+        notes: String::new(),
+        service_id: format!("web-{}", task_id(number)),
+        service_name: "web".to_owned(),
+        status,
+        output: String::new(),
+        definition: serde_json::Value::Null,
+        tenancy: Tenancy::Community,
+    }
+}
+
+/// A client agent whose node holds the services of these tasks of `prod`.
+fn agent(status: AgentStatus, tasks: &[u8]) -> ClientAgent {
+    let name = "ip-10-0-0-7.ec2.internal".to_owned();
+    let on_its_node = |number: &u8| ServiceInstance { node: name.clone(), ..instance("prod", *number) };
+    let instances = tasks.iter().map(on_its_node).collect();
+    ClientAgent {
+        node: CatalogNode { is_synthetic: false, instances, others: Vec::new() },
+        member: Member { name, status },
+        tenancy: Tenancy::Community,
+    }
+}
+
+/// The synthetic node of a cluster, with the services of these tasks on it.
+fn leftover(cluster_name: &str, tasks: &[u8]) -> LeftoverNode {
+    let instances = tasks.iter().map(|number| instance(cluster_name, *number)).collect();
+    LeftoverNode {
+        cluster: cluster(cluster_name),
+        node: CatalogNode { is_synthetic: true, instances, others: Vec::new() },
+        tenancy: Tenancy::Community,
+    }
+}
+
+fn names() -> SecretNames {
+    SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
+}
+
+/// The time of day in all these examples.
+fn now() -> Timestamp {
+    Timestamp::from_second(1_000_000).unwrap()
+}
+
+/// The clusters of the deployment in all these examples.
+fn clusters() -> [ClusterArn; 2] {
+    [cluster("prod"), cluster("test")]
+}
+
+fn seconds_ago(seconds: i64) -> Timestamp {
+    now() - SignedDuration::from_secs(seconds)
+}
+
+fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
+    let (clusters, names) = (clusters(), names());
+    let rules = Rules {
+        mode,
+        clusters: &clusters,
+        names: &names,
+        grace: GracePeriod::from_secs(300),
+        unused_for: SignedDuration::from_hours(24),
+        now: now(),
+    };
+    plan(observed, rules)
+}
+
+fn actions(observed: &Observed, mode: TokenMode) -> Vec<Action> {
+    planned(observed, mode).into_iter().map(|planned| planned.action).collect()
+}
+
+#[test]
+fn a_starting_task_needs_the_client_s_and_its_service_s_token() {
+    let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Active, "web")], ..Observed::default() };
+    assert_eq!(
+        actions(&observed, TokenMode::SecretsManager),
+        [
+            Action::Provision(TokenHolder::Service(service("web"))),
+            Action::Provision(TokenHolder::Client { tenancy: Tenancy::Community }),
+        ]
+    );
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+}
+
+#[test]
+fn tasks_of_one_service_share_one_action() {
+    let tasks = (1..=20).map(|number| task("prod", number, TaskPhase::Active, "web")).collect();
+    let observed = Observed { tasks, ..Observed::default() };
+    let planned = planned(&observed, TokenMode::SecretsManager);
+    assert_eq!(planned.len(), 2);
+    assert!(planned.iter().all(|planned| planned.tasks.len() == 20));
+}
+
+#[test]
+fn a_gateway_logs_in_and_gets_no_token() {
+    let mut gateway = task("prod", 1, TaskPhase::Active, "edge");
+    gateway.identity.as_mut().unwrap().gateway = Some(GatewayKind::ApiGateway);
+    let observed = Observed { tasks: vec![gateway], ..Observed::default() };
+    assert_eq!(actions(&observed, TokenMode::SecretsManager), []);
+}
+
+#[test]
+fn of_a_stopped_task_nothing_stays_and_of_others_everything() {
+    let foreign = token(1, "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\"}");
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+        tokens: vec![login_token("prod", 1), login_token("prod", 2), login_token("test", 1), foreign],
+        instances: vec![instance("prod", 1), instance("prod", 2), instance("test", 1)],
+        ..Observed::default()
+    };
+    assert_eq!(
+        actions(&observed, TokenMode::AuthMethod),
+        [Action::DeleteLoginToken(login_token("prod", 1)), Action::Deregister(instance("prod", 1))]
+    );
+}
+
+#[test]
+fn a_service_token_asks_for_a_look_in_both_modes() {
+    let derived = AccessorId::derived(&TokenHolder::Service(service("web")), &names());
+    let ours = ListedToken { accessor: derived, ..token(0, "renamed by somebody") };
+    let old = token(5, "Token for web service\nconsul.hashicorp.com/cluster: prod");
+    let of_another_cluster = token(6, "Token for web service\nconsul.hashicorp.com/cluster: test");
+    for service_token in [ours, old, of_another_cluster] {
+        let observed = Observed {
+            tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+            tokens: vec![service_token],
+            ..Observed::default()
+        };
+        for mode in [TokenMode::SecretsManager, TokenMode::AuthMethod] {
+            assert_eq!(actions(&observed, mode), [Action::CheckIdleness(service("web"))]);
+        }
+    }
+}
+
+#[test]
+fn other_services_tokens_ask_for_no_look() {
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+        tokens: vec![
+            token(1, "Token for api service\nconsul.hashicorp.com/cluster: prod"),
+            token(2, "Token for web service\nconsul.hashicorp.com/cluster: other"),
+            token(3, "Token for web service"),
+        ],
+        ..Observed::default()
+    };
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+}
+
+#[test]
+fn where_tokens_are_made_every_stop_asks_for_a_look() {
+    let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")], ..Observed::default() };
+    assert_eq!(actions(&observed, TokenMode::SecretsManager), [Action::CheckIdleness(service("web"))]);
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+}
+
+#[test]
+fn a_stopped_task_without_a_definition_is_cleared_by_its_id() {
+    let mut unknown = task("prod", 1, TaskPhase::Stopped, "web");
+    unknown.identity = None;
+    let observed = Observed { tasks: vec![unknown], instances: vec![instance("prod", 1)], ..Observed::default() };
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), [Action::Deregister(instance("prod", 1))]);
+}
+
+#[test]
+fn a_stopped_task_s_agent_that_still_seems_alive_is_looked_at_again() {
+    let observed = Observed {
+        tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
+        agents: vec![agent(AgentStatus::Alive, &[1])],
+        ..Observed::default()
+    };
+    assert_eq!(
+        actions(&observed, TokenMode::AuthMethod),
+        [Action::AwaitAgent(agent(AgentStatus::Alive, &[1]))],
+        "its death may not have been noticed yet"
+    );
+}
+
+#[test]
+fn a_living_task_s_agent_is_nobody_s_to_wait_for() {
+    for phase in [TaskPhase::Active, TaskPhase::Stopping] {
+        for status in [AgentStatus::Alive, AgentStatus::Failed, AgentStatus::Left] {
+            let observed = Observed {
+                tasks: vec![task("prod", 1, phase, "web")],
+                agents: vec![agent(status, &[1])],
+                ..Observed::default()
+            };
+            assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
+        }
+    }
+}

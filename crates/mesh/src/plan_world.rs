@@ -1,0 +1,299 @@
+//! Arbitrary observations: a mesh of two clusters, with neighbours in the same Consul, in any state and order.
+//!
+//! Few tasks, names and tenancies, so that things meet: tasks 0 to 5 may be known, 6 and 7 never are.
+
+use proptest::{collection::vec, option, prelude::*, sample::Index};
+
+use super::*;
+use crate::mark::marked_unused;
+
+/// Whatever was seen, however far the look reached.
+pub(super) fn any_observed() -> impl Strategy<Value = Observed> {
+    prop_oneof![any_events(), any_blind_sweep(), any_sweep()]
+}
+
+/// What was seen after events.
+pub(super) fn any_events() -> impl Strategy<Value = Observed> {
+    any_sweep().prop_map(|observed| Observed { extent: Extent::Events, ..observed })
+}
+
+/// What a sweep saw that could not read every cluster.
+pub(super) fn any_blind_sweep() -> impl Strategy<Value = Observed> {
+    any_sweep().prop_map(|observed| Observed { extent: Extent::Clusters(None), ..observed })
+}
+
+prop_compose! {
+    /// What a sweep saw that could read everything.
+    pub(super) fn any_sweep()(
+        tasks in any_tasks(),
+        tokens in vec(any_token(), 0..10),
+        instances in vec(any_instance(), 0..12),
+        checks in vec((any::<Index>(), any_status(), any::<bool>()), 0..8),
+        strays in vec((any_instance(), any_status(), any::<bool>()), 0..3),
+        agents in vec(any_agent(), 0..4),
+        leftovers in vec(any_leftover(), 0..3),
+        provisioned in vec(any_holder(), 0..4),
+        ages in vec(any_age(), 12),
+        elsewhere in vec((any_phase(), any_age(), any_service()), 0..4),
+    ) -> Observed {
+        let instances = distinct_by(instances, |i| (i.node.clone(), i.id.clone(), i.tenancy.clone()));
+        let checked = checks.iter().filter(|_| !instances.is_empty());
+        let checked = checked.map(|(i, status, is_drained)| check_of(i.get(&instances), *status, *is_drained));
+        let strays = strays.iter().map(|(instance, status, is_drained)| check_of(instance, *status, *is_drained));
+        let checks = distinct_by(checked.chain(strays).collect(), |c| (c.node.clone(), c.id.clone(), c.tenancy.clone()));
+        let agents = agents.iter().zip(0..).map(|(agent, number)| agent.meet(number, &tasks)).collect();
+        let nodes = leftovers.into_iter().map(|node| with_services(node, &instances)).collect();
+        Observed {
+            tokens: distinct_by(tokens, |token| token.accessor),
+            checks,
+            agents,
+            leftover_nodes: distinct_by(nodes, |node: &LeftoverNode| (node.cluster.clone(), node.tenancy.clone())),
+            provisioned: provisioned.into_iter().collect(),
+            extent: Extent::Clusters(Some(all_tasks(&tasks, &ages, elsewhere))),
+            instances,
+            tasks,
+        }
+    }
+}
+
+fn distinct_by<T, K: Ord>(all: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    let mut seen = BTreeSet::new();
+    all.into_iter().filter(|one| seen.insert(key(one))).collect()
+}
+
+fn any_phase() -> impl Strategy<Value = TaskPhase> {
+    prop::sample::select(vec![TaskPhase::Active, TaskPhase::Stopping, TaskPhase::Stopped])
+}
+
+fn any_status() -> impl Strategy<Value = CheckStatus> {
+    prop::sample::select(vec![CheckStatus::Passing, CheckStatus::Warning, CheckStatus::Critical])
+}
+
+/// In seconds: about the quiet time, about the day that a token made ahead waits, and of clocks that differ.
+fn any_age() -> impl Strategy<Value = i64> {
+    prop_oneof![-60i64..600, 86_000i64..87_000]
+}
+
+fn any_tenancy() -> impl Strategy<Value = Tenancy> {
+    let all = [Tenancy::Community, enterprise("default", "default"), enterprise("team-a", "web")];
+    prop_oneof![2 => Just(Tenancy::Community), 1 => prop::sample::select(all.to_vec())]
+}
+
+prop_compose! {
+    fn any_service()(tenancy in any_tenancy(), name in prop::sample::select(vec!["web", "api", "edge"])) -> MeshService {
+        MeshService { tenancy, ..service(name) }
+    }
+}
+
+fn any_holder() -> impl Strategy<Value = TokenHolder> {
+    prop_oneof![
+        any_service().prop_map(TokenHolder::Service),
+        any_tenancy().prop_map(|tenancy| TokenHolder::Client { tenancy }),
+    ]
+}
+
+fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
+    let place = (prop::sample::select(vec!["prod", "test"]), 0u8..6);
+    let service = (any_service(), prop::bool::weighted(0.2));
+    let of = (any_phase(), option::weighted(0.8, service), any::<bool>());
+    prop::collection::btree_map(place, of, 0..10).prop_map(|tasks| {
+        let member_as = |(service, is_gateway): (MeshService, bool)| MeshIdentity {
+            service,
+            gateway: is_gateway.then_some(GatewayKind::MeshGateway),
+        };
+        let build = |((cluster_name, number), (phase, identity, runs_client_agent)): ((_, _), (_, Option<_>, _))| {
+            let identity = identity.map(member_as);
+            let tenancy = identity.as_ref().map_or(Tenancy::Community, |identity| identity.service.tenancy.clone());
+            MeshTask { tenancy, identity, runs_client_agent, ..task(cluster_name, number, phase, "web") }
+        };
+        tasks.into_iter().map(build).collect()
+    })
+}
+
+/// The tasks by which idleness is judged: those of the sweep, and some of clusters that were not swept.
+fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, MeshService)>) -> Vec<ServiceTask> {
+    let stopped_at = |phase, age| (phase == TaskPhase::Stopped).then(|| seconds_ago(age));
+    let swept = tasks.iter().zip(ages).map(|(task, age)| ServiceTask {
+        arn: task.arn.clone(),
+        phase: task.phase,
+        stopped_at: stopped_at(task.phase, *age),
+        services: task.identity.iter().map(|identity| identity.service.clone()).collect(),
+    });
+    let others = elsewhere.into_iter().zip(20..).map(|((phase, age, service), number)| ServiceTask {
+        arn: TaskArn::in_cluster(&cluster("test"), &task_id(number)),
+        phase,
+        stopped_at: stopped_at(phase, age),
+        services: vec![service],
+    });
+    swept.chain(others).collect()
+}
+
+/// A cluster as marks name it: ours by ARN or by name, another one, or one of that name in another account.
+fn any_cluster_mark() -> impl Strategy<Value = String> {
+    let ours = clusters().map(|cluster| cluster.to_string()).to_vec();
+    let foreign = "arn:aws:ecs:us-east-1:999999999999:cluster/prod".to_owned();
+    let others = vec!["prod".to_owned(), "test".to_owned(), "other".to_owned(), cluster("other").to_string(), foreign];
+    prop_oneof![prop::sample::select(ours), prop::sample::select(others)]
+}
+
+fn any_token() -> impl Strategy<Value = ListedToken> {
+    let accessor = 1u128..1_000_000;
+    let login =
+        (accessor.clone(), any_cluster_mark(), 0u8..8, any_tenancy()).prop_map(|(accessor, mark, task, tenancy)| {
+            ListedToken { tenancy, ..token(accessor, &login_description(&mark, task)) }
+        });
+    let nothings = ["", "by hand", "token created via login", "Token for web service", "Token for  service\n: prod"];
+    let by_hand =
+        (accessor, prop::sample::select(nothings.to_vec())).prop_map(|(accessor, text)| token(accessor, text));
+    prop_oneof![3 => login, 4 => any_holder_s_token(), 1 => by_hand]
+}
+
+prop_compose! {
+    /// A controller's token: with a derived accessor or the old controller's, at home or astray, used or made ahead,
+    /// with its marks or renamed by somebody.
+    fn any_holder_s_token()(
+        holder in any_holder(),
+        mark in any_cluster_mark(),
+        accessor in option::of(1u128..1_000_000),
+        unused_for in option::weighted(0.3, any_age()),
+        astray in option::weighted(0.2, any_tenancy()),
+        is_renamed in prop::bool::weighted(0.1),
+        age in option::weighted(0.9, any_age()),
+    ) -> ListedToken {
+        let ours = cluster("prod");
+        let mut description = holder.token_description(&ours).replace(ours.as_str(), &mark);
+        if let Some(age) = unused_for {
+            description = marked_unused(&description, seconds_ago(age));
+        }
+        if is_renamed {
+            "renamed by somebody".clone_into(&mut description);
+        }
+        ListedToken {
+            accessor: accessor.map_or_else(|| AccessorId::derived(&holder, &names()), |id| token(id, "").accessor),
+            tenancy: astray.unwrap_or_else(|| holder.tenancy().clone()),
+            created_at: age.map(seconds_ago),
+            ..token(0, &description)
+        }
+    }
+}
+
+prop_compose! {
+    /// A service or its sidecar on a synthetic node of ours, or of a cluster that we know nothing of.
+    fn any_instance()(
+        cluster_name in prop::sample::select(vec!["prod", "prod", "test", "test", "other"]),
+        number in 0u8..8,
+        is_sidecar in any::<bool>(),
+        tenancy in any_tenancy(),
+    ) -> ServiceInstance {
+        let service = instance(cluster_name, number);
+        let id = if is_sidecar { format!("{}-sidecar-proxy", service.id) } else { service.id };
+        ServiceInstance { id, tenancy, ..instance(cluster_name, number) }
+    }
+}
+
+/// A container's check, or one that drains.
+fn check_of(instance: &ServiceInstance, status: CheckStatus, is_drained: bool) -> HealthCheck {
+    if is_drained {
+        return HealthCheck { status, ..HealthCheck::maintenance(instance) };
+    }
+    HealthCheck {
+        node: instance.node.clone(),
+        id: format!("{}-app", instance.id),
+        service_id: instance.id.clone(),
+        tenancy: instance.tenancy.clone(),
+        ..check("prod", 0, status)
+    }
+}
+
+/// An agent before it is known which tasks there are to host.
+#[derive(Debug, Clone)]
+struct Host {
+    status: AgentStatus,
+    /// Whether all that it hosts is of stopped tasks.
+    is_grave: bool,
+    hosted: Vec<(Index, ArnShape)>,
+    is_synthetic: bool,
+    hosts_others: bool,
+}
+
+/// What a service's meta says of its task's ARN.
+#[derive(Debug, Clone, Copy)]
+enum ArnShape {
+    Present,
+    Old,
+    OfAnotherAccount,
+    OfAnotherTask,
+    Absent,
+}
+
+prop_compose! {
+    fn any_agent()(
+        status in prop_oneof![3 => Just(AgentStatus::Alive), 3 => Just(AgentStatus::Failed), 1 => Just(AgentStatus::Left)],
+        is_grave in any::<bool>(),
+        hosted in vec((any::<Index>(), any_arn_shape()), 1..4),
+        is_synthetic in prop::bool::weighted(0.1),
+        hosts_others in prop::bool::weighted(0.2),
+    ) -> Host {
+        Host { status, is_grave, hosted, is_synthetic, hosts_others }
+    }
+}
+
+fn any_arn_shape() -> impl Strategy<Value = ArnShape> {
+    use ArnShape::{Absent, OfAnotherAccount, OfAnotherTask, Old, Present};
+    prop_oneof![4 => Just(Present), 1 => prop::sample::select(vec![Old, OfAnotherAccount, OfAnotherTask, Absent])]
+}
+
+impl Host {
+    fn meet(&self, number: u8, tasks: &[MeshTask]) -> ClientAgent {
+        let is_guest = |task: &&MeshTask| !self.is_grave || task.phase == TaskPhase::Stopped;
+        let guests: Vec<MeshTask> = tasks.iter().filter(is_guest).cloned().collect();
+        let hosted = self.hosted.iter().filter(|_| !guests.is_empty());
+        let mut agent = agent(self.status, &[]);
+        agent.member.name = format!("ip-10-0-0-{number}");
+        agent.node = CatalogNode {
+            is_synthetic: self.is_synthetic,
+            instances: hosted.map(|(i, shape)| hosted_service(&agent.member.name, i.get(&guests), *shape)).collect(),
+            others: self.hosts_others.then(|| "postgres".to_owned()).into_iter().collect(),
+        };
+        agent
+    }
+}
+
+fn hosted_service(node: &str, task: &MeshTask, shape: ArnShape) -> ServiceInstance {
+    let id = task.arn.id();
+    let arn = match shape {
+        ArnShape::Present => Some(task.arn.to_string()),
+        ArnShape::Old => Some(format!("arn:aws:ecs:us-east-1:123456789012:task/{id}")),
+        ArnShape::OfAnotherAccount => Some(task.arn.as_str().replace("123456789012", "999999999999")),
+        ArnShape::OfAnotherTask => Some(task.arn.as_str().replace(id.as_str(), task_id(7).as_str())),
+        ArnShape::Absent => None,
+    };
+    ServiceInstance {
+        node: node.to_owned(),
+        id: format!("web-{id}"),
+        task: id.clone(),
+        task_arn: arn.map(|arn| arn.parse().unwrap()),
+        ..instance("prod", 0)
+    }
+}
+
+prop_compose! {
+    fn any_leftover()(
+        cluster_name in prop::sample::select(vec!["prod", "test"]),
+        is_synthetic in prop::bool::weighted(0.9),
+        hosts_others in prop::bool::weighted(0.2),
+        tenancy in any_tenancy(),
+    ) -> LeftoverNode {
+        let mut leftover = leftover(cluster_name, &[]);
+        leftover.node.is_synthetic = is_synthetic;
+        leftover.node.others.extend(hosts_others.then(|| "postgres".to_owned()));
+        LeftoverNode { tenancy, ..leftover }
+    }
+}
+
+/// The node holds what was seen on it.
+fn with_services(mut leftover: LeftoverNode, instances: &[ServiceInstance]) -> LeftoverNode {
+    let is_on_it = |i: &&ServiceInstance| i.node == leftover.cluster.as_str() && i.tenancy == leftover.tenancy;
+    leftover.node.instances = instances.iter().filter(is_on_it).cloned().collect();
+    leftover
+}

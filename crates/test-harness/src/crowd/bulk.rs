@@ -1,0 +1,114 @@
+//! Thousands of tasks at once, in few calls.
+
+use futures::{StreamExt, stream};
+use serde_json::{Value, json};
+
+use super::{Crowd, HANDS, Member, RUN_AT_ONCE};
+use local_stack::{
+    consul::Token,
+    world::{envelope, task_id},
+};
+
+/// Each task needs four operations, and a transaction takes 64.
+const REGISTERED_AT_ONCE: usize = 16;
+
+impl Crowd<'_> {
+    /// Starts so many tasks, spread over all services, each of which registers its service and sidecar proxy and, if it
+    /// should, has logged in. The answer are their events.
+    pub async fn fill(&mut self, count: usize, logged_in: bool) -> Vec<Value> {
+        let runs = count / RUN_AT_ONCE;
+        let this = &*self;
+        let run = |number: usize| async move {
+            let (service, definition) = &this.services[number % this.services.len()];
+            let tasks = this.run(definition, RUN_AT_ONCE).await;
+            tasks.into_iter().map(|task| (service.clone(), task)).collect::<Vec<_>>()
+        };
+        let tasks: Vec<_> = stream::iter(0..runs).map(run).buffered(HANDS).concat().await;
+        // The node, which the first of them makes.
+        self.world.register_raw(&json!({})).await;
+        let register = |chunk: Vec<(String, Value)>| async move { this.register_all(&chunk).await };
+        let chunks = tasks.chunks(REGISTERED_AT_ONCE).map(<[_]>::to_vec);
+        stream::iter(chunks).for_each_concurrent(HANDS, register).await;
+        let join = |(service, mut described): (String, Value)| async move {
+            described.as_object_mut().unwrap().remove("tags");
+            let arn = described["taskArn"].as_str().unwrap().to_owned();
+            let login = if logged_in { Some(this.token_as_of_login(&service, &arn).await) } else { None };
+            Member { service, arn, lives: true, described, login }
+        };
+        let members: Vec<Member> = stream::iter(tasks).map(join).buffered(HANDS).collect().await;
+        let events = members.iter().map(|member| envelope(&member.described)).collect();
+        self.members.extend(members);
+        events
+    }
+
+    async fn register_all(&self, tasks: &[(String, Value)]) {
+        let node = self.world.cluster();
+        let operations: Vec<Value> =
+            tasks.iter().flat_map(|(service, task)| registration(&node, service, task)).collect();
+        self.world.consul.put("/v1/txn", &Value::Array(operations)).await;
+    }
+
+    /// A token as Consul makes it for a login, without the login: thousands of signatures take too long.
+    async fn token_as_of_login(&self, service: &str, arn: &str) -> Token {
+        let meta = json!({
+            "consul.hashicorp.com/cluster": self.world.cluster(),
+            "consul.hashicorp.com/task-id": task_id(arn),
+        });
+        let body = json!({
+            "Description": format!("token created via login: {meta}"),
+            "ServiceIdentities": [{ "ServiceName": service }],
+        });
+        Token::from(&self.world.consul.put("/v1/acl/token", &body).await)
+    }
+
+    /// Stops every task. The answer are the events that say so.
+    pub async fn stop_all(&mut self) -> Vec<Value> {
+        let this = &*self;
+        let arns = self.members.iter().map(|member| member.arn.clone());
+        // None is made meanwhile: they need not wait for each other.
+        let stop = |arn: String| async move {
+            let body = json!({ "cluster": this.world.name, "task": arn, "reason": "test" });
+            this.world.aws.call("ecs", "AmazonEC2ContainerServiceV20141113.StopTask", &body).await;
+        };
+        stream::iter(arns).for_each_concurrent(HANDS, stop).await;
+        for member in &mut self.members {
+            member.lives = false;
+        }
+        self.replay()
+    }
+
+    /// How many events are not done, and how many looks are due later.
+    pub async fn events_and_looks_left(&self) -> (usize, usize) {
+        let waiting = self.world.waiting(&self.world.deployed.queue_url).await;
+        let is_look = |message: &&Value| message["Body"].as_str().unwrap_or_default().contains("Service Idle Check");
+        let looks = waiting.iter().filter(is_look).count();
+        (waiting.len() - looks, looks)
+    }
+
+    /// Delivers many events at once.
+    pub async fn deliver_all(&self, events: &[Value]) {
+        let chunks = events.chunks(100);
+        stream::iter(chunks).for_each_concurrent(HANDS, |chunk| self.world.deliver(chunk)).await;
+    }
+}
+
+fn registration(node: &str, service: &str, task: &Value) -> [Value; 4] {
+    let arn = task["taskArn"].as_str().unwrap();
+    let id = format!("{service}-{}", task_id(arn));
+    let (proxy, sidecar) = (format!("{id}-sidecar-proxy"), format!("{service}-sidecar-proxy"));
+    let meta = json!({ "task-id": task_id(arn), "task-arn": arn, "source": "consul-ecs" });
+    let proxied = json!({ "DestinationServiceName": service, "DestinationServiceID": id, "LocalServicePort": 9090 });
+    let app = json!({ "ID": id, "Service": service, "Port": 9090, "Meta": meta });
+    let side = json!({ "ID": proxy, "Service": sidecar, "Kind": "connect-proxy", "Port": 20000, "Proxy": proxied, "Meta": meta });
+    let set = |service: Value| json!({ "Service": { "Verb": "set", "Node": node, "Service": service } });
+    let check = |of: &str| {
+        let check = json!({
+            "Node": node, "CheckID": format!("{of}-check"), "Name": "Consul ECS health check synced",
+            "Status": "passing", "ServiceID": of,
+        });
+        json!({ "Check": { "Verb": "set", "Check": check } })
+    };
+    let checks = [check(&id), check(&proxy)];
+    let [first, second] = checks;
+    [set(app), first, set(side), second]
+}

@@ -1,0 +1,131 @@
+//! A function's own binary, with a Lambda in miniature before it: it is handed one event after the other, and what it says
+//! of each, and all that it prints, is kept.
+
+use std::{
+    io::Read,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::JoinHandle,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+use crate::recorder::{Answer, Recorder, Seen};
+
+/// What Lambda does.
+pub struct Runtime(pub Recorder);
+
+impl Runtime {
+    /// Hands over one event after the other, and takes what became of it.
+    pub async fn start(events: Vec<Value>) -> Self {
+        let next = AtomicUsize::new(0);
+        let recorder = Recorder::start(move |seen, _| {
+            if !seen.uri.ends_with("/invocation/next") {
+                return Answer::status(202, "");
+            }
+            let number = next.fetch_add(1, Ordering::SeqCst);
+            let Some(event) = events.get(number) else { return Answer::Hang };
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+            let deadline = (now + Duration::from_secs(60)).as_millis().to_string();
+            let function = "arn:aws:lambda:us-east-1:123456789012:function:one-of-ours".to_owned();
+            let headers = vec![
+                ("lambda-runtime-aws-request-id", format!("request-{number}")),
+                ("lambda-runtime-deadline-ms", deadline),
+                ("lambda-runtime-invoked-function-arn", function),
+            ];
+            Answer::Reply(200, headers, event.to_string())
+        });
+        Self(recorder.await)
+    }
+
+    /// Waits until `count` events are answered; all answers so far, errors included.
+    pub async fn answers(&self, count: usize) -> Vec<Seen> {
+        let is_answer = |seen: &Seen| seen.uri.ends_with("/response") || seen.uri.ends_with("/error");
+        seen(&self.0, count, is_answer).await
+    }
+}
+
+/// Waits until a server has seen `count` requests that are meant; all of those.
+pub async fn seen(server: &Recorder, count: usize, is_meant: impl Fn(&Seen) -> bool) -> Vec<Seen> {
+    let wait = async {
+        loop {
+            let seen: Vec<Seen> = server.seen().into_iter().filter(|seen| is_meant(seen)).collect();
+            if seen.len() >= count {
+                return seen;
+            }
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    timeout(Duration::from_secs(120), wait).await.expect("in time")
+}
+
+/// A process that ends with the test.
+pub struct Function {
+    child: Child,
+    printed: Arc<Mutex<Vec<u8>>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Function {
+    /// Starts a binary with nothing in its environment but what Lambda gives, and `variables`.
+    pub fn start(binary: &str, runtime: &Runtime, variables: &[(&str, &str)]) -> Self {
+        let mut child = Command::new(binary)
+            .env_clear()
+            .env("AWS_LAMBDA_RUNTIME_API", runtime.0.url.trim_start_matches("http://"))
+            .env("AWS_REGION", "us-east-1")
+            .env("AWS_ACCESS_KEY_ID", "test")
+            .env("AWS_SECRET_ACCESS_KEY", "test")
+            .env("AWS_LAMBDA_FUNCTION_NAME", "one-of-ours")
+            .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+            .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "256")
+            .envs(variables.iter().copied())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary runs");
+        let printed = Arc::new(Mutex::default());
+        let readers = vec![
+            keep(child.stdout.take().expect("a pipe"), &printed),
+            keep(child.stderr.take().expect("a pipe"), &printed),
+        ];
+        Self { child, printed, readers }
+    }
+
+    /// Whether the process is gone.
+    pub fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("the process can be waited for").is_some()
+    }
+
+    /// Ends it; all that it has printed.
+    pub fn end(mut self) -> String {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for reader in self.readers.drain(..) {
+            reader.join().expect("a pipe is read to its end");
+        }
+        String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned()
+    }
+}
+
+impl Drop for Function {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn keep(mut pipe: impl Read + Send + 'static, printed: &Arc<Mutex<Vec<u8>>>) -> JoinHandle<()> {
+    let printed = Arc::clone(printed);
+    std::thread::spawn(move || {
+        let mut part = [0; 4096];
+        while let Ok(length @ 1..) = pipe.read(&mut part) {
+            printed.lock().unwrap().extend_from_slice(&part[..length]);
+        }
+    })
+}

@@ -1,0 +1,119 @@
+//! What passed a proxy: requests, connections, and the faults that were injected.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+/// Counts, from the proxy's start on.
+#[derive(Default)]
+pub struct Tally {
+    faults: Mutex<BTreeMap<&'static str, usize>>,
+    arrivals: Mutex<Vec<Instant>>,
+    under_way: Gauge,
+    connections: Gauge,
+}
+
+/// A number that rises and falls, and its peak.
+#[derive(Default)]
+struct Gauge {
+    now: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl Gauge {
+    fn rise(&self) {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.peak.fetch_max(now, Ordering::SeqCst);
+    }
+
+    fn fall(&self) {
+        self.now.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn peak(&self) -> usize {
+        self.peak.load(Ordering::SeqCst)
+    }
+}
+
+/// A request that is under way until this is dropped.
+pub struct UnderWay<'a>(&'a Tally);
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.under_way.fall();
+    }
+}
+
+impl Tally {
+    /// Counts a connection that was opened.
+    pub fn connected(&self) {
+        self.connections.rise();
+    }
+
+    /// Counts a connection that was closed.
+    pub fn disconnected(&self) {
+        self.connections.fall();
+    }
+
+    /// Counts a request that has arrived; it is under way until the returned guard is dropped.
+    pub fn arrived(&self) -> UnderWay<'_> {
+        self.arrivals.lock().unwrap().push(Instant::now());
+        self.under_way.rise();
+        UnderWay(self)
+    }
+
+    /// Counts an injected fault by its name.
+    pub fn injected(&self, fault: &'static str) {
+        *self.faults.lock().unwrap().entry(fault).or_default() += 1;
+    }
+
+    /// How often each fault was injected.
+    pub fn faults(&self) -> BTreeMap<&'static str, usize> {
+        self.faults.lock().unwrap().clone()
+    }
+
+    /// How many requests have arrived.
+    pub fn requests(&self) -> usize {
+        self.arrivals.lock().unwrap().len()
+    }
+
+    /// The most requests that were under way at once.
+    pub fn peak_under_way(&self) -> usize {
+        self.under_way.peak()
+    }
+
+    /// The most connections that were open at once.
+    pub fn peak_connections(&self) -> usize {
+        self.connections.peak()
+    }
+
+    /// The most requests that arrived within any `span`.
+    pub fn peak_within(&self, span: Duration) -> usize {
+        let arrivals = self.arrivals.lock().unwrap();
+        let mut first = 0;
+        let mut peak = 0;
+        for (last, at) in arrivals.iter().enumerate() {
+            while at.duration_since(arrivals[first]) >= span {
+                first += 1;
+            }
+            peak = peak.max(last + 1 - first);
+        }
+        peak
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} requests", self.requests())?;
+        for (fault, count) in self.faults() {
+            write!(f, ", {fault}: {count}")?;
+        }
+        Ok(())
+    }
+}

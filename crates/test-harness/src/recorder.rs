@@ -1,0 +1,236 @@
+//! An HTTP server that records every request, and answers by a script or forwards to a real server.
+//!
+//! It proves exact requests, counts calls, and injects faults at a chosen call.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, Method, Response, Uri},
+};
+
+use tokio::sync::Semaphore;
+
+/// A request as it arrived.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The HTTP method.
+    pub method: Method,
+    /// Path and query, as sent: still percent-encoded.
+    pub uri: String,
+    /// The request's headers.
+    pub headers: HeaderMap,
+    /// The body as text; invalid UTF-8 is replaced by U+FFFD.
+    pub body: String,
+}
+
+impl Seen {
+    /// `METHOD /path?query`.
+    pub fn line(&self) -> String {
+        format!("{} {}", self.method, self.uri)
+    }
+
+    /// The AWS operation, for example `GetSecretValue`.
+    pub fn operation(&self) -> Option<String> {
+        let target = self.headers.get("x-amz-target")?.to_str().ok()?;
+        target.rsplit('.').next().map(str::to_owned)
+    }
+
+    /// The first value of a header, if there is one and it is visible ASCII.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The body parsed as JSON; `Null` if it is not JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_default()
+    }
+}
+
+/// What to do with a request.
+pub enum Answer {
+    /// Answer with status, headers and body.
+    Reply(u16, Vec<(&'static str, String)>, String),
+    /// Let the real server answer.
+    Forward,
+    /// Let the real server answer once enough requests have arrived at the gate.
+    ForwardThrough(Arc<Gate>),
+    /// Let the real server answer to another body, and change what it answers with status 200.
+    ForwardAs(String, Translation),
+    /// Never answer.
+    Hang,
+}
+
+/// What is made of the real server's answer.
+pub type Translation = Box<dyn FnOnce(String) -> String + Send>;
+
+/// Holds requests back until a number of them has arrived, and then lets all of them go on at once.
+pub struct Gate {
+    wanted: usize,
+    arrived: AtomicUsize,
+    open: Semaphore,
+}
+
+impl Gate {
+    /// A closed gate that opens once `wanted` requests have arrived.
+    pub fn of(wanted: usize) -> Arc<Self> {
+        Arc::new(Self { wanted, arrived: AtomicUsize::new(0), open: Semaphore::new(0) })
+    }
+
+    async fn pass(&self) {
+        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.wanted {
+            self.open.add_permits(Semaphore::MAX_PERMITS / 2);
+        }
+        self.open.acquire().await.expect("never closed").forget();
+    }
+}
+
+impl Answer {
+    /// A reply with status 200, this body and no headers of its own.
+    pub fn ok(body: impl Into<String>) -> Self {
+        Self::Reply(200, Vec::new(), body.into())
+    }
+
+    /// A reply with this HTTP status and body, and no headers of its own.
+    pub fn status(status: u16, body: impl Into<String>) -> Self {
+        Self::Reply(status, Vec::new(), body.into())
+    }
+}
+
+type Script = Box<dyn Fn(&Seen, usize) -> Answer + Send + Sync>;
+
+struct Shared {
+    seen: Mutex<Vec<Seen>>,
+    script: Script,
+    upstream: Option<String>,
+    client: reqwest::Client,
+}
+
+/// The server. It ends with the test's runtime.
+pub struct Recorder {
+    /// The server's URL: `http://127.0.0.1:port`.
+    pub url: String,
+    shared: Arc<Shared>,
+}
+
+impl Recorder {
+    /// Answers each request by `script`, which is given the request and how many came before it.
+    pub async fn start(script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
+        Self::new(None, Box::new(script)).await
+    }
+
+    /// Forwards everything to `upstream` (`http://host:port`), unless `script` says otherwise.
+    pub async fn before(upstream: &str, script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
+        Self::new(Some(upstream.trim_end_matches('/').to_owned()), Box::new(script)).await
+    }
+
+    async fn new(upstream: Option<String>, script: Script) -> Self {
+        local_stack::http::choose_tls_backend();
+        let shared = Arc::new(Shared {
+            seen: Mutex::default(),
+            script,
+            upstream,
+            client: reqwest::Client::builder().no_proxy().build().expect("a client"),
+        });
+        let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { url, shared }
+    }
+
+    /// Every request so far.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.shared.seen.lock().expect("not poisoned").clone()
+    }
+
+    /// Every request so far, as `METHOD /path?query`.
+    pub fn lines(&self) -> Vec<String> {
+        self.seen().iter().map(Seen::line).collect()
+    }
+
+    /// Every AWS operation so far, in alphabetical order.
+    pub fn operations(&self) -> Vec<String> {
+        let mut operations: Vec<String> = self.seen().iter().filter_map(Seen::operation).collect();
+        operations.sort();
+        operations
+    }
+
+    /// Forgets what was seen.
+    pub fn forget(&self) {
+        self.shared.seen.lock().expect("not poisoned").clear();
+    }
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response<Body> {
+    let seen = Seen { method, uri: uri.to_string(), headers, body: String::from_utf8_lossy(&body).into_owned() };
+    let before = {
+        let mut all = shared.seen.lock().expect("not poisoned");
+        all.push(seen.clone());
+        all.len() - 1
+    };
+    match (shared.script)(&seen, before) {
+        Answer::Reply(status, headers, body) => {
+            let mut response = Response::builder().status(status);
+            for (name, value) in headers {
+                response = response.header(name, value);
+            }
+            response.body(Body::from(body)).expect("a response")
+        }
+        Answer::Forward => forward(&shared, seen, body).await,
+        Answer::ForwardThrough(gate) => {
+            gate.pass().await;
+            forward(&shared, seen, body).await
+        }
+        Answer::ForwardAs(body, translation) => {
+            translated(forward(&shared, seen, body.into()).await, translation).await
+        }
+        Answer::Hang => std::future::pending().await,
+    }
+}
+
+async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
+    let upstream = shared.upstream.as_deref().expect("an upstream to forward to");
+    let mut headers = seen.headers.clone();
+    headers.remove("host");
+    headers.remove("content-length");
+    let sent =
+        shared.client.request(seen.method, format!("{upstream}{}", seen.uri)).headers(headers).body(body).send().await;
+    match sent {
+        Ok(answer) => {
+            let mut response = Response::builder().status(answer.status());
+            for (name, value) in answer.headers() {
+                if name != "transfer-encoding" && name != "connection" {
+                    response = response.header(name, value);
+                }
+            }
+            response.body(Body::from(answer.bytes().await.unwrap_or_default())).expect("a response")
+        }
+        Err(error) => Response::builder().status(502).body(Body::from(error.to_string())).expect("a response"),
+    }
+}
+
+async fn translated(response: Response<Body>, translation: Translation) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    let body = axum::body::to_bytes(body, usize::MAX).await.expect("a whole answer");
+    if head.status != 200 {
+        return Response::from_parts(head, Body::from(body));
+    }
+    head.headers.remove("content-length");
+    let body = translation(String::from_utf8_lossy(&body).into_owned());
+    Response::from_parts(head, Body::from(body))
+}

@@ -1,0 +1,93 @@
+//! The controller at work on a local stack: `make demo`, or `make demo KEEP=1` to look around afterwards.
+//!
+//! Every step is checked: the demo ends with an error if anything did not come out right.
+
+#![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+mod scenes;
+mod timeline;
+
+use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+
+use local_stack::{
+    aws::Aws,
+    consul::Consul,
+    deploy::{Deployed, deploy},
+    scratch,
+    world::{World, cluster_arn, documented_policy},
+};
+use scenes::Demo;
+use timeline::{Timeline, step};
+
+/// The demo's cluster.
+const NAME: &str = "demo";
+/// The name of the deployed stack.
+const STACK: &str = "ecs-mesh-controller";
+/// What its secrets' names begin with.
+const PREFIX: &str = "mesh";
+/// Short, so that nobody has to wait five minutes for the last scene.
+const GRACE_SECONDS: &str = "5";
+
+#[tokio::main]
+async fn main() {
+    let keep = std::env::args().any(|argument| argument == "--keep");
+    println!("{}", console::style("ecs-mesh-controller: a mesh on ECS, without ECS").bold());
+    let consul = step("starting Consul (ACLs on, default deny)", Consul::start()).await;
+    let aws = step("starting MiniStack in the place of AWS", Aws::start()).await;
+    let deployed = step("sam deploy of template.yaml", async {
+        aws.ecs().create_cluster().cluster_name(NAME).send().await.expect("CreateCluster");
+        let token = consul.token_with_rules("ecs-mesh-controller", &documented_policy()).await;
+        let secret = aws.secrets().create_secret().name("consul-controller-token").secret_string(token.secret_id);
+        let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
+        let parameters = [
+            ("ConsulHttpAddr", consul.address.as_str()),
+            ("ConsulHttpTokenSecretArn", &secret),
+            ("EcsClusterArns", &cluster_arn(NAME)),
+            ("SecretNamePrefix", PREFIX),
+            ("RevocationGraceSeconds", GRACE_SECONDS),
+            ("CleanupOnDelete", "true"),
+            // The demo sweeps when it is time to.
+            ("ReconcileRate", "rate(1 day)"),
+        ];
+        deploy(&aws, STACK, &parameters).await
+    })
+    .await;
+
+    let world = World { aws: &aws, consul: &consul, deployed, name: NAME, prefix: PREFIX };
+    let mut demo = Demo::new(world, Timeline::start());
+    demo.a_task_outside_the_mesh().await;
+    let first = demo.the_first_task_of_a_service().await;
+    let second = demo.a_second_task().await;
+    demo.a_task_is_told_to_stop(&first).await;
+    demo.a_task_stops(&first).await;
+    let stolen = demo.the_last_task_stops(&second, Duration::from_secs(GRACE_SECONDS.parse().unwrap())).await;
+    demo.the_service_comes_back(&stolen).await;
+    demo.a_zombie_is_swept().await;
+    if !keep {
+        demo.the_stack_is_deleted(STACK).await;
+    }
+    demo.timeline.summary();
+    println!("\n{}", console::style("Everything came out right.").green().bold());
+
+    if keep {
+        leave_running(&consul, &aws, &demo.world.deployed);
+    }
+}
+
+fn leave_running(consul: &Consul, aws: &Aws, deployed: &Deployed) {
+    // The token opens the local Consul; it goes into a file of the user's own, and not onto the screen.
+    let token_file = scratch::directory().join("consul-token");
+    fs::write(&token_file, &consul.management_token).expect("a file");
+    fs::set_permissions(&token_file, fs::Permissions::from_mode(0o600)).expect("permissions");
+    println!("\nThe stack keeps running. To look around:");
+    println!("  export CONSUL_HTTP_ADDR={} CONSUL_HTTP_TOKEN=$(cat {})", consul.address, token_file.display());
+    println!("  target/tools/bin/consul acl token list");
+    println!(
+        "  export AWS_ENDPOINT_URL={} AWS_DEFAULT_REGION=us-east-1 AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test",
+        aws.endpoint
+    );
+    println!("  function {}, log group {}, queue {}", deployed.function_name, deployed.log_group, deployed.queue_url);
+    println!("  function that sweeps {}, log group {}", deployed.reconcile, deployed.reconcile_log_group);
+    println!("  logs of the servers: {}", scratch::directory().display());
+    println!("To stop it:\n  {}\n  {}", consul.keep(), aws.keep());
+}

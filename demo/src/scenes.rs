@@ -1,0 +1,257 @@
+//! The scenes of the demo: something happens in ECS, its event reaches the queue, and the controller reacts.
+
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::timeline::{Actor, Timeline};
+use local_stack::{
+    deploy::delete,
+    wait::{SOON, eventually},
+    world::{Definition, Pair, World, task_id},
+};
+
+/// The service that comes and goes.
+const SERVICE: &str = "demo-web";
+
+/// The secret that all Consul client agents read.
+const CLIENT_SECRET: &str = "mesh-consul-client-token";
+
+pub(crate) struct Demo<'a> {
+    pub(crate) world: World<'a>,
+    pub(crate) timeline: Timeline,
+    definition: Option<Definition>,
+    /// How many lines of the function's log were shown.
+    shown: usize,
+}
+
+impl<'a> Demo<'a> {
+    pub(crate) fn new(world: World<'a>, timeline: Timeline) -> Self {
+        Self { world, timeline, definition: None, shown: 0 }
+    }
+
+    pub(crate) async fn a_task_outside_the_mesh(&mut self) {
+        Timeline::chapter("A task that is not in the mesh starts");
+        let report = self.world.definition("demo-nightly-report", &json!([]), None).await;
+        let task = self.world.run(&report).await;
+        self.ecs(&task, "demo-nightly-report", "RUNNING");
+        let start = self.deliver(&self.world.event(&task).await).await;
+        self.world.worked_off().await;
+        self.reacted("event of a foreign task dismissed", start.elapsed()).await;
+        self.holdings().await;
+        assert!(
+            self.world.tokens_about("demo-nightly-report").await.is_empty(),
+            "no token for a task outside the mesh"
+        );
+    }
+
+    pub(crate) async fn the_first_task_of_a_service(&mut self) -> String {
+        Timeline::chapter("The first task of a service of the mesh starts: it needs a token now");
+        let definition = self.world.mesh_definition(SERVICE).await;
+        let task = self.world.run(&definition).await;
+        self.ecs(&task, SERVICE, "PROVISIONING");
+        let event = self.world.event_as(&task, "PROVISIONING", "RUNNING", 1).await;
+        let start = self.deliver(&event).await;
+        self.world.provisioned(&self.secret()).await;
+        self.world.provisioned(CLIENT_SECRET).await;
+        self.reacted("first start: tokens in Consul and in Secrets Manager", start.elapsed()).await;
+        self.definition = Some(definition);
+        self.join_mesh(&task).await;
+        self.holdings().await;
+        task
+    }
+
+    pub(crate) async fn a_second_task(&mut self) -> String {
+        Timeline::chapter("A second task of it starts: the token is there");
+        let before = self.world.pair(&self.secret()).await;
+        let definition = self.definition.clone().expect("the first task came before");
+        let task = self.world.run(&definition).await;
+        self.ecs(&task, SERVICE, "RUNNING");
+        let start = self.deliver(&self.world.event(&task).await).await;
+        self.world.worked_off().await;
+        self.reacted("second start: nothing to do", start.elapsed()).await;
+        self.join_mesh(&task).await;
+        self.holdings().await;
+        assert_eq!(self.world.pair(&self.secret()).await, before, "the token stays as it was");
+        task
+    }
+
+    pub(crate) async fn a_task_is_told_to_stop(&mut self, task: &str) {
+        Timeline::chapter("A task is told to stop: traffic drains while it finishes");
+        self.ecs(task, SERVICE, "RUNNING, desired STOPPED");
+        let start = self.deliver(&self.world.event_as(task, "RUNNING", "STOPPED", 2).await).await;
+        eventually("it to get no more traffic", SOON, || async {
+            let checks = self.world.checks_of(task).await;
+            let drained = checks.iter().filter(|check| check["Type"] == "maintenance").count();
+            if drained == 2 { Ok(()) } else { Err(format!("{drained} of 2 instances are in maintenance mode")) }
+        })
+        .await;
+        self.reacted("told to stop: in maintenance mode", start.elapsed()).await;
+        self.holdings().await;
+    }
+
+    pub(crate) async fn a_task_stops(&mut self, task: &str) {
+        Timeline::chapter("It is STOPPED: nothing of it may be left, and the other task loses nothing");
+        self.world.stop(task).await;
+        self.ecs(task, SERVICE, "STOPPED");
+        let start = self.deliver(&self.world.event(task).await).await;
+        self.services_left(2).await;
+        self.reacted("stopped: services and checks out of the catalog", start.elapsed()).await;
+        self.world.settled().await;
+        self.holdings().await;
+        self.world.provisioned(&self.secret()).await;
+    }
+
+    pub(crate) async fn the_last_task_stops(&mut self, task: &str, grace: Duration) -> Pair {
+        Timeline::chapter("The last task stops: after the grace period its token goes too");
+        let stolen = self.world.pair(&self.secret()).await.expect("a token");
+        self.world.stop(task).await;
+        self.ecs(task, SERVICE, "STOPPED");
+        let start = self.deliver(&self.world.event(task).await).await;
+        self.services_left(0).await;
+        self.reacted("last task stopped: services out of the catalog", start.elapsed()).await;
+        self.world.blanked(&self.secret()).await;
+        let after_grace = start.elapsed().saturating_sub(grace);
+        self.reacted(&format!("token revoked, beyond the grace period of {} s", grace.as_secs()), after_grace).await;
+        self.holdings().await;
+        assert!(!self.world.is_valid(&stolen.token).await, "a stolen copy of the token is refused");
+        self.timeline.say(Actor::Consul, "a stolen copy of the token is refused");
+        stolen
+    }
+
+    pub(crate) async fn the_service_comes_back(&mut self, stolen: &Pair) {
+        Timeline::chapter("The service comes back: it gets a new secret, and the stolen one stays dead");
+        let definition = self.definition.clone().expect("the first task came before");
+        let task = self.world.run(&definition).await;
+        self.ecs(&task, SERVICE, "PROVISIONING");
+        let start = self.deliver(&self.world.event_as(&task, "PROVISIONING", "RUNNING", 1).await).await;
+        let new = self.world.provisioned(&self.secret()).await;
+        self.reacted("restart: a new token", start.elapsed()).await;
+        self.holdings().await;
+        assert_ne!(new.token, stolen.token, "the new token has a new secret");
+        assert!(!self.world.is_valid(&stolen.token).await, "the stolen token stays dead");
+    }
+
+    pub(crate) async fn a_zombie_is_swept(&mut self) {
+        Timeline::chapter(
+            "A zombie: a task that ECS has long forgotten is still in the catalog; no event will ever tell",
+        );
+        let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/demo/{}", "0".repeat(32));
+        self.world.register_instance(SERVICE, &forgotten).await;
+        self.timeline.say(Actor::Consul, &format!("catalog: {} services", self.world.service_ids().await.len()));
+        let start = Instant::now();
+        let swept = self.world.aws.invoke(&self.world.deployed.reconcile, &json!({})).await;
+        let took = start.elapsed();
+        let summary = swept.expect("the sweep succeeds");
+        assert_eq!(summary["outcome"], "done", "{summary}");
+        let cluster = &summary["clusters"][0];
+        self.timeline.say(
+            Actor::Controller,
+            &format!(
+                "sweep: found {}, deleted {}, created {}",
+                cluster["found"], cluster["deleted"], cluster["created"]
+            ),
+        );
+        self.timeline.reacted("sweep on demand: the zombie is gone", took);
+        assert_eq!(self.world.service_ids().await, Vec::<String>::new(), "no service of the forgotten task is left");
+        self.holdings().await;
+    }
+
+    pub(crate) async fn the_stack_is_deleted(&mut self, stack: &str) {
+        Timeline::chapter("The stack is deleted, with CleanupOnDelete: what is left in Consul?");
+        let tokens = self.world.tokens_about("Token for").await.len();
+        self.timeline.say(Actor::Consul, &format!("before: {tokens} tokens of the controller, and the cluster's node"));
+        let start = Instant::now();
+        delete(self.world.aws, stack).await.expect("the stack is deleted");
+        self.timeline.reacted("stack deleted", start.elapsed());
+        let nodes = self.world.consul.get("/v1/catalog/nodes").await;
+        let names = nodes.as_array().expect("nodes").iter().filter_map(|node| node["Node"].as_str());
+        let names: Vec<&str> = names.collect();
+        assert!(!names.contains(&self.world.cluster().as_str()), "the synthetic node is gone");
+        assert!(self.world.tokens_about("Token for").await.is_empty(), "no token of the controller is left");
+        self.timeline.say(Actor::Consul, &format!("after: no token of the controller; nodes: {}", list(&names)));
+    }
+
+    /// Shows what the controller did, and how long it took.
+    async fn reacted(&mut self, what: &str, took: Duration) {
+        self.world.worked_off().await;
+        self.controller_lines().await;
+        self.timeline.reacted(what, took);
+    }
+
+    // ---- what happens ----
+
+    fn ecs(&self, task: &str, family: &str, status: &str) {
+        let id: String = task_id(task).chars().take(8).collect();
+        self.timeline.say(Actor::Ecs, &format!("task {id}… of {family} is {status}"));
+    }
+
+    async fn deliver(&self, event: &Value) -> Instant {
+        self.world.deliver(std::slice::from_ref(event)).await;
+        Instant::now()
+    }
+
+    /// What the task's own containers do once they have their token.
+    async fn join_mesh(&self, task: &str) {
+        self.world.register_instance(SERVICE, task).await;
+        self.timeline.say(Actor::Ecs, "its containers register the service and its sidecar proxy in Consul");
+    }
+
+    async fn services_left(&self, wanted: usize) {
+        eventually(&format!("{wanted} services in the catalog"), SOON, || async {
+            let left = self.world.service_ids().await;
+            if left.len() == wanted { Ok(()) } else { Err(format!("{left:?}")) }
+        })
+        .await;
+    }
+
+    // ---- what is there now ----
+
+    fn secret(&self) -> String {
+        self.world.secret_name(SERVICE)
+    }
+
+    /// What the controller says it did, and what Consul and Secrets Manager hold now.
+    async fn holdings(&mut self) {
+        self.world.worked_off().await;
+        self.controller_lines().await;
+        let tokens = self.world.tokens_about("Token for").await;
+        let holders = tokens.iter().filter_map(|token| token["Description"].as_str()?.lines().next());
+        let holders: Vec<&str> = holders.map(|line| line.trim_start_matches("Token for ")).collect();
+        self.timeline.say(Actor::Consul, &format!("tokens: {}", list(&holders)));
+        let services = self.world.service_ids().await;
+        let instances = services.iter().filter(|id| !id.ends_with("-sidecar-proxy")).count();
+        let proxies = services.len() - instances;
+        self.timeline
+            .say(Actor::Consul, &format!("catalog: {SERVICE} × {instances}, {SERVICE}-sidecar-proxy × {proxies}"));
+        let mut held = Vec::new();
+        for name in [self.secret(), CLIENT_SECRET.to_owned()] {
+            held.push(match self.world.secret_text(&name).await.as_deref() {
+                None => format!("{name}: no such secret"),
+                Some("{}") => format!("{name}: blank"),
+                Some(_) => format!("{name}: a token"),
+            });
+        }
+        self.timeline.say(Actor::Secrets, &held.join(" · "));
+    }
+
+    /// The lines that the function has logged since the last time, once its invocations are over.
+    async fn controller_lines(&mut self) {
+        let lines = self.world.aws.logs(&self.world.deployed.log_group).await;
+        for line in lines.iter().skip(self.shown) {
+            let Ok(event) = serde_json::from_str::<Value>(line) else { continue };
+            let Some(action) = event["action"].as_str() else { continue };
+            let outcome = event["outcome"].as_str().unwrap_or_default();
+            let about = ["holder", "service_id", "check_id", "service", "secret"];
+            let about = about.iter().find_map(|field| event[*field].as_str()).unwrap_or_default();
+            let moment = event["timestamp"].as_str().and_then(|at| at.parse().ok()).unwrap_or_else(Timestamp::now);
+            self.timeline.say_of(moment, Actor::Controller, &format!("{action} {about}: {outcome}"));
+        }
+        self.shown = lines.len();
+    }
+}
+
+fn list(items: &[&str]) -> String {
+    if items.is_empty() { "none".to_owned() } else { items.join(", ") }
+}

@@ -1,0 +1,110 @@
+//! Simulated Consul: the client agents of tasks, each with a node of its own, in the client generation. A node is named
+//! after the address of its task, which another task may get once the first has ended.
+
+use mesh::{
+    arn::TaskId,
+    catalog::{AgentStatus, Member},
+};
+
+use super::world::{World, note};
+
+/// How many addresses there are to be used again and again.
+const ADDRESSES: usize = 3;
+/// How long it takes gossip to miss an agent that was killed, in milliseconds.
+const MISSED_AFTER: u64 = 45_000;
+
+/// An agent of a task.
+#[derive(Debug, Clone)]
+pub(crate) struct Agent {
+    name: String,
+    pub(crate) task: TaskId,
+    /// When it was killed.
+    killed_at: Option<u64>,
+    has_left: bool,
+}
+
+impl Agent {
+    fn status(&self, now: u64) -> AgentStatus {
+        match self.killed_at {
+            _ if self.has_left => AgentStatus::Left,
+            Some(at) if at + MISSED_AFTER <= now => AgentStatus::Failed,
+            _ => AgentStatus::Alive,
+        }
+    }
+}
+
+impl World {
+    /// A task's agent joins the datacenter: the name of its node. If another task had its address, nothing is left of that.
+    pub(crate) fn join(&mut self, index: usize) -> String {
+        let free: Vec<usize> = (0..ADDRESSES).filter(|address| !self.is_in_use(&node_name(*address))).collect();
+        let address = match free.len() {
+            0 => ADDRESSES + index,
+            count => free[self.random.usize(..count)],
+        };
+        let name = node_name(address);
+        self.consul.agents.retain(|agent| agent.name != name);
+        self.consul.remove_node(&name);
+        let task = self.ecs.tasks[index].arn.id().clone();
+        self.consul.agents.push(Agent { name: name.clone(), task, killed_at: None, has_left: false });
+        name
+    }
+
+    fn is_in_use(&self, name: &str) -> bool {
+        self.consul.agents.iter().any(|agent| agent.name == name && agent.killed_at.is_none() && !agent.has_left)
+    }
+
+    /// A task has ended: its agent has left, or was killed with it.
+    pub(crate) fn part(&mut self, index: usize, is_clean: bool) {
+        let (now, task) = (self.now, self.ecs.tasks[index].arn.id().clone());
+        let Some(agent) = self.consul.agents.iter_mut().find(|agent| agent.task == task) else { return };
+        let name = agent.name.clone();
+        if is_clean {
+            agent.has_left = true;
+            self.consul.remove_node(&name);
+            note!(self, "agent {name} of task {index} has left");
+        } else {
+            agent.killed_at = Some(now);
+            note!(self, "agent {name} of task {index} was killed");
+        }
+    }
+
+    /// Whether a task's agent was killed, and gossip has not missed it yet.
+    pub(crate) fn is_agent_unmissed(&self, index: usize) -> bool {
+        let task = self.ecs.tasks[index].arn.id();
+        self.consul.agents.iter().any(|agent| agent.task == *task && agent.status(self.now) == AgentStatus::Alive)
+    }
+
+    /// How long it takes until gossip has missed every agent that was killed.
+    pub(crate) fn missed_in(&self) -> u64 {
+        let missed_at = self.consul.agents.iter().filter_map(|agent| agent.killed_at).map(|at| at + MISSED_AFTER);
+        missed_at.max().unwrap_or_default().saturating_sub(self.now)
+    }
+
+    pub(crate) fn members(&self) -> Vec<Member> {
+        let server = Member { name: "server".to_owned(), status: AgentStatus::Alive };
+        let agents = self.consul.agents.iter();
+        let agents = agents.map(|agent| Member { name: agent.name.clone(), status: agent.status(self.now) });
+        std::iter::once(server).chain(agents).collect()
+    }
+
+    /// Only a failed agent can be made to leave; one that lives answers that it does.
+    pub(crate) fn force_leave(&mut self, name: &str) {
+        let now = self.now;
+        let is_dead = |agent: &Agent| agent.name == name && agent.status(now) == AgentStatus::Failed;
+        if !self.consul.agents.iter().any(is_dead) {
+            return;
+        }
+        let of_cluster = self.consul.instances.iter().find(|instance| instance.node == name);
+        let cluster = of_cluster.and_then(|instance| self.scope.clusters.iter().find(|c| instance.task.is_in(c)));
+        if let Some(cluster) = cluster.map(|cluster| cluster.as_str().to_owned()) {
+            self.check_not_blind(Some(&cluster));
+        }
+        self.check_node_is_free(name);
+        self.consul.agents.retain(|agent| agent.name != name);
+        self.consul.remove_node(name);
+    }
+}
+
+fn node_name(address: usize) -> String {
+    format!("ip-10-0-0-{address}")
+}

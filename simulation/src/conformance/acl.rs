@@ -1,0 +1,153 @@
+//! Tokens and policies: simulated Consul against a real one.
+
+use ecs_mesh_controller::consul::{Consul, ConsulError};
+use mesh::{
+    tenancy::Tenancy,
+    token::{AccessorId, Grant, NewToken, Token, TokenPair},
+};
+use secrecy::{ExposeSecret, SecretString};
+
+use super::{Exchange, assert_same, direct::Direct, real};
+use crate::board::{Fate, Fault};
+use local_stack::world::World;
+
+const HOME: Tenancy = Tenancy::Community;
+const ACCESSORS: [&str; 2] = ["c0a1e5ce-0000-4000-8000-000000000001", "c0a1e5ce-0000-4000-8000-000000000002"];
+const SECRETS: [&str; 2] = ["5ec2e700-0000-4000-8000-000000000001", "5ec2e700-0000-4000-8000-000000000002"];
+const POLICY: &str = "conformance-client";
+
+fn accessor(number: usize) -> AccessorId {
+    ACCESSORS[number].parse().unwrap()
+}
+
+fn token(number: usize, secret: usize, grant: Grant) -> NewToken {
+    NewToken {
+        pair: TokenPair { accessor: accessor(number), secret: SecretString::from(SECRETS[secret]) },
+        description: format!("conformance {number}"),
+        grant,
+        tenancy: HOME,
+    }
+}
+
+fn of_service() -> Grant {
+    Grant::ServiceIdentity("conformance-web".parse().unwrap())
+}
+
+/// A token, by all that the controller reads of it.
+fn seen(token: &Token) -> String {
+    let mut grants: Vec<String> = Vec::new();
+    for (kind, links) in &token.grants {
+        for link in links.as_array().into_iter().flatten() {
+            let name = link["Name"].as_str().or_else(|| link["ServiceName"].as_str()).unwrap_or_default();
+            grants.push(format!("{kind} {name}"));
+        }
+    }
+    grants.sort();
+    let (pair, nothing) = (&token.pair, token.grants_nothing());
+    format!("{} {} {:?} {grants:?} {nothing}", pair.accessor, pair.secret.expose_secret(), token.description)
+}
+
+async fn read(consul: &dyn Consul, number: usize) -> Result<Option<String>, ConsulError> {
+    Ok(consul.token(&HOME, accessor(number)).await?.as_ref().map(seen))
+}
+
+async fn listed(consul: &dyn Consul) -> Result<Vec<String>, ConsulError> {
+    let tokens = consul.tokens(&HOME).await?;
+    let ours = tokens.iter().filter(|token| token.description.starts_with("conformance"));
+    let line = |token: &mesh::token::ListedToken| {
+        let (dated, tenancy) = (token.created_at.is_some(), &token.tenancy);
+        format!("{} {:?} {:?} {dated} {tenancy:?}", token.accessor, token.description, token.policies)
+    };
+    let mut lines: Vec<String> = ours.map(line).collect();
+    lines.sort();
+    Ok(lines)
+}
+
+async fn tokens(consul: &dyn Consul) -> Exchange {
+    let mut all = Exchange::default();
+    all.note("read one that is not there", read(consul, 0).await);
+    all.note("delete one that is not there", consul.delete_token(&HOME, accessor(0)).await);
+    all.note("update one that is not there", consul.update_token(&token(0, 0, of_service())).await);
+    all.note("create", consul.create_token(&token(0, 0, of_service())).await.map(|made| seen(&made)));
+    all.note("read", read(consul, 0).await);
+    all.note("list", listed(consul).await);
+    all.note("create the same again", consul.create_token(&token(0, 0, of_service())).await.map(drop));
+    all.note("create with another secret half", consul.create_token(&token(0, 1, of_service())).await.map(drop));
+    all.note("create with a secret half in use", consul.create_token(&token(1, 0, of_service())).await.map(drop));
+    all.note("read what was not created", read(consul, 1).await);
+    let before = consul.token(&HOME, accessor(0)).await.unwrap().unwrap();
+    let renamed =
+        NewToken { description: "conformance anew".to_owned(), ..token(0, 0, Grant::AsBefore(before.grants)) };
+    all.note("update the description", consul.update_token(&renamed).await);
+    all.note("read the update", read(consul, 0).await);
+    all.note("delete", consul.delete_token(&HOME, accessor(0)).await);
+    all.note("read what was deleted", read(consul, 0).await);
+    let back = NewToken { grant: renamed.grant.clone(), ..token(0, 0, of_service()) };
+    all.note("put the same pair back", consul.create_token(&back).await.map(|made| seen(&made)));
+    all.note("list what is back", listed(consul).await);
+    all.note("delete in the end", consul.delete_token(&HOME, accessor(0)).await);
+    all.note("nothing is listed", listed(consul).await);
+    all
+}
+
+async fn policies(consul: &dyn Consul) -> Exchange {
+    let mut all = Exchange::default();
+    all.note("delete a policy that is not there", consul.delete_client_policy(&HOME, POLICY).await);
+    all.note("make a policy", consul.ensure_client_policy(&HOME, POLICY).await);
+    all.note("make it again", consul.ensure_client_policy(&HOME, POLICY).await);
+    all.note("create", consul.create_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await.map(drop));
+    all.note("list what carries it", listed(consul).await);
+    all.note("delete the policy", consul.delete_client_policy(&HOME, POLICY).await);
+    all.note("delete it again", consul.delete_client_policy(&HOME, POLICY).await);
+    all.note("read what carried it", read(consul, 0).await);
+    all.note("make the policy anew", consul.ensure_client_policy(&HOME, POLICY).await);
+    all.note("give it back", consul.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await);
+    all.note("read what has it back", read(consul, 0).await);
+    all.note("delete the token", consul.delete_token(&HOME, accessor(0)).await);
+    all.note("delete the policy in the end", consul.delete_client_policy(&HOME, POLICY).await);
+    all
+}
+
+/// Whatever is asked with a token of one's own that Consul does not know.
+async fn refusals(consul: &dyn Consul) -> Exchange {
+    let mut all = Exchange::default();
+    all.note("read", read(consul, 0).await);
+    all.note("list", listed(consul).await);
+    all.note("create", consul.create_token(&token(0, 0, of_service())).await.map(drop));
+    all.note("update", consul.update_token(&token(0, 0, of_service())).await);
+    all.note("delete", consul.delete_token(&HOME, accessor(0)).await);
+    all.note("make a policy", consul.ensure_client_policy(&HOME, POLICY).await);
+    all.note("delete a policy", consul.delete_client_policy(&HOME, POLICY).await);
+    all.note("node", consul.node("conformance", &HOME).await);
+    all.note("members", consul.members(&HOME).await);
+    all
+}
+
+#[tokio::test]
+async fn tokens_behave_as_on_a_real_consul() {
+    let _turn = super::turn().await;
+    let world = World::without_deployment("conform-acl").await;
+    let real = tokens(real(&world, None).await.consul.as_ref()).await;
+    let simulated = Direct::new();
+    assert_same(&simulated.drive(Fate::Served, tokens(simulated.edges.consul.as_ref())), &real);
+}
+
+#[tokio::test]
+async fn the_client_agents_policy_behaves_as_on_a_real_consul() {
+    let _turn = super::turn().await;
+    let world = World::without_deployment("conform-policy").await;
+    let real = policies(real(&world, None).await.consul.as_ref()).await;
+    let simulated = Direct::new();
+    assert_same(&simulated.drive(Fate::Served, policies(simulated.edges.consul.as_ref())), &real);
+}
+
+#[tokio::test]
+async fn a_credential_that_consul_does_not_know_is_refused_as_by_a_real_one() {
+    let _turn = super::turn().await;
+    let world = World::without_deployment("conform-credential").await;
+    let real = real(&world, Some("00000000-0000-4000-8000-0000000000ff")).await;
+    let real = refusals(real.consul.as_ref()).await;
+    let simulated = Direct::new();
+    let fate = Fate::Refused(Fault::Credential);
+    assert_same(&simulated.drive(fate, refusals(simulated.edges.consul.as_ref())), &real);
+}

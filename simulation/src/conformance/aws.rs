@@ -1,0 +1,267 @@
+//! Simulated AWS against MiniStack.
+
+use std::time::Duration;
+
+use ecs_mesh_controller::{
+    ecs::{Ecs, EcsError},
+    secrets::{SecretStore, SecretsError},
+};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    secret::{SecretState, StoredSecret},
+    token::TokenPair,
+};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+
+use super::{Exchange, assert_same, direct::Direct, real};
+use crate::board::Fate;
+use local_stack::world::World;
+
+fn pair(secret: &str) -> TokenPair {
+    let accessor = "c0a1e5ce-0000-4000-8000-000000000003".parse().unwrap();
+    TokenPair { accessor, secret: SecretString::from(secret) }
+}
+
+fn seen(secret: &StoredSecret) -> String {
+    let pair = secret.state.decided().map(|pair| format!("{} {}", pair.accessor, pair.secret.expose_secret()));
+    let kind = match secret.state {
+        SecretState::Missing => "missing",
+        SecretState::Blank => "blank",
+        SecretState::Reserved(_) => "reserved",
+        SecretState::Holds(_) => "holds",
+        SecretState::Adopted(_) => "adopted",
+    };
+    format!("{kind} {pair:?} {}", secret.version.is_some())
+}
+
+async fn written(
+    all: &mut Exchange,
+    secrets: &dyn SecretStore,
+    (name, seen_before): (&str, &StoredSecret),
+    state: SecretState,
+) -> StoredSecret {
+    let written = secrets.write(name, seen_before, &state).await;
+    all.note(
+        "write",
+        written.as_ref().map(seen).map_err(|e| SecretsError::Failed { name: String::new(), reason: e.to_string() }),
+    );
+    let read = secrets.read(name).await.unwrap();
+    all.note("read it", Ok::<_, SecretsError>(seen(&read)));
+    let is_known = written.is_ok_and(|written| written.version == read.version);
+    all.note("its version is known", Ok::<_, SecretsError>(is_known));
+    read
+}
+
+async fn secrets(secrets: &dyn SecretStore, name: &str) -> Exchange {
+    let mut all = Exchange::default();
+    let missing = secrets.read(name).await.unwrap();
+    all.note("missing", Ok::<_, SecretsError>(seen(&missing)));
+    let held = written(&mut all, secrets, (name, &missing), SecretState::Holds(pair("one"))).await;
+    let reserved = written(&mut all, secrets, (name, &held), SecretState::Reserved(pair("one"))).await;
+    let blank = written(&mut all, secrets, (name, &reserved), SecretState::Blank).await;
+    let reserved = written(&mut all, secrets, (name, &blank), SecretState::Reserved(pair("two"))).await;
+    written(&mut all, secrets, (name, &reserved), SecretState::Holds(pair("two"))).await;
+    all.note(
+        "created by somebody else",
+        secrets.write(name, &missing, &SecretState::Holds(pair("three"))).await.map(drop),
+    );
+    let read = secrets.read(name).await;
+    all.note(
+        "it stands",
+        read.as_ref().map(seen).map_err(|e| SecretsError::Failed { name: String::new(), reason: e.to_string() }),
+    );
+    all
+}
+
+#[tokio::test]
+async fn secrets_behave_as_on_ministack() {
+    let _turn = super::turn().await;
+    let world = World::without_deployment("conform-secrets").await;
+    let name = format!("{}-service-0", world.prefix);
+    let real = secrets(real(&world, None).await.secrets.as_ref(), &name).await;
+    let simulated = Direct::new();
+    assert_same(&simulated.drive(Fate::Served, secrets(simulated.edges.secrets.as_ref(), &name)), &real);
+}
+
+#[tokio::test]
+async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack() {
+    let _turn = super::turn().await;
+    let world = World::without_deployment("conform-values").await;
+    let edges = real(&world, None).await;
+    let (own, empty) = (format!("{}-own", world.prefix), format!("{}-empty", world.prefix));
+    world.put_secret(&own, &json!("by hand")).await;
+    world.put_secret(&empty, &json!({})).await;
+    let ask = async |secrets: &dyn SecretStore| {
+        let mut all = Exchange::default();
+        all.note("somebody's own", secrets.read(&own).await.map(|read| seen(&read)));
+        all.note("empty", secrets.read(&empty).await.map(|read| seen(&read)));
+        all
+    };
+    let real = ask(edges.secrets.as_ref()).await;
+    let simulated = Direct::new();
+    simulated.with(|world| {
+        world.put_secret(&own, "1".to_owned(), "by hand".to_owned());
+        world.put_secret(&empty, "1".to_owned(), "{}".to_owned());
+    });
+    assert_same(&simulated.drive(Fate::Served, ask(simulated.edges.secrets.as_ref())), &real);
+}
+
+/// AWS refuses a version ID that exists with other content, and takes the same content once more for the same request;
+/// <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html>. The simulation does so, and the
+/// whole design rests on it; MiniStack writes whatever comes. `tests/secrets_client.rs` holds the client to AWS's answers.
+#[tokio::test]
+async fn of_two_writers_only_one_wins_where_ministack_lets_both() {
+    let _turn = super::turn().await;
+    let world = World::without_deployment("conform-writers").await;
+    let name = format!("{}-service-0", world.prefix);
+    let race = async |secrets: &dyn SecretStore| {
+        let missing = secrets.read(&name).await.unwrap();
+        let first = secrets.write(&name, &missing, &SecretState::Blank).await.unwrap();
+        secrets.write(&name, &first, &SecretState::Holds(pair("one"))).await.unwrap();
+        let same = secrets.write(&name, &first, &SecretState::Holds(pair("one"))).await.is_ok();
+        let other = secrets.write(&name, &first, &SecretState::Holds(pair("two"))).await.map(drop);
+        (same, matches!(other, Err(SecretsError::Changed { .. })))
+    };
+    let simulated = Direct::new();
+    assert_eq!(simulated.drive(Fate::Served, race(simulated.edges.secrets.as_ref())), (true, true));
+    let real = race(real(&world, None).await.secrets.as_ref()).await;
+    assert_eq!(real, (true, false), "MiniStack does as AWS now: compare it like the rest");
+}
+
+async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionArn, known: &[TaskArn; 2]) -> Exchange {
+    let mut all = Exchange::default();
+    let elsewhere: ClusterArn = format!("{}-elsewhere", cluster.as_str()).parse().unwrap();
+    let statuses = ecs.cluster_statuses(&[cluster.clone(), elsewhere.clone()]).await;
+    all.note("clusters", statuses.map(|all| [all.get(cluster).copied(), all.get(&elsewhere).copied()]));
+    let place = |arns: &[TaskArn]| -> Vec<Option<usize>> {
+        arns.iter().map(|arn| known.iter().position(|known| known == arn)).collect()
+    };
+    all.note("list running", ecs.list_running(cluster).await.map(|arns| place(&arns)));
+    let listed = ecs.list_tasks(cluster).await;
+    all.note("list", listed.map(|list| (place(&list.running), place(&list.stopped))));
+    let unknown = TaskArn::in_cluster(cluster, &"ffffffffffffffffffffffffffffffff".parse().unwrap());
+    let asked = [known[0].clone(), known[1].clone(), unknown];
+    let described = ecs.describe_tasks(cluster, &asked).await.map(|described| {
+        let mut lines: Vec<String> = described
+            .iter()
+            .map(|task| {
+                let of_definition = task.definition == *definition;
+                let place = place(std::slice::from_ref(&task.arn));
+                format!("{place:?} {:?} {of_definition} {:?} {}", task.phase, task.tags, task.stopped_at.is_some())
+            })
+            .collect();
+        lines.sort();
+        lines
+    });
+    all.note("describe", described);
+    let answer = ecs.task_definition(definition).await;
+    let mesh =
+        |d: &std::sync::Arc<mesh::identity::TaskDefinition>| d.tags.get("consul.hashicorp.com/mesh").map(str::to_owned);
+    all.note(
+        "definition",
+        answer.as_ref().map(mesh).map_err(|e| EcsError::Failed { subject: String::new(), reason: e.to_string() }),
+    );
+    let unknown = "arn:aws:ecs:us-east-1:123456789012:task-definition/nobody-77:1".parse().unwrap();
+    all.note("unknown definition", ecs.task_definition(&unknown).await.map(drop));
+    all
+}
+
+#[tokio::test]
+async fn tasks_are_listed_and_described_as_on_ministack() {
+    let _turn = super::turn().await;
+    // Given a running and a stopped task
+    let world = World::without_deployment("conform-ecs").await;
+    let definition = world.mesh_definition("conform-ecs-web").await;
+    let (running, stopped) = (world.run(&definition).await, world.run(&definition).await);
+    world.stop(&stopped).await;
+    let _alone = world.aws.ecs_alone().await;
+    let known = [running.parse().unwrap(), stopped.parse().unwrap()];
+    let edges = real(&world, None).await;
+    let cluster = world.cluster().parse().unwrap();
+    let real = tasks(edges.ecs.as_ref(), &cluster, &definition.0.parse().unwrap(), &known).await;
+    // And the same in the simulation
+    let simulated = Direct::new();
+    let (cluster, definition, known) = simulated.with(|world| {
+        let stopped = simulated_twin(world);
+        (
+            world.scope.clusters[0].clone(),
+            world.ecs.tasks[0].definition.clone(),
+            [world.ecs.tasks[0].arn.clone(), stopped],
+        )
+    });
+    let simulated = simulated.drive(Fate::Served, tasks(simulated.edges.ecs.as_ref(), &cluster, &definition, &known));
+    assert_same(&simulated, &real);
+}
+
+/// The first task runs; another one of its kind has stopped.
+fn simulated_twin(world: &mut crate::world::World) -> TaskArn {
+    use crate::{
+        ecs::{Ecs, End},
+        life::LIFE,
+    };
+
+    let (scenario, clusters) = (world.scenario.clone(), world.scope.clusters.clone());
+    let mut twin = Ecs::new(&scenario, &clusters, &mut world.random).tasks.remove(0);
+    let id = "00000000000000000000000000000001".parse().unwrap();
+    twin.arn = TaskArn::in_cluster(&clusters[0], &id);
+    twin.definition = world.ecs.tasks[0].definition.clone();
+    let arn = twin.arn.clone();
+    for (task, end) in [(&mut world.ecs.tasks[0], End::Runs), (&mut twin, End::Stops)] {
+        (task.end, task.own_tags) = (end, false);
+    }
+    world.ecs.tasks.push(twin);
+    for _ in 0..4 {
+        world.step(0);
+    }
+    for _ in 0..LIFE.len() {
+        if !world.ecs.tasks[1].is_stopped() {
+            world.step(1);
+        }
+    }
+    arn
+}
+
+#[tokio::test]
+async fn messages_come_and_come_back_as_on_ministack() {
+    const BODY: &str = r#"{"detail":{}}"#;
+    let _turn = super::turn().await;
+    let world = World::without_deployment("conform-queue").await;
+    let edges = real(&world, None).await;
+    let url = &world.deployed.queue_url;
+    let receive = async || {
+        let call = world.aws.sqs().receive_message().queue_url(url).visibility_timeout(300);
+        let call = call.message_system_attribute_names("ApproximateReceiveCount".into());
+        let messages = call.send().await.unwrap().messages.unwrap_or_default();
+        let count = |message: &aws_sdk_sqs::types::Message| {
+            message.attributes.as_ref().unwrap().values().next().unwrap().parse::<u32>().unwrap()
+        };
+        let told: Vec<_> = messages.iter().map(|m| (m.body.clone().unwrap(), count(m))).collect();
+        (told, messages.first().and_then(|message| message.receipt_handle.clone()))
+    };
+    let queue = edges.queue.as_ref();
+    queue.send_later(&[BODY.to_owned()], Duration::ZERO).await.unwrap();
+    queue.send_later(&[BODY.to_owned()], Duration::from_secs(600)).await.unwrap();
+    let (first, receipt) = receive().await;
+    let (hidden, _) = receive().await;
+    queue.return_after(&[(receipt.unwrap(), Duration::ZERO)]).await.unwrap();
+    let (again, _) = receive().await;
+    let real = [first, hidden, again];
+
+    let simulated = Direct::new();
+    let receive = || {
+        let received = simulated.with(crate::world::World::receive);
+        let told: Vec<_> = received.iter().map(|delivery| (delivery.body.clone(), delivery.receives)).collect();
+        (told, received.first().and_then(|delivery| delivery.receipt.clone()))
+    };
+    let queue = simulated.edges.queue.as_ref();
+    let send = |delay| simulated.drive(Fate::Served, queue.send_later(&[BODY.to_owned()], delay)).unwrap();
+    send(Duration::ZERO);
+    send(Duration::from_secs(600));
+    let (first, receipt) = receive();
+    let (hidden, _) = receive();
+    simulated.drive(Fate::Served, queue.return_after(&[(receipt.unwrap(), Duration::ZERO)])).unwrap();
+    let (again, _) = receive();
+    assert_eq!([first, hidden, again], real, "left: simulated, right: real");
+    assert_eq!(real.map(|all| all.len()), [1, 0, 1]);
+}

@@ -1,0 +1,93 @@
+//! The simulator is honest: the same exchanges, through the same edges, with the simulated services and with real ones (a
+//! real Consul; MiniStack for AWS), and the answers compared. What the real ones make up (indexes, times) is left out.
+//!
+//! Where the simulation differs on purpose: its answers may lag, fail and get lost; and a creation of a token is two steps,
+//! between which others go on, as it was measured on real servers. Where MiniStack differs from AWS, the simulation does as
+//! AWS's documentation says, and the test names the difference.
+
+mod acl;
+mod aws;
+mod catalog;
+mod direct;
+
+use std::fmt::Debug;
+
+use ecs_mesh_controller::{
+    consul::ConsulError,
+    controller::{Edges, settings::Settings},
+    ecs::EcsError,
+    secrets::SecretsError,
+    wiring,
+};
+use local_stack::world::World;
+
+/// The edges of a real environment, whose own token may be another one.
+async fn real(world: &World<'_>, own_token: Option<&str>) -> Edges {
+    let settings = Settings::read(|name| {
+        Some(match name {
+            "CONSUL_HTTP_ADDR" => world.consul.address.clone(),
+            "CONSUL_HTTP_TOKEN" => own_token.unwrap_or(&world.consul.management_token).to_owned(),
+            "ECS_CLUSTER_ARNS" => world.cluster(),
+            "SECRET_NAME_PREFIX" => world.prefix.to_owned(),
+            "QUEUE_URL" => world.deployed.queue_url.clone(),
+            _ => return None,
+        })
+    });
+    wiring::connect(&settings.expect("settings"), &world.aws.sdk()).await.expect("edges")
+}
+
+/// What was asked, and what came of it.
+#[derive(Default)]
+struct Exchange(Vec<String>);
+
+impl Exchange {
+    fn note<T: Debug, E: Kind>(&mut self, asked: &str, answer: Result<T, E>) {
+        self.0.push(match answer {
+            Ok(answer) => format!("{asked}: {answer:?}"),
+            Err(error) => format!("{asked}: {}", error.kind()),
+        });
+    }
+}
+
+/// The real services are shared, and every exchange uses the names that the simulation has: one after the other.
+async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
+    static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    TURN.lock().await
+}
+
+/// Which error it is: what the controller tells apart.
+trait Kind {
+    fn kind(&self) -> String;
+}
+
+impl Kind for ConsulError {
+    fn kind(&self) -> String {
+        first_word(self)
+    }
+}
+
+impl Kind for EcsError {
+    fn kind(&self) -> String {
+        first_word(self)
+    }
+}
+
+impl Kind for SecretsError {
+    fn kind(&self) -> String {
+        first_word(self)
+    }
+}
+
+fn first_word(error: &impl Debug) -> String {
+    let text = format!("{error:?}");
+    text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
+}
+
+/// Both did the same.
+fn assert_same(simulated: &Exchange, real: &Exchange) {
+    assert!(!real.0.is_empty(), "nothing was asked");
+    for (simulated, real) in simulated.0.iter().zip(&real.0) {
+        assert_eq!(simulated, real, "left: simulated, right: real");
+    }
+    assert_eq!(simulated.0.len(), real.0.len());
+}

@@ -1,0 +1,246 @@
+//! Simulated Consul: tokens, with what was measured on real servers. An accessor ID in use is refused, but two
+//! creations at once with different secret halves both succeed, and one of them can then never be deleted.
+
+use std::collections::BTreeSet;
+
+use ecs_mesh_controller::consul::ConsulError;
+use mesh::{
+    catalog::HealthCheck,
+    mark::{HolderMark, LoginMark},
+    tenancy::Tenancy,
+    token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenHolder, TokenPair},
+};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Map, Value, json};
+use uuid::Uuid;
+
+use super::{
+    agents::Agent,
+    catalog::Instance,
+    promises::Deletion,
+    world::note,
+    world::{World, service_name, time_at},
+};
+
+/// A token as Consul's state holds it.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    pub(crate) accessor: AccessorId,
+    pub(crate) secret: String,
+    pub(crate) description: String,
+    pub(crate) grants: Map<String, Value>,
+    pub(crate) created: u64,
+    pub(crate) tenancy: Tenancy,
+    /// Whether it is somebody else's.
+    pub(crate) foreign: bool,
+}
+
+impl Record {
+    fn token(&self) -> Token {
+        Token {
+            pair: TokenPair { accessor: self.accessor, secret: SecretString::from(self.secret.clone()) },
+            description: self.description.clone(),
+            grants: self.grants.clone(),
+        }
+    }
+
+    /// The names of the policies that it carries.
+    fn policies(&self) -> Vec<String> {
+        let links = self.grants.get("Policies").and_then(Value::as_array).into_iter().flatten();
+        links.filter_map(|link| link["Name"].as_str().map(str::to_owned)).collect()
+    }
+}
+
+/// Everything that Consul holds.
+#[derive(Default)]
+pub(crate) struct Consul {
+    pub(crate) tokens: Vec<Record>,
+    /// The client agents' policies.
+    pub(crate) policies: BTreeSet<String>,
+    pub(crate) nodes: BTreeSet<String>,
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) checks: Vec<HealthCheck>,
+    /// Services of somebody else: node and ID.
+    pub(crate) others: Vec<(String, String)>,
+    pub(crate) index: u64,
+}
+
+pub(crate) fn conflict(what: &str) -> ConsulError {
+    ConsulError::Conflict { subject: "write".to_owned(), reason: what.to_owned() }
+}
+
+impl World {
+    /// What is there before anything happens: tokens of others, and of the old controller.
+    pub(crate) fn furnish(&mut self) {
+        if self.scenario.adopted {
+            self.adopt();
+        }
+        if !self.scenario.strangers {
+            return;
+        }
+        let other = "arn:aws:ecs:us-east-1:999999999999:cluster/cluster-0";
+        let name = service_name(0);
+        for description in [
+            "by hand".to_owned(),
+            format!("Token for {name} service"),
+            format!("Token for {name} service\nconsul.hashicorp.com/cluster: {other}"),
+            format!("Token for {name} service\nconsul.hashicorp.com/cluster: cluster-0"),
+            login_description(other, &format!("{:032x}", 77)),
+        ] {
+            let record = self.new_record(description, true);
+            self.consul.tokens.push(record);
+        }
+        let node = self.scope.clusters[0].as_str().to_owned();
+        self.consul.nodes.insert(node.clone());
+        self.consul.others.push((node, "database".to_owned()));
+    }
+
+    fn adopt(&mut self) {
+        let cluster = self.scope.clusters[0].clone();
+        let description = TokenHolder::Service(self.service(0)).token_description(&cluster);
+        let record = self.new_record(description, false);
+        let text = json!({ "accessor_id": record.accessor.to_string(), "token": record.secret }).to_string();
+        self.consul.tokens.push(record);
+        let name = self.secret_name(0);
+        self.put_secret(&name, "first".to_owned(), text);
+    }
+
+    fn new_record(&mut self, description: String, foreign: bool) -> Record {
+        let accessor = Uuid::from_u128(self.random.u128(..)).to_string().parse().unwrap();
+        let grants = json!({ "Policies": [{ "Name": "some" }] }).as_object().cloned().unwrap();
+        let (secret, tenancy) = (self.new_secret(), self.tenancy.clone());
+        Record { accessor, secret, description, grants, created: self.now, tenancy, foreign }
+    }
+
+    /// A task logs in at the auth method.
+    pub(crate) fn log_in(&mut self, index: usize) {
+        let task = &self.ecs.tasks[index];
+        let description = login_description(task.cluster.as_str(), task.arn.id().as_str());
+        let record = self.new_record(description, false);
+        note!(self, "task {index} logs in for token {}", record.accessor);
+        self.consul.tokens.push(record);
+    }
+
+    pub(crate) fn is_valid(&self, secret: &str) -> bool {
+        self.consul.tokens.iter().any(|record| record.secret == secret)
+    }
+
+    /// A token, if it is in that namespace.
+    pub(crate) fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Option<Token> {
+        let is_it = |record: &&Record| record.accessor == accessor && record.tenancy == *tenancy;
+        self.consul.tokens.iter().rev().find(is_it).map(Record::token)
+    }
+
+    /// The first half of a creation: the check, before the write goes to the other servers.
+    pub(crate) fn check_new_token(&self, new: &NewToken) -> Result<(), ConsulError> {
+        let secret = new.pair.secret.expose_secret();
+        let mut tokens = self.consul.tokens.iter();
+        if tokens.clone().any(|record| record.accessor == new.pair.accessor) {
+            return Err(conflict("AccessorID is already in use"));
+        }
+        if tokens.any(|record| record.secret == secret) { Err(conflict("SecretID is already in use")) } else { Ok(()) }
+    }
+
+    /// The second half: the write, which compares nothing but the secret half.
+    pub(crate) fn commit_token(&mut self, new: &NewToken) -> Token {
+        self.check_claimed(new);
+        let secret = new.pair.secret.expose_secret().to_owned();
+        let grants = match &new.grant {
+            Grant::ServiceIdentity(name) => json!({ "ServiceIdentities": [{ "ServiceName": name.as_str() }] }),
+            Grant::Policy(name) => json!({ "Policies": [{ "Name": name }] }),
+            Grant::AsBefore(grants) => Value::Object(grants.clone()),
+        };
+        let record = Record {
+            accessor: new.pair.accessor,
+            secret,
+            description: new.description.clone(),
+            grants: grants.as_object().cloned().unwrap_or_default(),
+            created: self.now,
+            tenancy: new.tenancy.clone(),
+            foreign: false,
+        };
+        let token = record.token();
+        self.consul.tokens.retain(|known| known.secret != record.secret);
+        self.consul.tokens.push(record);
+        token
+    }
+
+    /// A policy goes, and with it every token's link to it; whether it was there.
+    pub(crate) fn delete_policy(&mut self, name: &str) -> bool {
+        for record in &mut self.consul.tokens {
+            if record.policies().iter().any(|carried| carried == name) {
+                record.grants.remove("Policies");
+            }
+        }
+        self.consul.policies.remove(name)
+    }
+
+    pub(crate) fn update_token(&mut self, new: &NewToken) -> Result<(), ConsulError> {
+        let record = self.consul.tokens.iter_mut().rev().find(|record| record.accessor == new.pair.accessor);
+        let Some(record) = record else { return Err(ConsulError::NotFound { subject: "token".to_owned() }) };
+        if record.foreign {
+            return Err(self_broken(self, "another's token was changed"));
+        }
+        record.description.clone_from(&new.description);
+        match &new.grant {
+            Grant::AsBefore(grants) => record.grants.clone_from(grants),
+            Grant::Policy(name) => {
+                record.grants = json!({ "Policies": [{ "Name": name }] }).as_object().cloned().unwrap_or_default();
+            }
+            Grant::ServiceIdentity(_) => {}
+        }
+        Ok(())
+    }
+
+    pub(crate) fn delete_token(&mut self, accessor: AccessorId) {
+        let Some(index) = self.consul.tokens.iter().rposition(|record| record.accessor == accessor) else { return };
+        let record = self.consul.tokens.remove(index);
+        let login = LoginMark::parse(&record.description);
+        self.check_not_blind(login.as_ref().map(|mark| mark.cluster.as_str()));
+        if record.foreign {
+            self.broken(format!("only ours: token {accessor} is somebody else's: {:?}", record.description));
+        }
+        if let Some(mark) = login {
+            self.check_stopped(&mark.task, "its login token was deleted");
+        } else if let Some(mark) = HolderMark::parse(&record.description) {
+            if mark.service.is_some() {
+                self.revoked.insert(record.secret.clone());
+            }
+            match mark.service {
+                Some(_) if self.is_late => {}
+                Some(name) => {
+                    self.check_grace(&name);
+                    let deletion =
+                        Deletion { environment: self.caller, at: self.now, service: name, secret: record.secret };
+                    self.deletions.push(deletion);
+                }
+                None if self.is_farewell => {}
+                None => self.broken("never the living: the client agents' token was deleted".to_owned()),
+            }
+        }
+    }
+
+    /// The tokens of a partition, of all its namespaces.
+    pub(crate) fn listed_tokens(&self, tenancy: &Tenancy) -> Vec<ListedToken> {
+        let listed = |record: &Record| ListedToken {
+            accessor: record.accessor,
+            description: record.description.clone(),
+            policies: record.policies(),
+            created_at: Some(time_at(record.created)),
+            tenancy: record.tenancy.clone(),
+        };
+        let in_partition = self.consul.tokens.iter().filter(|r| r.tenancy.partition() == tenancy.partition());
+        in_partition.map(listed).collect()
+    }
+}
+
+fn self_broken(world: &mut World, how: &str) -> ConsulError {
+    world.broken(format!("only ours: {how}"));
+    conflict(how)
+}
+
+fn login_description(cluster: &str, task: &str) -> String {
+    let meta = json!({ "consul.hashicorp.com/cluster": cluster, "consul.hashicorp.com/task-id": task });
+    format!("token created via login: {meta}")
+}

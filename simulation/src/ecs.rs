@@ -1,0 +1,282 @@
+//! Simulated ECS: tasks with their whole history, of which answers show a state that may be some seconds old.
+
+use std::collections::BTreeMap;
+
+use ecs_mesh_controller::ecs::EcsError;
+use fastrand::Rng;
+use jiff::Timestamp;
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    identity::{Container, TaskDefinition},
+    phase::TaskPhase,
+    tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
+    task::{ContainerHealth, DescribedTask, TaskContainer},
+};
+
+use super::{
+    life::{LIFE, Stand},
+    scenario::Scenario,
+    world::{World, note, service_name, time_at},
+};
+
+/// How long ECS remembers a stopped task, in milliseconds.
+const REMEMBERED: u64 = 3_600_000;
+
+/// When a task may start: at the worst of times, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Start {
+    AnyTime,
+    /// While somebody looks whether services are idle.
+    DuringLook,
+    /// Once a service's token was deleted.
+    AfterRevocation,
+}
+
+/// How far a task goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    Stops,
+    /// It is told to stop, and takes its time.
+    Drains,
+    Runs,
+}
+
+/// A task, from its beginning to its end.
+pub(crate) struct Task {
+    pub(crate) arn: TaskArn,
+    pub(crate) cluster: ClusterArn,
+    pub(crate) definition: TaskDefinitionArn,
+    pub(crate) service: usize,
+    /// Whether only its own tags say that it is in the mesh.
+    pub(crate) own_tags: bool,
+    /// How long after its creation ECS shows them, in milliseconds.
+    tagged_after: u64,
+    pub(crate) start: Start,
+    /// Whether it runs a Consul client agent of its own.
+    pub(crate) has_agent: bool,
+    /// Whether its app fails its health check.
+    pub(crate) ails: bool,
+    /// How far it goes.
+    pub(crate) end: End,
+    /// Where it stood since when.
+    pub(crate) history: Vec<(u64, Stand)>,
+    /// The token that it read from its secret.
+    pub(crate) read: Option<String>,
+}
+
+impl Task {
+    pub(crate) fn stand(&self) -> Option<Stand> {
+        self.history.last().map(|(_, stand)| *stand)
+    }
+
+    pub(crate) fn phase(&self) -> Option<TaskPhase> {
+        self.stand().map(Stand::phase)
+    }
+
+    pub(crate) fn is_living(&self) -> bool {
+        self.phase().is_some_and(TaskPhase::is_living)
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.phase() == Some(TaskPhase::Stopped)
+    }
+
+    pub(crate) fn created(&self) -> Option<u64> {
+        self.history.first().map(|(at, _)| *at)
+    }
+
+    pub(crate) fn stopped_at(&self) -> Option<u64> {
+        self.history.iter().find(|(_, stand)| stand.phase() == TaskPhase::Stopped).map(|(at, _)| *at)
+    }
+
+    fn seen_at(&self, at: u64) -> Option<Stand> {
+        self.history.iter().rev().find(|(since, _)| *since <= at).map(|(_, stand)| *stand)
+    }
+}
+
+/// All tasks, and the clusters that somebody has deleted, with the time.
+pub(crate) struct Ecs {
+    pub(crate) tasks: Vec<Task>,
+    pub(crate) deleted: Vec<(ClusterArn, u64)>,
+}
+
+impl Ecs {
+    pub(crate) fn new(scenario: &Scenario, clusters: &[ClusterArn], random: &mut Rng) -> Self {
+        let tasks = (0..scenario.tasks).map(|number| {
+            let cluster = clusters[random.usize(..clusters.len())].clone();
+            let service = random.usize(..scenario.services);
+            let kind = match random.u32(..5) {
+                0 => Kind::TaggedItself,
+                1 if scenario.agents => Kind::WithAgent,
+                _ => Kind::Plain,
+            };
+            let is_doomed = scenario.deletes && Some(&cluster) == clusters.last();
+            let end = if is_doomed || random.u32(..1_000) >= scenario.survivors {
+                End::Stops
+            } else if random.u32(..4) == 0 {
+                End::Drains
+            } else {
+                End::Runs
+            };
+            Task {
+                arn: TaskArn::in_cluster(&cluster, &format!("{number:032x}").parse().unwrap()),
+                cluster,
+                definition: definition_arn(service, kind),
+                service,
+                own_tags: kind == Kind::TaggedItself,
+                tagged_after: random.u64(..=scenario.lag),
+                has_agent: kind == Kind::WithAgent,
+                ails: false,
+                start: if random.u32(..1_000) < scenario.late {
+                    [Start::DuringLook, Start::AfterRevocation][random.usize(..2)]
+                } else {
+                    Start::AnyTime
+                },
+                end,
+                history: Vec::with_capacity(LIFE.len()),
+                read: None,
+            }
+        });
+        Self { tasks: tasks.collect(), deleted: Vec::new() }
+    }
+
+    pub(crate) fn of_service(&self, number: usize) -> impl Iterator<Item = &Task> {
+        self.tasks.iter().filter(move |task| task.service == number)
+    }
+}
+
+/// How a service's tasks differ: each has a revision of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain = 1,
+    /// Only the task's own tags say that it is in the mesh.
+    TaggedItself,
+    /// It is of the client generation.
+    WithAgent,
+}
+
+/// The definition of a service's tasks.
+pub(crate) fn definition_arn(service: usize, kind: Kind) -> TaskDefinitionArn {
+    let revision = kind as usize;
+    format!("arn:aws:ecs:us-east-1:123456789012:task-definition/family-{service}:{revision}").parse().unwrap()
+}
+
+fn mesh_tags(number: usize) -> Tags {
+    [(MESH_TAG, "true".to_owned()), (SERVICE_NAME_TAG, service_name(number).to_string())].into_iter().collect()
+}
+
+/// What a revision says, and of which service it is.
+pub(crate) fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
+    let number = arn.family().rsplit('-').next()?.parse().ok()?;
+    let own_tags = arn.as_str().ends_with(":2");
+    let agent = arn.as_str().ends_with(":3").then_some(("consul-client", false));
+    let container = |(name, has_health_check): (&str, bool)| Container {
+        name: name.to_owned(),
+        essential: has_health_check,
+        has_health_check,
+    };
+    let definition = TaskDefinition {
+        arn: arn.clone(),
+        tags: if own_tags { Tags::default() } else { mesh_tags(number) },
+        config_json: Some("{}".to_owned()),
+        containers: [("app", true), ("consul-dataplane", true)].into_iter().chain(agent).map(container).collect(),
+    };
+    Some((number, definition))
+}
+
+impl World {
+    /// When a state has to be from, at the earliest, to be shown now.
+    fn horizon(&mut self) -> u64 {
+        let lag = self.random.u64(..=self.scenario.lag);
+        self.now.saturating_sub(lag)
+    }
+
+    fn shown(&mut self, index: usize, no_older_than: u64) -> Option<(Stand, u64)> {
+        let at = self.horizon().max(no_older_than);
+        let task = &self.ecs.tasks[index];
+        let is_forgotten = task.stopped_at().is_some_and(|stopped| stopped + REMEMBERED < self.now);
+        if is_forgotten || self.lost.contains(&self.caller) { None } else { Some((task.seen_at(at)?, at)) }
+    }
+
+    /// Whether the last cluster is one that somebody deletes, and all its tasks have stopped.
+    pub(crate) fn is_cluster_over(&self) -> bool {
+        let last = self.scope.clusters.last();
+        self.scenario.deletes
+            && self.ecs.deleted.is_empty()
+            && self.ecs.tasks.iter().all(|task| Some(&task.cluster) != last || task.is_stopped())
+    }
+
+    pub(crate) fn delete_cluster(&mut self) -> ClusterArn {
+        let cluster = self.scope.clusters.last().unwrap().clone();
+        note!(self, "cluster {} is deleted", cluster.name());
+        self.ecs.deleted.push((cluster.clone(), self.now));
+        cluster
+    }
+
+    /// A task's app begins to fail its health check, or recovers.
+    pub(crate) fn ail(&mut self) {
+        let index = self.random.usize(..self.ecs.tasks.len());
+        let task = &mut self.ecs.tasks[index];
+        task.ails = !task.ails;
+        note!(self, "the app of task {index} {}", if self.ecs.tasks[index].ails { "ails" } else { "is well" });
+    }
+
+    /// Whether ECS says by now that somebody has deleted the cluster.
+    pub(crate) fn is_seen_deleted(&mut self, cluster: &ClusterArn) -> bool {
+        let at = self.horizon();
+        self.ecs.deleted.iter().any(|(deleted, since)| deleted == cluster && *since <= at)
+    }
+
+    /// A cluster that was deleted has no tasks to list.
+    pub(crate) fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
+        let is_known = self.scope.clusters.contains(cluster) && !self.is_seen_deleted(cluster);
+        if is_known { Ok(()) } else { Err(EcsError::UnknownCluster(cluster.clone())) }
+    }
+
+    /// A list, and how new each task's state was.
+    pub(crate) fn list(
+        &mut self,
+        cluster: &ClusterArn,
+        running: bool,
+        seen: &BTreeMap<usize, u64>,
+    ) -> (Vec<TaskArn>, BTreeMap<usize, u64>) {
+        let (mut listed, mut views) = (Vec::new(), BTreeMap::new());
+        for index in 0..self.ecs.tasks.len() {
+            if self.ecs.tasks[index].cluster != *cluster {
+                continue;
+            }
+            let Some((stand, at)) = self.shown(index, seen.get(&index).copied().unwrap_or_default()) else { continue };
+            views.insert(index, at);
+            if stand.is_meant_to_run() == running {
+                listed.push(self.ecs.tasks[index].arn.clone());
+            }
+        }
+        (listed, views)
+    }
+
+    pub(crate) fn describe(&mut self, arns: &[TaskArn]) -> Vec<DescribedTask> {
+        let mut described = Vec::new();
+        for arn in arns {
+            let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else { continue };
+            let Some((stand, _)) = self.shown(index, 0) else { continue };
+            let (now, task) = (self.now, &self.ecs.tasks[index]);
+            let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);
+            let stopped_at = (stand.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
+            described.push(DescribedTask {
+                arn: arn.clone(),
+                definition: task.definition.clone(),
+                phase: stand.phase(),
+                tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
+                stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
+                containers: containers(task.ails),
+            });
+        }
+        described
+    }
+}
+
+fn containers(ails: bool) -> Vec<TaskContainer> {
+    let container = |name: &str, health| TaskContainer { name: name.to_owned(), health };
+    let app = if ails { ContainerHealth::Unhealthy } else { ContainerHealth::Healthy };
+    vec![container("app", app), container("consul-dataplane", ContainerHealth::Healthy)]
+}

@@ -1,0 +1,114 @@
+//! Simulated ECS, as one environment reaches it.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+
+use async_trait::async_trait;
+use ecs_mesh_controller::ecs::{self, ClusterStatus, EcsError, TaskList};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    identity::TaskDefinition,
+    task::DescribedTask,
+};
+
+use super::{
+    board::{Fault, Line, Service},
+    ecs::definition,
+    world::World,
+};
+
+/// ECS's edge.
+pub(crate) struct EcsEdge {
+    pub(crate) line: Line,
+    /// What the environment remembers, like the real client.
+    pub(crate) definitions: std::sync::Mutex<BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>>>,
+}
+
+fn failed(subject: &str) -> impl Fn(Fault) -> EcsError + Send + 'static {
+    let subject = subject.to_owned();
+    move |fault| EcsError::Failed { subject: subject.clone(), reason: format!("{fault:?}") }
+}
+
+#[async_trait]
+impl ecs::Ecs for EcsEdge {
+    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
+        if let Some(known) = self.definitions.lock().unwrap().get(arn) {
+            return Ok(Arc::clone(known));
+        }
+        let asked = arn.clone();
+        let label = || format!("DescribeTaskDefinition {}", arn.family());
+        let effect = move |world: &mut World| {
+            let known = definition(&asked).filter(|(service, _)| *service < world.scenario.services);
+            known.map(|(_, known)| Arc::new(known)).ok_or_else(|| EcsError::UnknownTaskDefinition(asked.clone()))
+        };
+        let known = self.line.call(Service::Ecs, label, effect, failed("task definition")).await?;
+        self.definitions.lock().unwrap().insert(arn.clone(), Arc::clone(&known));
+        Ok(known)
+    }
+
+    fn forget(&self, arn: &TaskDefinitionArn) {
+        self.definitions.lock().unwrap().remove(arn);
+    }
+
+    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
+        let asked = clusters.to_vec();
+        let effect = move |world: &mut World| {
+            let mut status = |cluster: &ClusterArn| match world.scope.clusters.contains(cluster) {
+                true if world.is_seen_deleted(cluster) => ClusterStatus::Deleted,
+                true => ClusterStatus::Active,
+                false => ClusterStatus::Unknown,
+            };
+            Ok(asked.iter().map(|cluster| (cluster.clone(), status(cluster))).collect())
+        };
+        self.line.call(Service::Ecs, || "DescribeClusters".to_owned(), effect, failed("clusters")).await
+    }
+
+    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
+        let asked = cluster.clone();
+        let effect = move |world: &mut World| {
+            world.check_exists(&asked)?;
+            Ok(world.list(&asked, true, &BTreeMap::new()).0)
+        };
+        self.line.call(Service::Ecs, || format!("ListTasks {} RUNNING", cluster.name()), effect, failed("tasks")).await
+    }
+
+    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
+        // Both lists, one after the other. The second one is not older than the first.
+        let asked = cluster.clone();
+        let (line, environment) = (&self.line, self.line.environment);
+        let effect = move |world: &mut World| {
+            world.check_exists(&asked)?;
+            Ok(world.list(&asked, true, &BTreeMap::new()))
+        };
+        let label = || format!("ListTasks {} RUNNING", cluster.name());
+        let listed = line.call(Service::Ecs, label, effect, failed("tasks")).await;
+        let listed = match listed {
+            Ok((running, seen)) => {
+                let asked = cluster.clone();
+                let effect = move |world: &mut World| {
+                    world.check_exists(&asked)?;
+                    Ok(world.list(&asked, false, &seen).0)
+                };
+                let label = || format!("ListTasks {} STOPPED", cluster.name());
+                let stopped = line.call(Service::Ecs, label, effect, failed("tasks")).await;
+                stopped.map(|stopped| TaskList { running, stopped })
+            }
+            Err(error) => Err(error),
+        };
+        line.stage.world.lock().unwrap().was_read(environment, cluster, listed.is_ok());
+        listed
+    }
+
+    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
+        let (of, asked) = (cluster.clone(), tasks.to_vec());
+        let effect = move |world: &mut World| {
+            world.check_exists(&of)?;
+            Ok(world.describe(&asked))
+        };
+        let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
+        self.line.call(Service::Ecs, label, effect, failed("tasks")).await
+    }
+
+    async fn addresses(&self, _: &str, _: &str) -> Result<Vec<IpAddr>, EcsError> {
+        Ok(Vec::new())
+    }
+}

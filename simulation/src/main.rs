@@ -1,0 +1,65 @@
+//! `simulate`: searches schedules for a broken promise, or replays one.
+
+#![allow(clippy::print_stdout)]
+
+use std::{process::ExitCode, time::Duration};
+
+use clap::Parser;
+use simulation::{
+    runner::{Budget, run, search, shrink, tell},
+    scenario::Limits,
+};
+
+/// Search schedules of events, faults and crashes for one that breaks a promise
+#[derive(Debug, Parser)]
+#[command(
+    after_help = "Examples:\n  simulate --seconds 600\n  simulate --schedules 1000000 --first-seed 1\n  simulate --seed 42\n\n\
+                        Exit codes: 0 no promise was broken, 1 one was, 2 usage."
+)]
+struct Arguments {
+    /// Search for so many seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, conflicts_with_all = ["schedules", "seed"])]
+    seconds: u64,
+    /// Search so many schedules
+    #[arg(long, value_name = "NUMBER", conflicts_with = "seed")]
+    schedules: Option<u64>,
+    /// The seed of the first schedule; each further one has the next [default: any]
+    #[arg(long, value_name = "SEED")]
+    first_seed: Option<u64>,
+    /// Replay the schedule of this seed, step by step
+    #[arg(long, value_name = "SEED", conflicts_with = "first_seed")]
+    seed: Option<u64>,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let broken = arguments.seed.map_or_else(|| search_for(&arguments), replay);
+    if let Some(broken) = broken {
+        println!("{broken}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
+}
+
+fn replay(seed: u64) -> Option<String> {
+    let run = run(seed, &Limits::WIDEST, true);
+    println!("{}", run.trace.join("\n"));
+    println!("{}", run.broken.as_ref().map_or_else(|| format!("seed {seed}: every promise held"), |_| String::new()));
+    run.broken.map(|promise| format!("seed {seed}: {promise}"))
+}
+
+fn search_for(arguments: &Arguments) -> Option<String> {
+    let budget = arguments.schedules.map_or(Budget::Time(Duration::from_secs(arguments.seconds)), Budget::Schedules);
+    // Seeds are printed and typed: no more digits than people copy.
+    let first = arguments.first_seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000_000));
+    println!("searching from seed {first} on");
+    let found = search(budget, first, &Limits::WIDEST);
+    let (count, seconds) = (found.schedules, found.took.as_secs_f64());
+    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    let rate = count as f64 / seconds.max(0.001);
+    println!("{count} schedules in {seconds:.0} s, {rate:.0} a second");
+    let failure = found.failure?;
+    println!("seed {} breaks a promise: {}", failure.seed, failure.promise);
+    println!("replay it with --seed {}; looking for a smaller schedule that breaks the same one ...", failure.seed);
+    Some(tell(&shrink(&failure)))
+}

@@ -1,0 +1,155 @@
+//! Simulated SQS: at least once, in any order, with visibility time-outs and a dead-letter queue.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use ecs_mesh_controller::{
+    controller::Delivery,
+    queue::{Queue, QueueError},
+};
+use serde_json::Value;
+
+use super::{
+    board::{Fault, Line, Service},
+    world::World,
+};
+
+/// The queue's visibility time-out, as in the template, in milliseconds.
+const VISIBILITY: u64 = 360_000;
+
+pub(crate) struct Message {
+    pub(crate) id: u64,
+    pub(crate) body: String,
+    pub(crate) visible_at: u64,
+    pub(crate) receives: u32,
+    /// The task that it tells of, and the version of its state.
+    pub(crate) about: Option<(String, u64)>,
+}
+
+/// The queue.
+#[derive(Default)]
+pub(crate) struct Sqs {
+    pub(crate) messages: Vec<Message>,
+    pub(crate) dead: Vec<Message>,
+    sent: u64,
+}
+
+impl Sqs {
+    pub(crate) fn send(&mut self, body: String, visible_at: u64) {
+        self.sent += 1;
+        let about = about(&serde_json::from_str(&body).unwrap());
+        self.messages.push(Message { id: self.sent, body, visible_at, receives: 0, about });
+    }
+
+    pub(crate) fn is_visible(&self, now: u64) -> bool {
+        self.messages.iter().any(|message| message.visible_at <= now)
+    }
+
+    pub(crate) fn next_visible(&self) -> Option<u64> {
+        self.messages.iter().map(|message| message.visible_at).min()
+    }
+}
+
+/// The task that an event tells of, and the version of its state.
+pub(crate) fn about(event: &Value) -> Option<(String, u64)> {
+    Some((event["detail"]["taskArn"].as_str()?.to_owned(), event["detail"]["version"].as_u64()?))
+}
+
+impl World {
+    /// A batch of visible messages, in no order.
+    pub(crate) fn receive(&mut self) -> Vec<Delivery> {
+        let mut visible: Vec<usize> =
+            (0..self.sqs.messages.len()).filter(|index| self.sqs.messages[*index].visible_at <= self.now).collect();
+        self.random.shuffle(&mut visible);
+        visible.truncate(self.random.usize(1..=self.scenario.batch));
+        let mut deliveries = Vec::new();
+        for index in &visible {
+            let duplicated = self.scenario.duplicated / 3;
+            let is_seen_twice = !self.calm && self.chance(duplicated);
+            let now = self.now;
+            let message = &mut self.sqs.messages[*index];
+            message.receives += 1;
+            // At least once: another reader may get it as well.
+            message.visible_at = if is_seen_twice { now } else { now + VISIBILITY };
+            if message.receives > self.scenario.max_receives {
+                continue;
+            }
+            deliveries.push(Delivery {
+                id: message.id.to_string(),
+                receipt: Some(message.id.to_string()),
+                receives: message.receives,
+                body: message.body.clone(),
+            });
+        }
+        let limit = self.scenario.max_receives;
+        let (dead, living) =
+            std::mem::take(&mut self.sqs.messages).into_iter().partition(|message| message.receives > limit);
+        self.sqs.messages = living;
+        self.sqs.dead.extend::<Vec<Message>>(dead);
+        deliveries
+    }
+
+    /// A person puts messages that gave up back into the queue; whether there were any.
+    pub(crate) fn redrive(&mut self) -> bool {
+        if !self.scenario.redrives || self.sqs.dead.is_empty() {
+            return false;
+        }
+        self.note("the dead-letter queue is redriven");
+        let now = self.now;
+        let dead = std::mem::take(&mut self.sqs.dead);
+        self.sqs.messages.extend(dead.into_iter().map(|message| Message { receives: 0, visible_at: now, ..message }));
+        true
+    }
+
+    /// A message is done; the deletion may get lost.
+    pub(crate) fn acknowledge(&mut self, id: &str) {
+        let lost = self.scenario.answer_lost;
+        if self.calm || !self.chance(lost) {
+            self.sqs.messages.retain(|message| message.id.to_string() != id);
+        }
+    }
+}
+
+/// SQS, as one environment reaches it.
+pub(crate) struct QueueEdge(pub Line);
+
+fn failed(fault: Fault) -> QueueError {
+    QueueError { subject: "SQS", reason: format!("{fault:?}") }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap()
+}
+
+#[async_trait]
+impl Queue for QueueEdge {
+    async fn send_later(&self, bodies: &[String], delay: Duration) -> Result<(), QueueError> {
+        let sent = bodies.to_vec();
+        let effect = move |world: &mut World| {
+            let at = world.now + milliseconds(delay).min(900_000);
+            for body in &sent {
+                world.sqs.send(body.clone(), at);
+            }
+            Ok(())
+        };
+        self.0.call(Service::Sqs, || format!("SendMessage {bodies:?} in {delay:?}"), effect, failed).await
+    }
+
+    async fn return_after(&self, messages: &[(String, Duration)]) -> Result<(), QueueError> {
+        if messages.is_empty() {
+            return Ok(());
+        }
+        let returned = messages.to_vec();
+        let effect = move |world: &mut World| {
+            for (receipt, pause) in &returned {
+                let at = world.now + milliseconds(*pause);
+                let message = world.sqs.messages.iter_mut().find(|message| message.id.to_string() == *receipt);
+                if let Some(message) = message {
+                    message.visible_at = at;
+                }
+            }
+            Ok(())
+        };
+        self.0.call(Service::Sqs, || format!("ChangeMessageVisibility {messages:?}"), effect, failed).await
+    }
+}

@@ -1,0 +1,174 @@
+//! What a schedule is made of: how many of everything, and how hostile the world is. All of it comes from the seed,
+//! within limits that a failing schedule is shrunk by.
+
+use fastrand::Rng;
+use mesh::plan::TokenMode;
+
+/// The most of everything that a scenario may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub(crate) tasks: usize,
+    pub(crate) services: usize,
+    pub(crate) clusters: usize,
+    pub(crate) environments: usize,
+    pub(crate) sweeps: usize,
+    pub(crate) kills: usize,
+    /// Whether calls fail, and messages get lost and doubled.
+    pub(crate) faults: bool,
+    /// Whether answers lag and clocks differ.
+    pub(crate) lag: bool,
+    /// Whether there are schedules in which one service comes and goes at once, while answers lag: the finest races.
+    pub(crate) hasty: bool,
+    /// Whether there are tokens of others, and of the old controller.
+    pub(crate) strangers: bool,
+    /// Whether definitions are registered before their tasks start.
+    pub(crate) ahead: bool,
+    /// Whether there are client agents, Enterprise, deleted clusters, health sync and farewells.
+    pub(crate) extras: bool,
+}
+
+impl Limits {
+    /// The limits that a search begins with; a failing schedule is shrunk from there.
+    pub const WIDEST: Self = Self {
+        tasks: 6,
+        services: 2,
+        clusters: 2,
+        environments: 4,
+        sweeps: 3,
+        kills: 4,
+        faults: true,
+        lag: true,
+        hasty: true,
+        strangers: true,
+        ahead: true,
+        extras: true,
+    };
+}
+
+/// One schedule's parameters. Chances are in per mille.
+#[derive(Debug, Clone)]
+pub(crate) struct Scenario {
+    pub(crate) mode: TokenMode,
+    pub(crate) grace: u16,
+    pub(crate) tasks: usize,
+    pub(crate) services: usize,
+    pub(crate) clusters: usize,
+    pub(crate) environments: usize,
+    pub(crate) sweeps: usize,
+    pub(crate) kills: usize,
+    pub(crate) outages: usize,
+    pub(crate) refused: u32,
+    pub(crate) answer_lost: u32,
+    pub(crate) repeated: u32,
+    /// How likely it is that a call, or its answer, is stuck for long while everything else goes on.
+    pub(crate) stuck: u32,
+    pub(crate) duplicated: u32,
+    pub(crate) lost: u32,
+    pub(crate) max_receives: u32,
+    pub(crate) batch: usize,
+    /// How far answers of ECS may lag behind, in milliseconds.
+    pub(crate) lag: u64,
+    /// The same for Secrets Manager.
+    pub(crate) secret_lag: u64,
+    /// How far an environment's clock may be off, in milliseconds.
+    pub(crate) skew: i64,
+    /// How likely it is that a sweep looks into the wrong region, where there is nothing.
+    pub(crate) lost_sweeps: u32,
+    pub(crate) strangers: bool,
+    /// Whether the first service has a token of the old controller.
+    pub(crate) adopted: bool,
+    pub(crate) ahead: bool,
+    /// Whether some tasks run client agents of their own.
+    pub(crate) agents: bool,
+    /// Whether all lives in an admin partition.
+    pub(crate) enterprise: bool,
+    /// Whether somebody deletes the last cluster once its tasks have stopped.
+    pub(crate) deletes: bool,
+    /// How often health is synced.
+    pub(crate) syncs: usize,
+    /// Whether messages that gave up are put back into the queue once all works again.
+    pub(crate) redrives: bool,
+    /// Whether the controller is removed in the end.
+    pub(crate) farewell: bool,
+    /// How likely it is that a task lives on at the end.
+    pub(crate) survivors: u32,
+    /// Whether idle environments end.
+    pub(crate) retires: bool,
+    /// How likely it is that a task waits with its start for the worst of times.
+    pub(crate) late: u32,
+    /// How eagerly tasks move on, compared with calls.
+    pub(crate) pace: u32,
+}
+
+impl Scenario {
+    /// Whether anything may go wrong but the order of things.
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.lag + self.secret_lag > 0
+            || self.kills + self.outages > 0
+            || self.refused + self.answer_lost + self.repeated + self.stuck > 0
+    }
+
+    pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
+        let chance = |random: &mut Rng, rates: &[u32]| rates[random.usize(..rates.len())];
+        let grace = [0, 30, 300, 300, 900][random.usize(..5)];
+        let calm = !limits.faults || random.u32(..3) == 0;
+        let rate = |random: &mut Rng, rates: &[u32]| if calm { 0 } else { chance(random, rates) };
+        let login = random.u32(..4) == 0;
+        let extra = |random: &mut Rng, one_in: u32| limits.extras && random.u32(..one_in) == 0;
+        let clusters = random.usize(1..=limits.clusters);
+        let drawn = Self {
+            mode: if login { TokenMode::AuthMethod } else { TokenMode::SecretsManager },
+            grace,
+            tasks: random.usize(1..=limits.tasks),
+            services: random.usize(1..=limits.services),
+            clusters,
+            agents: extra(random, 3),
+            enterprise: extra(random, 6),
+            deletes: clusters > 1 && extra(random, 3),
+            syncs: if extra(random, 3) { 3 } else { 0 },
+            redrives: extra(random, 2),
+            farewell: extra(random, 5),
+            environments: random.usize(1..=limits.environments),
+            sweeps: random.usize(..=limits.sweeps),
+            kills: random.usize(..=limits.kills),
+            outages: if calm { 0 } else { random.usize(..3) },
+            refused: rate(random, &[0, 10, 50, 200]),
+            answer_lost: rate(random, &[0, 10, 50]),
+            repeated: rate(random, &[0, 10, 50]),
+            stuck: if limits.lag { chance(random, &[0, 50, 200]) } else { 0 },
+            duplicated: if limits.faults { chance(random, &[0, 50, 300]) } else { 0 },
+            lost: rate(random, &[0, 0, 100, 500]),
+            max_receives: [14, 14, 3][random.usize(..3)],
+            batch: random.usize(1..=8),
+            lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
+            secret_lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
+            skew: if limits.lag { (i64::from(grace) * 1_000 / 14).min(25_000) * random.i64(0..=1) } else { 0 },
+            lost_sweeps: rate(random, &[0, 300]),
+            strangers: limits.strangers && random.bool(),
+            adopted: limits.strangers && !login && random.u32(..3) == 0,
+            ahead: limits.ahead && random.u32(..3) == 0,
+            survivors: chance(random, &[0, 200, 500]),
+            retires: random.bool(),
+            late: chance(random, &[0, 300, 600]),
+            pace: chance(random, &[2, 5, 10]),
+        };
+        if limits.hasty && limits.lag && random.u32(..3) == 0 { drawn.hasty() } else { drawn }
+    }
+
+    /// The same, but one service comes and goes at once, while answers lag.
+    fn hasty(self) -> Self {
+        Self {
+            mode: TokenMode::SecretsManager,
+            grace: 0,
+            services: 1,
+            lag: 5_000,
+            secret_lag: 5_000,
+            skew: 0,
+            survivors: 500,
+            late: 600,
+            pace: 10,
+            deletes: false,
+            ..self
+        }
+    }
+}

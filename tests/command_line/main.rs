@@ -1,0 +1,9 @@
+//! `mesh-audit` as its users run it: what it checks, fixes and writes, its pages, and its HTML report in a browser.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+mod check;
+mod edits;
+mod html;
+mod pages;
+mod place;

@@ -1,0 +1,55 @@
+//! The pages about the rules are those that the rules themselves write. With `UPDATE_DOCS=1` they are written anew.
+
+use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
+
+fn write_pages(directory: &Path) {
+    let status = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
+        .args(["rules", "--format", "markdown", "--output-dir"])
+        .arg(directory)
+        .status()
+        .unwrap();
+    assert!(status.success());
+}
+
+fn pages(directory: &Path) -> BTreeMap<String, String> {
+    let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    files
+        .map(|file| (file.file_name().unwrap().to_string_lossy().into_owned(), fs::read_to_string(&file).unwrap()))
+        .collect()
+}
+
+#[test]
+fn the_pages_are_what_the_rules_say() {
+    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/rules");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        let _ = fs::remove_dir_all(&published);
+        write_pages(&published);
+    }
+    let fresh = Path::new(env!("CARGO_TARGET_TMPDIR")).join("rules");
+    let _ = fs::remove_dir_all(&fresh);
+    write_pages(&fresh);
+
+    let (published, fresh) = (pages(&published), pages(&fresh));
+    let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
+    let how = "stale: run UPDATE_DOCS=1 cargo test --test command_line";
+    assert_eq!(names(&published), names(&fresh), "{how}");
+    for (name, page) in fresh {
+        assert_eq!(published[&name], page, "docs/rules/{name} is {how}");
+    }
+}
+
+#[test]
+fn the_readme_s_picture_is_what_the_tool_draws() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let drawn = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
+        .args(["graph", "--format", "svg"])
+        .arg(root.join("crates/audit/src/bases/dataplane.json"))
+        .output()
+        .unwrap();
+    let picture = root.join("docs/timeline.svg");
+    if env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&picture, &drawn.stdout).unwrap();
+    }
+    let (published, drawn) = (fs::read_to_string(picture).unwrap(), String::from_utf8(drawn.stdout).unwrap());
+    assert!(published == drawn, "docs/timeline.svg is stale: run UPDATE_DOCS=1 cargo test --test command_line");
+}

@@ -1,0 +1,113 @@
+//! Many environments of the function at once: one token, one secret value, whatever the order of their calls.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use crate::environment::Environment;
+use futures::future::join_all;
+use local_stack::world::World;
+use test_harness::{
+    crowd::Crowd,
+    proxy::{Dialect, Fault, Proxy, What, When},
+    recorder::{Answer, Gate, Recorder, Seen},
+};
+
+/// How many environments start a task of the same service at the same moment.
+const ENVIRONMENTS: usize = 20;
+/// How many of them create its token before any creation is done.
+const CREATORS: usize = 3;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
+    let world = World::without_deployment("rush").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    // Given environments of which several create the service's token in Consul at the same moment
+    let gate = Gate::of(CREATORS);
+    let mut environments = Vec::new();
+    for _ in 0..ENVIRONMENTS {
+        let (gate, service) = (Arc::clone(&gate), world.service());
+        let environment = Environment::scripted(&world, &[], move |seen, _| {
+            let creates = seen.line() == "PUT /v1/acl/token" && seen.body.contains(&service);
+            if creates { Answer::ForwardThrough(Arc::clone(&gate)) } else { Answer::Forward }
+        })
+        .await;
+        let task = world.run(&definition).await;
+        environments.push((environment, world.event(&task).await));
+    }
+    let starts = environments.iter().map(|(environment, event)| environment.handle(std::slice::from_ref(event)));
+    for report in join_all(starts).await {
+        assert!(report.failures.is_empty(), "{report:?}");
+    }
+    // Then the secret decided on one token only: whoever found it claimed that very one before creating it, too
+    let secret = world.secret_name(&world.service());
+    let pair = world.provisioned(&secret).await;
+    assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));
+    // And every environment that created the token in Consul created this one: there is nothing that a deletion by its
+    // accessor ID would leave behind
+    let creations: Vec<Seen> = environments
+        .iter()
+        .flat_map(|(environment, _)| environment.consul.seen())
+        .filter(|seen| seen.line() == "PUT /v1/acl/token" && seen.body.contains(&world.service()))
+        .collect();
+    assert!(creations.len() >= CREATORS, "{}", creations.len());
+    for creation in &creations {
+        assert_eq!(creation.json()["SecretID"], pair.token);
+    }
+    assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    assert_eq!(world.tokens_about(&world.service()).await.len(), 0);
+    assert!(!world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn of_two_writers_that_saw_the_same_version_secrets_manager_lets_one_win() {
+    // Given AWS, which (unlike its emulator) refuses a version ID that exists with other content
+    let world = World::without_deployment("lost-race").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let secret = world.secret_name(&world.service());
+    world.put_secret(&secret, &serde_json::json!({})).await;
+    let task = world.run(&definition).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let winner = Environment::start(&world, "secrets-manager").await;
+    let event = world.event(&task).await;
+    // When another environment writes between our reading and our writing
+    let loser = Environment::refusing_first_write(&world, consul, &secret).await;
+    let report = loser.handle(std::slice::from_ref(&event)).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let report = winner.handle(std::slice::from_ref(&event)).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    // Then the loser has read again and gone on
+    let pair = world.provisioned(&secret).await;
+    assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
+    let reads = loser
+        .aws
+        .seen()
+        .iter()
+        .filter(|s| s.operation().as_deref() == Some("GetSecretValue") && s.body.contains(&secret))
+        .count();
+    assert_eq!(reads, 2);
+    assert!(world.is_valid(&pair.token).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_once() {
+    let mut crowd = Crowd::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
+    crowd.logs_in = true;
+    crowd.found_services(20).await;
+    // Given 20 services that start, and 20 tasks of them that have stopped and leave their login tokens
+    let mut events = Vec::new();
+    for service in 0..20 {
+        crowd.start(service, 1).await;
+        let [_, stopped] = crowd.stop(crowd.members.len() - 1).await;
+        events.push(stopped);
+        events.extend(crowd.start(service, 1).await);
+    }
+    // When a slow Consul is asked for all of it at once
+    let slow = Proxy::before(&crowd.world.consul.address, Dialect::Consul).await;
+    let delay = What::Delay(Duration::from_millis(100));
+    slow.script(move |_| Some(Fault { what: delay.clone(), when: When::Before }));
+    let consul = Recorder::before(&slow.url, |_, _| Answer::Forward).await;
+    let environment = Environment::with(&crowd.world, consul, &[], |edges| edges).await;
+    let report = environment.handle(&events).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert_eq!(slow.tally.peak_under_way(), 8);
+}

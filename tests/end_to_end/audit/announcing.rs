@@ -1,0 +1,157 @@
+//! What is new reaches subscribers of the topic and of the event bus, once.
+
+use serde_json::{Value, json};
+
+use crate::audit::{Audit, CLUSTER, registered};
+use local_stack::{
+    aws::{ACCOUNT, REGION},
+    wait::{SOON, eventually},
+};
+
+impl Audit {
+    /// A queue that the topic's messages go to.
+    async fn subscriber(&self, name: &str) -> String {
+        let url = self.queue(name).await;
+        let endpoint = format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}");
+        let call = aws_sdk_sns::Client::new(&self.aws.sdk())
+            .subscribe()
+            .topic_arn(&self.deployed.topic)
+            .protocol("sqs")
+            .endpoint(endpoint);
+        call.send().await.expect("Subscribe");
+        url
+    }
+
+    /// A queue that the findings' events go to.
+    async fn watcher(&self, name: &str) -> String {
+        let url = self.queue(name).await;
+        let pattern = json!({ "source": ["ecs-mesh-controller"], "detail-type": ["ECS Mesh Audit Finding"] });
+        let rule = json!({ "Name": name, "EventPattern": pattern.to_string() });
+        self.aws.call("events", "AWSEvents.PutRule", &rule).await;
+        let target = json!({ "Id": "queue", "Arn": format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}") });
+        self.aws.call("events", "AWSEvents.PutTargets", &json!({ "Rule": name, "Targets": [target] })).await;
+        url
+    }
+
+    async fn queue(&self, name: &str) -> String {
+        let queue = self.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
+        queue.queue_url.expect("a URL")
+    }
+
+    /// What arrived in a queue about a revision, as JSON.
+    async fn arrived(&self, queue: &str, revision: &str) -> Vec<Value> {
+        let messages = self.aws.messages(queue).await;
+        let bodies = messages.iter().filter_map(|message| message["Body"].as_str());
+        bodies.filter(|body| body.contains(revision)).map(|body| serde_json::from_str(body).unwrap()).collect()
+    }
+
+    /// Waits until something arrives about a revision.
+    async fn awaited(&self, queue: &str, revision: &str) -> Vec<Value> {
+        eventually(&format!("{revision} in {queue}"), SOON, || async {
+            let arrived = self.arrived(queue, revision).await;
+            if arrived.is_empty() { Err("nothing") } else { Ok(arrived) }
+        })
+        .await
+    }
+}
+
+#[tokio::test]
+async fn a_registered_definition_is_audited_and_announced_once() {
+    let audit = Audit::shared().await;
+    let (people, programs) = (audit.subscriber("people").await, audit.watcher("programs").await);
+    let revision = audit.register_broken("announced-web", &["db", "cache"]).await;
+    // When it is registered, and audited twice more under other names
+    let report = audit.invoke(&registered(&revision)).await.unwrap();
+    assert_eq!(report["summary"]["errors"], 2, "{report}");
+    for order in [json!({ "family": "announced-web" }), json!({ "taskDefinition": revision })] {
+        audit.invoke(&order).await.unwrap();
+    }
+    // And another one after it, so that all that was sent before has arrived
+    let last = audit.register_broken("announced-last", &["db"]).await;
+    audit.invoke(&registered(&last)).await.unwrap();
+    audit.awaited(&people, &last).await;
+    audit.awaited(&programs, &last).await;
+    // Then people got one message
+    let messages = audit.arrived(&people, &revision).await;
+    assert_eq!(messages.len(), 1, "{messages:#?}");
+    assert_eq!(messages[0]["Subject"], "mesh-audit: 2 errors in announced-web:1");
+    assert_eq!(messages[0]["MessageAttributes"]["severity"]["Value"], "error");
+    let text = messages[0]["Message"].as_str().unwrap();
+    assert!(text.contains("waits for db") && text.contains("waits for cache") && text.contains("mend: "), "{text}");
+    // And programs an event for each finding
+    let events = audit.arrived(&programs, &revision).await;
+    assert_eq!(events.len(), 2, "{events:#?}");
+    for event in events {
+        assert_eq!(event["detail-type"], "ECS Mesh Audit Finding");
+        assert_eq!(event["resources"], json!([revision]));
+        assert_eq!(event["detail"]["rule"], "ecs-dependency-unknown");
+    }
+    let record = audit.record(&revision).await.expect("a record");
+    assert_eq!(record["announced"].as_object().unwrap().len(), 2, "{record}");
+    assert_eq!(record["claimed"], json!({}), "{record}");
+}
+
+#[tokio::test]
+async fn of_many_audits_at_once_one_announces() {
+    let audit = Audit::shared().await;
+    let people = audit.subscriber("people-at-once").await;
+    let revision = audit.register_broken("at-once", &["db"]).await;
+    let event = registered(&revision);
+    let alone = audit.aws.ecs_alone().await;
+    let invoke = || audit.aws.invoke(&audit.deployed.function, &event);
+    let (a, b, c, d) = tokio::join!(invoke(), invoke(), invoke(), invoke());
+    drop(alone);
+    for answer in [a, b, c, d] {
+        answer.unwrap();
+    }
+    let last = audit.register_broken("at-once-last", &["db"]).await;
+    audit.invoke(&registered(&last)).await.unwrap();
+    audit.awaited(&people, &last).await;
+    assert_eq!(audit.arrived(&people, &revision).await.len(), 1);
+}
+
+#[tokio::test]
+async fn the_schedule_audits_what_the_clusters_run_and_measures_it() {
+    let audit = Audit::shared().await;
+    let people = audit.subscriber("people-of-the-schedule").await;
+    let revision = audit.register_broken("scheduled-web", &["db"]).await;
+    let body = json!({
+        "cluster": CLUSTER, "taskDefinition": revision, "launchType": "FARGATE",
+        "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
+    });
+    {
+        let _alone = audit.aws.ecs_alone().await;
+        audit.aws.call("ecs", "AmazonEC2ContainerServiceV20141113.RunTask", &body).await;
+    }
+    let report = audit.invoke(&json!({ "scheduled": true })).await.unwrap();
+    assert!(report["definitions"].to_string().contains(&revision), "{report}");
+    audit.awaited(&people, &revision).await;
+    // The deployment logs warnings only; what metrics are made of is there all the same
+    eventually("the line of the metrics", SOON, || async {
+        let lines = audit.aws.logs(&audit.deployed.log_group).await;
+        let is_metric = |line: &&String| line.contains("\"action\":\"audit\"") && line.contains("\"errors\":");
+        lines.iter().find(is_metric).cloned().ok_or(lines.join("\n"))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn calls_that_failed_and_definitions_that_are_gone() {
+    let audit = Audit::shared().await;
+    let mut failed = registered("arn:aws:ecs:us-east-1:000000000000:task-definition/never:1");
+    // Nobody reads the answer to an event: what cannot be read is an error, so that Lambda tries again
+    let error = audit.invoke(&failed).await.expect_err("ECS does not know it");
+    assert!(error["errorMessage"].as_str().unwrap().contains("never:1"), "{error}");
+    failed["detail"]["errorCode"] = json!("ClientException");
+    assert_eq!(audit.invoke(&failed).await.unwrap(), json!({ "outcome": "ignored" }));
+}
+
+#[tokio::test]
+async fn what_one_decided_to_live_with_is_reported_as_such_and_not_announced() {
+    let audit = Audit::shared().await;
+    let revision = audit.register_broken("tolerated-web", &["db"]).await;
+    let report = audit.invoke(&json!({ "taskDefinition": revision })).await.unwrap();
+    assert_eq!((&report["summary"]["failed"], &report["findings"]), (&json!(false), &json!([])), "{report}");
+    assert_eq!(report["ignored"][0]["ignored"]["reason"], "goes away in December", "{report}");
+    assert_eq!(audit.record(&revision).await, None);
+}

@@ -1,0 +1,66 @@
+//! What somebody who asks gets.
+
+use serde_json::json;
+
+use crate::audit::Audit;
+use local_stack::{aws::REGION, http};
+
+#[tokio::test]
+async fn each_format_is_answered() {
+    let audit = Audit::shared().await;
+    audit.register_broken("formats-web", &["db"]).await;
+    let order = |format: &str| json!({ "family": "formats-web", "format": format, "announce": false });
+    let report = audit.invoke(&order("json")).await.unwrap();
+    assert_eq!(report["findings"][0]["rule"], "ecs-dependency-unknown", "{report}");
+    for format in ["text", "sarif", "junit", "github", "markdown", "html"] {
+        let answer = audit.invoke(&order(format)).await.unwrap();
+        assert_eq!(answer["format"], format);
+        assert!(answer["report"].as_str().unwrap().contains("ecs-dependency-unknown"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn an_order_that_makes_no_sense_is_an_error_that_says_what_would() {
+    let audit = Audit::shared().await;
+    for (order, why) in [
+        (json!({}), "nothing is asked for"),
+        (json!({ "family": "web", "format": "pdf" }), "no such format"),
+        (json!({ "service": "web" }), "unknown field"),
+    ] {
+        let error = audit.invoke(&order).await.expect_err(why);
+        let message = error["errorMessage"].as_str().unwrap();
+        assert!(message.contains(why) && message.contains("\"taskDefinition\""), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_unknown_is_in_the_report() {
+    let audit = Audit::shared().await;
+    // Of a cluster that it does not know, the local ECS says that nothing runs in it; ECS itself answers an error
+    for order in [json!({ "taskDefinition": "nobody:1" }), json!({ "family": "nobody" })] {
+        let report = audit.invoke(&order).await.unwrap();
+        assert!(report["problems"].to_string().contains("nobody"), "{report}");
+    }
+}
+
+#[tokio::test]
+async fn a_report_that_is_too_large_for_an_answer_is_stored_and_can_be_read_by_its_link() {
+    let audit = Audit::shared().await;
+    let missing: Vec<String> =
+        (0..500).map(|n| format!("a-container-that-nobody-has-defined-anywhere-{n:04}")).collect();
+    let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+    for n in 0..30 {
+        audit.register_broken(&format!("large-{n:02}"), &missing).await;
+    }
+    let order = json!({ "all": true, "announce": false, "format": "html" });
+    let answer = audit.invoke(&order).await.unwrap();
+    assert_eq!(answer["outcome"], "stored", "{}", answer.to_string().chars().take(500).collect::<String>());
+    assert_eq!(answer["bucket"], audit.deployed.bucket);
+    assert!(answer["key"].as_str().unwrap().starts_with("reports/"), "{answer}");
+    let link = answer["link"].as_str().unwrap();
+    assert!(link.contains(REGION) && link.contains("X-Amz-Expires=3600"), "{link}");
+    let page = http::client().get(link).send().await.unwrap();
+    assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
+    let page = page.error_for_status().unwrap().text().await.unwrap();
+    assert!(page.len() > 5_000_000 && page.contains("a-container-that-nobody-has-defined-anywhere-0499"));
+}

@@ -1,0 +1,25 @@
+//! The audit comes and goes with its parameter, and the stack with what it has written.
+
+use crate::audit::{deployment, register_broken, registered};
+use local_stack::{Stack, deploy::delete};
+
+#[tokio::test]
+async fn without_the_audit_nothing_of_it_is_there() {
+    let deployed = deployment("unaudited", "unaudited", &[("Audit", "false")]).await;
+    assert!(deployed.audit.is_none());
+}
+
+#[tokio::test]
+async fn a_stack_that_has_announced_something_can_be_deleted_and_its_bucket_stays() {
+    let aws = &Stack::shared().await.aws;
+    let audit = deployment("audit-goodbye", "audit-goodbye", &[]).await.audit.expect("the audit");
+    let revision = register_broken(aws, "goodbye-web", &["db"]).await;
+    {
+        let _alone = aws.ecs_alone().await;
+        aws.invoke(&audit.function, &registered(&revision)).await.unwrap();
+    }
+    delete(aws, "audit-goodbye").await.unwrap();
+    let left = aws_sdk_s3::Client::new(&aws.sdk()).list_objects_v2().bucket(&audit.bucket).send().await.unwrap();
+    let keys: Vec<&str> = left.contents().iter().filter_map(|object| object.key()).collect();
+    assert_eq!(keys, ["announced/goodbye-web/1.json"]);
+}

@@ -1,0 +1,112 @@
+//! The `audit` function, deployed from our own template: what it answers, announces, remembers and stores.
+
+mod announcing;
+mod answers;
+mod lifecycle;
+
+use local_stack::{
+    Stack,
+    aws::{ACCOUNT, Aws, REGION},
+    deploy::{Deployed, DeployedAudit, deploy},
+    world::{cluster_arn, documented_policy},
+};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+/// The cluster of the deployment that the tests share.
+const CLUSTER: &str = "audited";
+
+/// What the shared deployment lives with: a `mesh-audit.toml`.
+const TOLERATED: &str = r#"
+[[ignore]]
+rule = "ecs-dependency-unknown"
+family = "tolerated-*"
+reason = "goes away in December"
+"#;
+
+/// A deployment that audits only when it is told to, or to be updated with other parameters.
+async fn deployment(name: &str, cluster: &str, further: &[(&str, &str)]) -> Deployed {
+    let stack = Stack::shared().await;
+    stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
+    let token = stack.consul.token_with_rules(name, &documented_policy()).await;
+    let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(token.secret_id);
+    let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
+    let cluster = cluster_arn(cluster);
+    let parameters = [
+        ("ConsulHttpAddr", stack.consul.address.as_str()),
+        ("ConsulHttpTokenSecretArn", &secret),
+        ("EcsClusterArns", &cluster),
+        ("SecretNamePrefix", name),
+        ("ReconcileRate", "rate(1 day)"),
+        // The auth method of tasks is of a type that Consul has from 1.12 on.
+        ("Bootstrap", "none"),
+        ("LogLevel", "warn"),
+    ];
+    let all: Vec<(&str, &str)> = parameters.iter().chain(further).copied().collect();
+    deploy(&stack.aws, name, &all).await
+}
+
+/// The deployment that the tests share.
+struct Audit {
+    aws: &'static Aws,
+    deployed: DeployedAudit,
+}
+
+impl Audit {
+    async fn shared() -> Self {
+        static DEPLOYED: OnceCell<DeployedAudit> = OnceCell::const_new();
+        let deployed = DEPLOYED.get_or_init(|| async {
+            let exception = [("AuditConfiguration", TOLERATED)];
+            deployment("audit", CLUSTER, &exception).await.audit.expect("the audit")
+        });
+        Self { aws: &Stack::shared().await.aws, deployed: deployed.await.clone() }
+    }
+
+    async fn invoke(&self, payload: &Value) -> Result<Value, Value> {
+        let _alone = self.aws.ecs_alone().await;
+        self.aws.invoke(&self.deployed.function, payload).await
+    }
+
+    /// Registers a definition whose app waits for containers that do not exist; its ARN.
+    async fn register_broken(&self, family: &str, missing: &[&str]) -> String {
+        register_broken(self.aws, family, missing).await
+    }
+
+    /// The text of a record, if there is one.
+    async fn record(&self, revision: &str) -> Option<Value> {
+        let (_, name) = revision.split_once(":task-definition/").expect("an ARN");
+        let key = format!("announced/{}.json", name.replace(':', "/"));
+        let answer = aws_sdk_s3::Client::new(&self.aws.sdk())
+            .get_object()
+            .bucket(&self.deployed.bucket)
+            .key(key)
+            .send()
+            .await
+            .ok()?;
+        Some(serde_json::from_slice(&answer.body.collect().await.unwrap().into_bytes()).unwrap())
+    }
+}
+
+async fn register_broken(aws: &Aws, family: &str, missing: &[&str]) -> String {
+    let waits: Vec<Value> = missing.iter().map(|name| json!({ "containerName": name, "condition": "START" })).collect();
+    let body = json!({
+        "family": family, "networkMode": "awsvpc", "requiresCompatibilities": ["FARGATE"], "cpu": "256", "memory": "512",
+        "containerDefinitions": [
+            { "name": "app", "image": "example/app:1", "essential": true, "dependsOn": waits },
+        ],
+    });
+    let _alone = aws.ecs_alone().await;
+    let answer = aws.call("ecs", "AmazonEC2ContainerServiceV20141113.RegisterTaskDefinition", &body).await;
+    answer["taskDefinition"]["taskDefinitionArn"].as_str().unwrap_or_else(|| panic!("no ARN in {answer}")).to_owned()
+}
+
+/// The event of a registration, as `CloudTrail` has it.
+fn registered(revision: &str) -> Value {
+    json!({
+        "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail", "account": ACCOUNT, "region": REGION,
+        "detail": {
+            "eventSource": "ecs.amazonaws.com", "eventName": "RegisterTaskDefinition",
+            "responseElements": { "taskDefinition": { "taskDefinitionArn": revision } },
+        },
+    })
+}

@@ -1,0 +1,138 @@
+//! Live audits: what an account's clusters run, by the real command line against ECS's API.
+
+use std::process::{Output, Stdio};
+
+use tokio::time::timeout;
+
+use local_stack::{
+    aws::{Aws, REGION},
+    wait::SOON,
+};
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, Recorder};
+
+const CORRECT: &str = include_str!("../../crates/audit/src/bases/dataplane.json");
+
+/// An emulated account with a cluster `prod`.
+struct Account {
+    aws: Aws,
+}
+
+impl Account {
+    async fn new() -> Self {
+        let account = Self { aws: Aws::start().await };
+        account.ecs("CreateCluster", &json!({ "clusterName": "prod" })).await;
+        account
+    }
+
+    async fn ecs(&self, operation: &str, body: &Value) -> Value {
+        self.aws.call("ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body).await
+    }
+
+    /// Registers the correct definition as `family`, with `network_mode`, and answers its ARN.
+    async fn register(&self, family: &str, network_mode: &str) -> String {
+        let mut body: Value = serde_json::from_str(CORRECT).unwrap();
+        body["family"] = family.into();
+        body["networkMode"] = network_mode.into();
+        body["taskRoleArn"] = format!("arn:aws:iam::123456789012:role/consul-ecs/{family}").into();
+        let answer = self.ecs("RegisterTaskDefinition", &body).await;
+        answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned()
+    }
+
+    async fn serve(&self, name: &str, definition: &str, propagate_tags: &str) {
+        let body = json!({
+            "cluster": "prod", "serviceName": name, "taskDefinition": definition, "desiredCount": 0,
+            "propagateTags": propagate_tags,
+        });
+        self.ecs("CreateService", &body).await;
+    }
+
+    async fn audit(&self, arguments: &[&str]) -> (Option<i32>, Value, String) {
+        audit(&self.aws.endpoint, arguments).await
+    }
+}
+
+/// Exit code, JSON report, standard error.
+async fn audit(endpoint: &str, arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let mut command = with_account(env!("CARGO_BIN_EXE_mesh-audit"), endpoint);
+    command.args(["check", "--format", "json"]).args(arguments);
+    let Output { status, stdout, stderr } = command.output().await.unwrap();
+    let report = serde_json::from_slice(&stdout).unwrap_or_default();
+    (status.code(), report, String::from_utf8(stderr).unwrap())
+}
+
+/// A command that finds its account at `endpoint`.
+fn with_account(program: &str, endpoint: &str) -> tokio::process::Command {
+    let mut command = tokio::process::Command::new(program);
+    command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
+    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    command
+}
+
+fn rules(report: &Value) -> Vec<(&str, &str)> {
+    let findings = report["findings"].as_array().expect("findings").iter();
+    findings.map(|f| (f["definition"].as_str().unwrap_or_default(), f["rule"].as_str().unwrap_or_default())).collect()
+}
+
+#[tokio::test]
+async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the_tasks_are_seen() {
+    let account = Account::new().await;
+    let web = account.register("web", "awsvpc").await;
+    let orders = account.register("orders", "bridge").await;
+    account.register("unused", "bridge").await;
+    account.serve("web", &web, "NONE").await;
+    account.serve("orders", &orders, "TASK_DEFINITION").await;
+    let (code, report, errors) = account.audit(&["--cluster", "prod"]).await;
+    assert_eq!(code, Some(1), "{errors}");
+    assert_eq!(rules(&report), [("orders", "consul-network-mode"), ("web", "consul-tags-not-propagated")]);
+
+    // A revision that is asked for twice is one, and a service that is not there hides no other
+    let asked = ["--cluster", "prod", "--service", "web", "--service", "typo", "--task-definition", "web:1"];
+    let (code, report, errors) = account.audit(&asked).await;
+    assert_eq!((code, rules(&report)), (Some(2), vec![("web", "consul-tags-not-propagated")]));
+    assert!(errors.contains("typo") && errors.contains("MISSING"), "{errors}");
+}
+
+#[tokio::test]
+async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
+    let account = Account::new().await;
+    account.register("web", "awsvpc").await;
+    let line = format!("{} check --family web", env!("CARGO_BIN_EXE_mesh-audit"));
+    let mut terminal = with_account("script", &account.aws.endpoint);
+    let output = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true).output();
+    let output = timeout(SOON, output).await.expect("it comes to an end").unwrap();
+    let seen = String::from_utf8(output.stdout).unwrap();
+    assert!(seen.contains("of 1 task definitions read") && seen.contains("no findings in 1 task definition"), "{seen}");
+    let (code, _, errors) = account.audit(&["--family", "web"]).await;
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+}
+
+#[tokio::test]
+async fn families_revisions_and_the_whole_account() {
+    let account = Account::new().await;
+    let old = account.register("web", "bridge").await;
+    account.register("web", "awsvpc").await;
+    account.register("orders", "bridge").await;
+    // The newest revision of the family is right, the old one is not
+    let (code, report, _) = account.audit(&["--family", "web"]).await;
+    assert_eq!((code, rules(&report)), (Some(0), Vec::new()));
+    let (code, report, _) = account.audit(&["--task-definition", &old]).await;
+    assert_eq!((code, rules(&report)), (Some(1), vec![("web", "consul-network-mode")]));
+    let (_, report, _) = account.audit(&["--all"]).await;
+    assert_eq!(rules(&report), [("orders", "consul-network-mode")]);
+}
+
+#[tokio::test]
+async fn what_is_not_there_or_cannot_be_read_is_a_problem_and_the_rest_is_audited() {
+    let account = Account::new().await;
+    account.register("orders", "bridge").await;
+    let (code, report, errors) = account.audit(&["--family", "orders", "--family", "nobody"]).await;
+    assert_eq!((code, rules(&report)), (Some(2), vec![("orders", "consul-network-mode")]));
+    assert!(errors.contains("nobody: the family has no active revision"), "{errors}");
+
+    let refusing =
+        Recorder::start(|_, _| Answer::status(400, json!({ "__type": "AccessDeniedException" }).to_string())).await;
+    let (code, _, errors) = audit(&refusing.url, &["--cluster", "prod"]).await;
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("services of cluster prod") && errors.contains("AccessDenied"), "{errors}");
+}

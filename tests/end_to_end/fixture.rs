@@ -1,0 +1,166 @@
+//! The stack that the end-to-end tests share: two deployments of the template, one for each token mode, whose
+//! credential may do exactly what the README says it must be allowed.
+
+#![allow(dead_code, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+use serde_json::Value;
+use tokio::sync::OnceCell;
+
+use local_stack::{
+    Stack,
+    consul::{Consul, Token},
+    deploy::{Deployed, deploy},
+    world::{GRACE, World, documented_policy},
+};
+
+/// The clusters of the deployment that makes tokens: one for each test.
+const TOKEN_CLUSTERS: [&str; 15] = [
+    "first-start",
+    "second-task",
+    "twenty-starts",
+    "adopted",
+    "empty-secret",
+    "own-tags",
+    "not-in-mesh",
+    "one-of-two",
+    "last-task",
+    "quick-restart",
+    "disorder",
+    "strangers",
+    "hand-made",
+    "poison",
+    "examples",
+];
+
+/// The clusters of the deployment that leaves tokens to the auth method.
+const LOGIN_CLUSTERS: [&str; 7] = [
+    "login-tokens",
+    "login-tokens-other",
+    "creates-nothing",
+    "left-behind",
+    "catalog",
+    "hundred-stops",
+    "told-to-stop",
+];
+
+pub(crate) struct Fixture {
+    pub(crate) stack: &'static Stack,
+    tokens: Deployed,
+    login: Deployed,
+}
+
+impl Fixture {
+    /// The one fixture of this test process.
+    pub(crate) async fn get() -> &'static Self {
+        static FIXTURE: OnceCell<Fixture> = OnceCell::const_new();
+        FIXTURE.get_or_init(Self::start).await
+    }
+
+    /// A cluster of the deployment in `secrets-manager` mode.
+    pub(crate) async fn tokens(name: &'static str) -> World<'static> {
+        let fixture = Self::get().await;
+        assert!(TOKEN_CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
+        World::new(fixture.stack, &fixture.tokens, "mesh", name)
+    }
+
+    /// A cluster of the deployment in `auth-method` mode.
+    pub(crate) async fn login(name: &'static str) -> World<'static> {
+        let fixture = Self::get().await;
+        assert!(LOGIN_CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
+        World::new(fixture.stack, &fixture.login, "login", name)
+    }
+
+    async fn start() -> Self {
+        let stack = Stack::shared().await;
+        let token = controller_token(&stack.consul, "shared").await;
+        let (tokens, login) = tokio::join!(
+            Self::deploy(stack, &token.secret_id, "mesh", "secrets-manager", &TOKEN_CLUSTERS),
+            Self::deploy(stack, &token.secret_id, "login", "auth-method", &LOGIN_CLUSTERS),
+        );
+        Self { stack, tokens, login }
+    }
+
+    async fn deploy(stack: &Stack, token: &str, name: &str, mode: &str, clusters: &[&str]) -> Deployed {
+        let mut arns = Vec::new();
+        for cluster in clusters {
+            stack.aws.ecs().create_cluster().cluster_name(*cluster).send().await.expect("CreateCluster");
+            arns.push(local_stack::world::cluster_arn(cluster));
+        }
+        let secret = create_secret(stack, &format!("{name}-controller"), token).await;
+        let grace = GRACE.as_secs().to_string();
+        let parameters = [
+            ("ConsulHttpAddr", stack.consul.address.as_str()),
+            ("ConsulHttpTokenSecretArn", &secret),
+            ("EcsClusterArns", &arns.join(",")),
+            ("TokenMode", mode),
+            ("SecretNamePrefix", name),
+            // So that a secret in a log line of any level would be seen.
+            ("LogLevel", "trace"),
+            ("RevocationGraceSeconds", &grace),
+            // The auth method of tasks is of a type that Consul has from 1.12 on.
+            ("Bootstrap", "none"),
+            // What events do must not be mistaken for what a sweep does.
+            ("ReconcileRate", "rate(1 day)"),
+        ];
+        deploy(&stack.aws, name, &parameters).await
+    }
+
+    /// Creates a secret; its ARN.
+    pub(crate) async fn secret(&self, name: &str, value: &str) -> String {
+        create_secret(self.stack, name, value).await
+    }
+
+    /// The parameters of a deployment for one cluster called `name`.
+    pub(crate) async fn parameters(&self, consul: &Consul, name: &str, token: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("ConsulHttpAddr", consul.address.clone()),
+            ("ConsulHttpTokenSecretArn", self.secret(&format!("{name}-controller"), token).await),
+            ("EcsClusterArns", local_stack::world::cluster_arn(name)),
+            ("SecretNamePrefix", name.to_owned()),
+            ("RevocationGraceSeconds", GRACE.as_secs().to_string()),
+            ("ReconcileRate", "rate(1 day)".to_owned()),
+        ]
+    }
+
+    /// A deployment for one cluster alone, in front of any Consul.
+    pub(crate) async fn deployment_of_its_own<'a>(
+        &'a self,
+        consul: &'a Consul,
+        name: &'static str,
+        token: &str,
+        further: &[(&str, &str)],
+    ) -> World<'a> {
+        self.stack.aws.ecs().create_cluster().cluster_name(name).send().await.expect("CreateCluster");
+        let parameters = self.parameters(consul, name, token).await;
+        let all: Vec<(&str, &str)> =
+            parameters.iter().map(|(key, value)| (*key, value.as_str())).chain(further.iter().copied()).collect();
+        let deployed = deploy(&self.stack.aws, name, &all).await;
+        World { aws: &self.stack.aws, consul, deployed, name, prefix: name }
+    }
+}
+
+async fn create_secret(stack: &Stack, name: &str, value: &str) -> String {
+    let call = stack.aws.secrets().create_secret().name(name).secret_string(value);
+    call.send().await.expect("CreateSecret").arn.expect("an ARN")
+}
+
+/// A token for a controller, with the README's policy.
+pub(crate) async fn controller_token(consul: &Consul, name: &str) -> Token {
+    consul.token_with_rules(&format!("controller-{name}"), &documented_policy()).await
+}
+
+/// The files in `events/`, by name.
+pub(crate) fn example_events() -> Vec<(String, Value)> {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/events");
+    let mut events: Vec<(String, Value)> = std::fs::read_dir(directory)
+        .expect("events/")
+        .map(|entry| {
+            let path = entry.expect("a file").path();
+            let text = std::fs::read_to_string(&path).expect("a readable file");
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, serde_json::from_str(&text).expect("JSON"))
+        })
+        .collect();
+    events.sort_by(|(a, _), (b, _)| a.cmp(b));
+    events
+}

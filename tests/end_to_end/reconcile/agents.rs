@@ -1,0 +1,93 @@
+//! Client agents that died with their tasks: real agents, killed for real.
+
+use serde_json::{Value, json};
+
+use super::world;
+use local_stack::{
+    wait::{SOON, eventually},
+    world::{World, task_id},
+};
+use test_harness::agent::{ClientAgent, member_status, node_services};
+
+/// A definition whose tasks run an agent of their own.
+async fn client_generation(world: &World<'_>) -> local_stack::world::Definition {
+    world
+        .definition_with(
+            &world.service(),
+            &[json!({ "name": "consul-client", "image": "hashicorp/consul:1.8", "essential": false })],
+        )
+        .await
+}
+
+fn service(name: &str, task: &str) -> Value {
+    json!({
+        "ID": format!("{name}-{}", task_id(task)), "Name": name, "Port": 9090,
+        "Meta": { "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" },
+    })
+}
+
+#[tokio::test]
+async fn a_sweep_buries_an_agent_that_died_and_leaves_the_living_alone() {
+    let world = world("dead-agent").await;
+    let definition = client_generation(&world).await;
+    let (stopped, living) = (world.run(&definition).await, world.run(&definition).await);
+    let (dying, staying) = tokio::join!(
+        ClientAgent::join(world.consul, "ip-10-0-1-11.dead-agent"),
+        ClientAgent::join(world.consul, "ip-10-0-1-12.dead-agent"),
+    );
+    dying.register(world.consul, &service(&world.service(), &stopped)).await;
+    // The living agent hosts a service of a task that is stopped as well: its own business
+    staying.register(world.consul, &service(&world.service(), &stopped)).await;
+    let (dead, alive) = (dying.name.clone(), staying.name.clone());
+    world.stop(&stopped).await;
+    dying.die(world.consul).await;
+    let summary = world.swept().await;
+    assert_eq!(summary["deleted"]["clientAgents"], 1, "{summary}");
+    eventually("the dead agent to be forgotten", SOON, || async {
+        match (member_status(world.consul, &dead).await, node_services(world.consul, &dead).await.as_str()) {
+            (None, "null") => Ok(()),
+            (status, node) => Err(format!("{status:?} {node}")),
+        }
+    })
+    .await;
+    assert_eq!(member_status(world.consul, &alive).await, Some(1));
+    assert!(node_services(world.consul, &alive).await.contains(task_id(&stopped)));
+    drop(living);
+}
+
+#[tokio::test]
+async fn the_stopped_event_buries_the_agent_once_consul_has_missed_it() {
+    let world = world("dead-agent-event").await;
+    let definition = client_generation(&world).await;
+    let task = world.run(&definition).await;
+    let agent = ClientAgent::join(world.consul, "ip-10-0-2-11.dead-agent-event").await;
+    agent.register(world.consul, &service(&world.service(), &task)).await;
+    let name = agent.name.clone();
+    // The task is killed, and its event comes before Consul has noticed anything
+    world.stop(&task).await;
+    let event = world.event(&task).await;
+    agent.die_unnoticed();
+    world.deliver(&[event]).await;
+    eventually("the dead agent to be forgotten", 3 * SOON, || async {
+        match (member_status(world.consul, &name).await, node_services(world.consul, &name).await.as_str()) {
+            (None, "null") => Ok(()),
+            (status, node) => Err(format!("{status:?} {node}")),
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_agent_that_hosts_anybody_else_s_service_is_left_to_them() {
+    let world = world("shared-agent").await;
+    let task = world.run(&client_generation(&world).await).await;
+    let agent = ClientAgent::join(world.consul, "ip-10-0-3-11.shared-agent").await;
+    agent.register(world.consul, &service(&world.service(), &task)).await;
+    agent.register(world.consul, &json!({ "ID": "by-hand", "Name": "by-hand", "Port": 1 })).await;
+    let name = agent.name.clone();
+    world.stop(&task).await;
+    agent.die(world.consul).await;
+    world.swept().await;
+    assert_eq!(member_status(world.consul, &name).await, Some(4));
+    assert!(node_services(world.consul, &name).await.contains("by-hand"));
+}

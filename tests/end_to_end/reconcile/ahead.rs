@@ -1,0 +1,69 @@
+//! Ahead of the first start: a registered task definition gives its service a token.
+
+use serde_json::{Value, json};
+
+use super::world;
+use local_stack::{
+    aws::{ACCOUNT, REGION},
+    world::{World, cluster_arn},
+};
+
+/// What `EventBridge` brings of a call that `CloudTrail` has seen.
+fn api_call(name: &str, response: &Value) -> Value {
+    json!({
+        "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail", "account": ACCOUNT, "region": REGION,
+        "time": "2026-11-21T10:00:00Z",
+        "detail": { "eventSource": "ecs.amazonaws.com", "eventName": name, "responseElements": response },
+    })
+}
+
+async fn description(world: &World<'_>, accessor: &str) -> String {
+    let token = world.consul.get(&format!("/v1/acl/token/{accessor}")).await;
+    token["Description"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_registered_definition_has_its_token_before_any_task_starts() {
+    let world = world("ahead").await;
+    let service = world.service();
+    let definition = world.mesh_definition(&service).await;
+    let response = json!({ "taskDefinition": { "taskDefinitionArn": definition.0 } });
+    world.deliver(&[api_call("RegisterTaskDefinition", &response)]).await;
+    let pair = world.provisioned(&world.secret_name(&service)).await;
+    assert!(description(&world, &pair.accessor_id).await.contains("unused-since"));
+    // It waits for its first task, whatever is swept meanwhile, and whoever looks for idle services
+    let asked = json!({ "source": "ecs-mesh-controller", "detail-type": "Service Idle Check", "detail": { "service": service } });
+    world.deliver(&[asked]).await;
+    world.settled().await;
+    world.swept().await;
+    assert!(world.is_valid(&pair.token).await);
+    // The first task finds it, and from then on it is like any other
+    let task = world.start_task(&definition).await;
+    world.settled().await;
+    assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair);
+    assert!(!description(&world, &pair.accessor_id).await.contains("unused-since"));
+    world.stop_task(&task).await;
+    world.blanked(&world.secret_name(&service)).await;
+    assert!(!world.is_valid(&pair.token).await);
+    // A service that is about to scale up from nothing gets a new one
+    let response = json!({ "service": { "taskDefinition": definition.0, "clusterArn": world.cluster() } });
+    world.deliver(&[api_call("UpdateService", &response)]).await;
+    let new = world.provisioned(&world.secret_name(&service)).await;
+    assert_ne!(new.token, pair.token);
+}
+
+#[tokio::test]
+async fn calls_that_failed_or_are_about_others_make_nothing() {
+    let world = world("ahead-failed").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let mut failed =
+        api_call("RegisterTaskDefinition", &json!({ "taskDefinition": { "taskDefinitionArn": definition.0 } }));
+    failed["detail"]["errorCode"] = json!("AccessDenied");
+    let elsewhere = json!({ "service": { "taskDefinition": definition.0, "clusterArn": cluster_arn("nobodys") } });
+    let plain = world.definition("ahead-failed-plain", &json!([]), None).await;
+    let outside = json!({ "taskDefinition": { "taskDefinitionArn": plain.0 } });
+    world.deliver(&[failed, api_call("CreateService", &elsewhere), api_call("RegisterTaskDefinition", &outside)]).await;
+    world.settled().await;
+    assert_eq!(world.secret_text(&world.secret_name(&world.service())).await, None);
+    assert!(world.tokens_about(world.name).await.is_empty());
+}

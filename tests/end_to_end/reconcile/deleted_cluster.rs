@@ -1,0 +1,60 @@
+//! Clusters that are no more, and clusters that never were.
+
+use serde_json::{Value, json};
+
+use crate::reconcile::deployment;
+use local_stack::{
+    Stack,
+    world::{World, documented_policy},
+};
+
+#[tokio::test]
+async fn a_deleted_cluster_is_swept_as_a_whole_and_until_then_its_absence_is_an_error() {
+    let stack = Stack::shared().await;
+    let token = stack.consul.token_with_rules("gone-cluster", &documented_policy()).await;
+    let clusters = ["gone-cluster", "staying-cluster"];
+    let deployed = deployment(&stack.consul, "gone-cluster", &clusters, &token.secret_id, &[]).await.unwrap();
+    let gone = World::new(stack, &deployed, "gone-cluster", "gone-cluster");
+    let staying = World::new(stack, &deployed, "gone-cluster", "staying-cluster");
+    // Given services in both clusters, of which one is deleted with all that ran in it
+    let definition = gone.mesh_definition(&gone.service()).await;
+    let task = gone.run(&definition).await;
+    gone.register_instance(&gone.service(), &task).await;
+    let started = gone.start_task(&definition).await;
+    let pair = gone.provisioned(&gone.secret_name(&gone.service())).await;
+    let other = staying.run(&staying.mesh_definition(&staying.service()).await).await;
+    staying.register_instance(&staying.service(), &other).await;
+    // ECS deletes no cluster in which tasks run; of these stops nobody hears
+    gone.stop(&task).await;
+    gone.stop(&started).await;
+    gone.ecs_call("DeleteCluster", &json!({ "cluster": gone.name })).await;
+
+    // The local ECS forgets a deleted cluster at once: a sweep cannot tell it from one that never was, and says so
+    let error = gone.aws.invoke(&deployed.reconcile, &json!({})).await.expect_err("an unknown cluster is an error");
+    let message = error["errorMessage"].as_str().unwrap();
+    assert!(message.contains(&gone.cluster()) && message.contains("ECS_CLUSTER_ARNS"), "{message}");
+    assert_eq!(gone.service_ids().await.len(), 2, "and deletes nothing of it");
+    // The other cluster is done all the same
+    staying.provisioned(&staying.secret_name(&staying.service())).await;
+
+    // When the event says that it was deleted
+    let event = deleted(&gone.cluster());
+    let summary = gone.aws.invoke(&deployed.reconcile, &event).await.unwrap();
+    assert_eq!(summary["clusters"][0]["status"], "deleted", "{summary}");
+    // Then everything of it is gone, its synthetic node included, and nothing of the other
+    assert_eq!(gone.service_ids().await, Vec::<String>::new());
+    let nodes = stack.consul.get("/v1/catalog/nodes").await.to_string();
+    assert!(!nodes.contains(&gone.cluster()) && nodes.contains(&staying.cluster()), "{nodes}");
+    assert!(!gone.is_valid(&pair.token).await, "its service's token is revoked");
+    assert_eq!(staying.service_ids().await.len(), 2);
+}
+
+fn deleted(cluster: &str) -> Value {
+    json!({
+        "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail",
+        "detail": {
+            "eventSource": "ecs.amazonaws.com", "eventName": "DeleteCluster",
+            "responseElements": { "cluster": { "clusterArn": cluster } },
+        },
+    })
+}

@@ -1,0 +1,64 @@
+//! The guard: what would delete too much waits for a person.
+
+use serde_json::json;
+
+use super::world;
+use local_stack::{
+    wait::{SOON, eventually},
+    world::World,
+};
+
+/// The line that the alarm's metric counts.
+async fn alarmed(world: &World<'_>) -> String {
+    eventually("the alarm's line in the log", SOON, || async {
+        let lines = world.aws.logs(&world.deployed.reconcile_log_group).await;
+        let line = lines
+            .iter()
+            .find(|line| line.contains(r#""outcome":"guard_tripped","cluster_arn""#) && line.contains(world.name));
+        line.cloned().ok_or("there is none")
+    })
+    .await
+}
+
+#[tokio::test]
+async fn more_than_the_allowed_share_waits_for_a_person() {
+    let world = world("guard-share").await;
+    let service = world.service();
+    let definition = world.mesh_definition(&service).await;
+    for number in 0..10 {
+        let task = world.run(&definition).await;
+        world.register_instance(&service, &task).await;
+        if number < 4 {
+            world.stop(&task).await;
+        }
+    }
+    let before = world.node_services().await;
+    // 8 of 20 services: 40 %, where 30 % are allowed
+    let summary = world.sweep(&json!({})).await.unwrap();
+    assert_eq!(summary["outcome"], "guard_tripped", "{summary}");
+    let cluster = &summary["clusters"][0];
+    assert!(cluster["guard"].as_str().unwrap().contains("8 of 20 services"), "{cluster}");
+    assert_eq!(cluster["planned"].as_array().unwrap().len(), 8, "it says exactly what it would do");
+    assert_eq!(cluster["deleted"], json!({}));
+    assert_eq!(world.node_services().await, before);
+    alarmed(&world).await;
+    // But what the living need is done all the same
+    world.provisioned(&world.secret_name(&service)).await;
+    // And with a person's word it goes on
+    let summary = world.sweep(&json!({ "force": true })).await.unwrap();
+    assert_eq!(summary["clusters"][0]["deleted"]["services"], 8, "{summary}");
+    assert_eq!(world.service_ids().await.len(), 12);
+}
+
+#[tokio::test]
+async fn a_cluster_of_which_ecs_lists_nothing_is_not_believed_empty() {
+    let world = world("guard-nothing").await;
+    let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/guard-nothing/{}", "0".repeat(32));
+    world.register_instance(&world.service(), &forgotten).await;
+    let summary = world.sweep(&json!({})).await.unwrap();
+    assert_eq!(summary["outcome"], "guard_tripped", "{summary}");
+    assert!(summary["clusters"][0]["guard"].as_str().unwrap().contains("ECS lists no task"), "{summary}");
+    assert_eq!(world.service_ids().await.len(), 2);
+    world.sweep(&json!({ "force": true })).await.unwrap();
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+}

@@ -1,0 +1,34 @@
+//! Health sync as it is deployed. The local ECS knows no container's health, which Consul has to hear as critical; what
+//! the other answers mean is proved in `tests/health_sync.rs`.
+
+use serde_json::{Value, json};
+
+use super::world;
+use local_stack::world::World;
+
+/// A running task whose app ECS checks, with all its checks passing in Consul.
+pub(crate) async fn healthy_task(world: &World<'_>) -> String {
+    let checked = json!({ "name": "web", "image": "example/web:1", "healthCheck": { "command": ["true"] } });
+    let definition = world.definition_with(&world.service(), &[checked]).await;
+    let task = world.run(&definition).await;
+    world.register_instance(&world.service(), &task).await;
+    task
+}
+
+pub(crate) fn statuses(checks: &[Value]) -> Vec<&str> {
+    checks.iter().map(|check| check["Status"].as_str().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn on_demand_health_is_synced_once() {
+    let world = world("health").await;
+    let task = healthy_task(&world).await;
+    assert_eq!(statuses(&world.checks_of(&task).await), ["passing"; 3]);
+    let _alone = world.aws.ecs_alone().await;
+    let report = world.aws.invoke(&world.deployed.reconcile, &json!({ "healthSync": true })).await.unwrap();
+    assert_eq!(report["rounds"], 1, "{report}");
+    // The dataplane's two checks; the app is not among the containers that ECS checks, and its check is an orphan
+    let checks = world.checks_of(&task).await;
+    assert_eq!(statuses(&checks), ["critical"; 2], "{checks:?}");
+    assert!(checks[0]["Output"].as_str().unwrap().contains("consul-dataplane"), "{checks:?}");
+}

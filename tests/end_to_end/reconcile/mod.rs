@@ -1,0 +1,97 @@
+//! The `reconcile` function, deployed from our own template: sweeps, the guard, the custom resource, dead agents, and the
+//! clean goodbye. Assertions are about what Consul and Secrets Manager hold.
+
+mod agents;
+mod ahead;
+mod deleted_cluster;
+mod guard;
+mod health;
+mod setup;
+mod sweeping;
+mod together;
+
+use local_stack::{
+    Stack,
+    consul::Consul,
+    deploy::{Deployed, deploy, try_deploy},
+    world::{World, cluster_arn, documented_policy},
+};
+use tokio::sync::OnceCell;
+
+/// The clusters of the deployment that most tests share: one for each test.
+const CLUSTERS: [&str; 16] = [
+    "lost-events",
+    "fifty-stops",
+    "dry-run",
+    "foreign",
+    "forgotten",
+    "orphan-token",
+    "lost-policy",
+    "guard-share",
+    "guard-nothing",
+    "side-by-side",
+    "health",
+    "ahead",
+    "ahead-failed",
+    "dead-agent",
+    "dead-agent-event",
+    "shared-agent",
+];
+
+/// The parameters of a deployment that revokes at once and sweeps only when it is told to.
+async fn parameters(
+    stack: &Stack,
+    consul: &Consul,
+    name: &str,
+    clusters: &[&str],
+    token: &str,
+) -> Vec<(String, String)> {
+    let mut arns = Vec::new();
+    for cluster in clusters {
+        stack.aws.ecs().create_cluster().cluster_name(*cluster).send().await.expect("CreateCluster");
+        arns.push(cluster_arn(cluster));
+    }
+    let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(token);
+    let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
+    let parameters = [
+        ("ConsulHttpAddr", consul.address.clone()),
+        ("ConsulHttpTokenSecretArn", secret),
+        ("EcsClusterArns", arns.join(",")),
+        ("SecretNamePrefix", name.to_owned()),
+        ("RevocationGraceSeconds", "0".to_owned()),
+        ("ReconcileRate", "rate(1 day)".to_owned()),
+    ];
+    parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+}
+
+/// A deployment with further parameters, or what a user sees if it fails.
+async fn deployment(
+    consul: &Consul,
+    name: &str,
+    clusters: &[&str],
+    token: &str,
+    further: &[(&str, &str)],
+) -> Result<Deployed, String> {
+    let stack = Stack::shared().await;
+    let mut all = parameters(stack, consul, name, clusters, token).await;
+    all.extend(further.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+    let all: Vec<(&str, &str)> = all.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    // The SAM CLI prints tables, and breaks lines where they are full.
+    try_deploy(&stack.aws, name, &all).await.map_err(|said| said.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// A cluster of the shared deployment.
+async fn world(name: &'static str) -> World<'static> {
+    static DEPLOYED: OnceCell<Deployed> = OnceCell::const_new();
+    assert!(CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
+    let stack = Stack::shared().await;
+    let deployed = DEPLOYED
+        .get_or_init(|| async {
+            let token = stack.consul.token_with_rules("sweep", &documented_policy()).await;
+            let all = parameters(stack, &stack.consul, "sweep", &CLUSTERS, &token.secret_id).await;
+            let all: Vec<(&str, &str)> = all.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+            deploy(&stack.aws, "sweep", &all).await
+        })
+        .await;
+    World::new(stack, deployed, "sweep", name)
+}

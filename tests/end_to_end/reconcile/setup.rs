@@ -1,0 +1,156 @@
+//! The custom resource: a deployment that cannot work fails with the reason, and one that goes leaves nothing behind.
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::reconcile::{
+    deployment,
+    health::{healthy_task, statuses},
+};
+use local_stack::{
+    Stack,
+    consul::Consul,
+    deploy::{delete, deploy, try_deploy},
+    wait::eventually,
+    world::{World, documented_policy, task_id},
+};
+use test_harness::jwt::JwtAuthMethod;
+
+#[tokio::test]
+async fn a_deployment_fails_where_consul_is_down() {
+    let consul = Consul::start().await;
+    let token = consul.token_with_rules("down", &documented_policy()).await;
+    consul.stop();
+    let said = deployment(&consul, "down", &["down"], &token.secret_id, &[]).await.expect_err("Consul is down");
+    assert!(said.contains("Consul is unavailable") && said.contains("refused"), "{said}");
+    // And the failed stack can be deleted, although there is nobody to clean up with
+    delete(&Stack::shared().await.aws, "down").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_deployment_fails_where_the_credential_is_too_weak_and_names_what_is_missing() {
+    let consul = &Stack::shared().await.consul;
+    let weak = documented_policy().replace("acl = \"write\"", "acl = \"read\"");
+    let token = consul.token_with_rules("weak", &weak).await;
+    let said = deployment(consul, "weak", &["weak"], &token.secret_id, &[]).await.expect_err("acl:write is missing");
+    assert!(said.contains("acl = \"write\""), "{said}");
+    assert!(!said.contains(&token.secret_id), "{said}");
+}
+
+#[tokio::test]
+async fn a_deployment_with_wrong_settings_says_which() {
+    let consul = &Stack::shared().await.consul;
+    let token = consul.token_with_rules("settings", &documented_policy()).await;
+    let wrong = [("ClusterPartitions", "nobody=team")];
+    let said =
+        deployment(consul, "settings", &["settings"], &token.secret_id, &wrong).await.expect_err("wrong settings");
+    assert!(said.contains("CLUSTER_PARTITIONS"), "{said}");
+    // What the template can tell by itself never gets as far as the function
+    let wrong = [("HealthSyncIntervalSeconds", "5")];
+    let said =
+        deployment(consul, "interval", &["interval"], &token.secret_id, &wrong).await.expect_err("no such interval");
+    assert!(said.contains("HealthSyncIntervalSeconds"), "{said}");
+}
+
+#[tokio::test]
+async fn an_update_checks_and_sweeps_again() {
+    let stack = Stack::shared().await;
+    let token = stack.consul.token_with_rules("update", &documented_policy()).await;
+    let deployed = deployment(&stack.consul, "update", &["update"], &token.secret_id, &[]).await.unwrap();
+    let world = World::new(stack, &deployed, "update", "update");
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    world.stop(&task).await;
+    assert_eq!(world.service_ids().await.len(), 2);
+    // When a parameter changes that only the functions' environment knows
+    deploy(&stack.aws, "update", &[("MaxDeletePercent", "40")]).await;
+    // Then the deployment has swept
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+    // And an update with a setting that does not work fails with the reason
+    let said = try_deploy(&stack.aws, "update", &[("ClusterPartitions", "nobody=team")]).await;
+    let said = said.expect_err("wrong settings").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("CLUSTER_PARTITIONS"), "{said}");
+}
+
+/// A stack with a service that runs, and something of somebody else's on the same node.
+async fn lived_in(consul: &'static Consul, name: &'static str, cleanup: &str) -> (World<'static>, String) {
+    let stack = Stack::shared().await;
+    let token = consul.token_with_rules(name, &documented_policy()).await;
+    let further = [("CleanupOnDelete", cleanup)];
+    let deployed = deployment(consul, name, &[name], &token.secret_id, &further).await.unwrap();
+    let world = World::new(stack, &deployed, name, name);
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.start_task(&definition).await;
+    world.register_instance(&world.service(), &task).await;
+    world.provisioned(&world.secret_name(&world.service())).await;
+    world.provisioned(&format!("{name}-consul-client-token")).await;
+    let method = JwtAuthMethod::create(consul, name).await;
+    let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&task)).await;
+    (world, login.secret_id)
+}
+
+#[tokio::test]
+async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
+    let stack = Stack::shared().await;
+    let (world, login) = lived_in(&stack.consul, "goodbye", "true").await;
+    let pair = world.pair(&world.secret_name(&world.service())).await.unwrap();
+    let client = world.pair("goodbye-consul-client-token").await.unwrap();
+    let by_hand = stack.consul.put("/v1/acl/token", &json!({ "Description": "goodbye: made by hand" })).await;
+    // When the stack is destroyed, and its services with it
+    delete(&stack.aws, "goodbye").await.unwrap();
+    // Then nothing of the controller's is left
+    let nodes = stack.consul.get("/v1/catalog/nodes").await.to_string();
+    assert!(!nodes.contains(&format!("\"{}\"", world.cluster())), "{nodes}");
+    for token in [&login, &pair.token, &client.token] {
+        assert!(!world.is_valid(token).await, "a token is left");
+    }
+    assert_eq!(world.secret_text(&world.secret_name(&world.service())).await.as_deref(), Some("{}"));
+    let policies = stack.consul.get("/v1/acl/policies").await.to_string();
+    assert!(!policies.contains("goodbye-consul-client-policy"), "{policies}");
+    // And what is somebody else's is
+    assert!(world.is_valid(by_hand["SecretID"].as_str().unwrap()).await);
+}
+
+#[tokio::test]
+async fn a_node_that_somebody_else_uses_stays_with_what_is_theirs() {
+    let stack = Stack::shared().await;
+    let (world, _) = lived_in(&stack.consul, "goodbye-shared", "true").await;
+    world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
+    delete(&stack.aws, "goodbye-shared").await.unwrap();
+    assert_eq!(world.service_ids().await, ["by-hand"]);
+}
+
+#[tokio::test]
+async fn without_being_asked_to_a_stack_leaves_everything() {
+    let stack = Stack::shared().await;
+    let (world, login) = lived_in(&stack.consul, "quiet-goodbye", "false").await;
+    delete(&stack.aws, "quiet-goodbye").await.unwrap();
+    assert_eq!(world.service_ids().await.len(), 2);
+    assert!(world.is_valid(&login).await);
+    let pair = world.pair(&world.secret_name(&world.service())).await.unwrap();
+    assert!(world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn the_schedules_sweep_and_sync_health_by_themselves() {
+    let stack = Stack::shared().await;
+    let token = stack.consul.token_with_rules("schedule", &documented_policy()).await;
+    let further = [("ReconcileRate", "rate(1 minute)"), ("HealthSyncIntervalSeconds", "20")];
+    let deployed = deployment(&stack.consul, "schedule", &["schedule"], &token.secret_id, &further).await.unwrap();
+    let world = World::new(stack, &deployed, "schedule", "schedule");
+    let living = healthy_task(&world).await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    world.stop(&task).await;
+    eventually("the schedule to sweep", Duration::from_secs(150), || async {
+        let left = world.service_ids().await;
+        if left.len() == 2 { Ok(()) } else { Err(format!("{left:?}")) }
+    })
+    .await;
+    eventually("the schedule to sync health", Duration::from_secs(150), || async {
+        let checks = world.checks_of(&living).await;
+        if statuses(&checks) == ["critical"; 2] { Ok(()) } else { Err(format!("{checks:?}")) }
+    })
+    .await;
+}

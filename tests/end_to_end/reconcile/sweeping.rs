@@ -1,0 +1,196 @@
+//! What events alone cannot give: lost events, zombies, and what nobody remembers.
+
+use serde_json::{Value, json};
+
+use super::world;
+use local_stack::world::{cluster_arn, task_id};
+use test_harness::jwt::JwtAuthMethod;
+
+#[tokio::test]
+async fn events_that_were_all_lost_are_repaired_by_one_sweep() {
+    let world = world("lost-events").await;
+    let (web, gone) = (world.service(), "lost-events-gone".to_owned());
+    let definition = world.mesh_definition(&web).await;
+    let living = world.run(&definition).await;
+    world.register_instance(&web, &living).await;
+    // A service whose only task has come and gone, and left everything behind
+    let old = world.token_of_old_controller(&gone).await;
+    let stopped = world.run(&world.mesh_definition(&gone).await).await;
+    world.register_instance(&gone, &stopped).await;
+    let method = JwtAuthMethod::create(world.consul, "lost-events").await;
+    let kept = method.log_in_task(&web, &world.cluster(), task_id(&living)).await;
+    let zombie = method.log_in_task(&gone, &world.cluster(), task_id(&stopped)).await;
+    world.stop(&stopped).await;
+
+    // When no event is ever delivered, and one sweep runs. The other tests' clusters may be empty: a sweep of one cluster
+    // does not take their word for it
+    let answer = world.sweep(&json!({ "force": true })).await.unwrap();
+    let summary = &answer["clusters"][0];
+
+    // Then the living have what they need, and of the stopped nothing is left
+    world.provisioned(&world.secret_name(&web)).await;
+    world.provisioned("sweep-consul-client-token").await;
+    assert_eq!(
+        world.service_ids().await,
+        [format!("{web}-{}", task_id(&living)), format!("{web}-{}-sidecar-proxy", task_id(&living)),]
+    );
+    assert!(world.is_valid(&kept.secret_id).await && !world.is_valid(&zombie.secret_id).await);
+    assert!(!world.is_valid(&old.token).await, "the idle service's token is revoked");
+    assert_eq!(world.secret_text(&world.secret_name(&gone)).await.as_deref(), Some("{}"));
+    assert_eq!(summary["deleted"], json!({ "loginTokens": 1, "services": 2, "serviceTokens": 1 }), "{summary}");
+    assert_eq!(summary["found"]["livingTasks"], 1);
+    // And the next sweep finds nothing to do
+    let again = world.swept().await;
+    assert_eq!((&again["deleted"], &again["created"], &again["left"]), (&json!({}), &json!({}), &json!(0)));
+}
+
+#[tokio::test]
+async fn fifty_stops_while_the_controller_was_down_take_one_sweep() {
+    let world = world("fifty-stops").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    for _ in 0..50 {
+        let task = world.run(&definition).await;
+        world.register_instance(&world.service(), &task).await;
+        world.stop(&task).await;
+    }
+    let living = world.run(&definition).await;
+    world.register_instance(&world.service(), &living).await;
+    assert_eq!(world.service_ids().await.len(), 102);
+    // So many at once need a person's word
+    let summary = world.sweep(&json!({ "force": true })).await.unwrap();
+    assert_eq!(summary["outcome"], "done", "{summary}");
+    assert_eq!(summary["clusters"][0]["deleted"]["services"], 100);
+    assert_eq!(world.service_ids().await.len(), 2);
+    world.provisioned(&world.secret_name(&world.service())).await;
+}
+
+#[tokio::test]
+async fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
+    let world = world("dry-run").await;
+    let service = world.service();
+    let definition = world.mesh_definition(&service).await;
+    let (living, stopped) = (world.run(&definition).await, world.run(&definition).await);
+    world.register_instance(&service, &stopped).await;
+    world.stop(&stopped).await;
+    let before = world.node_services().await;
+    let summary = world.sweep(&json!({ "dryRun": true })).await.unwrap();
+    assert_eq!(summary["outcome"], "dry_run");
+    let planned = summary["clusters"][0]["planned"].as_array().unwrap();
+    let actions: Vec<&str> = planned.iter().map(|action| action["action"].as_str().unwrap()).collect();
+    assert_eq!(actions.iter().filter(|action| **action == "deregister").count(), 2, "{planned:?}");
+    assert_eq!(actions.iter().filter(|action| **action == "provision").count(), 2, "{planned:?}");
+    assert!(planned.iter().any(|action| action["taskId"] == task_id(&stopped)), "{planned:?}");
+    // And everything is as it was
+    assert_eq!(world.node_services().await, before);
+    assert_eq!(world.secret_text(&world.secret_name(&service)).await, None);
+    drop(living);
+}
+
+#[tokio::test]
+async fn what_is_not_ours_stays_byte_for_byte() {
+    let world = world("foreign").await;
+    let service = world.service();
+    let definition = world.mesh_definition(&service).await;
+    let (living, stopped) = (world.run(&definition).await, world.run(&definition).await);
+    world.register_instance(&service, &living).await;
+    // Somebody's own service on the node, and a node of somebody's own
+    world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
+    let elsewhere = json!({
+        "Node": "foreign-node", "Address": "10.1.2.3",
+        "Service": { "ID": "old", "Service": "old", "Meta": { "task-id": task_id(&stopped) } },
+    });
+    world.consul.put("/v1/catalog/register", &elsewhere).await;
+    // Tokens made by hand, by a controller of another cluster, and of a cluster of the same name in another account
+    let method = JwtAuthMethod::create(world.consul, "foreign").await;
+    let unknown = "ffffffffffffffffffffffffffffffff";
+    let other_account = world.cluster().replace("000000000000", "999999999999");
+    for cluster in [other_account.as_str(), &cluster_arn("somebody-elses"), world.name] {
+        method.log_in_task(&service, cluster, unknown).await;
+    }
+    for description in [
+        "made by hand".to_owned(),
+        format!("Token for foreign-idle service\nconsul.hashicorp.com/cluster: {other_account}"),
+        "Token for foreign-idle service\nconsul.hashicorp.com/cluster: foreign".to_owned(),
+    ] {
+        world.consul.put("/v1/acl/token", &json!({ "Description": format!("{description}\nforeign") })).await;
+    }
+    world.stop(&stopped).await;
+    let before = foreign_objects(&world).await;
+    let summary = world.swept().await;
+    assert_eq!(foreign_objects(&world).await, before);
+    let skipped = summary["skipped"].to_string();
+    assert!(skipped.contains("by-hand") && skipped.contains(unknown), "{summary}");
+}
+
+async fn foreign_objects(world: &local_stack::world::World<'_>) -> Vec<Value> {
+    let list = world.consul.get("/v1/acl/tokens").await;
+    let mut tokens: Vec<Value> = list.as_array().unwrap().clone();
+    tokens.retain(|token| {
+        let description = token["Description"].as_str().unwrap_or_default();
+        description.contains("foreign") && !description.contains("Token for foreign-web service")
+    });
+    let node = world.consul.get("/v1/catalog/node/foreign-node").await;
+    let own = world.node_services().await;
+    let by_hand = own["Services"].as_array().unwrap().iter().find(|service| service["ID"] == "by-hand").cloned();
+    tokens.push(node);
+    tokens.push(by_hand.expect("the service made by hand"));
+    tokens
+}
+
+#[tokio::test]
+async fn zombies_that_ecs_has_long_forgotten_go_too() {
+    let world = world("forgotten").await;
+    let service = world.service();
+    let living = world.run(&world.mesh_definition(&service).await).await;
+    world.register_instance(&service, &living).await;
+    // Stopped tasks are described for an hour; of these ECS knows nothing
+    let forgotten = format!("{}/{}", living.rsplit_once('/').unwrap().0, "0".repeat(32));
+    world.register_instance(&service, &forgotten).await;
+    let method = JwtAuthMethod::create(world.consul, "forgotten").await;
+    let zombie = method.log_in_task(&service, &world.cluster(), task_id(&forgotten)).await;
+    world.swept().await;
+    assert!(!world.is_valid(&zombie.secret_id).await);
+    let left = world.service_ids().await;
+    assert!(left.len() == 2 && left.iter().all(|id| id.contains(task_id(&living))), "{left:?}");
+}
+
+#[tokio::test]
+async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
+    let world = world("orphan-token").await;
+    let service = world.service();
+    world.run(&world.mesh_definition(&service).await).await;
+    world.swept().await;
+    let pair = world.provisioned(&world.secret_name(&service)).await;
+    let emptied = world.aws.secrets().put_secret_value().secret_id(world.secret_name(&service)).secret_string("{}");
+    emptied.send().await.expect("PutSecretValue");
+    world.swept().await;
+    assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair, "Consul's token is the one");
+}
+
+#[tokio::test]
+async fn a_client_token_whose_policy_was_deleted_gets_it_back() {
+    let world = world("lost-policy").await;
+    world.run(&world.mesh_definition(&world.service()).await).await;
+    world.swept().await;
+    let client = world.provisioned("sweep-consul-client-token").await;
+    let policy = world.consul.get("/v1/acl/policy/name/sweep-consul-client-policy").await;
+    world.consul.delete(&format!("/v1/acl/policy/{}", policy["ID"].as_str().unwrap())).await;
+    world.swept().await;
+    let token = world.consul.get(&format!("/v1/acl/token/{}", client.accessor_id)).await;
+    assert_eq!(token["Policies"][0]["Name"], "sweep-consul-client-policy", "{token}");
+}
+
+#[tokio::test]
+async fn a_misspelt_order_is_refused_with_what_is_expected() {
+    let world = world("dry-run").await;
+    for (order, said) in [
+        (json!({ "dryrun": true }), "dryRun"),
+        (json!({ "clusters": ["prod"] }), "a cluster ARN such as"),
+        (json!({ "clusters": [cluster_arn("nobodys")] }), "is not in ECS_CLUSTER_ARNS"),
+        (json!("sweep"), "dryRun"),
+    ] {
+        let error = world.aws.invoke(&world.deployed.reconcile, &order).await.expect_err("a wrong order");
+        let message = error["errorMessage"].as_str().unwrap();
+        assert!(message.contains(said), "{order}: {message}");
+    }
+}

@@ -1,0 +1,72 @@
+//! `reconcile` starts although its settings are wrong or a secret cannot be read: CloudFormation waits for an answer.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use serde_json::{Value, json};
+
+use crate::startup::GOOD;
+use test_harness::{
+    function::{Function, Runtime, seen},
+    recorder::{Answer, Recorder, Seen},
+};
+
+const CA_SECRET: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ca-AbCdEf";
+
+fn start(runtime: &Runtime, aws: &Recorder, changes: &[(&str, &str)]) -> Function {
+    let variables: Vec<(&str, &str)> =
+        GOOD.into_iter().chain(changes.iter().copied()).chain([("AWS_ENDPOINT_URL", aws.url.as_str())]).collect();
+    Function::start(env!("CARGO_BIN_EXE_reconcile"), runtime, &variables)
+}
+
+/// Waits until a request arrived that `is_meant`, and returns the bodies of all those.
+async fn bodies(server: &Recorder, is_meant: impl Fn(&str) -> bool) -> Vec<Value> {
+    seen(server, 1, |seen| is_meant(&seen.line())).await.iter().map(Seen::json).collect()
+}
+
+fn update(cloud_formation: &Recorder) -> Value {
+    json!({
+        "RequestType": "Update", "ResponseURL": format!("{}/answer", cloud_formation.url), "StackId": "stack",
+        "RequestId": "id", "LogicalResourceId": "MeshSetup", "PhysicalResourceId": "ecs-mesh-controller",
+        "ResourceProperties": { "CleanupOnDelete": "false" },
+    })
+}
+
+#[tokio::test]
+async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation() {
+    let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
+    let runtime = Runtime::start(vec![update(&cloud_formation), json!({ "healthSync": true })]).await;
+    let pem = rcgen::generate_simple_self_signed(vec!["consul".to_owned()]).unwrap().cert.pem();
+    // The secret cannot be read before the first event has come, nor during it
+    let reads = Arc::new(AtomicUsize::new(0));
+    let aws = Recorder::start(move |seen, _| {
+        if seen.operation().as_deref() == Some("GetSecretValue") && reads.fetch_add(1, Ordering::SeqCst) >= 2 {
+            return Answer::ok(json!({ "Name": "ca", "SecretString": pem }).to_string());
+        }
+        Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "not yet" }).to_string())
+    })
+    .await;
+    let _running =
+        start(&runtime, &aws, &[("CONSUL_HTTP_ADDR", "https://127.0.0.1:1"), ("CONSUL_CACERT_SECRET_ARN", CA_SECRET)]);
+    // CloudFormation is told all the same
+    let told = bodies(&cloud_formation, |line| line == "PUT /answer").await;
+    assert_eq!(told[0]["Status"], "FAILED");
+    assert!(told[0]["Reason"].as_str().unwrap().starts_with("CONSUL_CACERT_SECRET_ARN: "), "{told:?}");
+    // And the next invocation gets as far as ECS, which refuses
+    let failed = bodies(&runtime.0, |line| line.ends_with("/request-1/error")).await;
+    assert_eq!(failed[0]["errorType"], "incomplete", "{failed:?}");
+    assert!(aws.operations().contains(&"ListTasks".to_owned()), "{:?}", aws.operations());
+}
+
+#[tokio::test]
+async fn an_update_with_a_wrong_setting_is_answered_with_the_line_that_names_it() {
+    let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
+    let runtime = Runtime::start(vec![update(&cloud_formation)]).await;
+    let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
+    let _running = start(&runtime, &aws, &[("MAX_DELETE_PERCENT", "101")]);
+    let told = bodies(&cloud_formation, |line| line == "PUT /answer").await;
+    assert_eq!(told[0]["Status"], "FAILED");
+    assert!(told[0]["Reason"].as_str().unwrap().starts_with("MAX_DELETE_PERCENT: got"), "{told:?}");
+}

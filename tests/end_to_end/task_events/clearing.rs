@@ -1,0 +1,110 @@
+//! What stopping and stopped tasks leave in Consul: login tokens, services, sidecar proxies, checks.
+
+use serde_json::{Value, json};
+
+use crate::fixture::Fixture;
+use local_stack::world;
+use test_harness::jwt::JwtAuthMethod;
+
+#[tokio::test]
+async fn of_login_tokens_only_the_stopped_task_s_go() {
+    let world = Fixture::login("login-tokens").await;
+    let other = Fixture::login("login-tokens-other").await;
+    let service = world.service();
+    let definition = world.mesh_definition(&service).await;
+    let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
+    let method = JwtAuthMethod::create(world.consul, "login-tokens").await;
+    let log_in =
+        async |cluster: &str, task: &str| method.log_in_task(&service, cluster, world::task_id(task)).await.secret_id;
+    let gone = [log_in(&world.cluster(), &stopping).await, log_in(&world.cluster(), &stopping).await];
+    // The same task ID in another cluster, another task, and a login whose meta is not a task's
+    let kept = [
+        log_in(&other.cluster(), &stopping).await,
+        log_in(&world.cluster(), &staying).await,
+        method.log_in(&service, &json!({ "consul.hashicorp.com/task-id": world::task_id(&stopping) })).await.secret_id,
+    ];
+    world.stop_task(&stopping).await;
+    world.settled().await;
+    for token in gone {
+        assert!(!world.is_valid(&token).await, "a login token of the stopped task is left");
+    }
+    for token in kept {
+        assert!(world.is_valid(&token).await, "a login token of somebody else is gone");
+    }
+}
+
+#[tokio::test]
+async fn auth_method_mode_creates_nothing() {
+    let world = Fixture::login("creates-nothing").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    world.start_task(&definition).await;
+    world.settled().await;
+    assert_eq!(world.tokens_about(world.name).await, Vec::<Value>::new());
+    assert_eq!(world.secret_text(&world.secret_name(&world.service())).await, None);
+}
+
+#[tokio::test]
+async fn auth_method_mode_revokes_an_idle_service_s_old_token_all_the_same() {
+    let world = Fixture::login("left-behind").await;
+    let old = world.token_of_old_controller(&world.service()).await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.start_task(&definition).await;
+    world.stop_task(&task).await;
+    world.blanked(&world.secret_name(&world.service())).await;
+    assert!(!world.is_valid(&old.token).await);
+}
+
+#[tokio::test]
+async fn of_the_catalog_only_the_stopped_task_s_services_go() {
+    let world = Fixture::login("catalog").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
+    world.register_instance(&world.service(), &stopping).await;
+    world.register_instance(&world.service(), &staying).await;
+    assert_eq!(world.service_ids().await.len(), 4);
+    world.stop_task(&stopping).await;
+    world.settled().await;
+    let left = format!("{}-{}", world.service(), world::task_id(&staying));
+    assert_eq!(world.service_ids().await, [left.clone(), format!("{left}-sidecar-proxy")]);
+    assert_eq!(world.checks_of(&stopping).await, Vec::<Value>::new());
+    assert_eq!(world.checks_of(&staying).await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_hundred_tasks_stopping_at_once_are_all_cleared() {
+    let world = Fixture::login("hundred-stops").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let mut events = Vec::new();
+    for _ in 0..100 {
+        let task = world.run(&definition).await;
+        world.register_instance(&world.service(), &task).await;
+        world.stop(&task).await;
+        events.push(world.event(&task).await);
+    }
+    world.deliver(&events).await;
+    world.settled().await;
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn told_to_stop_keeps_traffic_from_the_task_and_from_no_other() {
+    let world = Fixture::login("told-to-stop").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
+    world.register_instance(&world.service(), &stopping).await;
+    world.register_instance(&world.service(), &staying).await;
+    let (before, of_staying) = (world.checks_of(&stopping).await, world.checks_of(&staying).await);
+    world.deliver(&[world.event_as(&stopping, "RUNNING", "STOPPED", 9).await]).await;
+    world.settled().await;
+    // Neither the service nor its proxy gets traffic any more, as if an agent had put them into maintenance mode
+    let left = format!("{}-{}", world.service(), world::task_id(&staying));
+    let proxies = format!("{}-sidecar-proxy", world.service());
+    assert_eq!(world.passing(&proxies).await, [format!("{left}-sidecar-proxy")]);
+    assert_eq!(world.passing(&world.service()).await, [left]);
+    let (drains, after): (Vec<Value>, Vec<Value>) =
+        world.checks_of(&stopping).await.into_iter().partition(|check| check["Type"] == "maintenance");
+    assert_eq!(drains.len(), 2, "{drains:?}");
+    // And no other check has changed
+    assert_eq!((after, world.checks_of(&staying).await), (before, of_staying));
+    assert_eq!(world.service_ids().await.len(), 4, "the task is still registered: it is not stopped yet");
+}

@@ -1,0 +1,98 @@
+//! Consul down, a wrong credential, and TLS with an authority of its own.
+
+use std::time::Duration;
+
+use crate::fixture::{Fixture, controller_token};
+use local_stack::{
+    consul::Consul,
+    wait::{SOON, eventually},
+    world,
+};
+use test_harness::jwt::JwtAuthMethod;
+use test_harness::tls::certificate_for;
+
+/// Failed messages come back after a growing pause.
+const SEVERAL_RETURNS: Duration = Duration::from_secs(180);
+
+#[tokio::test]
+async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
+    let fixture = Fixture::get().await;
+    // Given a deployment with a Consul of its own, which is down
+    let consul = Consul::start().await;
+    let token = controller_token(&consul, "outage").await;
+    let world = fixture.deployment_of_its_own(&consul, "outage", &token.secret_id, &[]).await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let (starting, stopping) = (world.run(&definition).await, world.run(&definition).await);
+    world.register_instance(&world.service(), &stopping).await;
+    consul.stop();
+    world.stop(&stopping).await;
+    world.deliver(&[world.event(&starting).await, world.event(&stopping).await]).await;
+    eventually("both messages to have come back at least once", SEVERAL_RETURNS, || async {
+        let waiting = world.waiting(&world.deployed.queue_url).await;
+        let back = waiting.iter().filter(|message| message["ReceiveCount"].as_u64() >= Some(2)).count();
+        if back == 2 { Ok(()) } else { Err(format!("{waiting:#?}")) }
+    })
+    .await;
+    // When it is back
+    consul.start_again().await;
+    // Then they are done, without anybody's help
+    world.settled_within(SEVERAL_RETURNS).await;
+    world.provisioned(&world.secret_name(&world.service())).await;
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_until_it_is_right() {
+    let fixture = Fixture::get().await;
+    let consul = &fixture.stack.consul;
+    let wrong = "11111111-2222-3333-4444-555555555555";
+    let right = controller_token(consul, "right").await;
+    let world = fixture.deployment_of_its_own(consul, "wrong-credential", &right.secret_id, &[]).await;
+    let put_credential = async |token: &str| {
+        let call = world.aws.secrets().put_secret_value().secret_id("wrong-credential-controller");
+        call.secret_string(token).send().await.expect("PutSecretValue");
+    };
+    put_credential(wrong).await;
+    let service = world.service();
+    let definition = world.mesh_definition(&service).await;
+    let (starting, stopping) = (world.run(&definition).await, world.run(&definition).await);
+    world.register_instance(&service, &stopping).await;
+    let method = JwtAuthMethod::create(consul, "wrong-credential").await;
+    let login = method.log_in_task(&service, &world.cluster(), world::task_id(&stopping)).await;
+    let old = world.token_of_old_controller(&service).await;
+    world.stop(&stopping).await;
+    world.deliver(&[world.event(&starting).await, world.event(&stopping).await]).await;
+    // Then the messages come back, with an error that says what to do
+    let log = eventually("a clear error in the log", SOON, || async {
+        let lines = world.aws.logs(&world.deployed.log_group).await;
+        let found = lines.iter().find(|line| line.contains("consul_credential_rejected"));
+        found.cloned().ok_or_else(|| format!("{lines:#?}"))
+    })
+    .await;
+    assert!(log.contains("CONSUL_HTTP_TOKEN_SECRET_ARN"), "{log}");
+    assert!(!log.contains(wrong), "{log}");
+    // And everything is as it was
+    assert!(world.is_valid(&login.secret_id).await && world.is_valid(&old.token).await);
+    assert_eq!(world.service_ids().await.len(), 2);
+    assert_eq!(world.pair(&world.secret_name(&service)).await, Some(old.clone()));
+    // And once the secret holds a right one, it is read again, and the work is done
+    put_credential(&right.secret_id).await;
+    world.settled_within(SEVERAL_RETURNS).await;
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+    assert!(!world.is_valid(&login.secret_id).await);
+    assert!(world.is_valid(&old.token).await, "the starting task keeps the service's token");
+}
+
+#[tokio::test]
+async fn consul_behind_tls_with_its_own_authority_and_another_name() {
+    let fixture = Fixture::get().await;
+    let consul = Consul::start_with_certificate("server.dc1.consul", certificate_for("server.dc1.consul")).await;
+    let token = controller_token(&consul, "tls").await;
+    let ca = consul.ca_certificate.clone().expect("a certificate");
+    let ca_arn = fixture.secret("tls-ca", &ca).await;
+    let parameters = [("ConsulCaCertSecretArn", ca_arn.as_str()), ("ConsulTlsServerName", "server.dc1.consul")];
+    let world = fixture.deployment_of_its_own(&consul, "tls", &token.secret_id, &parameters).await;
+    let definition = world.mesh_definition(&world.service()).await;
+    world.start_task(&definition).await;
+    world.provisioned(&world.secret_name(&world.service())).await;
+}

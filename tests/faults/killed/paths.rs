@@ -1,0 +1,131 @@
+//! The paths through the functions: what there is before, the message, and what is undone afterwards.
+
+use local_stack::world::idle_check;
+use serde_json::{Value, json};
+
+use super::{RECONCILE, Scene, TASK_EVENTS};
+
+/// A path.
+pub(super) struct Path {
+    pub(super) name: &'static str,
+    /// It is killed this often at least: before and after each of about half as many calls.
+    pub(super) calls_at_least: usize,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Ahead,
+    FirstStart,
+    ToldToStop,
+    Stopped,
+    IdleLook,
+    LivingLook,
+    Sweep,
+}
+
+/// All of them.
+pub(super) const PATHS: [Path; 7] = [
+    Path { name: "killed-ahead", calls_at_least: 16, kind: Kind::Ahead },
+    Path { name: "killed-first-start", calls_at_least: 16, kind: Kind::FirstStart },
+    Path { name: "killed-told-to-stop", calls_at_least: 8, kind: Kind::ToldToStop },
+    Path { name: "killed-stopped", calls_at_least: 12, kind: Kind::Stopped },
+    Path { name: "killed-revoking", calls_at_least: 20, kind: Kind::IdleLook },
+    Path { name: "killed-restoring", calls_at_least: 16, kind: Kind::LivingLook },
+    Path { name: "killed-sweeping", calls_at_least: 40, kind: Kind::Sweep },
+];
+
+impl Scene<'_> {
+    /// Brings about what a path begins with. The answer is who gets which message.
+    pub(super) async fn prepare(&mut self, path: &Path) -> (&'static str, Value) {
+        let service = format!("{}-0", self.crowd.world.name);
+        match path.kind {
+            Kind::Ahead => {
+                self.forget_tokens().await;
+                (TASK_EVENTS, self.registered())
+            }
+            Kind::FirstStart => {
+                self.forget_tokens().await;
+                (TASK_EVENTS, self.crowd.start(0, 1).await.remove(0))
+            }
+            Kind::ToldToStop => (TASK_EVENTS, self.started_and_stopped().await.0),
+            Kind::Stopped => (TASK_EVENTS, self.started_and_stopped().await.1),
+            Kind::IdleLook => {
+                let (_, stopped) = self.started_and_stopped().await;
+                self.done(TASK_EVENTS, &stopped).await;
+                (TASK_EVENTS, idle_check(&service))
+            }
+            Kind::LivingLook => {
+                let started = self.crowd.start(0, 1).await.remove(0);
+                self.done(TASK_EVENTS, &started).await;
+                let pair = self.crowd.world.pair(&self.crowd.world.secret_name(&service)).await.unwrap();
+                self.crowd.world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+                (TASK_EVENTS, idle_check(&service))
+            }
+            Kind::Sweep => {
+                // The events of one service's start and of the other one's stop are lost.
+                let starting = usize::from(!self.crowd.living(0).is_empty());
+                self.crowd.start(starting, 1).await;
+                for index in self.crowd.living(1 - starting) {
+                    self.crowd.stop(index).await;
+                }
+                (RECONCILE, json!({}))
+            }
+        }
+    }
+
+    /// There is nothing of the service's and the client agents' tokens, as before the first task of all.
+    async fn forget_tokens(&self) {
+        let world = &self.crowd.world;
+        let client = format!("{}-consul-client-token", world.prefix);
+        for secret in [client, world.secret_name(&format!("{}-0", world.name))] {
+            if world.secret_text(&secret).await.is_none() {
+                continue;
+            }
+            if let Some(pair) = world.pair(&secret).await {
+                world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+            }
+            let call = world.aws.secrets().delete_secret().secret_id(secret).force_delete_without_recovery(true);
+            call.send().await.expect("DeleteSecret");
+        }
+    }
+
+    /// What CloudTrail tells when the service's definition is registered.
+    fn registered(&self) -> Value {
+        let mut event: Value =
+            serde_json::from_str(include_str!("../../../events/api-call-register-task-definition.json")).unwrap();
+        event["detail"]["responseElements"]["taskDefinition"]["taskDefinitionArn"] = json!(self.crowd.definition(0));
+        event
+    }
+
+    /// A service has its token, and its only task has stopped: the events that say so.
+    async fn started_and_stopped(&mut self) -> (Value, Value) {
+        let started = self.crowd.start(0, 1).await.remove(0);
+        self.done(TASK_EVENTS, &started).await;
+        let [told, stopped] = self.crowd.stop(self.crowd.members.len() - 1).await;
+        (told, stopped)
+    }
+
+    /// Ends what a path has begun, so that it can begin anew.
+    pub(super) async fn clean_up(&mut self, path: &Path) {
+        if path.kind == Kind::Sweep {
+            return;
+        }
+        if path.kind == Kind::Ahead {
+            // Then the first task finds its token.
+            let started = self.crowd.start(0, 1).await.remove(0);
+            self.done(TASK_EVENTS, &started).await;
+        }
+        if path.kind == Kind::Ahead || path.kind == Kind::FirstStart || path.kind == Kind::LivingLook {
+            // What has just been made has to be right before it goes.
+            let wrong = self.crowd.violations().await;
+            assert!(wrong.is_empty(), "{}: {wrong:#?}", path.name);
+        }
+        for index in self.crowd.living(0) {
+            self.crowd.stop(index).await;
+        }
+        let stopped = self.crowd.replay().pop().expect("a task");
+        self.done(TASK_EVENTS, &stopped).await;
+        self.done(TASK_EVENTS, &idle_check(&format!("{}-0", self.crowd.world.name))).await;
+    }
+}

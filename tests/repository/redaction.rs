@@ -1,0 +1,88 @@
+//! Secrets are held in a type that redacts itself and is zeroed when it is dropped.
+
+use ecs_mesh_controller::controller::settings::{CredentialSetting, Settings};
+use mesh::{
+    secret::{SecretState, StoredSecret},
+    tenancy::Tenancy,
+    token::{Grant, NewToken, Token, TokenPair},
+};
+use secrecy::{SecretString, zeroize::ZeroizeOnDrop};
+
+const CANARY: &str = "canary-2c26b46b68ffc68ff99b";
+
+/// Compiles only for types that are zeroed.
+fn zeroed_on_drop<T: ZeroizeOnDrop>(_: &T) {}
+
+fn pair() -> TokenPair {
+    let accessor = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69".parse().unwrap();
+    TokenPair { accessor, secret: SecretString::from(CANARY) }
+}
+
+#[test]
+fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
+    let settings = Settings::read(|name| {
+        let value = match name {
+            "CONSUL_HTTP_ADDR" => "http://127.0.0.1:8500",
+            "CONSUL_HTTP_TOKEN" => CANARY,
+            "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod",
+            "QUEUE_URL" => "http://127.0.0.1:1/queue",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    })
+    .unwrap();
+    let token = Token { pair: pair(), description: String::new(), grants: serde_json::Map::new() };
+    let new = NewToken {
+        pair: pair(),
+        description: String::new(),
+        grant: Grant::Policy("p".to_owned()),
+        tenancy: Tenancy::Community,
+    };
+    let stored = StoredSecret { state: SecretState::Holds(pair()), version: None, written_at: None };
+    for shown in [
+        format!("{settings:?}"),
+        format!("{settings:#?}"),
+        format!("{token:?}"),
+        format!("{new:?}"),
+        format!("{stored:#?}"),
+        format!("{:?}", SecretState::Holds(pair()).render()),
+        format!("{:?}", SecretState::Adopted(pair())),
+        format!("{:?}", SecretState::Reserved(pair()).render_claim(uuid::Uuid::nil())),
+    ] {
+        assert!(!shown.contains(CANARY) && shown.contains("REDACTED"), "{shown}");
+    }
+    let CredentialSetting::Token(own) = settings.consul_credential else { panic!("a token") };
+    zeroed_on_drop(&own);
+    zeroed_on_drop(&new.pair.secret);
+    zeroed_on_drop(&SecretState::Holds(pair()).render());
+    zeroed_on_drop(&SecretState::Reserved(pair()).render_claim(uuid::Uuid::nil()));
+}
+
+/// Where secrets come out of their type, and how often: for requests, for the form in which they are stored, and to be
+/// compared; and in mutants, which never ship. A new place has to be looked at before it is listed here.
+const EXPOSURES: [(&str, usize); 7] = [
+    ("crates/mesh/src/secret.rs", 2),
+    ("crates/mesh/src/token.rs", 2),
+    ("src/consul/acl.rs", 2),
+    ("src/consul/credential.rs", 4),
+    ("src/controller/provision.rs", 2),
+    ("src/secrets/mod.rs", 3),
+    ("src/wiring.rs", 5),
+];
+
+#[test]
+fn secrets_come_out_of_their_type_only_where_they_are_sent_stored_or_compared() {
+    let mut found = Vec::new();
+    for path in test_harness::sources::sources() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        // Tests may look at what they planted.
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let count = code.matches("expose_secret()").count();
+        if count > 0 {
+            assert!(!code.contains("#[derive(Debug, Serialize"), "{path}: a secret's holder could be serialised");
+            found.push((path, count));
+        }
+    }
+    let expected: Vec<(String, usize)> = EXPOSURES.map(|(path, count)| (path.to_owned(), count)).into();
+    assert_eq!(found, expected);
+}

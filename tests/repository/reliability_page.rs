@@ -1,0 +1,69 @@
+//! The page about reliability cannot go stale: what it names as a proof is a test.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+const PAGE: &str = include_str!("../../docs/reliability.md");
+
+/// The names of all tests below a folder.
+fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            tests_below(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.extend(tests_in(&fs::read_to_string(&path).unwrap()));
+        }
+    }
+}
+
+/// The functions that bear a test's attribute.
+fn tests_in(source: &str) -> Vec<String> {
+    let mut is_test = false;
+    let mut names = Vec::new();
+    for line in source.lines().map(str::trim_start) {
+        if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+            is_test = true;
+        } else if is_test && !line.starts_with("#[") && !line.starts_with("//") {
+            let (_, name) = line.split_once("fn ").unwrap_or_default();
+            names.extend(name.split('(').next().map(str::to_owned));
+            is_test = false;
+        }
+    }
+    names
+}
+
+/// The page's code words that are written as tests are.
+fn named(page: &str) -> BTreeSet<&str> {
+    let words = page.split('`').skip(1).step_by(2);
+    let is_name = |word: &&str| {
+        word.matches('_').count() >= 3
+            && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    words.filter(is_name).collect()
+}
+
+#[test]
+fn every_test_that_is_named_in_the_reliability_page_exists() {
+    let mut tests = BTreeSet::new();
+    for folder in ["crates", "simulation", "src", "tests"] {
+        tests_below(Path::new(folder), &mut tests);
+    }
+    let named = named(PAGE);
+    assert!(named.len() > 80, "the page names only {} tests", named.len());
+    let missing: Vec<&&str> = named.iter().filter(|name| !tests.contains(**name)).collect();
+    assert!(missing.is_empty(), "named, but no tests: {missing:#?}");
+}
+
+#[test]
+fn every_row_about_a_threat_or_a_failure_names_its_proof() {
+    let rows = PAGE.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
+    let (_, tables) = PAGE.split_once("### Who can do what").expect("the threats");
+    let (tables, _) = tables.split_once("## How it was searched").expect("the end of the failures");
+    let rows: Vec<&str> = rows.filter(|row| tables.contains(*row) && !row.contains("| tests |")).collect();
+    assert!(rows.len() > 40, "{}", rows.len());
+    for row in rows {
+        let proof = row.trim_end_matches(" |").rsplit(" | ").next().expect("a last column");
+        let is_proof = !named(proof).is_empty() || proof.contains("deny.toml") || proof.contains("above");
+        assert!(is_proof, "no proof in: {row}");
+    }
+}

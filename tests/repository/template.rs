@@ -1,0 +1,90 @@
+//! The template agrees with the crate: its version, what a setting may be, and what an update has to bring to Consul.
+
+use std::collections::BTreeSet;
+
+use ecs_mesh_controller::controller::settings::Settings;
+
+const TEMPLATE: &str = include_str!("../../template.yaml");
+
+/// Not a question of what the functions do to Consul: how much they say, and what the template itself makes.
+const WITHOUT_CONSEQUENCE: [&str; 2] = ["LogLevel", "TaskEventsQueue"];
+
+/// The lines below `heading`, up to the next line that is not indented further.
+fn section(heading: &str) -> String {
+    let mut lines = TEMPLATE.lines().skip_while(|line| *line != heading);
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let depth = indent(lines.next().unwrap_or_else(|| panic!("{heading} is not in the template")));
+    lines.take_while(|line| line.is_empty() || indent(line) > depth).collect::<Vec<_>>().join("\n")
+}
+
+/// What a section refers to by `!Ref`, or within a text by `${…}`.
+fn references(section: &str) -> BTreeSet<&str> {
+    let name = |rest| str::split(rest, |c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+    let after = |mark| section.split(mark).skip(1).map(name);
+    after("!Ref ").chain(after("${")).filter(|name| *name != "AWS").collect()
+}
+
+#[test]
+fn no_build_that_ships_makes_mistakes_on_purpose() {
+    let makefile = include_str!("../../Makefile");
+    let (_, build) = makefile.split_once("\nbuild: ").expect("a target build");
+    let (build, _) = build.split_once(".PHONY").expect("its end");
+    let manifest = include_str!("../../Cargo.toml");
+    let (_, features) = include_str!("../../crates/mesh/Cargo.toml").split_once("[features]").expect("features");
+    let (features, _) = features.split_once("\n[").expect("their end");
+    // A build with debug assertions is none that ships; any other refuses the feature.
+    assert!(
+        include_str!("../../crates/mesh/src/lib.rs")
+            .contains("#[cfg(all(feature = \"mutants\", not(debug_assertions)))]\ncompile_error!")
+    );
+    assert!(
+        build.contains("--release") && !build.contains("--features") && !build.contains("--all-features"),
+        "{build}"
+    );
+    assert!(!features.contains("default"), "{features}");
+    assert!(!manifest.contains("mutants"), "the functions' package switches mistakes on");
+    assert!(!TEMPLATE.contains("mutants") && !TEMPLATE.contains("features"));
+    let (_, release) = manifest.split_once("[profile.release]").expect("a release profile");
+    let (release, _) = release.split_once("\n[").expect("its end");
+    assert!(!release.contains("debug-assertions"), "{release}");
+}
+
+#[test]
+fn a_new_release_is_brought_to_consul() {
+    let property = format!("ControllerVersion: \"{}\"", env!("CARGO_PKG_VERSION"));
+    assert!(section("  MeshSetup:").contains(&property), "MeshSetup should have {property}");
+}
+
+#[test]
+fn whatever_the_functions_are_given_is_brought_to_consul_when_it_changes() {
+    let globals = section("Globals:");
+    let reconcile = section("  ReconcileFunction:");
+    let (_, environment) = reconcile.split_once("Environment:").expect("an environment");
+    let given: BTreeSet<&str> = references(&globals).into_iter().chain(references(environment)).collect();
+    let setup = section("  MeshSetup:");
+    let watched = references(&setup);
+    let missing: Vec<&str> = given.difference(&watched).copied().collect();
+    assert_eq!(missing, WITHOUT_CONSEQUENCE);
+}
+
+#[test]
+fn the_template_takes_the_health_sync_intervals_that_the_function_takes() {
+    let parameter = section("  HealthSyncIntervalSeconds:");
+    let (_, list) = parameter.split_once("AllowedValues: [").expect("a list");
+    let (list, _) = list.split_once(']').expect("its end");
+    let allowed: BTreeSet<u32> = list.split(',').map(|number| number.trim().parse().unwrap()).collect();
+    let is_taken = |seconds: &u32| {
+        let settings = Settings::read(|name| {
+            Some(match name {
+                "CONSUL_HTTP_ADDR" => "http://127.0.0.1:8500".to_owned(),
+                "CONSUL_HTTP_TOKEN" => "token".to_owned(),
+                "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned(),
+                "QUEUE_URL" => "http://127.0.0.1:1/queue".to_owned(),
+                "HEALTH_SYNC_INTERVAL_SECONDS" => seconds.to_string(),
+                _ => return None,
+            })
+        });
+        settings.is_ok()
+    };
+    assert_eq!(allowed, (0..=100).filter(is_taken).collect::<BTreeSet<u32>>());
+}
