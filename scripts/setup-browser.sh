@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Finds a Chromium for the tests that look at the HTML report, or installs Debian's where that is possible.
+# Finds a Chromium for the test that looks at the HTML report, or installs Debian's where that is possible. Where it is not,
+# that test is skipped, and says so.
 set -euo pipefail
 
 for browser in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
@@ -15,6 +16,5 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
     exit
 fi
 
-printf 'setup: error: %s\n' 'no Chromium found, in which the tests look at the HTML report.' \
-    'Install one, for example: sudo apt-get install chromium; or name it: CHROMIUM=/path/to/chromium make test' >&2
-exit 1
+printf 'setup: %s\n' 'no Chromium found: the test that looks at the HTML report in one will be skipped.' \
+    'Install one, for example: sudo apt-get install chromium; or name it: CHROMIUM=/path/to/chromium make test'

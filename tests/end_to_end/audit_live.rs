@@ -5,6 +5,7 @@ use std::process::{Output, Stdio};
 use tokio::time::timeout;
 
 use local_stack::{
+    Stack,
     aws::{Aws, REGION},
     wait::SOON,
 };
@@ -15,18 +16,20 @@ const CORRECT: &str = include_str!("../../crates/audit/src/bases/dataplane.json"
 
 /// An emulated account with a cluster `prod`.
 struct Account {
-    aws: Aws,
+    aws: &'static Aws,
+    /// Its number, and the access key of its user.
+    number: &'static str,
 }
 
 impl Account {
-    async fn new() -> Self {
-        let account = Self { aws: Aws::start().await };
+    async fn new(number: &'static str) -> Self {
+        let account = Self { aws: &Stack::shared().await.aws, number };
         account.ecs("CreateCluster", &json!({ "clusterName": "prod" })).await;
         account
     }
 
     async fn ecs(&self, operation: &str, body: &Value) -> Value {
-        self.aws.call("ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body).await
+        self.aws.call_in(self.number, "ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body).await
     }
 
     /// Registers the correct definition as `family`, with `network_mode`, and answers its ARN.
@@ -48,13 +51,13 @@ impl Account {
     }
 
     async fn audit(&self, arguments: &[&str]) -> (Option<i32>, Value, String) {
-        audit(&self.aws.endpoint, arguments).await
+        audit(&self.aws.endpoint, self.number, arguments).await
     }
 }
 
 /// Exit code, JSON report, standard error.
-async fn audit(endpoint: &str, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = with_account(env!("CARGO_BIN_EXE_mesh-audit"), endpoint);
+async fn audit(endpoint: &str, account: &str, arguments: &[&str]) -> (Option<i32>, Value, String) {
+    let mut command = with_account(env!("CARGO_BIN_EXE_mesh-audit"), endpoint, account);
     command.args(["check", "--format", "json"]).args(arguments);
     let Output { status, stdout, stderr } = command.output().await.unwrap();
     let report = serde_json::from_slice(&stdout).unwrap_or_default();
@@ -62,10 +65,12 @@ async fn audit(endpoint: &str, arguments: &[&str]) -> (Option<i32>, Value, Strin
 }
 
 /// A command that finds its account at `endpoint`.
-fn with_account(program: &str, endpoint: &str) -> tokio::process::Command {
+fn with_account(program: &str, endpoint: &str, account: &str) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(program);
+    // Nothing of the user's: neither their account nor an endpoint of theirs
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
-    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test");
+    command.env("AWS_ACCESS_KEY_ID", account).env("AWS_SECRET_ACCESS_KEY", "test");
     command
 }
 
@@ -76,7 +81,7 @@ fn rules(report: &Value) -> Vec<(&str, &str)> {
 
 #[tokio::test]
 async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the_tasks_are_seen() {
-    let account = Account::new().await;
+    let account = Account::new("100000000001").await;
     let web = account.register("web", "awsvpc").await;
     let orders = account.register("orders", "bridge").await;
     account.register("unused", "bridge").await;
@@ -95,10 +100,10 @@ async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the
 
 #[tokio::test]
 async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
-    let account = Account::new().await;
+    let account = Account::new("100000000002").await;
     account.register("web", "awsvpc").await;
     let line = format!("{} check --family web", env!("CARGO_BIN_EXE_mesh-audit"));
-    let mut terminal = with_account("script", &account.aws.endpoint);
+    let mut terminal = with_account("script", &account.aws.endpoint, account.number);
     let output = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true).output();
     let output = timeout(SOON, output).await.expect("it comes to an end").unwrap();
     let seen = String::from_utf8(output.stdout).unwrap();
@@ -109,7 +114,7 @@ async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
 
 #[tokio::test]
 async fn families_revisions_and_the_whole_account() {
-    let account = Account::new().await;
+    let account = Account::new("100000000003").await;
     let old = account.register("web", "bridge").await;
     account.register("web", "awsvpc").await;
     account.register("orders", "bridge").await;
@@ -124,7 +129,7 @@ async fn families_revisions_and_the_whole_account() {
 
 #[tokio::test]
 async fn what_is_not_there_or_cannot_be_read_is_a_problem_and_the_rest_is_audited() {
-    let account = Account::new().await;
+    let account = Account::new("100000000004").await;
     account.register("orders", "bridge").await;
     let (code, report, errors) = account.audit(&["--family", "orders", "--family", "nobody"]).await;
     assert_eq!((code, rules(&report)), (Some(2), vec![("orders", "consul-network-mode")]));
@@ -132,7 +137,7 @@ async fn what_is_not_there_or_cannot_be_read_is_a_problem_and_the_rest_is_audite
 
     let refusing =
         Recorder::start(|_, _| Answer::status(400, json!({ "__type": "AccessDeniedException" }).to_string())).await;
-    let (code, _, errors) = audit(&refusing.url, &["--cluster", "prod"]).await;
+    let (code, _, errors) = audit(&refusing.url, account.number, &["--cluster", "prod"]).await;
     assert_eq!(code, Some(2));
     assert!(errors.contains("services of cluster prod") && errors.contains("AccessDenied"), "{errors}");
 }

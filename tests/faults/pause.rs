@@ -13,7 +13,7 @@ use local_stack::{
     Stack,
     aws::Aws,
     pids::{self, Signal},
-    process::free_port,
+    ports,
     wait::eventually,
 };
 use test_harness::{
@@ -34,7 +34,7 @@ const PATIENCE: Duration = Duration::from_secs(180);
 async fn aws_that_stands_still_for_a_while_loses_nothing() {
     let seed = seed("pause");
     let mut dice = fastrand::Rng::with_seed(seed);
-    let port = free_port();
+    let port = ports::reserve();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;
     let (aws, stack) = tokio::join!(Aws::start_behind(port, &before_aws.url), Stack::shared());
     let place = ("freeze", "secrets-manager");

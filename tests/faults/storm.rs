@@ -15,7 +15,7 @@ use local_stack::{
     aws::Aws,
     consul::Consul,
     pids::{self, Signal},
-    process::free_port,
+    ports,
 };
 use test_harness::{
     crowd::Crowd,
@@ -46,7 +46,7 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
     let seed = seed("storm");
     let mut dice = fastrand::Rng::with_seed(seed);
     // Given both token modes on a stack whose functions reach Consul and AWS through proxies
-    let port = free_port();
+    let port = ports::reserve();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;
     let (aws, consul) = tokio::join!(Aws::start_behind(port, &before_aws.url), Consul::start());
     let before_consul = Proxy::before(&consul.address, Dialect::Consul).await;

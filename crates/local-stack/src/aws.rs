@@ -1,5 +1,6 @@
 //! `MiniStack` in the place of AWS: the SDK's own clients, and plain calls for what we take no SDK along for.
 
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -7,9 +8,11 @@ use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
+use tokio::sync::OnceCell;
 
 use super::http::{self, Answer};
-use super::process::{Process, free_port};
+use super::ports;
+use super::process::Process;
 use super::tool;
 use super::wait::eventually;
 
@@ -18,18 +21,25 @@ pub const REGION: &str = "us-east-1";
 /// The AWS account ID of the local stack.
 pub const ACCOUNT: &str = "000000000000";
 
+/// How long a call may take: the synchronous invocation of a function whose time-out is 300 seconds.
+const LONGEST_CALL: Duration = Duration::from_secs(330);
+/// How long a server may take to start, while others do on a busy machine.
+const START: Duration = Duration::from_mins(5);
+
 /// A running `MiniStack`.
 pub struct Aws {
     /// What `AWS_ENDPOINT_URL` wants.
     pub endpoint: String,
     process: Mutex<Option<Process>>,
     one_at_a_time: tokio::sync::Mutex<()>,
+    /// The template whose functions are in its S3, once something was deployed.
+    pub(crate) packaged: OnceCell<PathBuf>,
 }
 
 impl Aws {
     /// Starts `MiniStack` on a free port, and waits until it is ready.
     pub async fn start() -> Self {
-        let port = free_port();
+        let port = ports::reserve();
         Self::start_behind(port, &Self::endpoint_at(port)).await
     }
 
@@ -51,10 +61,17 @@ impl Aws {
             // Listeners of its own that would bind every interface.
             ("IOT_MTLS_ENABLED", "0".into()),
             ("SFTP_ENABLED", "0".into()),
+            // It would run tasks in a Docker that it finds, and pull their images.
+            ("DOCKER_HOST", "unix:///nonexistent".into()),
         ];
         let process = Process::start(&format!("ministack-{port}"), &tool("venv/bin/ministack"), &[], &env);
-        let aws = Self { endpoint, process: Mutex::new(Some(process)), one_at_a_time: tokio::sync::Mutex::default() };
-        eventually("MiniStack", Duration::from_mins(1), || async {
+        let aws = Self {
+            endpoint,
+            process: Mutex::new(Some(process)),
+            one_at_a_time: tokio::sync::Mutex::default(),
+            packaged: OnceCell::new(),
+        };
+        eventually("MiniStack", START, || async {
             aws.process.lock().unwrap().as_mut().expect("MiniStack runs").must_run();
             Answer::to(aws.request(Method::GET, "/_ministack/ready", "")).await.and_then(Answer::good)
         })
@@ -110,8 +127,13 @@ impl Aws {
 
     /// Calls an action of a service with a JSON protocol, for example `AWSEvents.TestEventPattern` of `events`.
     pub async fn call(&self, service: &str, target: &str, body: &Value) -> Value {
+        self.call_in(ACCOUNT, service, target, body).await
+    }
+
+    /// The same in an account of its own: twelve digits, which are its access key as well.
+    pub async fn call_in(&self, account: &str, service: &str, target: &str, body: &Value) -> Value {
         let request = self
-            .request(Method::POST, "/", service)
+            .signed(account, Method::POST, "/", service)
             .header("X-Amz-Target", target)
             .header("Content-Type", "application/x-amz-json-1.1")
             .body(body.to_string());
@@ -122,10 +144,14 @@ impl Aws {
     /// A request to a service with a REST protocol. `MiniStack` reads who asks for what, and does not verify the
     /// signature.
     pub fn request(&self, method: Method, path: &str, service: &str) -> RequestBuilder {
-        let scope = format!("test/20260101/{REGION}/{service}/aws4_request");
+        self.signed(ACCOUNT, method, path, service)
+    }
+
+    fn signed(&self, access_key: &str, method: Method, path: &str, service: &str) -> RequestBuilder {
+        let scope = format!("{access_key}/20260101/{REGION}/{service}/aws4_request");
         http::client()
             .request(method, format!("{}{path}", self.endpoint))
-            .timeout(Duration::from_secs(90))
+            .timeout(LONGEST_CALL)
             .header("Authorization", format!("AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=none"))
     }
 

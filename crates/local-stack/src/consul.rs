@@ -9,7 +9,8 @@ use reqwest::{Client, Method, RequestBuilder, Url};
 use serde_json::{Value, json};
 
 use super::http::{self, Answer};
-use super::process::{Process, free_port};
+use super::ports;
+use super::process::Process;
 use super::wait::eventually;
 use super::{scratch, tool};
 
@@ -17,7 +18,7 @@ use super::{scratch, tool};
 pub struct Consul {
     /// Where its HTTP API answers; what `CONSUL_HTTP_ADDR` wants.
     pub address: String,
-    /// The bootstrap token, which may do anything.
+    /// The token that the configuration names, which may do anything.
     pub management_token: String,
     /// The certificate that a client must trust, if it speaks TLS.
     pub ca_certificate: Option<String>,
@@ -44,6 +45,11 @@ pub struct ServerCertificate {
     /// Whether the server's certificate was good only until yesterday.
     pub is_expired: bool,
 }
+
+/// What a server is given as its first management token. It listens on loopback, with data that ends with the run.
+const MANAGEMENT_TOKEN: &str = "6d616e61-6765-4d65-8e74-000000000001";
+/// How long a server may take to start, while others do on a busy machine.
+const START: Duration = Duration::from_mins(5);
 
 /// An ACL token.
 #[derive(Debug, Clone)]
@@ -73,10 +79,9 @@ impl Consul {
     }
 
     async fn start_with(tls: Option<(&str, ServerCertificate)>) -> Self {
-        let mut consul = Self::prepare(Ports::free(), &[], tls);
+        let consul = Self::prepare(Ports::free(), &[], tls);
         consul.spawn();
-        let token = consul.once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
-        consul.management_token = Token::from(&token).secret_id;
+        consul.writable().await;
         consul
     }
 
@@ -84,13 +89,12 @@ impl Consul {
     pub async fn start_cluster(size: usize) -> Vec<Self> {
         let ports: Vec<Ports> = (0..size).map(|_| Ports::free()).collect();
         let serf: Vec<u16> = ports.iter().map(|ports| ports.serf).collect();
-        let mut servers: Vec<Self> = ports.into_iter().map(|ports| Self::prepare(ports, &serf, None)).collect();
+        let servers: Vec<Self> = ports.into_iter().map(|ports| Self::prepare(ports, &serf, None)).collect();
         for server in &servers {
             server.spawn();
         }
-        let token = servers[0].once_ready("ACLs of Consul", Method::PUT, "/v1/acl/bootstrap").await;
-        for server in &mut servers {
-            server.management_token = Token::from(&token).secret_id;
+        for server in &servers {
+            server.writable().await;
         }
         servers
     }
@@ -117,7 +121,7 @@ impl Consul {
         Self {
             address: format!("{scheme}://127.0.0.1:{port}"),
             named_address: format!("{scheme}://{}:{port}", server_name.unwrap_or("127.0.0.1")),
-            management_token: String::new(),
+            management_token: MANAGEMENT_TOKEN.to_owned(),
             ca_certificate: issued.map(|issued| issued.authority),
             serf_port: ports.serf,
             rpc_port: ports.rpc,
@@ -147,9 +151,13 @@ impl Consul {
     /// Starts a stopped server again, on the same port, and waits until it can write.
     pub async fn start_again(&self) {
         self.spawn();
+        self.writable().await;
+    }
+
+    /// Waits until the server knows its tokens, and can write: which needs a leader, where reading does not.
+    async fn writable(&self) {
         self.once_ready("Consul's own token", Method::GET, "/v1/acl/token/self").await;
-        // Reading needs no leader that can commit; writing does.
-        self.once_ready("Consul's key-value store", Method::PUT, "/v1/kv/started-again").await;
+        self.once_ready("Consul's key-value store", Method::PUT, "/v1/kv/started").await;
     }
 
     /// Lets the server live on after us. The answer is what stops it.
@@ -163,7 +171,7 @@ impl Consul {
     /// A request with a token, or with none if that is empty.
     pub fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
         let url = Url::parse(&self.named_address).and_then(|url| url.join(path)).unwrap();
-        let request = self.client.request(method, url).timeout(Duration::from_secs(10));
+        let request = self.client.request(method, url).timeout(Duration::from_mins(1));
         if token.is_empty() { request } else { request.header("X-Consul-Token", token) }
     }
 
@@ -211,7 +219,7 @@ impl Consul {
 
     /// Repeats a call until it succeeds: a server needs a second or two to elect itself.
     async fn once_ready(&self, what: &str, method: Method, path: &str) -> Value {
-        eventually(what, Duration::from_mins(1), || async {
+        eventually(what, START, || async {
             self.process.lock().unwrap().as_mut().expect("Consul runs").must_run();
             let request = self.request(method.clone(), path, &self.management_token);
             Answer::to(request).await.and_then(Answer::good)
@@ -244,7 +252,7 @@ struct Ports {
 
 impl Ports {
     fn free() -> Self {
-        Self { http: free_port(), serf: free_port(), rpc: free_port() }
+        Self { http: ports::reserve(), serf: ports::reserve(), rpc: ports::reserve() }
     }
 }
 
@@ -269,6 +277,8 @@ fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16], issued: 
         "performance": { "raft_multiplier": if cluster.is_empty() { 1 } else { 3 } },
         "disable_update_check": true,
     });
+    let management = if version() >= (1, 11) { "initial_management" } else { "master" };
+    configuration["acl"]["tokens"] = json!({ management: MANAGEMENT_TOKEN });
     // From 1.14 on a server opens this one by default; older ones do not know the word.
     if version() >= (1, 14) {
         configuration["ports"]["grpc_tls"] = json!(-1);

@@ -1,8 +1,10 @@
 //! Our own template, deployed by the SAM CLI itself. Several deployments of one build live side by side.
 
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
+use aws_sdk_sqs::types::QueueAttributeName;
 use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::process::Command;
@@ -13,6 +15,8 @@ use super::wait::eventually;
 use super::{functions::built_template, in_repository, scratch, tool};
 
 const BUCKET: &str = "artifacts";
+/// How long one run of the SAM CLI may take, while others do on a busy machine.
+const LONGEST_RUN: Duration = Duration::from_mins(10);
 
 /// What the template's outputs name.
 #[derive(Debug, Clone)]
@@ -21,17 +25,17 @@ pub struct Deployed {
     pub queue_url: String,
     /// Where messages end that the function could not work off.
     pub failed_queue_url: String,
-    /// Where events end that `EventBridge` could not deliver.
+    /// Name of the function that handles task events.
     pub function_name: String,
     /// Name of the `EventBridge` rule for task state changes.
     pub rule_name: String,
     /// Name of the log group of the function that handles task events.
     pub log_group: String,
-    /// The function that sweeps, and its log.
+    /// Name of the function that sweeps.
     pub reconcile: String,
     /// Name of the log group of the function that sweeps.
     pub reconcile_log_group: String,
-    /// The rules for API calls. The first exists only where tokens are made ahead.
+    /// Name of the `EventBridge` rule for task definitions and services; it exists only where tokens are made ahead.
     pub pre_provision_rule: Option<String>,
     /// Name of the `EventBridge` rule for deleted clusters.
     pub cluster_deleted_rule: String,
@@ -92,7 +96,7 @@ pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Depl
 
 /// The same, where it may fail: then it says what a user would see.
 pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
-    Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
+    let template = aws.packaged.get_or_init(|| package(aws)).await;
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
     let architecture = [("Architecture", architecture)];
     let parameters = architecture.iter().chain(parameters).map(|(key, value)| {
@@ -100,34 +104,10 @@ pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> 
         let is_plain = !value.contains(|c: char| c.is_whitespace() || c == '"');
         if is_plain { format!("{key}={value}") } else { format!("{key}='{value}'") }
     });
-
-    let output = Command::new(tool("venv/bin/sam"))
-        .args(["deploy", "--stack-name", stack, "--s3-bucket", BUCKET, "--region", REGION])
-        .args(["--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"])
-        .args(["--no-progressbar", "--template-file"])
-        .arg(built_template())
-        .arg("--parameter-overrides")
-        .args(parameters)
-        // Nothing of the user's: neither their account nor a samconfig.toml in the repository.
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", scratch::directory())
-        .env("__SAM_CLI_APP_DIR", in_repository("target/tools/sam"))
-        .env("SAM_CLI_TELEMETRY", "0")
-        .env("SAM_CLI_POLL_DELAY", "0.5")
-        .env("AWS_ENDPOINT_URL", &aws.endpoint)
-        .env("AWS_ACCESS_KEY_ID", "test")
-        .env("AWS_SECRET_ACCESS_KEY", "test")
-        .current_dir(scratch::directory())
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output()
-        .await
-        .unwrap();
-    if !output.status.success() {
-        let (said, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        return Err(format!("{said}\n{complained}"));
-    }
+    let mut command = sam(aws, "deploy");
+    command.args(["--stack-name", stack, "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]);
+    command.args(["--no-fail-on-empty-changeset", "--no-progressbar", "--template-file"]).arg(template);
+    run(command.arg("--parameter-overrides").args(parameters)).await?;
     let outputs = Outputs::of(aws, stack).await;
     let deployed = Deployed {
         queue_url: outputs.get("TaskEventsQueueUrl"),
@@ -142,7 +122,50 @@ pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> 
         audit: DeployedAudit::of(&outputs),
     };
     repair_concurrency(aws, &deployed.function_name).await;
+    shorten_visibility(aws, &deployed.queue_url).await;
     Ok(deployed)
+}
+
+/// Brings the functions into an AWS's S3 once, where all stacks find them. The answer is a template that says where they are.
+async fn package(aws: &Aws) -> PathBuf {
+    Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
+    let packaged =
+        scratch::directory().join(format!("packaged-{}.yaml", aws.endpoint.rsplit(':').next().unwrap_or_default()));
+    let mut command = sam(aws, "package");
+    command.arg("--no-progressbar").arg("--template-file").arg(built_template());
+    command.arg("--output-template-file").arg(&packaged);
+    run(&mut command).await.unwrap_or_else(|said| panic!("sam package: {said}"));
+    packaged
+}
+
+/// The SAM CLI, with nothing of the user's: neither their account nor a samconfig.toml in the repository.
+fn sam(aws: &Aws, subcommand: &str) -> Command {
+    let mut command = Command::new(tool("venv/bin/sam"));
+    command
+        .args([subcommand, "--s3-bucket", BUCKET, "--region", REGION])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", scratch::directory())
+        .env("__SAM_CLI_APP_DIR", in_repository("target/tools/sam"))
+        .env("SAM_CLI_TELEMETRY", "0")
+        .env("SAM_CLI_POLL_DELAY", "0.5")
+        .env("AWS_ENDPOINT_URL", &aws.endpoint)
+        .env("AWS_ACCESS_KEY_ID", "test")
+        .env("AWS_SECRET_ACCESS_KEY", "test")
+        .current_dir(scratch::directory())
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    command
+}
+
+/// Runs it to its end. An `Err` is all that it has said.
+async fn run(command: &mut Command) -> Result<(), String> {
+    let output = tokio::time::timeout(LONGEST_RUN, command.output()).await;
+    let output = output.map_err(|_| format!("it has not ended within {LONGEST_RUN:?}"))?.unwrap();
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
 }
 
 /// Deletes a stack, and waits until it is gone. An `Err` says how it ended instead.
@@ -152,7 +175,7 @@ pub async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
         Answer::to(aws.request(Method::GET, "/", "cloudformation").query(&query)).await
     };
     call("DeleteStack").await.and_then(Answer::good)?;
-    eventually(&format!("stack {stack} to be deleted"), Duration::from_mins(2), || async {
+    eventually(&format!("stack {stack} to be deleted"), Duration::from_mins(10), || async {
         let described = call("DescribeStacks").await?;
         let text = described.body.to_string();
         if text.contains("DELETE_FAILED") {
@@ -204,4 +227,14 @@ async fn repair_concurrency(aws: &Aws, function: &str) {
     let body = json!({ "ScalingConfig": { "MaximumConcurrency": maximum } });
     let update = aws.request(Method::PUT, &path, "lambda").json(&body);
     Answer::to(update).await.and_then(Answer::good).unwrap();
+}
+
+/// How long a message stays away whose function died, or could not hand it back: as long as the function may run, and a second.
+/// The template's six times that are AWS's advice for a function that is throttled; here they would only be waited for.
+const VISIBILITY_SECONDS: &str = "61";
+
+async fn shorten_visibility(aws: &Aws, queue_url: &str) {
+    let call = aws.sqs().set_queue_attributes().queue_url(queue_url);
+    let call = call.attributes(QueueAttributeName::VisibilityTimeout, VISIBILITY_SECONDS);
+    call.send().await.expect("SetQueueAttributes");
 }

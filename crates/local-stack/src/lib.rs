@@ -28,6 +28,7 @@ pub mod deploy;
 pub mod functions;
 pub mod http;
 pub mod pids;
+pub mod ports;
 pub mod process;
 pub mod scratch;
 pub mod wait;

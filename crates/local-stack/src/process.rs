@@ -1,13 +1,15 @@
-//! Servers as child processes that cannot outlive us, and the ports they listen on.
+//! Servers as child processes that cannot outlive us.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{pids, scratch};
+
+/// How long a child may take to end that is killed after five seconds.
+const LONGEST_END: Duration = Duration::from_mins(2);
 
 /// Stands between us and a child. Its standard input is a pipe whose other end only we hold: when we end, for
 /// whatever reason, the pipe closes, and it ends its whole process group, with all that the child has started.
@@ -99,7 +101,7 @@ impl Process {
         drop(self.supervisor.stdin.take());
         let start = Instant::now();
         while self.supervisor.try_wait().unwrap().is_none() {
-            assert!(start.elapsed() < Duration::from_secs(10), "{} does not end", self.name);
+            assert!(start.elapsed() < LONGEST_END, "{} has not ended within {LONGEST_END:?}", self.name);
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -118,20 +120,4 @@ impl Process {
             pipe.write_all(b"keep\n").unwrap();
         }
     }
-}
-
-/// A port on 127.0.0.1 that nothing uses, and that this process has not handed out before.
-///
-/// It is below the range that the kernel takes the ports of outgoing connections from, so that it stays free while a
-/// server is stopped for a while.
-pub fn free_port() -> u16 {
-    const FIRST: u16 = 20_000;
-    const COUNT: u16 = 12_000;
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    // Test processes that run at the same time start looking at different places.
-    let offset = u16::try_from(std::process::id() % u32::from(COUNT / 64)).unwrap() * 64;
-    (0..COUNT)
-        .map(|_| FIRST + (offset + NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT)
-        .find(|port| std::net::TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .expect("a free port")
 }

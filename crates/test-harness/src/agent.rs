@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use local_stack::consul::{Consul, program};
 use local_stack::http::{self, Answer};
-use local_stack::process::{Process, free_port};
+use local_stack::ports;
+use local_stack::process::Process;
 use local_stack::scratch;
 use local_stack::wait::eventually;
 
@@ -25,14 +26,14 @@ impl ClientAgent {
     pub async fn join(consul: &Consul, name: &str) -> Self {
         let directory = scratch::directory().join(name);
         std::fs::create_dir_all(&directory).unwrap();
-        let port = free_port();
+        let port = ports::reserve();
         let configuration = json!({
             "node_name": name,
             "data_dir": directory.join("data"),
             "bind_addr": "127.0.0.2",
             "client_addr": "127.0.0.2",
             "ports": {
-                "http": port, "https": -1, "dns": -1, "grpc": -1, "serf_lan": free_port(), "server": free_port(),
+                "http": port, "https": -1, "dns": -1, "grpc": -1, "serf_lan": ports::reserve(), "server": ports::reserve(),
             },
             "acl": {
                 "enabled": true,
@@ -48,7 +49,7 @@ impl ClientAgent {
         let process = Process::start(name, &program(), &["agent", "-config-file", file.to_str().unwrap()], &[]);
         let token = consul.management_token.clone();
         let agent = Self { name: name.to_owned(), address: format!("http://127.0.0.2:{port}"), token, process };
-        eventually(&format!("agent {name} to join"), Duration::from_mins(1), || async {
+        eventually(&format!("agent {name} to join"), Duration::from_mins(5), || async {
             let status = member_status(consul, name).await;
             if status == Some(1) { Ok(()) } else { Err(format!("status {status:?}")) }
         })
@@ -64,7 +65,7 @@ impl ClientAgent {
             .json(service);
         Answer::to(request).await.and_then(Answer::good).unwrap();
         let id = service["ID"].as_str().unwrap();
-        eventually(&format!("service {id} in the catalog"), Duration::from_secs(30), || async {
+        eventually(&format!("service {id} in the catalog"), Duration::from_mins(5), || async {
             let node = node_services(consul, &self.name).await;
             if node.contains(id) { Ok(()) } else { Err(node) }
         })
@@ -74,7 +75,7 @@ impl ClientAgent {
     /// `kill -9`, and waits until Consul has noticed.
     pub async fn die(self, consul: &Consul) {
         self.process.kill();
-        eventually(&format!("agent {} to be missed", self.name), Duration::from_mins(1), || async {
+        eventually(&format!("agent {} to be missed", self.name), Duration::from_mins(5), || async {
             let status = member_status(consul, &self.name).await;
             if status == Some(4) { Ok(()) } else { Err(format!("status {status:?}")) }
         })

@@ -4,6 +4,7 @@
 //! - [`proxy`]: a proxy before a real server that spoils requests, and counts what passes.
 //! - [`function`], [`invocation`]: a function's own binary, with a Lambda in miniature before it.
 //! - [`crowd`]: many tasks of many services at once, and what Consul and Secrets Manager then have to hold.
+//! - [`skip`]: tests that cannot run here.
 //! - [`sources`]: what is shipped, as text.
 //! - [`agent`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
 
@@ -26,5 +27,6 @@ pub mod invocation;
 pub mod jwt;
 pub mod proxy;
 pub mod recorder;
+pub mod skip;
 pub mod sources;
 pub mod tls;

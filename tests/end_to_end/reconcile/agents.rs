@@ -50,7 +50,12 @@ async fn a_sweep_buries_an_agent_that_died_and_leaves_the_living_alone() {
         }
     })
     .await;
-    assert_eq!(member_status(world.consul, &alive).await, Some(1));
+    // A busy machine may be late with its gossip, and the living agent be missed for a moment
+    eventually("the living agent to be known as alive", SOON, || async {
+        let status = member_status(world.consul, &alive).await;
+        if status == Some(1) { Ok(()) } else { Err(format!("{status:?}")) }
+    })
+    .await;
     assert!(node_services(world.consul, &alive).await.contains(task_id(&stopped)));
     drop(living);
 }
@@ -63,12 +68,24 @@ async fn the_stopped_event_buries_the_agent_once_consul_has_missed_it() {
     let agent = ClientAgent::join(world.consul, "ip-10-0-2-11.dead-agent-event").await;
     agent.register(world.consul, &service(&world.service(), &task)).await;
     let name = agent.name.clone();
-    // The task is killed, and its event comes before Consul has noticed anything
+    // Given an agent that was killed with its task, and an event that comes back until Consul has noticed
     world.stop(&task).await;
-    let event = world.event(&task).await;
     agent.die_unnoticed();
-    world.deliver(&[event]).await;
-    eventually("the dead agent to be forgotten", 3 * SOON, || async {
+    eventually("the event to be done", SOON, || async {
+        let status = member_status(world.consul, &name).await;
+        let event = world.event(&task).await.to_string();
+        let message = json!({ "Records": [{ "messageId": "stopped", "receiptHandle": "none", "body": event }] });
+        let answer = world.aws.invoke(&world.deployed.function_name, &message).await.expect("an answer");
+        match answer["batchItemFailures"].as_array().expect("a list").len() {
+            0 => Ok(()),
+            // Once Consul has noticed, nothing holds it up
+            _ if status == Some(4) => panic!("{answer}"),
+            _ => Err(format!("status {status:?}: {answer}")),
+        }
+    })
+    .await;
+    // Then the agent is forgotten
+    eventually("the dead agent to be forgotten", SOON, || async {
         match (member_status(world.consul, &name).await, node_services(world.consul, &name).await.as_str()) {
             (None, "null") => Ok(()),
             (status, node) => Err(format!("{status:?} {node}")),

@@ -1,10 +1,13 @@
 //! Health sync as it is deployed. The local ECS knows no container's health, which Consul has to hear as critical; what
-//! the other answers mean is proved in `tests/health_sync.rs`.
+//! the other answers mean is proved in `tests/consul/health_sync.rs`.
 
 use serde_json::{Value, json};
 
-use super::world;
-use local_stack::world::World;
+use super::deployment;
+use local_stack::{
+    Stack,
+    world::{World, documented_policy},
+};
 
 /// A running task whose app ECS checks, with all its checks passing in Consul.
 pub(crate) async fn healthy_task(world: &World<'_>) -> String {
@@ -21,7 +24,11 @@ pub(crate) fn statuses(checks: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 async fn on_demand_health_is_synced_once() {
-    let world = world("health").await;
+    // Given a deployment of its own: health is synced in all clusters of one
+    let stack = Stack::shared().await;
+    let token = stack.consul.token_with_rules("health", &documented_policy()).await;
+    let deployed = deployment(&stack.consul, "health", &["health"], &token.secret_id, &[]).await.unwrap();
+    let world = World::new(stack, &deployed, "health", "health");
     let task = healthy_task(&world).await;
     assert_eq!(statuses(&world.checks_of(&task).await), ["passing"; 3]);
     let _alone = world.aws.ecs_alone().await;

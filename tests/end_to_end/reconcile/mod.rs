@@ -19,7 +19,7 @@ use local_stack::{
 use tokio::sync::OnceCell;
 
 /// The clusters of the deployment that most tests share: one for each test.
-const CLUSTERS: [&str; 16] = [
+const CLUSTERS: [&str; 15] = [
     "lost-events",
     "fifty-stops",
     "dry-run",
@@ -30,7 +30,6 @@ const CLUSTERS: [&str; 16] = [
     "guard-share",
     "guard-nothing",
     "side-by-side",
-    "health",
     "ahead",
     "ahead-failed",
     "dead-agent",

@@ -1,7 +1,5 @@
 //! The custom resource: a deployment that cannot work fails with the reason, and one that goes leaves nothing behind.
 
-use std::time::Duration;
-
 use serde_json::json;
 
 use crate::reconcile::{
@@ -12,7 +10,7 @@ use local_stack::{
     Stack,
     consul::Consul,
     deploy::{delete, deploy, try_deploy},
-    wait::eventually,
+    wait::{SOON, eventually},
     world::{World, documented_policy, task_id},
 };
 use test_harness::jwt::JwtAuthMethod;
@@ -107,7 +105,7 @@ async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
     }
     assert_eq!(world.secret_text(&world.secret_name(&world.service())).await.as_deref(), Some("{}"));
     let policies = stack.consul.get("/v1/acl/policies").await.to_string();
-    assert!(!policies.contains("goodbye-consul-client-policy"), "{policies}");
+    assert!(!policies.contains("\"goodbye-consul-client-policy\""), "{policies}");
     // And what is somebody else's is
     assert!(world.is_valid(by_hand["SecretID"].as_str().unwrap()).await);
 }
@@ -143,12 +141,12 @@ async fn the_schedules_sweep_and_sync_health_by_themselves() {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
     world.stop(&task).await;
-    eventually("the schedule to sweep", Duration::from_secs(150), || async {
+    eventually("the schedule to sweep", SOON, || async {
         let left = world.service_ids().await;
         if left.len() == 2 { Ok(()) } else { Err(format!("{left:?}")) }
     })
     .await;
-    eventually("the schedule to sync health", Duration::from_secs(150), || async {
+    eventually("the schedule to sync health", SOON, || async {
         let checks = world.checks_of(&living).await;
         if statuses(&checks) == ["critical"; 2] { Ok(()) } else { Err(format!("{checks:?}")) }
     })

@@ -2,7 +2,7 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, Ordering},
 };
 
 use serde_json::{Value, json};
@@ -36,13 +36,18 @@ fn update(cloud_formation: &Recorder) -> Value {
 
 #[tokio::test]
 async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation() {
-    let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
+    let is_told = Arc::new(AtomicBool::new(false));
+    let told = Arc::clone(&is_told);
+    let cloud_formation = Recorder::start(move |_, _| {
+        told.store(true, Ordering::SeqCst);
+        Answer::ok("")
+    })
+    .await;
     let runtime = Runtime::start(vec![update(&cloud_formation), json!({ "healthSync": true })]).await;
     let pem = rcgen::generate_simple_self_signed(vec!["consul".to_owned()]).unwrap().cert.pem();
-    // The secret cannot be read before the first event has come, nor during it
-    let reads = Arc::new(AtomicUsize::new(0));
+    // The secret cannot be read before CloudFormation is told so
     let aws = Recorder::start(move |seen, _| {
-        if seen.operation().as_deref() == Some("GetSecretValue") && reads.fetch_add(1, Ordering::SeqCst) >= 2 {
+        if seen.operation().as_deref() == Some("GetSecretValue") && is_told.load(Ordering::SeqCst) {
             return Answer::ok(json!({ "Name": "ca", "SecretString": pem }).to_string());
         }
         Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "not yet" }).to_string())

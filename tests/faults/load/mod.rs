@@ -13,7 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use local_stack::{aws::Aws, consul::Consul, process::free_port, wait::eventually};
+use local_stack::{aws::Aws, consul::Consul, ports, wait::eventually};
 use memory::Memory;
 use serde_json::{Value, json};
 use test_harness::{
@@ -36,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(200);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_of_five_thousand_tasks_is_replaced_at_once() {
-    let port = free_port();
+    let port = ports::reserve();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;
     let (aws, consul) = tokio::join!(Aws::start_behind(port, &before_aws.url), Consul::start());
     let before_consul = Proxy::before(&consul.address, Dialect::Consul).await;

@@ -119,7 +119,7 @@ impl<'a> World<'a> {
 
     /// Waits until all messages of this world are done, also delayed ones, and none of them was given up.
     pub async fn settled(&self) {
-        self.settled_within(Duration::from_secs(150)).await;
+        self.settled_within(Duration::from_mins(10)).await;
     }
 
     /// The same, where it may take longer.

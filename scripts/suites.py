@@ -1,0 +1,225 @@
+"""Runs the test suites side by side, and says at the end what passed, failed and was skipped.
+
+    suites.py run [SUITE...]                       each suite once; all of them without a name
+    suites.py repeat SUITE --runs 20 [--busy]      one suite again and again; prints a table
+
+A suite is a test binary: its tests share one stack in their process. It is built first; its output is in
+target/test/SUITE.log. With --busy, every second run has each processor kept busy by something else.
+"""
+
+import argparse
+import concurrent.futures
+import json
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+LOGS = ROOT / "target" / "test"
+# The longest first, so that the last one to end is a short one.
+LONGEST = ["faults", "end_to_end", "search", "consul"]
+# How many tests of a suite run at the same time, where most of them wait for servers; else as many as there are processors.
+THREADS = {"end_to_end": 6, "consul": 4, "faults": 3}
+# What a suite is killed after. Far more than it takes, so that it ends only what hangs.
+HOUR = 3600
+
+# The simulation's search is worth some optimisation of our own code, with which it is six times as fast.
+SEARCH = ["--features", "simulation/mutants"]
+for package in ("ecs-mesh-controller", "mesh", "simulation"):
+    SEARCH += ["--config", f"profile.dev.package.{package}.opt-level=1"]
+
+running: set[subprocess.Popen] = set()
+lock = threading.Lock()
+
+
+class Suite(NamedTuple):
+    name: str
+    program: str
+    # Where cargo runs it: the folder of its package.
+    folder: Path
+
+
+class Result:
+    def __init__(self, suite: str, code: int, seconds: float, output: str):
+        self.suite, self.code, self.seconds, self.output = suite, code, seconds, output
+        counts = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output, re.MULTILINE)
+        self.passed, self.failed, self.ignored = (sum(int(row[column]) for row in counts) for column in range(3))
+        # A binary that ends without a result has failed, whatever it counted.
+        if code != 0 and self.failed == 0 or not counts:
+            self.failed += 1
+        self.skipped = re.findall(r"^skipped: (.*)$", output, re.MULTILINE)
+        # A skipped test ends without a failure, so that its binary counts it as passed.
+        self.passed -= len(self.skipped)
+        self.failures = re.findall(r"^test (\S+) \.\.\. FAILED$", output, re.MULTILINE)
+
+    def __str__(self) -> str:
+        verdict = "ok" if self.failed == 0 else "FAILED"
+        return f"{self.suite}: {verdict}, {self.passed} passed, {self.failed} failed, {self.seconds:.0f} s"
+
+
+def build() -> dict[str, Suite]:
+    """Builds every suite, and finds their binaries."""
+    # All packages are always chosen together: cargo unites the features of what is chosen, and builds every dependency anew for
+    # another choice.
+    cargo = ["cargo", "test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]
+    search = [*cargo, *SEARCH, "--test", "search"]
+    suites = {}
+    for command in (cargo, search):
+        built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=False)
+        if built.returncode:
+            sys.exit(built.returncode)
+        for message in map(json.loads, built.stdout.splitlines()):
+            if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
+                target, folder = message["target"], Path(message["manifest_path"]).parent
+                name = target["name"] if "test" in target["kind"] else f"unit_{target['name']}"
+                suites[name] = Suite(name, message["executable"], folder)
+    return suites
+
+
+def run(suite: Suite) -> Result:
+    """Runs one suite in a process group of its own, with its output in its log."""
+    log = LOGS / f"{suite.name}.log"
+    start = time.monotonic()
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [suite.program], cwd=suite.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+            start_new_session=True,
+            env={**os.environ, "RUST_TEST_THREADS": str(THREADS.get(suite.name, os.cpu_count()))},
+        )
+        with lock:
+            running.add(process)
+        try:
+            process.wait(timeout=HOUR)
+        except subprocess.TimeoutExpired:
+            output.write(f"\nsuites: {suite.name} did not end within {HOUR} s\n".encode())
+            end(process)
+        finally:
+            with lock:
+                running.discard(process)
+    result = Result(suite.name, process.returncode, time.monotonic() - start, log.read_text(errors="replace"))
+    if result.failed == 0:
+        # The servers' data and logs are kept where a test failed.
+        shutil.rmtree(ROOT / "target" / "stack" / f"{Path(suite.program).stem}-{process.pid}", ignore_errors=True)
+    return result
+
+
+def end(process: subprocess.Popen) -> None:
+    """Ends a suite. The servers that it has started end with it."""
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=10)
+    except ProcessLookupError:
+        pass
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def end_all(*_) -> None:
+    with lock:
+        for process in list(running):
+            end(process)
+    print("\nsuites: interrupted; everything that was started has ended", file=sys.stderr)
+    os._exit(130)
+
+
+def run_all(names: list[str]) -> int:
+    suites = build()
+    for name in names:
+        if name not in suites:
+            sys.exit(f"suites: no suite {name}; there are {', '.join(sorted(suites))}")
+    names = names or sorted(suites, key=lambda name: (LONGEST.index(name) if name in LONGEST else len(LONGEST), name))
+    start = time.monotonic()
+    results = []
+    with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
+        ends = {pool.submit(run, suites[name]): name for name in names}
+        for future in concurrent.futures.as_completed(ends):
+            result = future.result()
+            results.append(result)
+            print(f"[{len(results)}/{len(names)}, {time.monotonic() - start:.0f} s] {result}", flush=True)
+            if result.failed:
+                print_failure(result)
+    return summary(results, time.monotonic() - start)
+
+
+def print_failure(result: Result) -> None:
+    print(f"---- {result.suite}: {', '.join(result.failures) or 'no test by name'}; the end of target/test/{result.suite}.log")
+    print("\n".join(line[:2000] for line in result.output.splitlines()[-200:]), flush=True)
+    print("----", flush=True)
+
+
+def summary(results: list[Result], seconds: float) -> int:
+    print(f"\n| suite | passed | failed | skipped | seconds |\n| --- | --- | --- | --- | --- |")
+    for result in sorted(results, key=lambda result: result.suite):
+        row = (result.suite, result.passed, result.failed, len(result.skipped) + result.ignored, round(result.seconds))
+        print("| " + " | ".join(map(str, row)) + " |")
+    for result in results:
+        for skipped in result.skipped:
+            print(f"skipped: {result.suite}: {skipped}")
+    passed, failed = sum(r.passed for r in results), sum(r.failed for r in results)
+    skipped = sum(len(r.skipped) + r.ignored for r in results)
+    print(f"\nall suites in {seconds:.0f} s")
+    print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+    return 1 if failed else 0
+
+
+def burn() -> None:
+    while True:
+        pass
+
+
+def repeat(suite: str, runs: int, busy: bool) -> int:
+    built = build()
+    if suite not in built:
+        sys.exit(f"suites: no suite {suite}; there are {', '.join(sorted(built))}")
+    rows, red = [], 0
+    for number in range(1, runs + 1):
+        is_busy = busy and number % 2 == 0
+        burners = [multiprocessing.Process(target=burn, daemon=True) for _ in range(os.cpu_count() if is_busy else 0)]
+        for burner in burners:
+            burner.start()
+        result = run(built[suite])
+        for burner in burners:
+            burner.kill()
+        red += result.failed > 0
+        rows.append((number, "busy" if is_busy else "idle", "red" if result.failed else "green", round(result.seconds)))
+        print(f"run {number}/{runs}, processors {rows[-1][1]}: {result}", flush=True)
+        if result.failed:
+            (LOGS / f"{suite}.log").rename(LOGS / f"{suite}-red-{number}.log")
+            print_failure(result)
+    for kind in ("idle", "busy"):
+        times = [row[3] for row in rows if row[1] == kind]
+        green = sum(row[2] == "green" for row in rows if row[1] == kind)
+        if times:
+            print(f"| {suite} | {kind} | {green} of {len(times)} | {min(times)} to {max(times)} s |")
+    return 1 if red else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    once = commands.add_parser("run")
+    once.add_argument("suites", nargs="*")
+    again = commands.add_parser("repeat")
+    again.add_argument("suite")
+    again.add_argument("--runs", type=int, default=20)
+    again.add_argument("--busy", action="store_true")
+    arguments = parser.parse_args()
+    LOGS.mkdir(parents=True, exist_ok=True)
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, end_all)
+    if arguments.command == "run":
+        return run_all(arguments.suites)
+    return repeat(arguments.suite, arguments.runs, arguments.busy)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
