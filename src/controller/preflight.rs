@@ -33,7 +33,7 @@ impl fmt::Display for Lack {
 pub enum PreflightError {
     /// Its token may not do all that is needed.
     #[error(
-        "the controller's Consul token lacks: {}; add them to its policy (see the README)",
+        "the controller's Consul token lacks: {}; add them to its policy (see docs/deploy.md)",
         .0.iter().map(Lack::to_string).collect::<Vec<_>>().join("; ")
     )]
     Lacks(Vec<Lack>),

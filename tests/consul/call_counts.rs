@@ -1,5 +1,5 @@
 //! The cost model: how many calls each kind of event costs, counted by recording proxies before a real Consul and
-//! MiniStack. The numbers are those of the README's table.
+//! MiniStack. The numbers are those of the table in docs/cost.md.
 
 use crate::environment::Environment;
 use local_stack::world::{World, idle_check};

@@ -1,5 +1,5 @@
 //! The stack that the end-to-end tests share: two deployments of the template, one for each token mode, whose
-//! credential may do exactly what the README says it must be allowed.
+//! credential may do exactly what docs/deploy.md says it must be allowed.
 
 #![allow(dead_code, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -144,7 +144,7 @@ async fn create_secret(stack: &Stack, name: &str, value: &str) -> String {
     call.send().await.expect("CreateSecret").arn.expect("an ARN")
 }
 
-/// A token for a controller, with the README's policy.
+/// A token for a controller, with the documented policy.
 pub(crate) async fn controller_token(consul: &Consul, name: &str) -> Token {
     consul.token_with_rules(&format!("controller-{name}"), &documented_policy()).await
 }

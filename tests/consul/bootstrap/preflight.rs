@@ -19,7 +19,7 @@ async fn the_token_is_good_too_weak_or_unknown_and_consul_may_be_down() {
     let error = controller(&consul.address, &weak.secret_id, &[]).await.preflight().await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the controller's Consul token lacks: acl = \"write\"; add them to its policy (see the README)"
+        "the controller's Consul token lacks: acl = \"write\"; add them to its policy (see docs/deploy.md)"
     );
     let nothing = consul.token_with_rules("nothing", "").await;
     let error = controller(&consul.address, &nothing.secret_id, &[]).await.preflight().await.unwrap_err();
@@ -29,7 +29,7 @@ async fn the_token_is_good_too_weak_or_unknown_and_consul_may_be_down() {
             "the controller's Consul token lacks: acl = \"write\"; operator = \"write\"; \
              agent_prefix \"\" {{ policy = \"read\" }}; node_prefix \"\" {{ policy = \"read\" }}; \
              service_prefix \"\" {{ policy = \"write\" }}; node \"{CLUSTER}\" {{ policy = \"write\" }}; \
-             add them to its policy (see the README)"
+             add them to its policy (see docs/deploy.md)"
         )
     );
 
@@ -71,7 +71,7 @@ async fn every_partition_of_the_clusters_is_asked_and_what_is_missing_is_said_wi
         error.to_string(),
         format!(
             "the controller's Consul token lacks: acl = \"write\" in partition store (for {}, {}); \
-             add them to its policy (see the README)",
+             add them to its policy (see docs/deploy.md)",
             clusters[1], clusters[2]
         )
     );
