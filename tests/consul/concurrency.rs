@@ -105,15 +105,17 @@ async fn of_two_writers_that_saw_the_same_version_secrets_manager_lets_one_win()
 
 /// How many requests to Consul one environment has under way at once.
 const AT_ONCE: usize = 8;
+/// How many services start, and how many of their tasks stop: more of each than that.
+const SERVICES: usize = 12;
 
 #[tokio::test]
 async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_once() {
     let mut crowd = Crowd::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
     crowd.logs_in = true;
-    crowd.found_services(20).await;
-    // Given 20 services that start, and 20 tasks of them that have stopped and leave their login tokens
+    // Given services that start, and tasks of them that have stopped and leave their login tokens
+    crowd.found_services(SERVICES).await;
     let mut events = Vec::new();
-    for service in 0..20 {
+    for service in 0..SERVICES {
         crowd.start(service, 1).await;
         let [_, stopped] = crowd.stop(crowd.members.len() - 1).await;
         events.push(stopped);

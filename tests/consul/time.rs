@@ -62,9 +62,30 @@ pub(crate) async fn over_when<T>(
     (done, overrun)
 }
 
+/// Does `work` that waits for nothing outside of this runtime but now and then for a timer, and lets that time pass at once.
+/// Where it waits for another process all the same, that is taken for a timer a few times, for which it must have the time.
+pub(crate) async fn hurried<T>(work: impl Future<Output = T>) -> T {
+    const JUMPS: usize = 40;
+    tokio::pin!(work);
+    for _ in 0..JUMPS {
+        tokio::select! {
+            biased;
+            done = &mut work => return done,
+            () = turns() => {}
+        }
+        pass(Duration::from_secs(1)).await;
+    }
+    work.await
+}
+
 async fn stuck(what: &str, is_stuck: impl Fn() -> Result<(), String>) {
     eventually(what, LONG, || async { is_stuck() }).await;
     // What was answered a moment ago is read by whoever asked: both are tasks of this runtime, a few turns away.
+    turns().await;
+}
+
+/// Lets every task of this runtime go on for a while, and reads what has arrived.
+async fn turns() {
     for _ in 0..200 {
         tokio::task::yield_now().await;
     }

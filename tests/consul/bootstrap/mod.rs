@@ -15,7 +15,10 @@ use ecs_mesh_controller::controller::{BootstrapReport, Controller, Deadline, set
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
 
-use crate::{environment::patient_edges, time::LONG};
+use crate::{
+    environment::patient_edges,
+    time::{LONG, hurried},
+};
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 
@@ -81,7 +84,7 @@ async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&st
 }
 
 async fn bootstrap(controller: &Controller) -> BootstrapReport {
-    controller.bootstrap(Deadline::after(LONG)).await
+    hurried(controller.bootstrap(Deadline::after(LONG))).await
 }
 
 /// What was asked of Consul, but for the proof that the controller's own token is good.

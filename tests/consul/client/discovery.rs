@@ -136,8 +136,8 @@ async fn a_name_that_is_not_known_is_named_and_does_not_hide_the_others() {
 
 #[tokio::test]
 async fn a_replaced_server_is_looked_for_once_nobody_takes_a_connection() {
-    // Given a server that goes away
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    // Given a server that goes away, at an address of its own: no other test may get its port
+    let listener = tokio::net::TcpListener::bind("127.0.0.9:0").await.unwrap();
     let old = at(listener.local_addr().unwrap());
     let process = tokio::spawn(async move {
         while let Ok((mut connection, _)) = listener.accept().await {

@@ -20,6 +20,7 @@ use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
 use serde_json::json;
 use test_harness::{
+    crowd::Crowd,
     jwt::JwtAuthMethod,
     recorder::{Answer, Recorder, Seen},
 };
@@ -54,6 +55,14 @@ async fn patient(world: &World<'_>, now: Timestamp) -> Environment {
 
 async fn swept(environment: &Environment, order: &SweepOrder) -> SweepReport {
     environment.controller.sweep(order, Deadline::after(LONG)).await
+}
+
+/// So many tasks of a service, which have registered.
+async fn crowd_of(world: World<'_>, tasks: usize) -> Crowd<'_> {
+    let mut crowd = Crowd::of(world, "secrets-manager").await;
+    crowd.found_services(1).await;
+    crowd.start(0, tasks).await;
+    crowd
 }
 
 /// A stopped task, and what it has left in Consul.
@@ -175,19 +184,18 @@ async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
 #[tokio::test]
 async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
     let world = World::without_deployment("out-of-time").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    for _ in 0..40 {
-        let task = world.run(&definition).await;
-        world.register_instance(&world.service(), &task).await;
-        world.stop(&task).await;
+    let mut crowd = crowd_of(world, 40).await;
+    for task in 0..40 {
+        crowd.stop(task).await;
     }
+    let world = &crowd.world;
     // Of two transactions, the second one never answers
     let transactions = Arc::new(AtomicUsize::new(0));
     let consul = move |seen: &Seen, _| {
         let is_second = seen.line().starts_with("PUT /v1/txn") && transactions.fetch_add(1, Ordering::SeqCst) == 1;
         if is_second { Answer::Hang } else { Answer::Forward }
     };
-    let environment = environment(&world, consul, forward, &[], |e| e).await;
+    let environment = environment(world, consul, forward, &[], |e| e).await;
     let order = SweepOrder { force: true, ..SweepOrder::default() };
     // When time runs out while that one is under way
     let deadline = Deadline::after(LONG);
@@ -236,13 +244,9 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_keeps_for_a_grace_p
 #[tokio::test]
 async fn a_sweep_that_finds_all_in_order_only_reads() {
     let world = World::without_deployment("sweep-cost").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    for _ in 0..105 {
-        let task = world.run(&definition).await;
-        world.register_instance(&world.service(), &task).await;
-    }
+    let crowd = crowd_of(world, 105).await;
     let further = [("TOKEN_MODE", "auth-method")];
-    let environment = environment(&world, forward, forward, &further, |e| e).await;
+    let environment = environment(&crowd.world, forward, forward, &further, |e| e).await;
     swept(&environment, &SweepOrder::default()).await;
     environment.aws.forget();
     environment.consul.forget();
