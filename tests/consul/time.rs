@@ -1,6 +1,6 @@
 //! Time, where it must decide nothing: it stands still, or it is over at the moment that a test chooses.
 
-use std::time::Duration;
+use std::{pin::Pin, time::Duration};
 
 use ecs_mesh_controller::controller::Clock;
 use jiff::Timestamp;
@@ -30,11 +30,7 @@ pub(crate) async fn later_when<T>(
     jump: impl FnOnce() -> Duration,
 ) -> T {
     tokio::pin!(work);
-    tokio::select! {
-        biased;
-        _ = &mut work => panic!("all is done before {what}"),
-        () = stuck(what, is_stuck) => {}
-    }
+    until_stuck(work.as_mut(), what, is_stuck).await;
     pass(jump()).await;
     work.await
 }
@@ -48,11 +44,7 @@ pub(crate) async fn over_when<T>(
     jump: impl FnOnce() -> Duration,
 ) -> (T, Duration) {
     tokio::pin!(work);
-    tokio::select! {
-        biased;
-        _ = &mut work => panic!("all is done before {what}"),
-        () = stuck(what, is_stuck) => {}
-    }
+    until_stuck(work.as_mut(), what, is_stuck).await;
     tokio::time::pause();
     tokio::time::advance(jump()).await;
     let over = Instant::now();
@@ -78,10 +70,21 @@ pub(crate) async fn hurried<T>(work: impl Future<Output = T>) -> T {
     work.await
 }
 
-async fn stuck(what: &str, is_stuck: impl Fn() -> Result<(), String>) {
-    eventually(what, LONG, || async { is_stuck() }).await;
-    // What was answered a moment ago is read by whoever asked: both are tasks of this runtime, a few turns away.
-    turns().await;
+async fn until_stuck<T>(
+    work: Pin<&mut impl Future<Output = T>>,
+    what: &str,
+    is_stuck: impl Fn() -> Result<(), String>,
+) {
+    let stuck = async {
+        eventually(what, LONG, || async { is_stuck() }).await;
+        // What was answered a moment ago is read by whoever asked: both are tasks of this runtime, a few turns away.
+        turns().await;
+    };
+    tokio::select! {
+        biased;
+        _ = work => panic!("all is done before {what}"),
+        () = stuck => {}
+    }
 }
 
 /// Lets every task of this runtime go on for a while, and reads what has arrived.
