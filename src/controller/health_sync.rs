@@ -46,8 +46,9 @@ impl Controller {
         let start = Instant::now();
         for round in 0.. {
             let due = interval.map_or(Duration::ZERO, |interval| interval * round);
-            let is_over =
-                round > 0 && (interval.is_none() || due >= MINUTE || due >= start.elapsed() + deadline.left());
+            let left = deadline.left();
+            let is_late = left.is_zero() || due >= start.elapsed() + left;
+            let is_over = round > 0 && (interval.is_none() || due >= MINUTE || is_late);
             if is_over {
                 break;
             }

@@ -5,7 +5,7 @@ use crate::environment::Environment;
 use local_stack::world::{World, idle_check};
 use serde_json::json;
 use test_harness::{
-    jwt::JwtAuthMethod,
+    crowd::Crowd,
     recorder::{Answer, Recorder},
 };
 
@@ -115,23 +115,19 @@ async fn an_old_event_costs_one_call_more_before_anything_is_made() {
 
 #[tokio::test]
 async fn a_batch_of_stopped_tasks_shares_its_reads() {
-    let world = World::without_deployment("cost-stop").await;
-    let definition = world.mesh_definition("cost-stop-web").await;
-    let environment = Environment::start(&world, "auth-method").await;
-    let method = JwtAuthMethod::create(world.consul, "cost-stop").await;
+    let mut crowd = Crowd::of(World::without_deployment("cost-stop").await, "auth-method").await;
+    crowd.found_services(1).await;
+    let environment = Environment::start(&crowd.world, "auth-method").await;
+    crowd.start(0, 3).await;
+    crowd.logs_in = false;
+    let started = crowd.start(0, 37).await;
     let mut events = Vec::new();
-    for _ in 0..40 {
-        let task = world.run(&definition).await;
-        world.register_instance("cost-stop-web", &task).await;
-        if events.len() < 3 {
-            method.log_in_task("cost-stop-web", &world.cluster(), local_stack::world::task_id(&task)).await;
-        }
-        world.stop(&task).await;
-        events.push(world.event(&task).await);
+    for task in 0..40 {
+        let [_, stopped] = crowd.stop(task).await;
+        events.push(stopped);
     }
     // Given that the definition was seen before
-    let first = world.run(&definition).await;
-    environment.calls_for(&[world.event(&first).await]).await;
+    environment.calls_for(&started[..1]).await;
     // When 40 tasks with 80 instances and 3 login tokens stop: no AWS call, one list, one read, ⌈80/64⌉ transactions
     let (aws, consul) = environment.calls_for(&events).await;
     assert_eq!(aws, none());

@@ -2,12 +2,14 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use crate::environment::Environment;
+use crate::{environment::Environment, time::LONG};
+use ecs_mesh_controller::{controller::ControllerError, secrets::SecretsError};
 use futures::future::join_all;
-use local_stack::world::World;
+use local_stack::{wait::eventually, world::World};
+use serde_json::Value;
 use test_harness::{
     crowd::Crowd,
-    proxy::{Dialect, Fault, Proxy, What, When},
+    proxy::{Dialect, Proxy},
     recorder::{Answer, Gate, Recorder, Seen},
 };
 
@@ -15,6 +17,22 @@ use test_harness::{
 const ENVIRONMENTS: usize = 20;
 /// How many of them create its token before any creation is done.
 const CREATORS: usize = 3;
+
+/// Handles an event until that succeeds, as the queue has it handled: who finds the secret changed again and again comes
+/// back later.
+async fn handled(environment: &Environment, event: &Value) {
+    eventually("an event to be handled", LONG, || async {
+        let report = environment.handle(std::slice::from_ref(event)).await;
+        match report.failures.first() {
+            None => Ok(()),
+            Some(failure) => match &*failure.error {
+                changed @ ControllerError::Secrets(SecretsError::Changed { .. }) => Err(changed.to_string()),
+                error => panic!("{error}"),
+            },
+        }
+    })
+    .await;
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
@@ -33,10 +51,7 @@ async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
         let task = world.run(&definition).await;
         environments.push((environment, world.event(&task).await));
     }
-    let starts = environments.iter().map(|(environment, event)| environment.handle(std::slice::from_ref(event)));
-    for report in join_all(starts).await {
-        assert!(report.failures.is_empty(), "{report:?}");
-    }
+    join_all(environments.iter().map(|(environment, event)| handled(environment, event))).await;
     // Then the secret decided on one token only: whoever found it claimed that very one before creating it, too
     let secret = world.secret_name(&world.service());
     let pair = world.provisioned(&secret).await;
@@ -88,26 +103,52 @@ async fn of_two_writers_that_saw_the_same_version_secrets_manager_lets_one_win()
     assert!(world.is_valid(&pair.token).await);
 }
 
-#[tokio::test(flavor = "multi_thread")]
+/// How many requests to Consul one environment has under way at once.
+const AT_ONCE: usize = 8;
+/// How many services start, and how many of their tasks stop: more of each than that.
+const SERVICES: usize = 12;
+
+#[tokio::test]
 async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_once() {
     let mut crowd = Crowd::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
     crowd.logs_in = true;
-    crowd.found_services(20).await;
-    // Given 20 services that start, and 20 tasks of them that have stopped and leave their login tokens
+    // Given services that start, and tasks of them that have stopped and leave their login tokens
+    crowd.found_services(SERVICES).await;
     let mut events = Vec::new();
-    for service in 0..20 {
+    for service in 0..SERVICES {
         crowd.start(service, 1).await;
         let [_, stopped] = crowd.stop(crowd.members.len() - 1).await;
         events.push(stopped);
         events.extend(crowd.start(service, 1).await);
     }
-    // When a slow Consul is asked for all of it at once
-    let slow = Proxy::before(&crowd.world.consul.address, Dialect::Consul).await;
-    let delay = What::Delay(Duration::from_millis(100));
-    slow.script(move |_| Some(Fault { what: delay.clone(), when: When::Before }));
-    let consul = Recorder::before(&slow.url, |_, _| Answer::Forward).await;
-    let environment = Environment::with(&crowd.world, consul, &[], |edges| edges).await;
-    let report = environment.handle(&events).await;
+    // And a Consul that answers no write until it is told to
+    let gate = Gate::closed();
+    let held = Arc::clone(&gate);
+    let consul = Recorder::before(&crowd.world.consul.address, move |seen, _| match seen.method.as_str() {
+        "GET" => Answer::Forward,
+        _ => Answer::ForwardThrough(Arc::clone(&held)),
+    })
+    .await;
+    let counted = Proxy::before(&consul.url, Dialect::Consul).await;
+    let address: &'static str = counted.url.clone().leak();
+    let environment = Environment::with(&crowd.world, consul, &[("CONSUL_HTTP_ADDR", address)], |edges| edges).await;
+    // When it is asked for all of it at once
+    let look = async {
+        eventually("as many writes as may be under way", LONG, || async {
+            match gate.arrived() {
+                AT_ONCE.. => Ok(()),
+                arrived => Err(format!("{arrived} writes")),
+            }
+        })
+        .await;
+        // A ninth one has nothing to wait for: it would come now
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let under_way = gate.arrived();
+        gate.open();
+        under_way
+    };
+    let (report, under_way) = tokio::join!(environment.handle(&events), look);
     assert!(report.failures.is_empty(), "{report:?}");
-    assert_eq!(slow.tally.peak_under_way(), 8);
+    // Then that many are under way while none is answered, and never more, be they reads or writes
+    assert_eq!((under_way, counted.tally.peak_under_way()), (AT_ONCE, AT_ONCE));
 }

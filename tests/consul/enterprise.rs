@@ -1,11 +1,8 @@
 //! Consul Enterprise: exact requests against a recording server, because the Community Edition refuses them.
 
-use std::{
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
-};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::environment::Environment;
+use crate::{environment::Environment, time::LONG};
 use ecs_mesh_controller::controller::{Deadline, SweepOrder, SweepOutcome};
 use local_stack::world::World;
 use serde_json::{Value, json};
@@ -77,8 +74,11 @@ async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called
     assert!(report.failures.is_empty(), "{report:?}");
     let node = world.cluster().replace('/', "%2F");
     let filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{}%22", local_stack::world::task_id(&task));
+    // Side by side, in any order
+    let mut lines = environment.consul.lines();
+    lines.sort();
     assert_eq!(
-        environment.consul.lines(),
+        lines,
         [
             "GET /v1/acl/tokens?partition=team&ns=*".to_owned(),
             format!("GET /v1/catalog/node-services/{node}?{filter}&partition=team&ns=store"),
@@ -162,7 +162,7 @@ async fn a_sweep_reads_every_partition_because_only_leftovers_tell_where_a_task_
     world.run(&world.definition("partitions-other", &json!([]), None).await).await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
     let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
-    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(60))).await;
+    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
 
     let node = world.cluster().replace('/', "%2F");
@@ -197,7 +197,7 @@ async fn partitions_that_cannot_be_listed_are_a_problem_and_the_known_ones_are_s
     })
     .await;
     let order = SweepOrder { force: true, ..SweepOrder::default() };
-    let report = environment.controller.sweep(&order, Deadline::after(Duration::from_secs(60))).await;
+    let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
     assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_permission_denied"));
     assert_eq!(report.clusters[0].deleted["services"], 1, "{report:?}");
 }
@@ -206,7 +206,7 @@ async fn partitions_that_cannot_be_listed_are_a_problem_and_the_known_ones_are_s
 async fn community_edition_is_not_asked_for_partitions() {
     let world = World::without_deployment("community").await;
     let environment = Environment::scripted(&world, &[("BOOTSTRAP", "none")], |_, _| Answer::Forward).await;
-    environment.controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(60))).await;
+    environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
     assert!(!environment.consul.lines().contains(&"GET /v1/partitions".to_owned()));
 }
 
@@ -215,7 +215,7 @@ async fn a_farewell_takes_the_cluster_s_node_out_of_every_partition() {
     let world = World::without_deployment("farewell-partitions").await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
     let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
-    let report = environment.controller.farewell(Deadline::after(Duration::from_secs(60))).await;
+    let report = environment.controller.farewell(Deadline::after(LONG)).await;
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(
         writes(&environment),

@@ -4,20 +4,60 @@
 use std::{
     collections::BTreeMap,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
 };
 
+use async_trait::async_trait;
+use aws_config::SdkConfig;
 use ecs_mesh_controller::{
+    consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
     controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings},
-    wiring,
+    discovery, wiring,
 };
+use jiff::Timestamp;
+use secrecy::SecretString;
 use serde_json::Value;
 
+use crate::time::{Fixed, LONG};
 use local_stack::{Stack, world::World};
 use test_harness::recorder::{Answer, Recorder, Seen};
+
+/// A client of Consul that gives up nothing because it takes long: what was given up is asked again, and would be counted
+/// twice. A server that is not there, or says that it cannot answer now, is asked again all the same.
+pub(crate) fn patience() -> Patience {
+    Patience { connect: 2 * LONG, request: 2 * LONG, discovery: 2 * LONG, ..Patience::default() }
+}
+
+/// A token that does not change.
+pub(crate) struct Token(pub(crate) String);
+
+#[async_trait]
+impl CredentialSource for Token {
+    async fn read(&self) -> Result<SecretString, String> {
+        Ok(SecretString::from(self.0.clone()))
+    }
+}
+
+/// The function's own edges, with a patient client of Consul and a clock that stands still.
+pub(crate) async fn patient_edges(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
+    let edges = wiring::connect(settings, aws).await.expect("edges");
+    let servers = discovery::servers(&settings.consul_addresses, &edges.ecs);
+    let token = Arc::new(Token(token.to_owned()));
+    let consul = Arc::new(HttpConsul::new(servers, &TlsSettings::default(), token, patience()).expect("a client"));
+    Edges {
+        bootstrap: Arc::clone(&consul) as Arc<dyn ConsulBootstrap>,
+        consul,
+        clock: Arc::new(Fixed(Timestamp::now())),
+        ..edges
+    }
+}
+
+/// AWS, of which some answers are `script`'s.
+pub(crate) async fn aws(script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Recorder {
+    Recorder::before_aws(&Stack::shared().await.aws, script).await
+}
 
 /// The function, and proxies before all that it calls.
 pub(crate) struct Environment {
@@ -47,7 +87,7 @@ impl Environment {
     /// another version.
     pub(crate) async fn refusing_first_write(world: &World<'_>, consul: Recorder, secret: &str) -> Self {
         let (secret, refused) = (secret.to_owned(), AtomicBool::new(false));
-        let aws = Recorder::before(&world.aws.endpoint, move |seen, _| {
+        let aws = aws(move |seen, _| {
             let operation = seen.operation().filter(|_| seen.body.contains(&secret));
             match operation.as_deref() {
                 Some("PutSecretValue") if !refused.swap(true, Ordering::SeqCst) => version_exists(),
@@ -66,14 +106,14 @@ impl Environment {
         Self::between(world, consul, aws, &[], |edges| edges).await
     }
 
-    /// An environment whose edges are changed by `change`.
+    /// An environment whose edges are changed by `change`. Its time of day is that of its making.
     pub(crate) async fn with(
         world: &World<'_>,
         consul: Recorder,
         further: &[(&'static str, &'static str)],
         change: impl FnOnce(Edges) -> Edges,
     ) -> Self {
-        let aws = Recorder::before(&world.aws.endpoint, |seen, _| versions_as_in_aws(seen)).await;
+        let aws = aws(|seen, _| versions_as_in_aws(seen)).await;
         Self::between(world, consul, aws, further, change).await
     }
 
@@ -99,12 +139,12 @@ impl Environment {
         })
         .expect("settings");
         let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
-        let edges = wiring::connect(&settings, &config).await.expect("edges");
+        let edges = patient_edges(&settings, &world.consul.management_token, &config).await;
         Self { controller: Controller::new(settings.scope, change(edges)), consul, aws }
     }
 
-    /// Handles events as one batch within a time.
-    pub(crate) async fn handle_within(&self, time: Duration, events: &[Value]) -> BatchReport {
+    /// Handles events as one batch until a deadline.
+    pub(crate) async fn handle_until(&self, deadline: Deadline, events: &[Value]) -> BatchReport {
         let delivery = |(index, event): (usize, &Value)| Delivery {
             id: index.to_string(),
             receipt: None,
@@ -112,18 +152,16 @@ impl Environment {
             body: event.to_string(),
         };
         let deliveries: Vec<Delivery> = events.iter().enumerate().map(delivery).collect();
-        self.controller.handle(&deliveries, Deadline::after(time)).await
+        self.controller.handle(&deliveries, deadline).await
     }
 
     /// Handles events as one batch.
     pub(crate) async fn handle(&self, events: &[Value]) -> BatchReport {
-        self.handle_within(Duration::from_secs(60), events).await
+        self.handle_until(Deadline::after(LONG), events).await
     }
 
     /// Handles events as one batch, and says what was called: AWS operations and Consul requests, both sorted.
     pub(crate) async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
-        // A call that has to be repeated would be counted.
-        let _alone = Stack::shared().await.aws.ecs_alone().await;
         self.aws.forget();
         self.consul.forget();
         let report = self.handle(events).await;

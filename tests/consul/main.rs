@@ -17,3 +17,4 @@ mod secrets_client;
 mod security;
 mod servers;
 mod sweep;
+mod time;

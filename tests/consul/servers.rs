@@ -1,24 +1,31 @@
 //! `ecs://cluster/family-or-service:port`: Consul servers that run as tasks, and what ECS is asked to find them.
 
-use std::{net::IpAddr, sync::Arc, time::Duration};
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::{
-    consul::{Consul, ConsulError, CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{Consul, ConsulError, HttpConsul, NoServers, Patience, TlsSettings},
     controller::settings::Settings,
     discovery,
     ecs::{AwsEcs, Ecs, EcsError},
     wiring,
 };
 use mesh::tenancy::Tenancy;
-use secrecy::SecretString;
 use serde_json::{Value, json};
 use test_harness::{
     recorder::{Answer, Recorder, Seen},
     tls::certificate_for,
 };
+
+use crate::environment::{Token, patience};
 
 const CLUSTER: &str = "infra";
 const NAME: &str = "consul-server";
@@ -176,25 +183,12 @@ async fn all_pages_are_read() {
     assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.1", "10.0.2.1"]);
 }
 
-struct Own(SecretString);
-
-#[async_trait]
-impl CredentialSource for Own {
-    async fn read(&self) -> Result<SecretString, String> {
-        Ok(self.0.clone())
-    }
-}
-
 /// A client of the servers at an address, which ECS helps to find.
 fn client(address: &str, ecs: &Recorder, tls: &TlsSettings, token: &str) -> HttpConsul {
     let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(&config(ecs)));
     let servers = discovery::servers(&address.parse().unwrap(), &ecs);
-    let patience = Patience {
-        first_retry: Duration::from_millis(5),
-        discovery: Duration::from_millis(300),
-        ..Patience::default()
-    };
-    HttpConsul::new(servers, tls, Arc::new(Own(SecretString::from(token))), patience).unwrap()
+    let patience = Patience { first_retry: Duration::from_millis(5), ..patience() };
+    HttpConsul::new(servers, tls, Arc::new(Token(token.to_owned())), patience).unwrap()
 }
 
 async fn ask(consul: &dyn Consul) -> Result<(), ConsulError> {
@@ -231,14 +225,34 @@ async fn the_function_finds_its_servers_in_ecs() {
 
 #[tokio::test]
 async fn no_running_task_is_a_clear_error_that_may_pass() {
-    let ecs = ecs_with(&[]).await;
-    let error = ask(&client("ecs://infra/consul-server:8500", &ecs, &TlsSettings::default(), "own")).await.unwrap_err();
-    assert!(matches!(error, ConsulError::Unavailable { .. }), "{error}");
+    let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(&config(&ecs_with(&[]).await)));
+    let servers = discovery::servers(&"ecs://infra/consul-server:8500".parse().unwrap(), &ecs);
+    let error = servers.servers().await.unwrap_err();
+    assert!(matches!(error, NoServers::NotUp(_)), "{error}");
     let text = error.to_string();
     for part in [r#"no running task of family or service "consul-server" in cluster "infra""#, "CONSUL_HTTP_ADDR"] {
         assert!(text.contains(part), "{text}");
     }
-    assert!(ecs.seen().len() > 2, "it was waited for: {:?}", ecs.operations());
+}
+
+#[tokio::test]
+async fn a_task_that_is_still_to_run_is_waited_for() {
+    let consul = Recorder::start(|_, _| Answer::ok("[]")).await;
+    // Given a family whose task runs when it is asked for the third time
+    let asked = AtomicUsize::new(0);
+    let ecs = Recorder::start(move |seen, _| match seen.operation().as_deref() {
+        Some("ListTasks") if seen.json()["family"] == NAME && asked.fetch_add(1, Ordering::SeqCst) >= 2 => {
+            listed(&["started"])
+        }
+        Some("ListTasks") => listed(&[]),
+        _ => described(&[task("RUNNING", "127.0.0.1")]),
+    })
+    .await;
+    let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
+    ask(&client(&address, &ecs, &TlsSettings::default(), "own")).await.unwrap();
+    assert_eq!(consul.seen().len(), 1);
+    let of_family = ecs.seen().iter().filter(|seen| seen.json()["family"] == NAME).count();
+    assert_eq!(of_family, 3, "{:?}", ecs.operations());
 }
 
 #[tokio::test]

@@ -17,6 +17,7 @@ use axum::{
     http::{HeaderMap, Method, Response, Uri},
 };
 
+use local_stack::aws::Aws;
 use tokio::sync::Semaphore;
 
 /// A request as it arrived.
@@ -72,7 +73,7 @@ pub enum Answer {
 /// What is made of the real server's answer.
 pub type Translation = Box<dyn FnOnce(String) -> String + Send>;
 
-/// Holds requests back until a number of them has arrived, and then lets all of them go on at once.
+/// Holds requests back until a number of them has arrived, or until it is opened, and then lets all of them go on at once.
 pub struct Gate {
     wanted: usize,
     arrived: AtomicUsize,
@@ -85,9 +86,24 @@ impl Gate {
         Arc::new(Self { wanted, arrived: AtomicUsize::new(0), open: Semaphore::new(0) })
     }
 
+    /// A closed gate that only [`Self::open`] opens.
+    pub fn closed() -> Arc<Self> {
+        Self::of(usize::MAX)
+    }
+
+    /// Lets all requests through, those that are held and those that will arrive. Called once.
+    pub fn open(&self) {
+        self.open.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+
+    /// How many requests have arrived.
+    pub fn arrived(&self) -> usize {
+        self.arrived.load(Ordering::SeqCst)
+    }
+
     async fn pass(&self) {
         if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.wanted {
-            self.open.add_permits(Semaphore::MAX_PERMITS / 2);
+            self.open();
         }
         self.open.acquire().await.expect("never closed").forget();
     }
@@ -107,10 +123,19 @@ impl Answer {
 
 type Script = Box<dyn Fn(&Seen, usize) -> Answer + Send + Sync>;
 
+/// Where requests are forwarded to.
+enum Upstream {
+    Nowhere,
+    Server(String),
+    /// `MiniStack`, whose ECS takes one call at a time: see [`Aws::ecs_alone`].
+    Aws(&'static Aws),
+}
+
 struct Shared {
     seen: Mutex<Vec<Seen>>,
+    under_way: AtomicUsize,
     script: Script,
-    upstream: Option<String>,
+    upstream: Upstream,
     client: reqwest::Client,
 }
 
@@ -124,18 +149,29 @@ pub struct Recorder {
 impl Recorder {
     /// Answers each request by `script`, which is given the request and how many came before it.
     pub async fn start(script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
-        Self::new(None, Box::new(script)).await
+        Self::new(Upstream::Nowhere, Box::new(script)).await
     }
 
     /// Forwards everything to `upstream` (`http://host:port`), unless `script` says otherwise.
     pub async fn before(upstream: &str, script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
-        Self::new(Some(upstream.trim_end_matches('/').to_owned()), Box::new(script)).await
+        Self::new(Upstream::Server(upstream.trim_end_matches('/').to_owned()), Box::new(script)).await
     }
 
-    async fn new(upstream: Option<String>, script: Script) -> Self {
+    /// Forwards everything to AWS, unless `script` says otherwise; calls of ECS one at a time, because `MiniStack` answers
+    /// 500 to some of those that come while another one changes something. Not for a test that holds `Aws::ecs_alone`
+    /// meanwhile.
+    pub async fn before_aws(
+        aws: &'static Aws,
+        script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self::new(Upstream::Aws(aws), Box::new(script)).await
+    }
+
+    async fn new(upstream: Upstream, script: Script) -> Self {
         local_stack::http::choose_tls_backend();
         let shared = Arc::new(Shared {
             seen: Mutex::default(),
+            under_way: AtomicUsize::new(0),
             script,
             upstream,
             client: reqwest::Client::builder().no_proxy().build().expect("a client"),
@@ -164,9 +200,30 @@ impl Recorder {
         operations
     }
 
+    /// How many requests have arrived and were neither answered nor given up yet.
+    pub fn under_way(&self) -> usize {
+        self.shared.under_way.load(Ordering::SeqCst)
+    }
+
     /// Forgets what was seen.
     pub fn forget(&self) {
         self.shared.seen.lock().expect("not poisoned").clear();
+    }
+}
+
+/// A request that is under way until this is dropped.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> UnderWay<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -177,6 +234,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
+    let _under_way = UnderWay::begin(&shared.under_way);
     let seen = Seen { method, uri: uri.to_string(), headers, body: String::from_utf8_lossy(&body).into_owned() };
     let before = {
         let mut all = shared.seen.lock().expect("not poisoned");
@@ -204,7 +262,13 @@ async fn answer(
 }
 
 async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
-    let upstream = shared.upstream.as_deref().expect("an upstream to forward to");
+    let is_ecs = seen.header("x-amz-target").is_some_and(|target| target.starts_with("AmazonEC2ContainerService"));
+    let (upstream, _alone) = match &shared.upstream {
+        Upstream::Nowhere => panic!("nowhere to forward to: {}", seen.line()),
+        Upstream::Server(url) => (url, None),
+        Upstream::Aws(aws) if is_ecs => (&aws.endpoint, Some(aws.ecs_alone().await)),
+        Upstream::Aws(aws) => (&aws.endpoint, None),
+    };
     let mut headers = seen.headers.clone();
     headers.remove("host");
     headers.remove("content-length");

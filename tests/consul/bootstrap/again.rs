@@ -1,23 +1,23 @@
 //! What a later sweep sets up again: what failed, and the nodes of clusters that exist.
 
-use std::{
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
 };
 
 use ecs_mesh_controller::controller::{Controller, Deadline, SweepOrder, SweepReport};
 use serde_json::Value;
 
-use crate::bootstrap::{CLUSTER, controller, controller_beside, ecs, errors, fake::Fake};
+use crate::{
+    bootstrap::{CLUSTER, bootstrap, controller, controller_beside, ecs, errors, fake::Fake},
+    time::{LONG, hurried},
+};
 use test_harness::recorder::{Answer, Recorder};
 
 const OTHER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
 
 async fn sweep(controller: &Controller) -> SweepReport {
-    controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(60))).await
+    hurried(controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await
 }
 
 fn nodes(consul: &Fake) -> Vec<String> {
@@ -61,7 +61,7 @@ async fn only_clusters_that_exist_get_a_node_and_one_that_comes_gets_it_at_once(
     // Given an ARN that ECS does not know, or calls deleted
     for gone in ["", "INACTIVE"] {
         *status.lock().unwrap() = gone;
-        let report = controller.bootstrap(Deadline::after(Duration::from_secs(60))).await;
+        let report = bootstrap(&controller).await;
         assert_eq!(errors(&report), [""; 0]);
         assert_eq!(nodes(&fake), [CLUSTER], "{gone}");
         sweep(&controller).await;
@@ -82,7 +82,7 @@ async fn clusters_that_cannot_be_asked_for_get_no_node_and_everything_else_is_ma
     let fake = Fake::new();
     let consul = fake.start().await;
     let controller = controller_beside(&aws.url, &consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
-    let report = controller.bootstrap(Deadline::after(Duration::from_secs(60))).await;
+    let report = bootstrap(&controller).await;
     assert_eq!(report.failures.len(), 1, "{report:?}");
     assert_eq!(report.failures[0].object, "the clusters' nodes");
     assert_eq!(nodes(&fake), [""; 0]);

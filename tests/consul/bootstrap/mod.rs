@@ -9,16 +9,16 @@ mod merging;
 mod preflight;
 mod requests;
 
-use std::time::Duration;
-
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
-use ecs_mesh_controller::{
-    controller::{BootstrapReport, Controller, Deadline, settings::Settings},
-    wiring,
-};
+use ecs_mesh_controller::controller::{BootstrapReport, Controller, Deadline, settings::Settings};
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
+
+use crate::{
+    environment::patient_edges,
+    time::{LONG, hurried},
+};
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 
@@ -79,12 +79,12 @@ async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&st
         .credentials_provider(SharedCredentialsProvider::new(Credentials::new("test", "test", None, None, "tests")))
         .http_client(aws_smithy_http_client::Builder::new().build_http())
         .build();
-    let edges = wiring::connect(&settings, &aws).await.expect("edges");
+    let edges = patient_edges(&settings, token, &aws).await;
     Controller::new(settings.scope, edges)
 }
 
 async fn bootstrap(controller: &Controller) -> BootstrapReport {
-    controller.bootstrap(Deadline::after(Duration::from_secs(60))).await
+    hurried(controller.bootstrap(Deadline::after(LONG))).await
 }
 
 /// What was asked of Consul, but for the proof that the controller's own token is good.

@@ -1,14 +1,15 @@
 //! Exact requests of a first bootstrap, and of the next one.
 
-use std::time::{Duration, Instant};
-
 use ecs_mesh_controller::controller::{BootstrapError, ControllerError, Deadline};
 use serde_json::{Value, json};
 
-use crate::bootstrap::{
-    CLUSTER, bootstrap, controller, errors,
-    fake::{ANONYMOUS, Fake},
-    lines, writes,
+use crate::{
+    bootstrap::{
+        CLUSTER, bootstrap, controller, errors,
+        fake::{ANONYMOUS, Fake},
+        lines, writes,
+    },
+    time::{LONG, over_when},
 };
 use test_harness::recorder::{Answer, Recorder};
 
@@ -196,9 +197,15 @@ async fn time_running_out_is_said_of_everything_that_is_not_done() {
     })
     .await;
     let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
-    let begin = Instant::now();
-    let report = controller.bootstrap(Deadline::after(Duration::from_secs(4))).await;
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    let deadline = Deadline::after(LONG);
+    let is_stuck = || {
+        let lines = consul.lines();
+        let is_last = lines.last().is_some_and(|line| line == "PUT /v1/acl/auth-method");
+        if is_last { Ok(()) } else { Err(format!("{lines:?}")) }
+    };
+    let work = controller.bootstrap(deadline);
+    let (report, overrun) = over_when(work, "the auth method to be written", is_stuck, || deadline.left()).await;
+    assert_eq!(overrun.as_secs(), 0, "it took {overrun:?} after the deadline");
     let of_time: Vec<&str> = report
         .failures
         .iter()

@@ -16,7 +16,11 @@ use mesh::{
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::client::{Rotating, accessor, client, instance, patience, urls};
+use crate::{
+    client::{Rotating, accessor, client, instance, nobody, patience, urls},
+    time::{LONG, pass},
+};
+use local_stack::wait::eventually;
 use test_harness::recorder::{Answer, Recorder};
 
 #[tokio::test]
@@ -80,9 +84,8 @@ async fn a_stale_transaction_is_a_conflict() {
 #[tokio::test]
 async fn the_next_address_is_tried_and_then_preferred() {
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
-    let dead = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let credential = Rotating::new(&["own"]);
-    let consul = client(&format!("http://{dead},{}", server.url), &credential);
+    let consul = client(&format!("http://{},{}", nobody(), server.url), &credential);
     consul.tokens(&Tenancy::Community).await.unwrap();
     consul.tokens(&Tenancy::Community).await.unwrap();
     assert_eq!(server.seen().len(), 2);
@@ -125,9 +128,24 @@ async fn a_connection_that_went_stale_in_the_pool_is_replaced() {
 async fn a_black_hole_is_given_up_on() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
-    let patience = Patience { request: Duration::from_millis(300), retries: 2, ..patience() };
+    // Given a client that is patient with each request, and time that runs out while it waits
+    let patience = Patience { request: 2 * LONG, retries: 2, ..patience() };
     let consul = HttpConsul::new(urls(&server.url), &TlsSettings::default(), credential, patience).unwrap();
-    let error = consul.tokens(&Tenancy::Community).await.unwrap_err();
+    let time = async {
+        for attempt in 1..=3 {
+            eventually(&format!("attempt {attempt}"), LONG, || async {
+                match server.seen().len() {
+                    seen if seen == attempt => Ok(()),
+                    seen => Err(format!("{seen} requests")),
+                }
+            })
+            .await;
+            pass(patience.request).await;
+        }
+    };
+    let tenancy = Tenancy::Community;
+    let (answer, ()) = tokio::join!(consul.tokens(&tenancy), time);
+    let error = answer.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");
     assert_eq!(server.seen().len(), 3);
 }

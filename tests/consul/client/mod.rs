@@ -7,6 +7,7 @@ mod requests;
 mod sweeping;
 
 use std::{
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -49,12 +50,21 @@ impl CredentialSource for Rotating {
 }
 
 fn patience() -> Patience {
-    Patience { first_retry: Duration::from_millis(5), ..Patience::default() }
+    Patience { first_retry: Duration::from_millis(5), ..crate::environment::patience() }
 }
 
 fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
     let credential: Arc<dyn CredentialSource> = credential.clone();
     HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, patience()).unwrap()
+}
+
+/// An address where nobody listens, and nobody will: it is taken as long as this process lives.
+fn nobody() -> SocketAddr {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    std::mem::forget(socket);
+    address
 }
 
 fn urls(addresses: &str) -> Arc<dyn ServerSource> {

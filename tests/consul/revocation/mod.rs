@@ -11,17 +11,17 @@ use std::{
     },
 };
 
-use crate::environment::Environment;
+use crate::{
+    environment::Environment,
+    time::{Fixed, LONG, in_no_time},
+};
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    controller::{BatchReport, Clock, Deadline, Delivery, Edges},
+    controller::{BatchReport, Deadline, Delivery, Edges},
     ecs::{ClusterStatus, Ecs, EcsError, TaskList},
 };
 use jiff::{SignedDuration, Timestamp};
-use local_stack::{
-    wait::SOON,
-    world::{Definition, Pair, World, idle_check},
-};
+use local_stack::world::{Definition, Pair, World, idle_check};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     identity::TaskDefinition,
@@ -97,46 +97,52 @@ impl Ecs for ChangingEcs {
     }
 }
 
-/// A clock that is ahead.
-struct Later(SignedDuration);
-
-impl Clock for Later {
-    fn now(&self) -> Timestamp {
-        Timestamp::now() + self.0
-    }
-}
-
 /// An environment so much later whose ECS changes between the two listings, and the gate to that moment.
 async fn environment(world: &World<'_>, second: Second, later: SignedDuration) -> (Environment, Arc<(Notify, Notify)>) {
     let between = Arc::new((Notify::new(), Notify::new()));
     let gate = Arc::clone(&between);
     let change = move |edges: Edges| {
         let ecs = ChangingEcs { inner: edges.ecs, second, listings: AtomicUsize::new(0), between: gate };
-        Edges { ecs: Arc::new(ecs), clock: Arc::new(Later(later)), ..edges }
+        Edges { ecs: Arc::new(ecs), clock: Arc::new(Fixed(Timestamp::now() + later)), ..edges }
     };
     (impatient(world, change).await, between)
 }
 
-/// Checks the service's idleness; between the deletion and the look afterwards, `meanwhile` happens.
-async fn check_while(world: &World<'_>, second: Second, meanwhile: impl AsyncFnOnce()) -> (Environment, BatchReport) {
+/// A world that what happens meanwhile can have as well.
+async fn shared_world(name: &'static str) -> &'static World<'static> {
+    Box::leak(Box::new(World::without_deployment(name).await))
+}
+
+/// Checks the service's idleness; between the deletion and the look afterwards, `meanwhile` happens, and takes none of the
+/// time that the revocation has for the look.
+async fn check_while<F: Future<Output = ()>>(
+    world: &World<'_>,
+    second: Second,
+    meanwhile: impl FnOnce() -> F + Send + 'static,
+) -> (Environment, BatchReport) {
     check_later_while(world, SignedDuration::ZERO, second, meanwhile).await
 }
 
-async fn check_later_while(
+async fn check_later_while<F: Future<Output = ()>>(
     world: &World<'_>,
     later: SignedDuration,
     second: Second,
-    meanwhile: impl AsyncFnOnce(),
+    meanwhile: impl FnOnce() -> F + Send + 'static,
 ) -> (Environment, BatchReport) {
     let (environment, between) = environment(world, second, later).await;
     let check = [idle_check(&world.service())];
-    let act = async {
-        let listing = tokio::time::timeout(SOON, between.0.notified()).await;
-        listing.expect("the controller lists tasks after the deletion");
-        meanwhile().await;
+    let report = {
+        let handled = environment.handle(&check);
+        tokio::pin!(handled);
+        tokio::select! {
+            biased;
+            report = &mut handled => panic!("the controller does not list tasks after the deletion: {report:?}"),
+            () = between.0.notified() => {}
+        }
+        in_no_time(meanwhile).await;
         between.1.notify_one();
+        handled.await
     };
-    let (report, ()) = tokio::join!(environment.handle(&check), act);
     (environment, report)
 }
 
@@ -170,10 +176,11 @@ async fn idle_service(world: &World<'_>) -> (Definition, Pair) {
 
 #[tokio::test]
 async fn a_task_that_appears_during_the_revocation_keeps_the_token_that_it_read() {
-    let world = World::without_deployment("put-back").await;
-    let (definition, pair) = idle_service(&world).await;
-    let (_, report) = check_while(&world, Second::TaskAppeared, async || {
-        assert!(!world.is_valid(&pair.token).await, "the token is deleted by now");
+    let world = shared_world("put-back").await;
+    let (definition, pair) = idle_service(world).await;
+    let token = pair.token.clone();
+    let (_, report) = check_while(world, Second::TaskAppeared, move || async move {
+        assert!(!world.is_valid(&token).await, "the token is deleted by now");
         world.run(&definition).await;
     })
     .await;
@@ -184,12 +191,11 @@ async fn a_task_that_appears_during_the_revocation_keeps_the_token_that_it_read(
 
 #[tokio::test]
 async fn another_environment_that_starts_a_task_meanwhile_creates_the_very_same_token() {
-    let world = World::without_deployment("overtaken").await;
-    let (definition, pair) = idle_service(&world).await;
-    let (_, report) = check_while(&world, Second::TaskAppeared, async || {
-        start_elsewhere(&world, &definition).await;
-    })
-    .await;
+    let world = shared_world("overtaken").await;
+    let (definition, pair) = idle_service(world).await;
+    let (_, report) =
+        check_while(world, Second::TaskAppeared, move || async move { start_elsewhere(world, &definition).await })
+            .await;
     done(&report);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
     assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
@@ -199,7 +205,7 @@ async fn another_environment_that_starts_a_task_meanwhile_creates_the_very_same_
 async fn a_revocation_that_cannot_be_verified_is_undone_and_comes_back() {
     let world = World::without_deployment("unverified").await;
     let (_, pair) = idle_service(&world).await;
-    let (environment, report) = check_while(&world, Second::Fails, async || {}).await;
+    let (environment, report) = check_while(&world, Second::Fails, || async {}).await;
     assert_eq!(report.failures.len(), 1);
     assert!(world.is_valid(&pair.token).await, "the same pair is back");
     assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
@@ -225,29 +231,31 @@ async fn a_revocation_that_died_after_its_deletion_heals_at_the_next_look() {
 #[tokio::test]
 async fn a_dead_pair_is_blanked_when_whoever_wrote_it_must_have_ended() {
     let world = World::without_deployment("died-idle").await;
+    let before = Timestamp::now();
     let (_, pair) = idle_service(&world).await;
+    let after = Timestamp::now();
     let secret = world.secret_name(&world.service());
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let look = async |later: SignedDuration| {
-        let environment = impatient(&world, |edges| Edges { clock: Arc::new(Later(later)), ..edges }).await;
+    let look = async |now: Timestamp| {
+        let environment = impatient(&world, |edges| Edges { clock: Arc::new(Fixed(now)), ..edges }).await;
         let report = environment.handle(&[idle_check(&world.service())]).await;
         done(&report);
     };
     // A look that comes at once leaves it: its writer may be about to create the token
-    look(SignedDuration::ZERO).await;
+    look(before).await;
     assert_eq!(world.pair(&secret).await, Some(pair));
     assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1, "another look is asked for");
     // And that one blanks it
-    look(WRITER_HAS_ENDED).await;
+    look(after + WRITER_HAS_ENDED).await;
     assert_eq!(world.secret_text(&secret).await.as_deref(), Some("{}"));
 }
 
 #[tokio::test]
 async fn a_task_that_reads_a_dead_pair_while_it_is_blanked_gets_that_very_pair() {
-    let world = World::without_deployment("died-read").await;
-    let (definition, pair) = idle_service(&world).await;
+    let world = shared_world("died-read").await;
+    let (definition, pair) = idle_service(world).await;
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let (_, report) = check_later_while(&world, WRITER_HAS_ENDED, Second::TaskAppeared, async || {
+    let (_, report) = check_later_while(world, WRITER_HAS_ENDED, Second::TaskAppeared, move || async move {
         world.run(&definition).await;
     })
     .await;
@@ -263,16 +271,16 @@ async fn a_look_that_failed_before_is_followed_by_another_and_one_that_did_not_b
     for (receives, followers) in [(1, 0), (2, 1)] {
         let body = idle_check(&world.service()).to_string();
         let look = Delivery { id: "look".to_owned(), receipt: None, receives, body };
-        done(&environment.controller.handle(&[look], Deadline::after(SOON)).await);
+        done(&environment.controller.handle(&[look], Deadline::after(LONG)).await);
         assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), followers, "received {receives} times");
     }
 }
 
 #[tokio::test]
 async fn the_look_that_follows_finds_what_ecs_s_lists_did_not_show() {
-    let world = World::without_deployment("lagging").await;
-    let (definition, pair) = idle_service(&world).await;
-    let (environment, report) = check_while(&world, Second::LagsBehind, async || {
+    let world = shared_world("lagging").await;
+    let (definition, pair) = idle_service(world).await;
+    let (environment, report) = check_while(world, Second::LagsBehind, move || async move {
         world.run(&definition).await;
     })
     .await;
@@ -288,12 +296,10 @@ async fn the_look_that_follows_finds_what_ecs_s_lists_did_not_show() {
 
 #[tokio::test]
 async fn a_token_that_was_created_again_during_the_revocation_is_not_blanked_away() {
-    let world = World::without_deployment("recreated").await;
-    let (definition, pair) = idle_service(&world).await;
-    let (_, report) = check_while(&world, Second::LagsBehind, async || {
-        start_elsewhere(&world, &definition).await;
-    })
-    .await;
+    let world = shared_world("recreated").await;
+    let (definition, pair) = idle_service(world).await;
+    let (_, report) =
+        check_while(world, Second::LagsBehind, move || async move { start_elsewhere(world, &definition).await }).await;
     done(&report);
     assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
     assert!(world.is_valid(&pair.token).await);

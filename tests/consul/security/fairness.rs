@@ -1,10 +1,12 @@
 //! One noisy cluster does not starve the others: what it is slow at, breaks or floods costs them neither time nor work.
 
-use std::time::Duration;
-
+use ecs_mesh_controller::controller::Deadline;
 use serde_json::{Value, json};
 
-use crate::environment::Environment;
+use crate::{
+    environment::Environment,
+    time::{LONG, later_when},
+};
 use local_stack::world::{World, cluster_arn};
 use test_harness::recorder::{Answer, Seen};
 
@@ -33,9 +35,21 @@ async fn a_cluster_whose_services_are_never_listed_costs_the_others_no_time() {
         let is_noisy = seen.uri.contains("node-services") && seen.uri.contains("fair-a-slow");
         if is_noisy { Answer::Hang } else { Answer::Forward }
     };
+    let is_asked = |lines: &[String], what: &str| lines.iter().any(|line| line.contains(what));
     let environment = Environment::scripted(&quiet, &[LOGINS, both(&noisy, &quiet)], is_slow).await;
-    // When both have lost a task
-    let report = environment.handle_within(Duration::from_secs(10), &events).await;
+    // When both have lost a task, and half of the time is over before the list is there
+    let is_stuck = || {
+        let lines = environment.consul.lines();
+        let all = ["/v1/acl/tokens", "cluster%2Ffair-a-slow", "cluster%2Ffair-b-quiet"];
+        let is_all_asked = all.iter().all(|what| is_asked(&lines, what));
+        match environment.consul.under_way() {
+            1 if is_all_asked => Ok(()),
+            count => Err(format!("{count} requests without an answer, of {lines:?}")),
+        }
+    };
+    let deadline = Deadline::after(LONG);
+    let work = environment.handle_until(deadline, &events);
+    let report = later_when(work, "only the slow list to be missing", is_stuck, || deadline.left() / 2).await;
     // Then only its own message comes back
     let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
     assert_eq!(failed, ["0"], "{report:?}");

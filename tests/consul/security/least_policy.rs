@@ -3,10 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use async_trait::async_trait;
-use ecs_mesh_controller::consul::{
-    Consul as _, ConsulBootstrap as _, ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings,
-};
+use ecs_mesh_controller::consul::{Consul as _, ConsulBootstrap as _, ConsulUrls, HttpConsul, TlsSettings};
 use futures::future::join_all;
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -18,6 +15,7 @@ use mesh::{
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
+use crate::environment::{Token, patience};
 use local_stack::{
     Stack,
     consul::Consul,
@@ -26,15 +24,6 @@ use local_stack::{
 
 const TASK: &str = "0123456789abcdef0123456789abcdef";
 const HOME: Tenancy = Tenancy::Community;
-
-struct Fixed(String);
-
-#[async_trait]
-impl CredentialSource for Fixed {
-    async fn read(&self) -> Result<SecretString, String> {
-        Ok(SecretString::from(self.0.clone()))
-    }
-}
 
 /// The rules of the README's policy, without its comments.
 fn rules() -> Vec<String> {
@@ -60,9 +49,8 @@ impl<'a> Corner<'a> {
     async fn with_rules(consul: &'a Consul, name: String, rules: &str) -> Self {
         let token = consul.token_with_rules(&name, rules).await.secret_id;
         let urls: ConsulUrls = consul.address.parse().unwrap();
-        let patience = Patience { retries: 1, ..Patience::default() };
         let client =
-            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Fixed(token)), patience).unwrap();
+            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Token(token)), patience()).unwrap();
         let cluster = cluster_arn(&name);
         for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
         {

@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
-use ecs_mesh_controller::consul::{
-    Consul as _, ConsulError, ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings,
-};
+use ecs_mesh_controller::consul::{Consul as _, ConsulError, ConsulUrls, HttpConsul, Patience, TlsSettings};
 use mesh::tenancy::Tenancy;
-use secrecy::SecretString;
 
+use crate::environment::{Token, patience};
 use local_stack::consul::Consul;
 use test_harness::{
     recorder::{Answer, Recorder},
@@ -17,21 +14,12 @@ use test_harness::{
 
 const NAME: &str = "server.dc1.consul";
 
-struct Fixed(String);
-
-#[async_trait]
-impl CredentialSource for Fixed {
-    async fn read(&self) -> Result<SecretString, String> {
-        Ok(SecretString::from(self.0.clone()))
-    }
-}
-
 /// Lists the tokens of a server by the address and with the trust that are given.
 async fn ask(address: &str, token: &str, ca: Option<&str>, name: Option<&str>) -> Result<usize, ConsulError> {
     let urls: ConsulUrls = address.parse().unwrap();
     let tls = TlsSettings { ca_certificates: ca.map(str::to_owned), server_name: name.map(str::to_owned) };
-    let patience = Patience { retries: 0, ..Patience::default() };
-    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(Fixed(token.to_owned())), patience).unwrap();
+    let patience = Patience { retries: 0, ..patience() };
+    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(Token(token.to_owned())), patience).unwrap();
     Ok(consul.tokens(&Tenancy::Community).await?.len())
 }
 

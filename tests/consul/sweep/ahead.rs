@@ -11,7 +11,7 @@ use crate::{
 use local_stack::world::{Definition, Pair, World};
 
 async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
-    patient(world, SignedDuration::from_hours(hours)).await
+    patient(world, Timestamp::now() + SignedDuration::from_hours(hours)).await
 }
 
 fn registered(definition: &Definition) -> Value {

@@ -1,18 +1,15 @@
 //! The goodbye may end halfway: repeating it ends in the same clean state.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use ecs_mesh_controller::controller::{Deadline, FarewellReport};
 use serde_json::json;
 
 use super::{environment, forward};
-use crate::environment::Environment;
+use crate::{environment::Environment, time::LONG};
 use local_stack::world::{Pair, World};
 use test_harness::recorder::{Answer, Seen};
 
@@ -27,7 +24,7 @@ async fn lived_in(world: &World<'_>) -> [Pair; 2] {
 }
 
 async fn farewell(environment: &Environment) -> FarewellReport {
-    environment.controller.farewell(Deadline::after(Duration::from_secs(60))).await
+    environment.controller.farewell(Deadline::after(LONG)).await
 }
 
 async fn is_clean(world: &World<'_>, pairs: &[Pair; 2]) {

@@ -6,20 +6,21 @@ mod farewell;
 mod pages;
 mod rotation;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
 };
 
-use crate::environment::Environment;
-use ecs_mesh_controller::controller::{Clock, Deadline, Edges, SweepOrder, SweepOutcome, SweepReport};
+use crate::{
+    environment::{self, Environment},
+    time::{Fixed, LONG, over_when},
+};
+use ecs_mesh_controller::controller::{Deadline, Edges, SweepOrder, SweepOutcome, SweepReport};
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
 use serde_json::json;
 use test_harness::{
+    crowd::Crowd,
     jwt::JwtAuthMethod,
     recorder::{Answer, Recorder, Seen},
 };
@@ -35,7 +36,7 @@ async fn environment(
     change: impl FnOnce(Edges) -> Edges,
 ) -> Environment {
     let consul = Recorder::before(&world.consul.address, consul).await;
-    let aws = Recorder::before(&world.aws.endpoint, aws).await;
+    let aws = environment::aws(aws).await;
     let settings: Vec<(&str, &str)> = AT_ONCE.iter().chain(further).copied().collect();
     Environment::between(world, consul, aws, &settings, change).await
 }
@@ -44,25 +45,24 @@ fn forward(_: &Seen, _: usize) -> Answer {
     Answer::Forward
 }
 
-/// An environment whose grace period is the default one, at a later time.
-async fn patient(world: &World<'_>, later: SignedDuration) -> Environment {
+/// An environment whose grace period is the default one, at a time of day.
+async fn patient(world: &World<'_>, now: Timestamp) -> Environment {
     let consul = Recorder::before(&world.consul.address, forward).await;
-    let aws = Recorder::before(&world.aws.endpoint, forward).await;
-    let clock = Arc::new(Ahead(later));
+    let aws = environment::aws(forward).await;
+    let clock = Arc::new(Fixed(now));
     Environment::between(world, consul, aws, &[("BOOTSTRAP", "none")], |edges| Edges { clock, ..edges }).await
 }
 
-/// A clock that is ahead of the others.
-struct Ahead(SignedDuration);
-
-impl Clock for Ahead {
-    fn now(&self) -> Timestamp {
-        Timestamp::now() + self.0
-    }
+async fn swept(environment: &Environment, order: &SweepOrder) -> SweepReport {
+    environment.controller.sweep(order, Deadline::after(LONG)).await
 }
 
-async fn swept(environment: &Environment, order: &SweepOrder) -> SweepReport {
-    environment.controller.sweep(order, Deadline::after(Duration::from_secs(60))).await
+/// So many tasks of a service, which have registered.
+async fn crowd_of(world: World<'_>, tasks: usize) -> Crowd<'_> {
+    let mut crowd = Crowd::of(world, "secrets-manager").await;
+    crowd.found_services(1).await;
+    crowd.start(0, tasks).await;
+    crowd
 }
 
 /// A stopped task, and what it has left in Consul.
@@ -184,22 +184,32 @@ async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
 #[tokio::test]
 async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
     let world = World::without_deployment("out-of-time").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    for _ in 0..40 {
-        let task = world.run(&definition).await;
-        world.register_instance(&world.service(), &task).await;
-        world.stop(&task).await;
+    let mut crowd = crowd_of(world, 40).await;
+    for task in 0..40 {
+        crowd.stop(task).await;
     }
+    let world = &crowd.world;
     // Of two transactions, the second one never answers
     let transactions = Arc::new(AtomicUsize::new(0));
     let consul = move |seen: &Seen, _| {
         let is_second = seen.line().starts_with("PUT /v1/txn") && transactions.fetch_add(1, Ordering::SeqCst) == 1;
         if is_second { Answer::Hang } else { Answer::Forward }
     };
-    let environment = environment(&world, consul, forward, &[], |e| e).await;
+    let environment = environment(world, consul, forward, &[], |e| e).await;
     let order = SweepOrder { force: true, ..SweepOrder::default() };
-    let report = environment.controller.sweep(&order, Deadline::after(Duration::from_secs(3 + 4))).await;
-    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    // When time runs out while that one is under way
+    let deadline = Deadline::after(LONG);
+    let is_stuck = || {
+        let written = environment.consul.lines().iter().filter(|line| line.starts_with("PUT /v1/txn")).count();
+        match (written, environment.consul.under_way(), environment.aws.under_way()) {
+            (2, 1, 0) => Ok(()),
+            seen => Err(format!("(transactions, requests to Consul and to AWS that wait): {seen:?}")),
+        }
+    };
+    let work = environment.controller.sweep(&order, deadline);
+    let (report, overrun) = over_when(work, "the second transaction", is_stuck, || deadline.left()).await;
+    // Then the first one is reported as done, and the rest as left
+    assert_eq!((report.outcome, overrun.as_secs()), (SweepOutcome::Incomplete, 0), "{overrun:?} after the deadline");
     let cluster = &report.clusters[0];
     assert_eq!((cluster.deleted["services"], cluster.left), (64, 16), "{report:?}");
     assert!(report.problems.iter().any(|problem| problem.label == "out_of_time"), "{:?}", report.problems);
@@ -213,8 +223,10 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_keeps_for_a_grace_p
     let world = World::without_deployment("first-start").await;
     world.run(&world.definition("first-start-other", &json!([]), None).await).await;
     // Given a token that was made a moment ago, and a task that ECS does not list yet
+    let before = Timestamp::now();
     let pair = world.token_of_old_controller(&world.service()).await;
-    let now = patient(&world, SignedDuration::ZERO).await;
+    let after = Timestamp::now();
+    let now = patient(&world, before).await;
     let report = swept(&now, &SweepOrder::default()).await;
     assert_eq!((report.outcome, report.clusters[0].deleted.is_empty()), (SweepOutcome::Done, true), "{report:?}");
     assert!(now.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", now.consul.lines());
@@ -223,7 +235,8 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_keeps_for_a_grace_p
     assert!(looked.failures.is_empty(), "{:?}", looked.failures);
     assert!(world.is_valid(&pair.token).await);
     // And when the task has not come by then, it goes
-    let report = swept(&patient(&world, SignedDuration::from_secs(301)).await, &SweepOrder::default()).await;
+    let in_time = after + SignedDuration::from_secs(301);
+    let report = swept(&patient(&world, in_time).await, &SweepOrder::default()).await;
     assert_eq!(report.clusters[0].deleted["serviceTokens"], 1, "{report:?}");
     assert!(!world.is_valid(&pair.token).await);
 }
@@ -231,13 +244,9 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_keeps_for_a_grace_p
 #[tokio::test]
 async fn a_sweep_that_finds_all_in_order_only_reads() {
     let world = World::without_deployment("sweep-cost").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    for _ in 0..105 {
-        let task = world.run(&definition).await;
-        world.register_instance(&world.service(), &task).await;
-    }
+    let crowd = crowd_of(world, 105).await;
     let further = [("TOKEN_MODE", "auth-method")];
-    let environment = environment(&world, forward, forward, &further, |e| e).await;
+    let environment = environment(&crowd.world, forward, forward, &further, |e| e).await;
     swept(&environment, &SweepOrder::default()).await;
     environment.aws.forget();
     environment.consul.forget();

@@ -3,7 +3,7 @@
 use ecs_mesh_controller::controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
-use super::{environment as start, forward, swept, zombie};
+use super::{crowd_of, environment as start, forward, swept, zombie};
 use local_stack::world::{World, idle_check};
 use test_harness::recorder::{Answer, Seen};
 
@@ -68,15 +68,10 @@ async fn everything(world: &World<'_>) -> (Vec<String>, Vec<Value>) {
 
 #[tokio::test]
 async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
-    let world = World::without_deployment("pages").await;
-    let definition = world.mesh_definition(&world.service()).await;
-    for _ in 0..RUNNING {
-        let task = world.run(&definition).await;
-        world.register_instance(&world.service(), &task).await;
-    }
-    zombie(&world).await;
+    let world = &crowd_of(World::without_deployment("pages").await, RUNNING).await.world;
+    zombie(world).await;
     let idle = world.token_of_old_controller("pages-idle").await;
-    let before = everything(&world).await;
+    let before = everything(world).await;
     assert_eq!(before.0.len(), 2 * (RUNNING + 1));
 
     let faults: [(&str, Script); 3] = [
@@ -87,19 +82,19 @@ async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
     for (missing, fault) in faults {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let mode = [("TOKEN_MODE", "auth-method")];
-        let environment = start(&world, forward, fault, &mode, |edges| edges).await;
+        let environment = start(world, forward, fault, &mode, |edges| edges).await;
         let report = swept(&environment, &order).await;
         assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"), "{missing}");
         assert_eq!(report.problems.len(), 1, "{missing}: {:?}", report.problems);
         assert!(report.problems[0].reason.contains("cluster/pages"), "{missing}: {:?}", report.problems);
         assert_eq!(report.problems[0].cluster_arn, Some(world.cluster()));
         assert!(report.clusters[0].deleted.is_empty(), "{missing}: {report:?}");
-        assert_eq!(everything(&world).await, before, "{missing}");
+        assert_eq!(everything(world).await, before, "{missing}");
     }
 
     // And with every page there is something to clear away
     let mode = [("TOKEN_MODE", "auth-method")];
-    let environment = start(&world, forward, forward, &mode, |edges| edges).await;
+    let environment = start(world, forward, forward, &mode, |edges| edges).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert_eq!(world.service_ids().await.len(), 2 * RUNNING);

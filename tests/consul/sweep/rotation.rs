@@ -6,7 +6,6 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
 use ecs_mesh_controller::controller::{Deadline, Edges, Entropy, SweepOrder, SweepOutcome, SystemEntropy};
@@ -14,8 +13,11 @@ use secrecy::SecretString;
 use serde_json::json;
 
 use super::{environment, forward};
-use crate::environment::Environment;
-use local_stack::world::World;
+use crate::{
+    environment::Environment,
+    time::{LONG, over_when},
+};
+use local_stack::{wait::eventually, world::World};
 use test_harness::recorder::{Answer, Seen};
 
 /// Half of what is possible more with every question.
@@ -32,12 +34,29 @@ impl Entropy for Halves {
     }
 }
 
+/// How many requests to Consul are under way at once.
+const AT_ONCE: usize = 8;
+
 /// The deletions that a sweep begins before its time runs out.
 async fn begun(environment: &Environment) -> BTreeSet<String> {
     environment.consul.forget();
     let order = SweepOrder { force: true, ..SweepOrder::default() };
-    let report = environment.controller.sweep(&order, Deadline::after(Duration::from_secs(3 + 2))).await;
+    let deadline = Deadline::after(LONG);
+    let is_stuck = || match (environment.consul.under_way(), environment.aws.under_way()) {
+        (AT_ONCE, 0) => Ok(()),
+        seen => Err(format!("(requests to Consul and to AWS that wait): {seen:?}")),
+    };
+    let work = environment.controller.sweep(&order, deadline);
+    let (report, _) = over_when(work, "as many deletions as may be under way", is_stuck, || deadline.left()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    // The answers that nobody waits for any more are no longer under way when the next sweep begins
+    eventually("the deletions to be given up", LONG, || async {
+        match environment.consul.under_way() {
+            0 => Ok(()),
+            count => Err(format!("{count} requests")),
+        }
+    })
+    .await;
     environment.consul.lines().into_iter().filter(|line| line.starts_with("DELETE")).collect()
 }
 
