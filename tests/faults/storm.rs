@@ -1,12 +1,7 @@
 //! The network fails in every way at once, before Consul and before AWS, and functions are killed, while tasks of both
 //! token modes start and stop.
 
-use std::{
-    collections::BTreeSet,
-    net::SocketAddr,
-    sync::Arc,
-    time::Instant,
-};
+use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Instant};
 
 use serde_json::Value;
 use tokio::task::spawn_blocking;
@@ -27,7 +22,7 @@ use test_harness::{
 /// The share of requests that something happens to.
 const SHARE: f64 = 0.15;
 /// How often each fault has to take effect, before Consul and AWS together.
-const AT_LEAST: usize = 3;
+const AT_LEAST: usize = 4;
 const SERVICES: usize = 10;
 
 /// Kills the function that asks, or that is being answered.

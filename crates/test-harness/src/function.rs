@@ -63,7 +63,11 @@ pub async fn seen(server: &Recorder, count: usize, is_meant: impl Fn(&Seen) -> b
             return seen;
         }
         let lines = || server.lines();
-        assert!(start.elapsed() < TIME_LIMIT, "waited {TIME_LIMIT:?} for {count} requests; of all, {seen:?}: {:?}", lines());
+        assert!(
+            start.elapsed() < TIME_LIMIT,
+            "waited {TIME_LIMIT:?} for {count} requests; of all, {seen:?}: {:?}",
+            lines()
+        );
         sleep(Duration::from_millis(20)).await;
     }
 }

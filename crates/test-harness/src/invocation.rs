@@ -86,7 +86,11 @@ impl Invocation {
                 return None;
             }
             let seen = || (self.runtime.0.lines(), self.process.printed());
-            assert!(start.elapsed() < TIME_LIMIT, "waited {TIME_LIMIT:?} for the function to answer or end: {:#?}", seen());
+            assert!(
+                start.elapsed() < TIME_LIMIT,
+                "waited {TIME_LIMIT:?} for the function to answer or end: {:#?}",
+                seen()
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }

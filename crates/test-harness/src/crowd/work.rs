@@ -63,7 +63,8 @@ impl Crowd<'_> {
     async fn invoke_sweep(&self) -> Result<Value, Value> {
         let path = format!("/2015-03-31/functions/{}/invocations", self.world.deployed.reconcile);
         let request = self.world.aws.request(Method::POST, &path, "lambda").timeout(TIME_TO_SWEEP).body("{}");
-        let body = Answer::to(request).await.and_then(Answer::good).unwrap_or_else(|error| panic!("the sweep: {error}"));
+        let body =
+            Answer::to(request).await.and_then(Answer::good).unwrap_or_else(|error| panic!("the sweep: {error}"));
         if body.get("errorMessage").is_some() { Err(body) } else { Ok(body) }
     }
 
