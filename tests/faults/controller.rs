@@ -27,7 +27,7 @@ const TIME: Duration = Duration::from_secs(60);
 /// Later than a look that follows a revocation is due.
 const FOLLOW_UP_SECONDS: i64 = 75;
 /// How often a message is delivered.
-const DELIVERIES: usize = 3;
+const DELIVERIES: usize = 5;
 /// How often looks may ask for further ones: a revocation for the look that follows it, which may have to leave a pair that
 /// was written a moment ago to another one.
 const ROUNDS: usize = 6;

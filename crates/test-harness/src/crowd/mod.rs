@@ -21,9 +21,6 @@ use local_stack::{
 
 /// How many tasks one `RunTask` starts at most.
 const RUN_AT_ONCE: usize = 10;
-/// How long a message stays away whose function was killed, or could not hand it back: a second longer than the function's
-/// time-out. The template's six minutes are to spare Lambda's queue; nothing here depends on them.
-const VISIBILITY_SECONDS: &str = "61";
 /// How many calls of the crowd itself are under way at once.
 const HANDS: usize = 8;
 
@@ -91,9 +88,7 @@ impl<'a> Crowd<'a> {
         parameters.extend(further.iter().copied());
         let deployed = deploy(aws, name, &parameters).await;
         let world = World { aws, consul, deployed, name, prefix: name };
-        let crowd = Self::of(world, mode).await;
-        crowd.set_queue(QueueAttributeName::VisibilityTimeout, VISIBILITY_SECONDS).await;
-        crowd
+        Self::of(world, mode).await
     }
 
     /// A crowd in a world that is there.

@@ -1,19 +1,16 @@
 //! The controller's work for a crowd: when it is done, and what came of it.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Crowd;
 use crate::progress::{until_done, while_it_goes_on};
-use local_stack::{http::Answer, world::GRACE};
+use local_stack::world::GRACE;
 
 /// How often a sweep is repeated that could not reach Consul or AWS in time.
 const SWEEPS: usize = 5;
-/// How long a sweep's caller waits: longer than the function's time-out of 300 seconds.
-const TIME_TO_SWEEP: Duration = Duration::from_secs(330);
 /// Why a sweep may be incomplete on a busy machine.
 const PASSING: [&str; 5] = ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue"];
 /// How much of the functions' logs is shown when something does not come about.
@@ -48,7 +45,7 @@ impl Crowd<'_> {
     pub async fn sweep(&self) -> Value {
         let mut incomplete = Vec::new();
         for _ in 0..SWEEPS {
-            match self.invoke_sweep().await {
+            match self.world.aws.invoke(&self.world.deployed.reconcile, &json!({})).await {
                 Ok(summary) => {
                     assert_eq!(summary["outcome"], "done", "{summary}");
                     return summary;
@@ -58,14 +55,6 @@ impl Crowd<'_> {
             }
         }
         panic!("no sweep of {} was complete: {incomplete:#?}", self.world.name)
-    }
-
-    async fn invoke_sweep(&self) -> Result<Value, Value> {
-        let path = format!("/2015-03-31/functions/{}/invocations", self.world.deployed.reconcile);
-        let request = self.world.aws.request(Method::POST, &path, "lambda").timeout(TIME_TO_SWEEP).body("{}");
-        let body =
-            Answer::to(request).await.and_then(Answer::good).unwrap_or_else(|error| panic!("the sweep: {error}"));
-        if body.get("errorMessage").is_some() { Err(body) } else { Ok(body) }
     }
 
     /// Waits until Consul and Secrets Manager hold what the living tasks need, and nothing else of ours; and what is
