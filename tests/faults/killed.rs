@@ -1,32 +1,27 @@
 //! The functions' own binaries, killed before and after each of their calls, on every path: whatever half-done work that
 //! leaves behind heals when the message is delivered once more.
 
+#[path = "killed/attempt.rs"]
+mod attempt;
 #[path = "killed/paths.rs"]
 mod paths;
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{collections::BTreeSet, time::Duration};
 
-use futures::future::join_all;
+use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use self::paths::{PATHS, Path};
-use crate::tell;
-use local_stack::{
-    Stack, functions,
-    pids::{self, Signal},
-    wait::eventually,
-    world::World,
+use self::{
+    attempt::{Attempt, Point},
+    paths::{PATHS, Path},
 };
+use crate::{controller::LocalController, tell};
+use local_stack::{Stack, functions, world::World};
 use test_harness::{
     crowd::Crowd,
     invocation::{Invocation, Place},
-    proxy::{Deed, Dialect, Fault, Proxy, What, When},
+    progress::until_done,
+    proxy::{Dialect, Proxy, When},
 };
 
 const TASK_EVENTS: &str = "TaskEventsFunction";
@@ -35,17 +30,21 @@ const RECONCILE: &str = "ReconcileFunction";
 const SETTINGS: [(&str, &str); 3] =
     [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTRAP", "none"), ("MAX_DELETE_PERCENT", "100")];
 /// How often a message is delivered, where nobody is killed.
-const DELIVERIES: usize = 3;
+const DELIVERIES: usize = 5;
 /// A path has fewer calls than this.
 const LONGEST_PATH: usize = 60;
-/// Looks that follow a revocation come after 70 seconds.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// How many attempts of a walk may end otherwise than by the kill: on a busy machine, calls time out.
+const OTHER_ENDS: usize = 20;
+/// How many paths are walked at once.
+const AT_ONCE: usize = 3;
 
 /// A cluster with a queue of its own, and proxies before all that its functions call.
 struct Scene<'a> {
     crowd: Crowd<'a>,
     before_consul: Proxy,
     before_aws: Proxy,
+    /// Does what is not under test.
+    controller: LocalController,
 }
 
 impl Scene<'_> {
@@ -56,9 +55,10 @@ impl Scene<'_> {
         crowd.logs_in = true;
         crowd.found_services(2).await;
         Self {
-            crowd,
             before_consul: Proxy::before(&stack.consul.address, Dialect::Consul).await,
             before_aws: Proxy::before(&stack.aws.endpoint, Dialect::Aws).await,
+            controller: LocalController::start(&crowd, Duration::ZERO).await,
+            crowd,
         }
     }
 
@@ -73,91 +73,70 @@ impl Scene<'_> {
         Invocation::start_with(&self.crowd.world, &place, &SETTINGS, payload).await
     }
 
-    /// Has a message's work done undisturbed: like SQS, delivers it again if a busy machine lets a call time out.
+    /// Has a function do a message's work undisturbed: like SQS, delivers it again if a busy machine lets a call time out.
     async fn done(&self, function: &str, payload: &Value) -> Value {
-        let mut last = Value::Null;
+        let mut failures = Vec::new();
         for _ in 0..DELIVERIES {
-            match self.invoke(function, payload).await.answered().await {
+            let invocation = self.invoke(function, payload).await;
+            match invocation.answered().await {
                 Ok(answer) => return answer,
-                Err(error) => last = error,
+                Err(error) => failures.push(format!("{error}\n{}", invocation.printed())),
             }
         }
-        panic!("{payload} failed: {last}");
+        panic!("{payload} failed {DELIVERIES} times: {}", failures.join("\n"));
     }
 
-    /// From now on, the `fatal`th call kills the process that makes it.
-    fn kill_at(&self, fatal: usize, when: When) {
-        let calls = Arc::new(AtomicUsize::new(0));
-        for proxy in [&self.before_consul, &self.before_aws] {
-            let calls = Arc::clone(&calls);
-            proxy.script(move |_| {
-                let kill: Deed = Arc::new(|peer| {
-                    let owner = pids::owner_of(peer.port(), &pids::children(std::process::id()));
-                    pids::signal(owner.expect("somebody calls"), Signal::Kill);
-                });
-                let is_fatal = calls.fetch_add(1, Ordering::SeqCst) + 1 == fatal;
-                is_fatal.then(|| Fault { what: What::End("function killed", kill), when })
-            });
-        }
-    }
-
-    fn kill_nobody(&self) {
-        self.before_consul.fair();
-        self.before_aws.fair();
-    }
-
-    /// Kills the function at every call of a path in turn, and delivers the message once more each time. The answer is
-    /// how often.
-    async fn walk(&mut self, path: &Path) -> usize {
-        let mut kills = 0;
-        for when in [When::Before, When::After] {
-            for fatal in 1.. {
-                assert!(fatal < LONGEST_PATH, "{} does not end", path.name);
-                let (function, payload) = self.prepare(path).await;
-                self.kill_at(fatal, when);
-                let ended = self.invoke(function, &payload).await.ended().await;
-                self.kill_nobody();
-                match ended {
-                    Some(Ok(_)) => {
-                        self.clean_up(path).await;
-                        break;
-                    }
-                    // Killed; or, on a busy machine, failed before it came to that call.
-                    None => kills += 1,
-                    Some(Err(_)) => {}
+    /// Kills the function at every call of a path in turn, and delivers the message once more each time. The answer is at
+    /// which calls.
+    async fn walk(&mut self, path: &Path, when: When) -> BTreeSet<Point> {
+        let (mut killed, mut other_ends) = (BTreeSet::new(), 0);
+        loop {
+            assert!(killed.len() < LONGEST_PATH, "{} does not end: {killed:?}", path.name);
+            // Given a function that will be killed at the first call at which it was not killed yet
+            let (function, message) = self.prepare(path).await;
+            let attempt = Attempt::sparing(&killed, when);
+            for proxy in [&self.before_consul, &self.before_aws] {
+                attempt.watch(proxy);
+            }
+            // When it works on the message
+            let invocation = self.invoke(function, &message).await;
+            attempt.victim_is(invocation.killer());
+            let ended = invocation.ended().await;
+            self.before_consul.fair();
+            self.before_aws.fair();
+            let reached = attempt.reached();
+            let said = format!("{}, {when:?} {reached:?}", path.name);
+            match (&ended, reached) {
+                // It came to no further call.
+                (Some(Ok(_)), None) => {
+                    self.clean_up(path).await;
+                    return killed;
                 }
-                self.done(function, &payload).await;
-                let said = format!("{}, killed {when:?} call {fatal}", path.name);
-                self.clean_up(path).await;
-                // A pair that Consul does not know is blanked only when nobody can be about to create it.
-                let mut wrong = self.crowd.violations().await;
-                wrong.retain(|wrong| !wrong.contains("has [], and its secret holds a token"));
-                assert!(wrong.is_empty(), "{said}: {wrong:#?}");
+                (None, Some(point)) => drop(killed.insert(point)),
+                // It failed before, or gave the call up and went on: the same call once more.
+                _ => {
+                    other_ends += 1;
+                    let printed = invocation.printed();
+                    assert!(other_ends < OTHER_ENDS, "{said}: not killed, but {ended:?}; it printed:\n{printed}");
+                }
             }
+            drop(invocation);
+            self.nothing_is_under_way().await;
+            // Then the next delivery does what is left
+            self.done(function, &message).await;
+            self.clean_up(path).await;
+            // A pair that Consul does not know is blanked only when nobody can be about to create it.
+            let mut wrong = self.crowd.violations().await;
+            wrong.retain(|wrong| !wrong.contains("has [], and its secret holds a token"));
+            assert!(wrong.is_empty(), "{said}: {wrong:#?}");
         }
-        kills
     }
 
-    /// Works on the queue until it is empty, as Lambda would.
-    async fn drain(&self) {
-        let (sqs, url) = (self.crowd.world.aws.sqs(), &self.crowd.world.deployed.queue_url);
-        eventually("the queue to be empty", PATIENCE, || async {
-            let received = sqs.receive_message().queue_url(url).max_number_of_messages(10).send().await;
-            let messages = received.expect("ReceiveMessage").messages.unwrap_or_default();
-            let record = |message: &aws_sdk_sqs::types::Message| {
-                json!({ "messageId": message.message_id, "receiptHandle": message.receipt_handle, "body": message.body })
-            };
-            if !messages.is_empty() {
-                let records: Vec<Value> = messages.iter().map(record).collect();
-                let answer = self.done(TASK_EVENTS, &json!({ "Records": records })).await;
-                assert_eq!(answer["batchItemFailures"], json!([]), "{records:?}");
-            }
-            for message in &messages {
-                let receipt = message.receipt_handle().expect("a receipt");
-                sqs.delete_message().queue_url(url).receipt_handle(receipt).send().await.expect("DeleteMessage");
-            }
-            let left = self.crowd.world.aws.messages(url).await;
-            if left.is_empty() { Ok(()) } else { Err(format!("{} messages", left.len())) }
+    /// Waits until what a killed function has asked for is done: AWS and Consul do not know that nobody listens.
+    async fn nothing_is_under_way(&self) {
+        until_done("calls of the killed function to end", || async {
+            let under_way = self.before_consul.tally.at_work() + self.before_aws.tally.at_work();
+            if under_way == 0 { Ok(()) } else { Err(format!("{under_way} under way")) }
         })
         .await;
     }
@@ -165,16 +144,20 @@ impl Scene<'_> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_at_any_of_its_calls_a_function_leaves_nothing_that_the_next_delivery_does_not_heal() {
-    // Side by side, because most of the time is spent waiting for looks that are due later.
-    join_all(PATHS.iter().map(killed_at_every_call)).await;
+    stream::iter(&PATHS).map(killed_at_every_call).buffer_unordered(AT_ONCE).collect::<Vec<()>>().await;
 }
 
 async fn killed_at_every_call(path: &Path) {
     let mut scene = Scene::set(path.name).await;
-    let kills = scene.walk(path).await;
-    assert!(kills >= path.calls_at_least, "only {kills} kills: is the path still what it was?");
+    let mut kills = 0;
+    for when in [When::Before, When::After] {
+        let killed = scene.walk(path, when).await;
+        kills += killed.len();
+        let missing: Vec<&str> = path.calls.iter().copied().filter(|call| !is_in(&killed, call)).collect();
+        assert!(missing.is_empty(), "{} was not killed {when:?} {missing:?}, but {killed:?}", path.name);
+    }
     // When also the looks are done that are due later
-    scene.drain().await;
+    scene.controller.finish(&scene.crowd).await;
     // Then all is well, and a sweep finds nothing to do
     scene.crowd.converged().await;
     let summary = scene.done(RECONCILE, &json!({})).await;
@@ -184,5 +167,9 @@ async fn killed_at_every_call(path: &Path) {
         (&json!("done"), &json!({}), &json!({}))
     );
     scene.crowd.converged().await;
-    tell(&format!("{}: killed at each of its calls, {kills} times in all", path.name));
+    tell(&format!("{}: killed before and after each of its calls, {kills} times in all", path.name));
+}
+
+fn is_in(killed: &BTreeSet<Point>, call: &str) -> bool {
+    killed.iter().any(|point| point.to_string() == call)
 }

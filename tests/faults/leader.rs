@@ -2,32 +2,31 @@
 
 use std::{
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use reqwest::Method;
 
-use crate::{chaos_time, tell};
-use local_stack::{Stack, consul::Consul, wait::eventually};
+use crate::{chaos_time, controller::converges, tell};
+use local_stack::{Stack, consul::Consul, http::Answer};
 use test_harness::{
     crowd::Crowd,
-    proxy::{Call, Dialect, Fault, Proxy, What, When, seed},
+    progress::until_done,
+    proxy::{Call, Dialect, Fault, Proxy, What, When, deed, seed},
 };
 
 const SERVERS: usize = 3;
 const ROUNDS: usize = 3;
-/// How many services come and go in a round.
+/// How many services come and go in a round. Each of the new ones needs a token.
 const SERVICES: usize = 12;
-/// How long a round may take. Election and retries take seconds; a message that failed twice returns after ten.
-const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     let seed = seed("leader");
-    let mut dice = fastrand::Rng::with_seed(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let stack = Stack::shared().await;
     // Given three servers, each behind a proxy that sees the writes
     let servers: Arc<[Consul]> = Consul::start_cluster(SERVERS).await.into();
@@ -42,73 +41,100 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     while round < ROUNDS || began.elapsed() < chaos_time() {
         // When services start and others stop, and the leader dies at one of the writes for them
         let events = crowd.come_and_go(round, SERVICES, 2).await;
-        tolerate_a_failure(&servers).await;
-        let leader = the_leader(&servers).await;
-        let fatal = dice.usize(3..10);
+        one_server_may_fail(&servers).await;
+        let fatal = random.usize(3..10);
         let when = if round % 2 == 0 { When::Before } else { When::After };
-        let writes = kill_at_write(&before, &servers, leader, (fatal, when));
-        crowd.world.consul = &servers[(leader + 1) % SERVERS];
+        let victim = kill_leader_at_token(&before, &servers, (fatal, when));
         crowd.world.deliver(&events).await;
-        eventually("the leader to be killed in the middle of writes", PATIENCE, || async {
-            let so_far = writes.load(Ordering::SeqCst);
-            if so_far > fatal { Ok(()) } else { Err(format!("{so_far} of {fatal} writes")) }
+        let killed = until_done("the leader to be killed in the middle of writes", || async {
+            victim.killed().ok_or_else(|| format!("{} tokens created, to be killed at {fatal}", victim.tokens()))
         })
         .await;
         // Then the other two elect one of themselves, and all is done
-        crowd.worked_off(PATIENCE).await;
-        assert_ne!(the_leader(&servers).await, leader);
-        servers[leader].start_again().await;
+        crowd.world.consul = &servers[(killed + 1) % SERVERS];
+        crowd.worked_off().await;
+        let next = until_done("another leader", || async { leader_of(&servers).await.ok_or("nobody leads") }).await;
+        assert_ne!(next, killed);
+        servers[killed].start_again().await;
         round += 1;
     }
     crowd.sweep().await;
-    crowd.world.settled_within(PATIENCE).await;
-    crowd.converged().await;
+    converges(&crowd).await;
     tell(&format!("{round} leaders of {SERVERS} servers killed, in {:.0?}", began.elapsed()));
 }
 
 /// Waits until one server may fail: one that was started again votes only when it has caught up and was healthy for a while.
-async fn tolerate_a_failure(servers: &[Consul]) {
+async fn one_server_may_fail(servers: &[Consul]) {
     let path = "/v1/operator/autopilot/health";
-    eventually("Consul to survive the loss of a server", Duration::from_mins(2), || async {
-        let health = servers[0].call(Method::GET, path, &servers[0].management_token, None).await;
-        let is_tolerant = health.status == 200 && health.body["FailureTolerance"].as_u64() >= Some(1);
-        if is_tolerant { Ok(()) } else { Err(health.body) }
+    until_done("Consul to survive the loss of a server", || async {
+        let health = Answer::to(servers[0].request(Method::GET, path, &servers[0].management_token)).await?;
+        let is_safe = health.status == 200 && health.body["FailureTolerance"].as_u64() >= Some(1);
+        if is_safe { Ok(()) } else { Err(health.body.to_string()) }
     })
     .await;
 }
 
 /// Which server leads: only it knows for sure, and one that is dead knows nothing.
-async fn the_leader(servers: &[Consul]) -> usize {
-    eventually("a leader", Duration::from_mins(1), || async {
-        for (index, server) in servers.iter().enumerate() {
-            if server.leads().await {
-                return Ok(index);
-            }
+async fn leader_of(servers: &[Consul]) -> Option<usize> {
+    for (index, server) in servers.iter().enumerate() {
+        if server.leads().await {
+            return Some(index);
         }
-        Err("nobody leads")
-    })
-    .await
+    }
+    None
 }
 
-/// Kills the leader when so many writes have come. The answer counts them.
-fn kill_at_write(
-    before: &[Proxy],
-    servers: &Arc<[Consul]>,
-    leader: usize,
-    (fatal, when): (usize, When),
-) -> Arc<AtomicUsize> {
-    let writes = Arc::new(AtomicUsize::new(0));
+/// What came of the attempt to kill a leader.
+#[derive(Clone, Default)]
+struct Victim {
+    tokens: Arc<AtomicUsize>,
+    /// Held while the leader is looked for, so that only one is killed.
+    search: Arc<tokio::sync::Mutex<()>>,
+    killed: Arc<Mutex<Option<usize>>>,
+}
+
+impl Victim {
+    /// How many tokens were to be created so far.
+    fn tokens(&self) -> usize {
+        self.tokens.load(Ordering::SeqCst)
+    }
+
+    /// Which server was killed.
+    fn killed(&self) -> Option<usize> {
+        *self.killed.lock().unwrap()
+    }
+
+    /// Kills the server that leads at this moment, unless one was killed before. During an election nobody leads: then the
+    /// next write brings it.
+    async fn kill_leader(&self, servers: &[Consul]) -> bool {
+        let _alone = self.search.lock().await;
+        if self.killed().is_some() {
+            return false;
+        }
+        let Some(leader) = leader_of(servers).await else { return false };
+        servers[leader].kill();
+        *self.killed.lock().unwrap() = Some(leader);
+        true
+    }
+}
+
+/// Kills the leader when so many tokens are to be created: each new service needs one.
+fn kill_leader_at_token(before: &[Proxy], servers: &Arc<[Consul]>, (fatal, when): (usize, When)) -> Victim {
+    let victim = Victim::default();
     for proxy in before {
-        let (writes, servers) = (Arc::clone(&writes), Arc::clone(servers));
+        let (victim, servers) = (victim.clone(), Arc::clone(servers));
         proxy.script(move |call: &Call| {
-            let is_write = call.method != Method::GET;
-            if !is_write || writes.fetch_add(1, Ordering::SeqCst) + 1 != fatal {
+            let is_token = call.kind() == "PUT acl/token";
+            if !is_token || victim.tokens.fetch_add(1, Ordering::SeqCst) + 1 < fatal || victim.killed().is_some() {
                 return None;
             }
-            let servers = Arc::clone(&servers);
-            let act = What::Act("leader killed", Arc::new(move |_| servers[leader].kill()));
-            Some(Fault { what: act, when })
+            let (victim, servers) = (victim.clone(), Arc::clone(&servers));
+            let kill = deed(move |_| {
+                let (victim, servers) = (victim.clone(), Arc::clone(&servers));
+                async move { victim.kill_leader(&servers).await }
+            });
+            Some(Fault { what: What::Act("leader killed", kill), when })
         });
     }
-    writes
+    victim
 }

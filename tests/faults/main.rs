@@ -3,10 +3,11 @@
 //!
 //! After each, everything has converged: the living tasks have what they need, of the stopped ones nothing is left, no
 //! message is lost, and what is somebody else's is as it was. `SEED` repeats a run's decisions; `CHAOS_SECONDS` makes the
-//! storm last longer.
+//! storm and the rounds of `leader` and `pause` last longer; `LOAD_TASKS` is how many tasks `load` replaces.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
+mod controller;
 mod killed;
 mod leader;
 mod load;
@@ -18,11 +19,15 @@ use std::{io::Write, time::Duration};
 
 /// How long the storm lasts at least.
 fn chaos_time() -> Duration {
-    let seconds = std::env::var("CHAOS_SECONDS").ok().map(|text| text.parse().expect("CHAOS_SECONDS is a number"));
-    Duration::from_secs(seconds.unwrap_or_default())
+    Duration::from_secs(number("CHAOS_SECONDS").unwrap_or_default())
+}
+
+/// A number in the environment.
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
 }
 
 /// Tells a figure, also of a test that passes.
 fn tell(text: &str) {
-    let _ = writeln!(std::io::stderr(), "chaos: {text}");
+    let _ = writeln!(std::io::stderr(), "faults: {text}");
 }

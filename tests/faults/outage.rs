@@ -1,19 +1,19 @@
-//! An outage of Consul that lasts longer than the queue is patient.
+//! An outage of Consul that lasts longer than the queue delivers messages.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::{Value, json};
 
-use crate::tell;
-use local_stack::{Stack, wait::eventually};
+use crate::{controller::converges, tell};
+use local_stack::Stack;
 use test_harness::{
     crowd::Crowd,
+    progress::until_done,
     proxy::{Dialect, Fault, Proxy, What, When},
 };
 
 const SERVICES: usize = 6;
-const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redriven() {
@@ -43,7 +43,7 @@ async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redrive
     // Then every message whose work is not done is in the dead-letter queue. Of several about one task the newest does
     // the work of all
     let newest = newest_of_each_task(&events);
-    eventually("every task's newest event in the dead-letter queue", PATIENCE, || async {
+    until_done("every task's newest event in the dead-letter queue", || async {
         let waiting = crowd.world.waiting(&crowd.world.deployed.queue_url).await;
         let given_up = bodies(&crowd.world.waiting(&crowd.world.deployed.failed_queue_url).await);
         let missing = newest.iter().filter(|event| !given_up.contains(*event)).count();
@@ -64,10 +64,9 @@ async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redrive
     let redriven = redrive(&crowd).await;
     assert!(redriven >= newest.len());
     // Then they are done like any other
-    crowd.worked_off(PATIENCE).await;
+    crowd.worked_off().await;
     crowd.sweep().await;
-    crowd.world.settled_within(PATIENCE).await;
-    crowd.converged().await;
+    converges(&crowd).await;
 }
 
 async fn give_up_after(crowd: &Crowd<'_>, receives: u32) {

@@ -3,88 +3,112 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use crate::{chaos_time, tell};
+use crate::{chaos_time, controller::converges, tell};
 use local_stack::{
     Stack,
     aws::Aws,
     pids::{self, Signal},
     ports,
-    wait::eventually,
 };
 use test_harness::{
     crowd::Crowd,
-    proxy::{Deed, Dialect, Fault, Proxy, What, When, seed},
+    progress::until_done,
+    proxy::{Call, Dialect, Fault, Proxy, What, When, deed, seed},
 };
 
-const ROUNDS: usize = 3;
 const SERVICES: usize = 8;
+/// The calls at which AWS stands still, one in each round: those that each new service needs, and those that each service
+/// needs whose tasks have all stopped, from the second round on.
+const FATAL: [&str; 3] = ["CreateSecret", "PutSecretValue", "GetSecretValue"];
 /// AWS goes on when so many further calls have come: the retries of those that were given up after five seconds, and those
 /// of other invocations.
 const CALLS_MEANWHILE: usize = 4;
 /// Or after this long: functions that wait for AWS to take their answer call no more.
 const LONGEST: Duration = Duration::from_secs(12);
-const PATIENCE: Duration = Duration::from_secs(180);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn aws_that_stands_still_for_a_while_loses_nothing() {
     let seed = seed("pause");
-    let mut dice = fastrand::Rng::with_seed(seed);
+    let mut random = fastrand::Rng::with_seed(seed);
     let port = ports::reserve();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;
     let (aws, stack) = tokio::join!(Aws::start_behind(port, &before_aws.url), Stack::shared());
     let place = ("freeze", "secrets-manager");
     let mut crowd = Crowd::deploy(&aws, &stack.consul, place, &stack.consul.address, &[]).await;
     let (began, mut round) = (Instant::now(), 0);
-    while round < ROUNDS || began.elapsed() < chaos_time() {
+    while round < FATAL.len() || began.elapsed() < chaos_time() {
         let events = crowd.come_and_go(round, SERVICES, 3).await;
         // When AWS stands still at one of the calls that the events cause
-        let fatal = dice.usize(3..40);
-        let calls = stand_still(&before_aws, aws.pid(), fatal);
+        let (operation, number) = (FATAL[round % FATAL.len()], random.usize(1..=SERVICES));
+        let pause = Pause::at(&before_aws, aws.pid(), operation, number);
         crowd.world.deliver(&events).await;
-        eventually("AWS to stand still", PATIENCE, || async {
-            let so_far = calls.load(Ordering::SeqCst);
-            if so_far >= fatal { Ok(()) } else { Err(format!("{so_far} of {fatal} calls")) }
+        until_done(&format!("AWS to stand still at the {number}th {operation}, and to go on"), || async {
+            if pause.is_over() { Ok(()) } else { Err(format!("{} such calls", pause.calls.load(Ordering::SeqCst))) }
         })
         .await;
         // Then it goes on after some of them were given up, and all is done
-        crowd.worked_off(PATIENCE).await;
+        crowd.worked_off().await;
         round += 1;
     }
     before_aws.fair();
     crowd.sweep().await;
-    crowd.world.settled_within(PATIENCE).await;
-    crowd.converged().await;
+    converges(&crowd).await;
     tell(&format!("AWS stood still {round} times, in {:.0?}: {}", began.elapsed(), before_aws.tally));
 }
 
-/// Stops the process at the `fatal`th call from now, and lets it go on later. The answer counts the calls.
-fn stand_still(before_aws: &Proxy, pid: u32, fatal: usize) -> Arc<AtomicUsize> {
-    let calls = Arc::new(AtomicUsize::new(0));
-    let counted = Arc::clone(&calls);
-    before_aws.script(move |_| {
-        let call = counted.fetch_add(1, Ordering::SeqCst) + 1;
-        let act: (_, Deed) = match call {
-            _ if call == fatal => ("AWS stopped", Arc::new(move |_| stop_for_a_while(pid))),
-            _ if call == fatal + CALLS_MEANWHILE => {
-                ("AWS goes on", Arc::new(move |_| pids::signal(pid, Signal::Continue)))
-            }
-            _ if (fatal..fatal + CALLS_MEANWHILE).contains(&call) => ("call meanwhile", Arc::new(|_| ())),
-            _ => return None,
-        };
-        Some(Fault { what: What::Act(act.0, act.1), when: When::Before })
-    });
-    calls
+/// One time that AWS stands still.
+#[derive(Clone, Default)]
+struct Pause {
+    /// How many calls have come at which it could begin.
+    calls: Arc<AtomicUsize>,
+    /// How many calls have come since it began.
+    meanwhile: Arc<AtomicUsize>,
+    is_over: Arc<AtomicBool>,
 }
 
-fn stop_for_a_while(pid: u32) {
-    pids::signal(pid, Signal::Stop);
-    std::thread::spawn(move || {
-        std::thread::sleep(LONGEST);
+impl Pause {
+    /// Stops the process at the n-th call of an operation from now, and lets it go on later.
+    fn at(before_aws: &Proxy, pid: u32, operation: &'static str, number: usize) -> Self {
+        let pause = Self::default();
+        let shared = pause.clone();
+        before_aws.script(move |call: &Call| {
+            let is_counted = call.operation == operation;
+            if is_counted && shared.calls.fetch_add(1, Ordering::SeqCst) + 1 == number {
+                let pause = shared.clone();
+                let stop = deed(move |_| {
+                    let pause = pause.clone();
+                    async move {
+                        pids::signal(pid, Signal::Stop);
+                        tokio::spawn(pause.end(pid));
+                        true
+                    }
+                });
+                return Some(Fault { what: What::Act("AWS stopped", stop), when: When::Before });
+            }
+            if shared.calls.load(Ordering::SeqCst) >= number && !shared.is_over() {
+                shared.meanwhile.fetch_add(1, Ordering::SeqCst);
+            }
+            None
+        });
+        pause
+    }
+
+    /// Lets the process go on when enough calls have come, or after a while.
+    async fn end(self, pid: u32) {
+        let began = Instant::now();
+        while self.meanwhile.load(Ordering::SeqCst) < CALLS_MEANWHILE && began.elapsed() < LONGEST {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
         pids::signal(pid, Signal::Continue);
-    });
+        self.is_over.store(true, Ordering::SeqCst);
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::SeqCst)
+    }
 }

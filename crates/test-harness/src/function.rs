@@ -9,13 +9,16 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread::JoinHandle,
-    time::{Duration, SystemTime, UNIX_EPOCH},
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use serde_json::Value;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::recorder::{Answer, Recorder, Seen};
+
+/// How long a function may take for what is waited for: far longer than its own time-out.
+pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(5);
 
 /// What Lambda does.
 pub struct Runtime(pub Recorder);
@@ -52,21 +55,26 @@ impl Runtime {
 
 /// Waits until a server has seen `count` requests that are meant; all of those.
 pub async fn seen(server: &Recorder, count: usize, is_meant: impl Fn(&Seen) -> bool) -> Vec<Seen> {
-    let wait = async {
-        loop {
-            let seen: Vec<Seen> = server.seen().into_iter().filter(|seen| is_meant(seen)).collect();
-            if seen.len() >= count {
-                return seen;
-            }
-            sleep(Duration::from_millis(20)).await;
+    let start = Instant::now();
+    loop {
+        let all = server.seen();
+        let seen: Vec<Seen> = all.into_iter().filter(|seen| is_meant(seen)).collect();
+        if seen.len() >= count {
+            return seen;
         }
-    };
-    timeout(Duration::from_secs(120), wait).await.expect("in time")
+        let lines = || server.lines();
+        assert!(
+            start.elapsed() < TIME_LIMIT,
+            "waited {TIME_LIMIT:?} for {count} requests; of all, {seen:?}: {:?}",
+            lines()
+        );
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// A process that ends with the test.
 pub struct Function {
-    child: Child,
+    child: Arc<Mutex<Child>>,
     printed: Arc<Mutex<Vec<u8>>>,
     readers: Vec<JoinHandle<()>>,
 }
@@ -94,29 +102,53 @@ impl Function {
             keep(child.stdout.take().expect("a pipe"), &printed),
             keep(child.stderr.take().expect("a pipe"), &printed),
         ];
-        Self { child, printed, readers }
+        Self { child: Arc::new(Mutex::new(child)), printed, readers }
+    }
+
+    /// Its process ID.
+    pub fn pid(&self) -> u32 {
+        self.child.lock().unwrap().id()
+    }
+
+    /// What kills it at any time, as `kill -9` does. The answer says whether it lived until then.
+    pub fn killer(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let child = Arc::clone(&self.child);
+        move || {
+            let mut child = child.lock().unwrap();
+            let lives = matches!(child.try_wait(), Ok(None));
+            lives && child.kill().is_ok()
+        }
     }
 
     /// Whether the process is gone.
-    pub fn has_ended(&mut self) -> bool {
-        self.child.try_wait().expect("the process can be waited for").is_some()
+    pub fn has_ended(&self) -> bool {
+        self.child.lock().unwrap().try_wait().expect("the process can be waited for").is_some()
+    }
+
+    /// All that it has printed so far.
+    pub fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned()
     }
 
     /// Ends it; all that it has printed.
     pub fn end(mut self) -> String {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill_and_wait();
         for reader in self.readers.drain(..) {
             reader.join().expect("a pipe is read to its end");
         }
-        String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned()
+        self.printed()
+    }
+
+    fn kill_and_wait(&self) {
+        let mut child = self.child.lock().unwrap();
+        let _ = child.kill();
+        let _ = child.wait();
     }
 }
 
 impl Drop for Function {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill_and_wait();
     }
 }
 

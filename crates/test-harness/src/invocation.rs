@@ -1,12 +1,11 @@
 //! One invocation of a function's own binary, in a deployed world: for what has to be killed at a chosen moment.
 
+use std::time::{Duration, Instant};
+
 use serde_json::Value;
 
-use crate::function::{Function, Runtime};
-use local_stack::{
-    wait::{SOON, eventually},
-    world::World,
-};
+use crate::function::{Function, Runtime, TIME_LIMIT, seen};
+use local_stack::{pids, world::World};
 
 /// Which function, and where it finds the others.
 pub struct Place<'a> {
@@ -32,7 +31,17 @@ impl Invocation {
 
     /// The same with further settings.
     pub async fn start_with(world: &World<'_>, place: &Place<'_>, settings: &[(&str, &str)], event: &Value) -> Self {
-        let runtime = Runtime::start(vec![event.clone()]).await;
+        Self::of_events(world, place, settings, vec![event.clone()]).await
+    }
+
+    /// Starts the function and hands it one event after the other.
+    pub async fn of_events(
+        world: &World<'_>,
+        place: &Place<'_>,
+        settings: &[(&str, &str)],
+        events: Vec<Value>,
+    ) -> Self {
+        let runtime = Runtime::start(events).await;
         let cluster = world.cluster();
         let variables = [
             ("AWS_ENDPOINT_URL", place.aws_endpoint),
@@ -46,12 +55,15 @@ impl Invocation {
         Self { process: Function::start(place.binary, &runtime, &variables), runtime }
     }
 
+    /// What kills the function at any time, as `kill -9` does. The answer says whether it lived until then.
+    pub fn killer(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        self.process.killer()
+    }
+
     /// Waits for the function's answer; an `Err` is the error that it reports.
     pub async fn answered(&self) -> Result<Value, Value> {
-        eventually("the function's answer", SOON, || async {
-            self.answer().ok_or_else(|| format!("{:?}", self.runtime.0.lines()))
-        })
-        .await
+        let ended = self.ended().await;
+        ended.unwrap_or_else(|| panic!("the function ended without an answer; it printed:\n{}", self.process.printed()))
     }
 
     /// The function's answer, if it has given one.
@@ -62,18 +74,38 @@ impl Invocation {
     }
 
     /// Waits until it has answered, or has been killed: `None`.
-    pub async fn ended(&mut self) -> Option<Result<Value, Value>> {
-        let start = std::time::Instant::now();
+    pub async fn ended(&self) -> Option<Result<Value, Value>> {
+        let start = Instant::now();
         loop {
+            // Before the answer: one that has ended says no more.
+            let has_ended = self.process.has_ended();
             if let Some(answer) = self.answer() {
                 return Some(answer);
             }
-            if self.process.has_ended() {
+            if has_ended {
                 return None;
             }
-            assert!(start.elapsed() < SOON, "neither answered nor killed: {:?}", self.runtime.0.lines());
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            let seen = || (self.runtime.0.lines(), self.process.printed());
+            assert!(
+                start.elapsed() < TIME_LIMIT,
+                "waited {TIME_LIMIT:?} for the function to answer or end: {:#?}",
+                seen()
+            );
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// Waits until the function has answered so many events and asks for the next one. How much memory it then has in use,
+    /// in KiB.
+    pub async fn resident_kib_after(&self, events: usize) -> u64 {
+        self.runtime.answers(events).await;
+        seen(&self.runtime.0, events + 1, |seen| seen.uri.ends_with("/invocation/next")).await;
+        pids::resident_kib(self.process.pid()).expect("the function runs")
+    }
+
+    /// All that the function has printed so far.
+    pub fn printed(&self) -> String {
+        self.process.printed()
     }
 
     /// `kill -9`.

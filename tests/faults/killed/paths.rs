@@ -8,8 +8,9 @@ use super::{RECONCILE, Scene, TASK_EVENTS};
 /// A path.
 pub(super) struct Path {
     pub(super) name: &'static str,
-    /// It is killed this often at least: before and after each of about half as many calls.
-    pub(super) calls_at_least: usize,
+    /// The calls that it cannot do without, and before and after which it therefore has to be killed: `PUT acl/token 2` is
+    /// the second of that kind.
+    pub(super) calls: &'static [&'static str],
     kind: Kind,
 }
 
@@ -26,13 +27,109 @@ enum Kind {
 
 /// All of them.
 pub(super) const PATHS: [Path; 7] = [
-    Path { name: "killed-ahead", calls_at_least: 16, kind: Kind::Ahead },
-    Path { name: "killed-first-start", calls_at_least: 16, kind: Kind::FirstStart },
-    Path { name: "killed-told-to-stop", calls_at_least: 8, kind: Kind::ToldToStop },
-    Path { name: "killed-stopped", calls_at_least: 12, kind: Kind::Stopped },
-    Path { name: "killed-revoking", calls_at_least: 20, kind: Kind::IdleLook },
-    Path { name: "killed-restoring", calls_at_least: 16, kind: Kind::LivingLook },
-    Path { name: "killed-sweeping", calls_at_least: 40, kind: Kind::Sweep },
+    Path {
+        name: "killed-ahead",
+        kind: Kind::Ahead,
+        calls: &[
+            "DescribeTaskDefinition",
+            "GetSecretValue",
+            "GetSecretValue 2",
+            "CreateSecret",
+            "CreateSecret 2",
+            "PUT acl/policy",
+            "PUT acl/token",
+            "PUT acl/token 2",
+        ],
+    },
+    Path {
+        name: "killed-first-start",
+        kind: Kind::FirstStart,
+        calls: &[
+            "DescribeTaskDefinition",
+            "DescribeTasks",
+            "GetSecretValue",
+            "GetSecretValue 2",
+            "CreateSecret",
+            "CreateSecret 2",
+            "PUT acl/policy",
+            "PUT acl/token",
+            "PUT acl/token 2",
+        ],
+    },
+    Path {
+        name: "killed-told-to-stop",
+        kind: Kind::ToldToStop,
+        calls: &["DescribeTaskDefinition", "GET catalog/node-services", "GET health/node", "PUT catalog/register"],
+    },
+    Path {
+        name: "killed-stopped",
+        kind: Kind::Stopped,
+        calls: &[
+            "DescribeTaskDefinition",
+            "GET acl/tokens",
+            "GET catalog/node-services",
+            "DELETE acl/token",
+            "PUT txn",
+            "SendMessageBatch",
+        ],
+    },
+    Path {
+        name: "killed-revoking",
+        kind: Kind::IdleLook,
+        calls: &[
+            "ListTasks",
+            "ListTasks 2",
+            "DescribeTasks",
+            "GET acl/tokens",
+            "GetSecretValue",
+            "GET acl/token",
+            "PutSecretValue",
+            "DELETE acl/token",
+            "ListTasks 3",
+            "ListTasks 4",
+            "SendMessageBatch",
+            "PutSecretValue 2",
+        ],
+    },
+    Path {
+        name: "killed-restoring",
+        kind: Kind::LivingLook,
+        calls: &[
+            "ListTasks",
+            "ListTasks 2",
+            "DescribeTasks",
+            "GetSecretValue",
+            "GET acl/token",
+            "PutSecretValue",
+            "PUT acl/token",
+        ],
+    },
+    Path {
+        name: "killed-sweeping",
+        kind: Kind::Sweep,
+        calls: &[
+            "DescribeClusters",
+            "ListTasks",
+            "ListTasks 2",
+            "DescribeTasks",
+            "DescribeTaskDefinition",
+            "GET acl/tokens",
+            "GET agent/members",
+            "GET catalog/node-services",
+            "GetSecretValue",
+            "GetSecretValue 2",
+            "GET acl/token",
+            "PutSecretValue",
+            "PutSecretValue 2",
+            "PUT acl/token",
+            "DELETE acl/token",
+            "DELETE acl/token 2",
+            "PUT txn",
+            "ListTasks 3",
+            "ListTasks 4",
+            "SendMessageBatch",
+        ],
+    },
 ];
 
 impl Scene<'_> {
@@ -52,12 +149,12 @@ impl Scene<'_> {
             Kind::Stopped => (TASK_EVENTS, self.started_and_stopped().await.1),
             Kind::IdleLook => {
                 let (_, stopped) = self.started_and_stopped().await;
-                self.done(TASK_EVENTS, &stopped).await;
+                self.controller.done(&stopped).await;
                 (TASK_EVENTS, idle_check(&service))
             }
             Kind::LivingLook => {
                 let started = self.crowd.start(0, 1).await.remove(0);
-                self.done(TASK_EVENTS, &started).await;
+                self.controller.done(&started).await;
                 let pair = self.crowd.world.pair(&self.crowd.world.secret_name(&service)).await.unwrap();
                 self.crowd.world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
                 (TASK_EVENTS, idle_check(&service))
@@ -101,7 +198,7 @@ impl Scene<'_> {
     /// A service has its token, and its only task has stopped: the events that say so.
     async fn started_and_stopped(&mut self) -> (Value, Value) {
         let started = self.crowd.start(0, 1).await.remove(0);
-        self.done(TASK_EVENTS, &started).await;
+        self.controller.done(&started).await;
         let [told, stopped] = self.crowd.stop(self.crowd.members.len() - 1).await;
         (told, stopped)
     }
@@ -114,7 +211,7 @@ impl Scene<'_> {
         if path.kind == Kind::Ahead {
             // Then the first task finds its token.
             let started = self.crowd.start(0, 1).await.remove(0);
-            self.done(TASK_EVENTS, &started).await;
+            self.controller.done(&started).await;
         }
         if path.kind == Kind::Ahead || path.kind == Kind::FirstStart || path.kind == Kind::LivingLook {
             // What has just been made has to be right before it goes.
@@ -125,7 +222,7 @@ impl Scene<'_> {
             self.crowd.stop(index).await;
         }
         let stopped = self.crowd.replay().pop().expect("a task");
-        self.done(TASK_EVENTS, &stopped).await;
-        self.done(TASK_EVENTS, &idle_check(&format!("{}-0", self.crowd.world.name))).await;
+        self.controller.done(&stopped).await;
+        self.controller.done(&idle_check(&format!("{}-0", self.crowd.world.name))).await;
     }
 }

@@ -4,8 +4,9 @@
 mod bulk;
 mod census;
 mod foreign;
+mod work;
 
-use std::{collections::BTreeMap, time::Duration};
+use aws_sdk_sqs::types::QueueAttributeName;
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
@@ -15,7 +16,6 @@ use local_stack::{
     aws::Aws,
     consul::{Consul, Token},
     deploy::deploy,
-    wait::eventually,
     world::{Definition, GRACE, World, cluster_arn, documented_policy, envelope, task_id},
 };
 
@@ -45,7 +45,8 @@ pub struct Crowd<'a> {
     pub world: World<'a>,
     /// All tasks in the order of their start, stopped ones included.
     pub members: Vec<Member>,
-    mode: &'static str,
+    /// The deployment's `TokenMode`.
+    pub mode: &'static str,
     /// Whether tasks log in, as those of mode `auth-method` do.
     pub logs_in: bool,
     services: Vec<(String, Definition)>,
@@ -98,7 +99,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Sets an attribute of the function's queue.
-    pub async fn set_queue(&self, attribute: aws_sdk_sqs::types::QueueAttributeName, value: &str) {
+    pub async fn set_queue(&self, attribute: QueueAttributeName, value: &str) {
         let call = self.world.aws.sqs().set_queue_attributes().queue_url(&self.world.deployed.queue_url);
         call.attributes(attribute, value).send().await.expect("SetQueueAttributes");
     }
@@ -215,45 +216,4 @@ impl<'a> Crowd<'a> {
         };
         self.members.iter().map(last).collect()
     }
-
-    /// Waits until every message is done, but for looks that follow a revocation a good minute later.
-    pub async fn worked_off(&self, time: Duration) {
-        eventually(&format!("the events of {} to be done", self.world.name), time, || async {
-            let mut waiting = self.world.waiting(&self.world.deployed.queue_url).await;
-            let soon = (jiff::Timestamp::now() + 2 * GRACE).as_second();
-            waiting.retain(|message| message["ReceiveCount"] != 0 || message["VisibleAt"].as_i64() <= Some(soon));
-            if waiting.is_empty() { Ok(()) } else { Err(stand(&waiting)) }
-        })
-        .await;
-    }
-
-    /// Sweeps once, and everything has to be done.
-    pub async fn sweep(&self) -> Value {
-        let summary = self.world.aws.invoke(&self.world.deployed.reconcile, &json!({})).await;
-        let summary = summary.unwrap_or_else(|error| panic!("the sweep of {} failed: {error}", self.world.name));
-        assert_eq!(summary["outcome"], "done", "{summary}");
-        summary
-    }
-
-    /// Waits until Consul and Secrets Manager hold what the living tasks need, and nothing else of ours; and what is
-    /// somebody else's is as it was.
-    pub async fn converged(&self) {
-        eventually(&format!("{} to converge", self.world.name), Duration::from_secs(30), || async {
-            let wrong = self.violations().await;
-            if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
-        })
-        .await;
-    }
-}
-
-/// How messages stand: how many there are of each kind, how often they were received, and whether they are in work.
-fn stand(messages: &[Value]) -> String {
-    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
-    for message in messages {
-        let is_look = message["Body"].as_str().unwrap_or_default().contains("Service Idle Check");
-        let kind = if is_look { "look" } else { "event" };
-        let (receives, visible) = (&message["ReceiveCount"], &message["IsVisible"]);
-        *kinds.entry(format!("{kind}, received {receives} times, visible: {visible}")).or_default() += 1;
-    }
-    format!("{} messages: {kinds:#?}", messages.len())
 }

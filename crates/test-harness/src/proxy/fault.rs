@@ -1,10 +1,6 @@
-//! The faults, and which one the next request gets.
+//! The faults, and how each looks from outside.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 /// What happens to a request.
 #[derive(Clone)]
@@ -16,7 +12,7 @@ pub struct Fault {
 }
 
 /// Whether the server has done its work by then.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum When {
     /// The request never reaches the server.
     Before,
@@ -24,8 +20,8 @@ pub enum When {
     After,
 }
 
-/// What somebody does while a request is under way; its sender's address is given.
-pub type Deed = Arc<dyn Fn(SocketAddr) + Send + Sync>;
+/// What somebody does while a request is under way; its sender's address is given. The answer says whether it took effect.
+pub type Deed = Arc<dyn Fn(SocketAddr) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
 /// The kinds of faults.
 #[derive(Clone)]
@@ -48,6 +44,14 @@ pub enum What {
     End(&'static str, Deed),
 }
 
+/// A deed of an asynchronous function.
+pub fn deed<F>(act: impl Fn(SocketAddr) -> F + Send + Sync + 'static) -> Deed
+where
+    F: Future<Output = bool> + Send + 'static,
+{
+    Arc::new(move |peer| Box::pin(act(peer)))
+}
+
 impl Fault {
     /// A name for counting.
     pub fn name(&self) -> &'static str {
@@ -63,56 +67,6 @@ impl Fault {
             (What::Silence, When::After) => "black hole after the work",
             (What::Act(name, _) | What::End(name, _), _) => name,
         }
-    }
-}
-
-/// Faults by chance: the n-th request gets what the seed says for it, whichever request that is.
-pub struct Weather {
-    dice: Mutex<fastrand::Rng>,
-    share: f64,
-    acts: Vec<(u32, Fault)>,
-}
-
-impl Weather {
-    /// Spoils this share of the requests.
-    pub fn foul(seed: u64, share: f64) -> Self {
-        Self { dice: Mutex::new(fastrand::Rng::with_seed(seed)), share, acts: Vec::new() }
-    }
-
-    /// Takes a further fault in, with this weight: that of a black hole is 1, that of latency 6.
-    #[must_use]
-    pub fn with(mut self, weight: u32, fault: Fault) -> Self {
-        self.acts.push((weight, fault));
-        self
-    }
-
-    /// What the next request gets.
-    pub fn next(&self) -> Option<Fault> {
-        let mut dice = self.dice.lock().unwrap();
-        if dice.f64() >= self.share {
-            return None;
-        }
-        let delay = Duration::from_millis(dice.u64(50..1_500));
-        let error = dice.usize(..);
-        let kinds = [
-            (6, What::Delay(delay), When::Before),
-            (3, What::Reset, When::Before),
-            (3, What::Reset, When::After),
-            (3, What::Truncate, When::After),
-            (3, What::Throttle, When::Before),
-            (3, What::ServerError(error), When::Before),
-            (2, What::ServerError(error), When::After),
-            (1, What::Silence, When::Before),
-            (1, What::Silence, When::After),
-        ];
-        let kinds = kinds.into_iter().map(|(weight, what, when)| (weight, Fault { what, when }));
-        let kinds: Vec<(u32, Fault)> = kinds.chain(self.acts.iter().cloned()).collect();
-        let mut pick = dice.u32(..kinds.iter().map(|(weight, _)| weight).sum::<u32>());
-        kinds.into_iter().find_map(|(weight, fault)| {
-            let hit = pick < weight;
-            pick = pick.saturating_sub(weight);
-            hit.then_some(fault)
-        })
     }
 }
 

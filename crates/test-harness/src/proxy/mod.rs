@@ -1,9 +1,14 @@
 //! A proxy before a real server that spoils requests, and counts what passes.
 //!
 //! Client and server are real, and so is what breaks: connections are reset, answers end halfway, requests vanish. Which
-//! request suffers what is decided by a script: by chance from a seed, or by what is asked.
+//! request suffers what is decided by a script: by a shuffled deck of faults, or by what is asked.
+//!
+//! What happens to a request happens in a task of the proxy's own: it goes on when the client has left.
 
+mod answer;
+mod deck;
 mod fault;
+mod secret_versions;
 mod tally;
 mod wire;
 
@@ -16,13 +21,18 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{ConnectInfo, State},
-    http::{HeaderMap, Method, Response, StatusCode, Uri},
+    http::{HeaderMap, Method, Response, Uri},
 };
 use tokio::net::TcpListener;
 
-use self::wire::{Connection, End, Gateway};
+use self::{
+    answer::cut,
+    secret_versions::SecretVersions,
+    wire::{Connection, End, Gateway},
+};
 pub use self::{
-    fault::{Deed, Fault, Weather, What, When, seed},
+    deck::Deck,
+    fault::{Deed, Fault, What, When, deed, seed},
     tally::Tally,
 };
 
@@ -49,6 +59,18 @@ pub struct Call {
     pub peer: SocketAddr,
 }
 
+impl Call {
+    /// The operation of AWS; or of Consul the method and the first two parts of the path, as in `PUT acl/token`.
+    pub fn kind(&self) -> String {
+        if !self.operation.is_empty() {
+            return self.operation.clone();
+        }
+        let path = self.uri.split('?').next().unwrap_or_default();
+        let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
+        format!("{} {}", self.method, parts.join("/"))
+    }
+}
+
 type Script = Arc<dyn Fn(&Call) -> Option<Fault> + Send + Sync>;
 
 /// The proxy. It ends with the test's runtime.
@@ -66,6 +88,7 @@ struct Shared {
     script: Mutex<Script>,
     tally: Arc<Tally>,
     client: reqwest::Client,
+    secret_versions: SecretVersions,
 }
 
 impl Proxy {
@@ -79,6 +102,7 @@ impl Proxy {
             script: Mutex::new(Arc::new(|_| None)),
             tally: Arc::clone(&tally),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
+            secret_versions: SecretVersions::default(),
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
@@ -94,9 +118,9 @@ impl Proxy {
         *self.shared.script.lock().unwrap() = Arc::new(script);
     }
 
-    /// From now on chance decides.
-    pub fn foul(&self, weather: Weather) {
-        self.script(move |_| weather.next());
+    /// From now on requests get their faults from a deck.
+    pub fn deal(&self, deck: Arc<Deck>) {
+        self.script(move |_| deck.next());
     }
 
     /// From now on everything is let through.
@@ -113,48 +137,89 @@ async fn handle(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
-    let _under_way = shared.tally.arrived();
+    let mut under_way = shared.tally.arrived();
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default();
     let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
     let call = Call { method, uri: uri.to_string(), operation, body, peer: connection.peer };
+    let kind = call.kind();
     let script = Arc::clone(&shared.script.lock().unwrap());
-    let Some(fault) = script(&call) else {
-        return shared.forward(call, headers, &connection).await;
+    let fault = script(&call);
+    // A client that leaves ends this function, and not the task.
+    let work = tokio::spawn(Arc::clone(&shared).work(call, headers, connection, fault));
+    let Ok(Some((response, injected))) = work.await else {
+        return std::future::pending().await;
     };
-    shared.tally.injected(fault.name());
-    let (peer, when) = (call.peer, fault.when);
-    let forward = shared.forward(call, headers, &connection);
-    match (fault.what, when) {
-        (What::Delay(delay), _) => {
-            tokio::time::sleep(delay).await;
-            forward.await
-        }
-        (What::Act(_, deed), When::Before) => {
-            deed(peer);
-            forward.await
-        }
-        (What::Act(_, deed), When::After) => {
-            let answer = forward.await;
-            deed(peer);
-            answer
-        }
-        (What::End(_, deed), _) => {
-            if when == When::After {
-                drop(forward.await);
-            }
-            deed(peer);
-            std::future::pending().await
-        }
-        (what, When::Before) => shared.spoil(what, None, &connection).await,
-        (what, When::After) => {
-            let answer = forward.await;
-            shared.spoil(what, Some(answer), &connection).await
-        }
-    }
+    // Only what the client is still there to suffer counts.
+    injected.into_iter().for_each(|name| shared.tally.injected(name));
+    under_way.answered(kind);
+    response
 }
 
 impl Shared {
-    async fn forward(&self, call: Call, mut headers: HeaderMap, connection: &Connection) -> Response<Body> {
+    /// Does what is to happen to a request. The answer to it, and the fault that it then suffers; nothing where it gets no
+    /// answer.
+    async fn work(
+        self: Arc<Self>,
+        call: Call,
+        headers: HeaderMap,
+        connection: Connection,
+        fault: Option<Fault>,
+    ) -> Option<(Response<Body>, Option<&'static str>)> {
+        let Some(fault) = fault else { return Some((self.forward(call, headers, &connection).await, None)) };
+        let (name, peer, when) = (fault.name(), call.peer, fault.when);
+        let forward = self.forward(call, headers, &connection);
+        let response = match (fault.what, when) {
+            (What::Delay(delay), _) => {
+                tokio::time::sleep(delay).await;
+                forward.await
+            }
+            (What::Act(_, deed), When::Before) => {
+                self.count(name, deed(peer).await);
+                return Some((forward.await, None));
+            }
+            (What::Act(_, deed), When::After) => {
+                let answer = forward.await;
+                self.count(name, deed(peer).await);
+                return Some((answer, None));
+            }
+            (What::End(_, deed), _) => {
+                if when == When::After {
+                    drop(forward.await);
+                }
+                self.count(name, deed(peer).await);
+                return None;
+            }
+            (What::Silence, _) => {
+                if when == When::After {
+                    drop(forward.await);
+                }
+                self.count(name, true);
+                return None;
+            }
+            (what, When::Before) => self.spoil(&what, None, &connection).await,
+            (what, When::After) => {
+                let answer = forward.await;
+                self.spoil(&what, Some(answer), &connection).await
+            }
+        };
+        Some((response, Some(name)))
+    }
+
+    fn count(&self, name: &'static str, took_effect: bool) {
+        if took_effect {
+            self.tally.injected(name);
+        }
+    }
+
+    async fn forward(&self, call: Call, headers: HeaderMap, connection: &Connection) -> Response<Body> {
+        let _at_work = self.tally.handed_on();
+        if self.dialect == Dialect::Aws && call.operation == "PutSecretValue" {
+            return self.put_secret_value(call, headers, connection).await;
+        }
+        self.pass(call, headers, connection).await
+    }
+
+    async fn pass(&self, call: Call, mut headers: HeaderMap, connection: &Connection) -> Response<Body> {
         headers.remove("host");
         headers.remove("content-length");
         let url = format!("{}{}", self.upstream, call.uri);
@@ -181,65 +246,14 @@ impl Shared {
     }
 
     /// Makes a fault of the answer, or of there being none.
-    async fn spoil(&self, what: What, answer: Option<Response<Body>>, connection: &Connection) -> Response<Body> {
+    async fn spoil(&self, what: &What, answer: Option<Response<Body>>, connection: &Connection) -> Response<Body> {
         match what {
             What::Reset => cut(answer, connection, End::Reset).await,
             What::Truncate => cut(answer, connection, End::Close).await,
-            What::Throttle => self.throttled(),
-            What::ServerError(pick) => self.server_error(pick),
+            What::Throttle => self.dialect.throttled(),
+            What::ServerError(choice) => self.dialect.server_error(*choice),
             // The others are not about answers.
             What::Silence | What::Delay(_) | What::Act(..) | What::End(..) => std::future::pending().await,
         }
     }
-
-    fn throttled(&self) -> Response<Body> {
-        match self.dialect {
-            Dialect::Consul => {
-                let answer = Response::builder().status(429).header("Retry-After", "1");
-                answer.body(Body::from("rate limit exceeded, try again later or against a different server")).unwrap()
-            }
-            Dialect::Aws => respond(400, r#"{"__type":"ThrottlingException","message":"Rate exceeded"}"#),
-        }
-    }
-
-    fn server_error(&self, pick: usize) -> Response<Body> {
-        const CONSUL: [(u16, &str); 5] = [
-            (500, "No cluster leader"),
-            (500, "rpc error making call: EOF"),
-            (502, "<html><body>Bad Gateway</body></html>"),
-            (503, "<html><body>Service Unavailable</body></html>"),
-            (504, "<html><body>Gateway Time-out</body></html>"),
-        ];
-        const AWS: [(u16, &str); 3] = [
-            (500, r#"{"__type":"InternalServiceError","message":"An error occurred on the server side."}"#),
-            (503, r#"{"__type":"ServiceUnavailableException","message":"Service Unavailable"}"#),
-            (502, "<html><body>Bad Gateway</body></html>"),
-        ];
-        let (status, body) = match self.dialect {
-            Dialect::Consul => CONSUL[pick % CONSUL.len()],
-            Dialect::Aws => AWS[pick % AWS.len()],
-        };
-        respond(status, body)
-    }
-}
-
-fn respond(status: u16, body: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = StatusCode::from_u16(status).unwrap();
-    response
-}
-
-/// Breaks the connection in the middle of the answer's body; where there is none, before the answer.
-async fn cut(answer: Option<Response<Body>>, connection: &Connection, end: End) -> Response<Body> {
-    let Some(answer) = answer else {
-        connection.break_now(end);
-        return Response::new(Body::empty());
-    };
-    let (head, body) = answer.into_parts();
-    let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
-    match body.len() {
-        0 => connection.break_now(End::Reset),
-        length => connection.break_in_body(length / 2, end),
-    }
-    Response::from_parts(head, Body::from(body))
 }

@@ -15,7 +15,10 @@ use std::{
 pub struct Tally {
     faults: Mutex<BTreeMap<&'static str, usize>>,
     arrivals: Mutex<Vec<Instant>>,
+    answered: Mutex<BTreeMap<String, usize>>,
+    given_up: AtomicUsize,
     under_way: Gauge,
+    handed_on: Gauge,
     connections: Gauge,
 }
 
@@ -41,12 +44,35 @@ impl Gauge {
     }
 }
 
-/// A request that is under way until this is dropped.
-pub struct UnderWay<'a>(&'a Tally);
+/// A request whose client waits until this is dropped.
+pub struct UnderWay<'a> {
+    tally: &'a Tally,
+    is_answered: bool,
+}
+
+impl UnderWay<'_> {
+    /// Counts the answer by the kind of the request.
+    pub fn answered(&mut self, kind: String) {
+        self.is_answered = true;
+        *self.tally.answered.lock().unwrap().entry(kind).or_default() += 1;
+    }
+}
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.0.under_way.fall();
+        self.tally.under_way.fall();
+        if !self.is_answered {
+            self.tally.given_up.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+/// A request that the server works on until this is dropped.
+pub struct HandedOn<'a>(&'a Tally);
+
+impl Drop for HandedOn<'_> {
+    fn drop(&mut self) {
+        self.0.handed_on.fall();
     }
 }
 
@@ -65,7 +91,28 @@ impl Tally {
     pub fn arrived(&self) -> UnderWay<'_> {
         self.arrivals.lock().unwrap().push(Instant::now());
         self.under_way.rise();
-        UnderWay(self)
+        UnderWay { tally: self, is_answered: false }
+    }
+
+    /// Counts a request that is handed on to the server, which works on it until the returned guard is dropped.
+    pub fn handed_on(&self) -> HandedOn<'_> {
+        self.handed_on.rise();
+        HandedOn(self)
+    }
+
+    /// How many requests the server works on now, also such as nobody waits for any more.
+    pub fn at_work(&self) -> usize {
+        self.handed_on.now.load(Ordering::SeqCst)
+    }
+
+    /// How many requests of each kind were answered.
+    pub fn answers(&self) -> BTreeMap<String, usize> {
+        self.answered.lock().unwrap().clone()
+    }
+
+    /// How many requests their clients gave up.
+    pub fn given_up(&self) -> usize {
+        self.given_up.load(Ordering::SeqCst)
     }
 
     /// Counts an injected fault by its name.

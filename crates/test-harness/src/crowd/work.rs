@@ -1,0 +1,99 @@
+//! The controller's work for a crowd: when it is done, and what came of it.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Crowd;
+use crate::progress::{until_done, while_it_goes_on};
+use local_stack::world::GRACE;
+
+/// How often a sweep is repeated that could not reach Consul or AWS in time.
+const SWEEPS: usize = 5;
+/// Why a sweep may be incomplete on a busy machine.
+const PASSING: [&str; 5] = ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue"];
+/// How much of the functions' logs is shown when something does not come about.
+const LINES: usize = 30;
+
+impl Crowd<'_> {
+    /// Waits until every message is done, but for looks that follow a revocation a good minute later; as long as something
+    /// moves.
+    pub async fn worked_off(&self) {
+        let what = format!("the events of {} to be done", self.world.name);
+        let done = while_it_goes_on(&what, || async {
+            let mut waiting = self.world.waiting(&self.world.deployed.queue_url).await;
+            let soon = (Timestamp::now() + 2 * GRACE).as_second();
+            waiting.retain(|message| message["ReceiveCount"] != 0 || message["VisibleAt"].as_i64() <= Some(soon));
+            if waiting.is_empty() { Ok(()) } else { Err(state_of(&waiting)) }
+        });
+        if let Err(stalled) = done.await {
+            panic!("{stalled}\nthe function's log ends:\n{}", self.log_end().await);
+        }
+    }
+
+    /// Asserts that no message of this crowd was given up.
+    pub async fn nothing_given_up(&self) {
+        let given_up = self.world.waiting(&self.world.deployed.failed_queue_url).await;
+        if !given_up.is_empty() {
+            panic!("in the dead-letter queue: {given_up:#?}\nthe function's log ends:\n{}", self.log_end().await);
+        }
+    }
+
+    /// Sweeps once, and everything has to be done. A sweep that could not read everything in time says so; on a busy machine
+    /// it is repeated.
+    pub async fn sweep(&self) -> Value {
+        let mut incomplete = Vec::new();
+        for _ in 0..SWEEPS {
+            match self.world.aws.invoke(&self.world.deployed.reconcile, &json!({})).await {
+                Ok(summary) => {
+                    assert_eq!(summary["outcome"], "done", "{summary}");
+                    return summary;
+                }
+                Err(error) if is_passing(&error) => incomplete.push(error.to_string()),
+                Err(error) => panic!("the sweep of {} failed: {error}", self.world.name),
+            }
+        }
+        panic!("no sweep of {} was complete: {incomplete:#?}", self.world.name)
+    }
+
+    /// Waits until Consul and Secrets Manager hold what the living tasks need, and nothing else of ours; and what is
+    /// somebody else's is as it was.
+    pub async fn converged(&self) {
+        until_done(&format!("{} to converge", self.world.name), || async {
+            let wrong = self.violations().await;
+            if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
+        })
+        .await;
+    }
+
+    async fn log_end(&self) -> String {
+        let group = &self.world.deployed.log_group;
+        if group.is_empty() {
+            return "(it is not deployed)".to_owned();
+        }
+        let lines = self.world.aws.logs(group).await;
+        lines[lines.len().saturating_sub(LINES)..].join("\n")
+    }
+}
+
+/// Whether a sweep ended only because Consul or AWS did not answer in time.
+fn is_passing(error: &Value) -> bool {
+    let message = error["errorMessage"].as_str().unwrap_or_default();
+    let summary = message.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
+    let problems: Vec<&Value> = summary["problems"].as_array().into_iter().flatten().collect();
+    let is_passing = |problem: &&Value| PASSING.iter().any(|label| problem["label"] == json!(label));
+    !problems.is_empty() && problems.iter().all(is_passing)
+}
+
+/// The state of messages: how many there are of each kind, how often they were received, and whether they are in work.
+fn state_of(messages: &[Value]) -> String {
+    let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
+    for message in messages {
+        let is_look = message["Body"].as_str().unwrap_or_default().contains("Service Idle Check");
+        let kind = if is_look { "look" } else { "event" };
+        let (receives, visible) = (&message["ReceiveCount"], &message["IsVisible"]);
+        *kinds.entry(format!("{kind}, received {receives} times, visible: {visible}")).or_default() += 1;
+    }
+    format!("{} messages: {kinds:#?}", messages.len())
+}
