@@ -113,7 +113,9 @@ async fn until_every_fault_took_effect(deck: &Deck, proxies: [&Proxy; 2], crowds
         if missing.is_empty() {
             return Ok(());
         }
-        missing.iter().for_each(|fault| deck.deal_next(fault));
+        for fault in &missing {
+            deck.deal_next(fault);
+        }
         for crowd in crowds {
             if crowd.world.aws.messages(&crowd.world.deployed.queue_url).await.iter().all(is_due_later) {
                 crowd.world.deliver(&crowd.replay()).await;

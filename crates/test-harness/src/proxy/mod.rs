@@ -150,7 +150,9 @@ async fn handle(
         return std::future::pending().await;
     };
     // Only what the client is still there to suffer counts.
-    injected.into_iter().for_each(|name| shared.tally.injected(name));
+    if let Some(name) = injected {
+        shared.tally.injected(name);
+    }
     under_way.answered(kind);
     response
 }
