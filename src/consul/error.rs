@@ -24,7 +24,9 @@ pub enum ConsulError {
         subject: String,
     },
     /// The controller's token is valid, but may not do this.
-    #[error("{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/deploy.md")]
+    #[error(
+        "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/deploy.md"
+    )]
     PermissionDenied {
         /// What was asked for.
         subject: String,
