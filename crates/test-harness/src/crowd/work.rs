@@ -1,6 +1,6 @@
 //! The controller's work for a crowd: when it is done, and what came of it.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -9,10 +9,11 @@ use super::Crowd;
 use crate::progress::{until_done, while_it_goes_on};
 use local_stack::world::GRACE;
 
-/// How often a sweep is repeated that could not reach Consul or AWS in time.
-const SWEEPS: usize = 5;
-/// Why a sweep may be incomplete on a busy machine.
-const PASSING: [&str; 5] = ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue"];
+/// The pause after an incomplete sweep.
+const BETWEEN_SWEEPS: Duration = Duration::from_secs(2);
+/// Why a sweep may be incomplete that is complete later.
+const PASSING: [&str; 7] =
+    ["consul_unavailable", "consul_not_found", "consul_credential_rejected", "out_of_time", "ecs", "secrets", "queue"];
 /// How much of the functions' logs is shown when something does not come about.
 const LINES: usize = 30;
 
@@ -39,21 +40,23 @@ impl Crowd<'_> {
         assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}\nthe function's log ends:\n{log}");
     }
 
-    /// Sweeps once, and everything has to be done. A sweep that could not read everything in time says so; on a busy machine
-    /// it is repeated.
+    /// Sweeps once, and everything has to be done. A sweep that could not read everything says so, and is repeated: on a busy
+    /// machine calls time out, and a Consul server that was started again may not know its callers' tokens for a while.
     pub async fn sweep(&self) -> Value {
-        let mut incomplete = Vec::new();
-        for _ in 0..SWEEPS {
-            match self.world.aws.invoke(&self.world.deployed.reconcile, &json!({})).await {
-                Ok(summary) => {
-                    assert_eq!(summary["outcome"], "done", "{summary}");
-                    return summary;
+        let function = &self.world.deployed.reconcile;
+        let what = format!("a complete sweep of {}", self.world.name);
+        let summary = until_done(&what, || async {
+            match self.world.aws.invoke(function, &json!({})).await {
+                Err(error) if is_passing(&error) => {
+                    tokio::time::sleep(BETWEEN_SWEEPS).await;
+                    Err(error)
                 }
-                Err(error) if is_passing(&error) => incomplete.push(error.to_string()),
-                Err(error) => panic!("the sweep of {} failed: {error}", self.world.name),
+                swept => Ok(swept),
             }
-        }
-        panic!("no sweep of {} was complete: {incomplete:#?}", self.world.name)
+        });
+        let summary = summary.await.unwrap_or_else(|error| panic!("the sweep of {} failed: {error}", self.world.name));
+        assert_eq!(summary["outcome"], "done", "{summary}");
+        summary
     }
 
     /// Waits until Consul and Secrets Manager hold what the living tasks need, and nothing else of ours; and what is
@@ -76,7 +79,7 @@ impl Crowd<'_> {
     }
 }
 
-/// Whether a sweep ended only because Consul or AWS did not answer in time.
+/// Whether a sweep ended only for such reasons.
 fn is_passing(error: &Value) -> bool {
     let message = error["errorMessage"].as_str().unwrap_or_default();
     let summary = message.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
