@@ -16,6 +16,7 @@ all := --locked --workspace
 search := $(all) --features simulation/mutants $(foreach package,ecs-mesh-controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
 
 export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
+export CARGO_TARGET_DIR := $(CURDIR)/target
 export SAM_CLI_TELEMETRY := 0
 # Where the SAM CLI keeps notes of its own, instead of the home directory.
 export __SAM_CLI_APP_DIR := $(tools)/sam
@@ -25,7 +26,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: setup
-setup: tools browser ## Get everything from the network: tools, crates, a browser (into target/). After it, nothing needs the network
+setup: tools browser ## Get what the demo and the tests need from the network: tools (into target/), crates, a browser
 	cargo fetch --locked
 
 .PHONY: tools
@@ -71,8 +72,8 @@ check: lint ## Check format and lints, and run the tests that need no server
 .PHONY: test
 test: setup lint validate ## Run everything: format, lints, dependencies, template, and all tests against the real stack
 	cargo-deny --locked check licenses bans sources
-	@python3 scripts/suites.py run
 	cargo test $(all) --doc
+	@python3 scripts/suites.py run
 
 .PHONY: repeat
 repeat: tools ## Run one suite again and again (SUITE=consul RUNS=20 BUSY=1: every second run with all processors kept busy)

@@ -30,12 +30,12 @@ seed() { # TARGET FILE [PREFIX]
   mkdir -p "$seeds/$1"
   { printf '%s' "${3:-}"; cat "$2"; } >"$seeds/$1/${2//\//-}"
 }
-for file in src/audit/bases/*.json tests/audit_inputs/*.json tests/audit_inputs/*.template; do
+for file in crates/audit/src/bases/*.json crates/audit/tests/audit_inputs/*.json crates/audit/tests/audit_inputs/*.template; do
   seed json "$file"
   seed repair "$file"
   seed read_source "$file" 0
 done
-for file in tests/audit_inputs/*.yaml; do
+for file in crates/audit/tests/audit_inputs/*.yaml; do
   seed yaml "$file"
   seed repair "$file"
   seed read_source "$file" 1

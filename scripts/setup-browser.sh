@@ -11,9 +11,10 @@ done
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
     printf 'setup: installing chromium (about 100 MB)\n'
-    apt-get update --quiet --quiet
-    DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends chromium >/dev/null
-    exit
+    if apt-get update --quiet --quiet &&
+        DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends chromium >/dev/null; then
+        exit
+    fi
 fi
 
 printf 'setup: %s\n' 'no Chromium found: the test that looks at the HTML report in one will be skipped.' \

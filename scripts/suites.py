@@ -37,7 +37,9 @@ for package in ("ecs-mesh-controller", "mesh", "simulation"):
     SEARCH += ["--config", f"profile.dev.package.{package}.opt-level=1"]
 
 running: set[subprocess.Popen] = set()
-lock = threading.Lock()
+burners: list[multiprocessing.Process] = []
+# Held while a suite begins or ends; a signal may come while the main thread holds it itself.
+lock = threading.RLock()
 
 
 class Suite(NamedTuple):
@@ -55,7 +57,7 @@ class Result:
         # A binary that ends without a result has failed, whatever it counted.
         if code != 0 and self.failed == 0 or not counts:
             self.failed += 1
-        self.skipped = re.findall(r"^skipped: (.*)$", output, re.MULTILINE)
+        self.skipped = sorted(set(re.findall(r"^skipped: (.*)$", output, re.MULTILINE)))
         # A skipped test ends without a failure, so that its binary counts it as passed.
         self.passed -= len(self.skipped)
         self.failures = re.findall(r"^test (\S+) \.\.\. FAILED$", output, re.MULTILINE)
@@ -89,12 +91,12 @@ def run(suite: Suite) -> Result:
     log = LOGS / f"{suite.name}.log"
     start = time.monotonic()
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [suite.program], cwd=suite.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, "RUST_TEST_THREADS": str(THREADS.get(suite.name, os.cpu_count()))},
-        )
         with lock:
+            process = subprocess.Popen(
+                [suite.program], cwd=suite.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "RUST_TEST_THREADS": str(THREADS.get(suite.name, os.cpu_count()))},
+            )
             running.add(process)
         try:
             process.wait(timeout=HOUR)
@@ -125,10 +127,12 @@ def end(process: subprocess.Popen) -> None:
 
 def end_all(*_) -> None:
     with lock:
+        for burner in burners:
+            burner.kill()
         for process in list(running):
             end(process)
-    print("\nsuites: interrupted; everything that was started has ended", file=sys.stderr)
-    os._exit(130)
+        print("\nsuites: interrupted; everything that was started has ended", file=sys.stderr, flush=True)
+        os._exit(130)
 
 
 def run_all(names: list[str]) -> int:
@@ -172,6 +176,8 @@ def summary(results: list[Result], seconds: float) -> int:
 
 
 def burn() -> None:
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, signal.SIG_DFL)
     while True:
         pass
 
@@ -183,7 +189,7 @@ def repeat(suite: str, runs: int, busy: bool) -> int:
     rows, red = [], 0
     for number in range(1, runs + 1):
         is_busy = busy and number % 2 == 0
-        burners = [multiprocessing.Process(target=burn, daemon=True) for _ in range(os.cpu_count() if is_busy else 0)]
+        burners[:] = [multiprocessing.Process(target=burn, daemon=True) for _ in range(os.cpu_count() if is_busy else 0)]
         for burner in burners:
             burner.start()
         result = run(built[suite])

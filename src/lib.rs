@@ -14,10 +14,10 @@
 //! - [`cli`]: what runs in a terminal.
 //! - [`controller`]: observes, plans, applies.
 //! - [`auditor`]: audits an account, and announces what is new.
-//! - [`audit`]: judges task definitions.
+//! - [`audit`] (a crate): judges task definitions.
 //! - [`consul`], [`ecs`], [`secrets`], [`queue`], [`announce`], [`report_store`] (and [`aws`], which configures the SDK):
 //!   the edges.
-//! - [`mesh`]: the domain, without I/O.
+//! - [`mesh`] (a crate): the domain, without I/O.
 
 pub mod announce;
 pub mod auditor;

@@ -39,7 +39,7 @@ fn the_pages_are_what_the_rules_say() {
 }
 
 #[test]
-fn the_readme_s_picture_is_what_the_tool_draws() {
+fn the_published_picture_is_what_the_tool_draws() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let drawn = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
         .args(["graph", "--format", "svg"])

@@ -13,8 +13,8 @@ use tokio::sync::OnceCell;
 use super::http::{self, Answer};
 use super::ports;
 use super::process::Process;
-use super::tool;
 use super::wait::eventually;
+use super::{scratch, tool};
 
 /// The AWS region of the local stack.
 pub const REGION: &str = "us-east-1";
@@ -51,7 +51,11 @@ impl Aws {
     /// Starts it on a port, with another endpoint for the functions: that of a proxy.
     pub async fn start_behind(port: u16, functions_endpoint: &str) -> Self {
         let endpoint = Self::endpoint_at(port);
+        let name = format!("ministack-{port}");
+        let state = scratch::directory().join(&name).join("state");
         let env = [
+            // What it keeps beside its memory; without this it would go to a folder that all users of the machine share.
+            ("STATE_DIR", state.to_str().unwrap().to_owned()),
             ("GATEWAY_PORT", port.to_string()),
             ("BIND_HOST", "127.0.0.1".into()),
             // The host in the queues' addresses.
@@ -64,7 +68,7 @@ impl Aws {
             // It would run tasks in a Docker that it finds, and pull their images.
             ("DOCKER_HOST", "unix:///nonexistent".into()),
         ];
-        let process = Process::start(&format!("ministack-{port}"), &tool("venv/bin/ministack"), &[], &env);
+        let process = Process::start(&name, &tool("venv/bin/ministack"), &[], &env);
         let aws = Self {
             endpoint,
             process: Mutex::new(Some(process)),

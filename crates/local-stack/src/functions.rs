@@ -60,5 +60,7 @@ fn beside_us(binary: &str) -> PathBuf {
     // Tests are one folder further down.
     let folders = program.ancestors().skip(1).take(2);
     let found = folders.map(|folder| folder.join(binary)).find(|path| path.is_file());
-    found.unwrap_or_else(|| panic!("{binary} is not built beside {}: run `make functions`", program.display()))
+    found.unwrap_or_else(|| {
+        panic!("{binary} is not built beside {}: run `make test` or `make demo`, which build it", program.display())
+    })
 }

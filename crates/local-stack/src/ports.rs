@@ -1,43 +1,42 @@
 //! Ports for servers that bind them later than they are chosen.
 //!
-//! A port is reserved for the life of this process by a lock on a file that all checkouts on the machine share, so that no
-//! other test process takes it meanwhile, also while its server is stopped.
+//! A port is reserved by a socket with its number in its name, in Linux's abstract namespace: all checkouts and users of a machine
+//! share that, and it ends with the process. So no other test process takes the port meanwhile, also while its server is stopped.
 
 use std::{
-    env,
-    fs::{self, File},
     net::{TcpListener, UdpSocket},
+    os::{
+        linux::net::SocketAddrExt,
+        unix::net::{SocketAddr, UnixListener},
+    },
     sync::Mutex,
 };
 
-/// The first port. All are below the range that Linux takes the ports of outgoing connections from, which begins at 32768.
+/// The first port. All are below the range that Linux takes the ports of outgoing connections from, which begins at 32768 unless
+/// `net.ipv4.ip_local_port_range` says otherwise.
 const FIRST: u16 = 20_000;
 /// How many ports there are.
 const COUNT: u16 = 12_000;
 
 /// Reserves a port that nothing uses, on either of the addresses that servers here listen on.
 pub fn reserve() -> u16 {
-    static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    static RESERVED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
     // Test processes that run at the same time start looking at different places.
     let first = u16::try_from(std::process::id() % u32::from(COUNT / 64)).unwrap() * 64;
-    let mut held = HELD.lock().unwrap();
+    let mut reserved = RESERVED.lock().unwrap();
     for port in (0..COUNT).map(|next| FIRST + (first + next) % COUNT) {
-        if let Some(lock) = lock(port).filter(|_| is_free(port)) {
-            held.push(lock);
+        if let Some(reservation) = reservation(port).filter(|_| is_free(port)) {
+            reserved.push(reservation);
             return port;
         }
     }
     panic!("none of the ports {FIRST} to {} is free", FIRST + COUNT - 1);
 }
 
-/// The lock on a port, unless some process has it.
-fn lock(port: u16) -> Option<File> {
-    let folder = env::temp_dir().join("ecs-mesh-controller-ports");
-    fs::create_dir_all(&folder).unwrap();
-    // A file of another user cannot be opened: that user's processes have the port.
-    let file = File::options().create(true).append(true).open(folder.join(port.to_string())).ok()?;
-    file.try_lock().ok()?;
-    Some(file)
+/// The reservation of a port, unless some process has it.
+fn reservation(port: u16) -> Option<UnixListener> {
+    let name = SocketAddr::from_abstract_name(format!("ecs-mesh-controller-port-{port}")).unwrap();
+    UnixListener::bind_addr(&name).ok()
 }
 
 fn is_free(port: u16) -> bool {

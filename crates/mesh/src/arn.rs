@@ -46,12 +46,12 @@ fn is_name(text: &str) -> bool {
 /// The ARN of an ECS cluster: also the name of its synthetic node in Consul's catalog.
 ///
 /// ```
-/// use ecs_mesh_controller::mesh::arn::ClusterArn;
+/// use mesh::arn::ClusterArn;
 ///
 /// let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse()?;
 /// assert_eq!(cluster.name(), "prod");
 /// assert!(cluster.is_meant_by("prod"), "old tokens name a cluster so, or by its ARN");
-/// # Ok::<(), ecs_mesh_controller::mesh::field::InvalidField>(())
+/// # Ok::<(), mesh::field::InvalidField>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClusterArn {

@@ -130,7 +130,7 @@ impl LoginMark {
     /// The mark in a token's description, or `None`: then the token is not a task's login token, and not ours.
     ///
     /// ```
-    /// use ecs_mesh_controller::mesh::mark::LoginMark;
+    /// use mesh::mark::LoginMark;
     ///
     /// let mark = LoginMark::parse(
     ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\

@@ -5,16 +5,16 @@ use std::{env, fmt, io::Write, thread};
 /// What a test needs and has not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// A Chromium, which `make setup` finds or installs.
+    /// A Chromium, which set-up finds, or installs where it may.
     Browser,
-    /// A Consul older than this version (`major.minor`); set-up takes the one that `CONSUL_BIN` names.
-    ConsulOlderThan(&'static str),
 }
 
 impl Missing {
-    /// Whether set-up brings it on a machine of continuous integration, so that its absence is a fault there.
+    /// Whether its absence is a fault in continuous integration, where set-up brings it.
     fn is_brought_by_set_up(self) -> bool {
-        matches!(self, Self::Browser)
+        match self {
+            Self::Browser => true,
+        }
     }
 }
 
@@ -22,7 +22,6 @@ impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Browser => write!(f, "no Chromium; scripts/setup-browser.sh finds or installs one"),
-            Self::ConsulOlderThan(version) => write!(f, "needs a Consul older than {version}"),
         }
     }
 }

@@ -109,7 +109,7 @@ async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack(
 
 /// AWS refuses a version ID that exists with other content, and takes the same content once more for the same request;
 /// <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html>. The simulation does so, and the
-/// whole design rests on it; MiniStack writes whatever comes. `tests/secrets_client.rs` holds the client to AWS's answers.
+/// whole design rests on it; MiniStack writes whatever comes. `tests/consul/secrets_client.rs` holds the client to AWS's answers.
 #[tokio::test]
 async fn of_two_writers_only_one_wins_where_ministack_lets_both() {
     let _turn = super::turn().await;

@@ -113,7 +113,7 @@ async fn without_an_interval_there_is_one_round() {
 async fn a_round_that_takes_longer_than_the_interval_is_followed_by_the_one_that_is_due() {
     let (report, asked) =
         synced(Some(Duration::from_secs(2)), Duration::from_secs(3), Duration::from_millis(8_500)).await;
-    // Those of 4 and 6 seconds begin late, and the last one ends when time is over
+    // Those of 2 and 4 seconds begin late, and the last one ends when time is over
     assert_eq!((report.rounds, asked), (3, vec![0.0, 3.0, 6.0]));
 }
 

@@ -1,4 +1,4 @@
-//! The policy in the README suffices, and nothing in it can go: whatever the controller asks of Consul is asked of a real
+//! The policy in docs/deploy.md suffices, and nothing in it can go: whatever the controller asks of Consul is asked of a real
 //! server, with the whole policy, without each of its rules, and with each write only a read.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -25,7 +25,7 @@ use local_stack::{
 const TASK: &str = "0123456789abcdef0123456789abcdef";
 const HOME: Tenancy = Tenancy::Community;
 
-/// The rules of the README's policy, without its comments.
+/// The rules of the documented policy, without its comments.
 fn rules() -> Vec<String> {
     let policy = documented_policy();
     let blocks = policy.split("\n\n").map(|block| {
@@ -176,7 +176,7 @@ async fn failing(name: String, rules: &str) -> (BTreeSet<&'static str>, BTreeSet
 }
 
 #[tokio::test]
-async fn with_the_readme_s_policy_everything_works() {
+async fn with_the_documented_policy_everything_works() {
     let (of_tokens, of_logins) = failing("policy-whole".to_owned(), &rules().join("\n")).await;
     assert!(of_tokens.is_empty() && of_logins.is_empty(), "{of_tokens:?} {of_logins:?}");
 }

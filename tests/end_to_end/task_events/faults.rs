@@ -11,9 +11,6 @@ use local_stack::{
 use test_harness::jwt::JwtAuthMethod;
 use test_harness::tls::certificate_for;
 
-/// Failed messages come back after a growing pause.
-const SEVERAL_RETURNS: Duration = Duration::from_secs(180);
-
 #[tokio::test]
 async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
     let fixture = Fixture::get().await;
@@ -27,7 +24,7 @@ async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
     consul.stop();
     world.stop(&stopping).await;
     world.deliver(&[world.event(&starting).await, world.event(&stopping).await]).await;
-    eventually("both messages to have come back at least once", SEVERAL_RETURNS, || async {
+    eventually("both messages to have come back at least once", SOON, || async {
         let waiting = world.waiting(&world.deployed.queue_url).await;
         let back = waiting.iter().filter(|message| message["ReceiveCount"].as_u64() >= Some(2)).count();
         if back == 2 { Ok(()) } else { Err(format!("{waiting:#?}")) }
@@ -36,7 +33,7 @@ async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
     // When it is back
     consul.start_again().await;
     // Then they are done, without anybody's help
-    world.settled_within(SEVERAL_RETURNS).await;
+    world.settled().await;
     world.provisioned(&world.secret_name(&world.service())).await;
     assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
@@ -77,7 +74,7 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
     assert_eq!(world.pair(&world.secret_name(&service)).await, Some(old.clone()));
     // And once the secret holds a right one, it is read again, and the work is done
     put_credential(&right.secret_id).await;
-    world.settled_within(SEVERAL_RETURNS).await;
+    world.settled().await;
     assert_eq!(world.service_ids().await, Vec::<String>::new());
     assert!(!world.is_valid(&login.secret_id).await);
     assert!(world.is_valid(&old.token).await, "the starting task keeps the service's token");

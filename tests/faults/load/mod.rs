@@ -46,7 +46,7 @@ const GROWTH_KIB: u64 = 4 * 1024;
 const BETWEEN_COUNTS: Duration = Duration::from_millis(500);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_cluster_of_five_thousand_tasks_is_replaced_at_once() {
+async fn a_whole_cluster_is_replaced_at_once() {
     let count = usize::try_from(number("LOAD_TASKS").unwrap_or(TASKS)).unwrap();
     let port = ports::reserve();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;
