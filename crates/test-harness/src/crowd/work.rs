@@ -16,6 +16,8 @@ const PASSING: [&str; 7] =
     ["consul_unavailable", "consul_not_found", "consul_credential_rejected", "out_of_time", "ecs", "secrets", "queue"];
 /// How much of the functions' logs is shown when something does not come about.
 const LINES: usize = 30;
+/// How old its first line is at most.
+const RECENT: Duration = Duration::from_mins(15);
 
 impl Crowd<'_> {
     /// Waits until every message is done, but for looks that follow a revocation a good minute later; as long as something
@@ -74,7 +76,12 @@ impl Crowd<'_> {
         if group.is_empty() {
             return "(it is not deployed)".to_owned();
         }
-        let lines = self.world.aws.logs(group).await;
+        // The emulator shows the first 10,000 lines that match, and no further page.
+        let since = (Timestamp::now() - RECENT).as_millisecond();
+        let query = json!({ "logGroupName": group, "startTime": since, "limit": 10_000 });
+        let answer = self.world.aws.call("logs", "Logs_20140328.FilterLogEvents", &query).await;
+        let events = answer["events"].as_array().expect("events").iter();
+        let lines: Vec<&str> = events.filter_map(|event| event["message"].as_str()).collect();
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 }
