@@ -121,7 +121,13 @@ async fn until_every_fault_took_effect(deck: &Deck, proxies: [&Proxy; 2], crowds
                 crowd.world.deliver(&crowd.replay()).await;
             }
         }
-        Err(format!("missing {missing:?}; consul: {}; aws: {}", proxies[0].tally, proxies[1].tally))
+        // Of these alone, so that what goes on besides does not hide that they never come.
+        let counts = proxies.map(|proxy| {
+            let mut faults = proxy.tally.faults();
+            faults.retain(|name, _| missing.contains(name));
+            faults
+        });
+        Err(format!("missing {missing:?}; before Consul {:?}; before AWS {:?}", counts[0], counts[1]))
     })
     .await;
 }

@@ -5,11 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long nothing may happen. A message that has failed seven times comes back after 320 seconds at most.
-const STANDSTILL: Duration = Duration::from_mins(10);
+/// How long nothing may happen. A message that has failed comes back after 15 minutes at most.
+const STANDSTILL: Duration = Duration::from_mins(16);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Tries until `probe` answers `Ok`, and returns that. Its `Err` says what it saw. If it sees the same for ten minutes, the
+/// Tries until `probe` answers `Ok`, and returns that. Its `Err` says what it saw. If it sees the same for 16 minutes, the
 /// answer is an `Err` that says what was waited for and what was seen.
 pub async fn while_it_goes_on<T, E, F>(what: &str, mut probe: impl FnMut() -> F) -> Result<T, String>
 where

@@ -1,7 +1,5 @@
 //! Consul down, a wrong credential, and TLS with an authority of its own.
 
-use std::time::Duration;
-
 use crate::fixture::{Fixture, controller_token};
 use local_stack::{
     consul::Consul,

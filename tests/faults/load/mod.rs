@@ -105,7 +105,7 @@ async fn a_whole_cluster_is_replaced_at_once() {
     let too_many = beyond_cost_model(tally, &deployment, batches, count);
     assert!(too_many.is_empty(), "in {batches} batches: {too_many:#?}");
     // And memory sufficed, and stays flat: more of the same work takes no more of it
-    assert!(most <= MEMORY_KIB, "{most} KiB");
+    assert!(least > 0 && most <= MEMORY_KIB, "{least} to {most} KiB");
     let [few, many] =
         [memory::after_equal_rounds(&crowd, &events, 3).await, memory::after_equal_rounds(&crowd, &events, 12).await];
     tell(&format!("load: {few} KiB after 3 equal rounds, {many} KiB after 12"));

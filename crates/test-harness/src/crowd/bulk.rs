@@ -16,11 +16,11 @@ impl Crowd<'_> {
     /// Starts so many tasks, spread over all services, each of which registers its service and sidecar proxy and, if it
     /// should, has logged in. The answer are their events.
     pub async fn fill(&mut self, count: usize, logged_in: bool) -> Vec<Value> {
-        let runs = count / RUN_AT_ONCE;
+        let runs = count.div_ceil(RUN_AT_ONCE);
         let this = &*self;
         let run = |number: usize| async move {
             let (service, definition) = &this.services[number % this.services.len()];
-            let tasks = this.run(definition, RUN_AT_ONCE).await;
+            let tasks = this.run(definition, RUN_AT_ONCE.min(count - number * RUN_AT_ONCE)).await;
             tasks.into_iter().map(|task| (service.clone(), task)).collect::<Vec<_>>()
         };
         let tasks: Vec<_> = stream::iter(0..runs).map(run).buffered(HANDS).concat().await;
