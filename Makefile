@@ -12,8 +12,9 @@ architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 # All packages are always chosen together: cargo unites the features of what is chosen, and builds every dependency anew for
 # another choice.
 all := --locked --workspace
-# The simulation with some optimisation of our own code, with which it is six times as fast. scripts/suites.py builds the same.
-search := $(all) --features simulation/mutants $(foreach package,ecs-mesh-controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
+# The simulation's search with some optimisation of our own code, with which it is six times as fast. scripts/suites.py reads it.
+export SEARCH_FLAGS := --features simulation/mutants $(foreach package,ecs-mesh-controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
+search := $(all) $(SEARCH_FLAGS)
 
 export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
 export CARGO_TARGET_DIR := $(CURDIR)/target

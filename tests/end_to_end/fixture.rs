@@ -1,8 +1,6 @@
 //! The stack that the end-to-end tests share: two deployments of the template, one for each token mode, whose
 //! credential may do exactly what docs/deploy.md says it must be allowed.
 
-#![allow(dead_code, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
-
 use serde_json::Value;
 use tokio::sync::OnceCell;
 

@@ -64,11 +64,6 @@ impl Process {
         Self { name: name.into(), supervisor, log }
     }
 
-    /// Where its output goes.
-    pub fn log(&self) -> &Path {
-        &self.log
-    }
-
     /// Its process group: `kill -TERM -- -<group>` ends it.
     pub fn group(&self) -> u32 {
         self.supervisor.id()
