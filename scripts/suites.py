@@ -28,6 +28,8 @@ LOGS = ROOT / "target" / "test"
 LONGEST = ["faults", "end_to_end", "search", "consul"]
 # How many tests of a suite run at the same time, where most of them wait for servers; else as many as there are processors.
 THREADS = {"end_to_end": 6, "consul": 4, "faults": 3}
+# What the names of benchmarks begin with, which are run without measuring.
+BENCHMARK = "benchmark_"
 # What a suite is killed after. Far more than it takes, so that it ends only what hangs.
 HOUR = 3600
 
@@ -49,6 +51,9 @@ class Result:
         self.suite, self.code, self.seconds, self.output = suite, code, seconds, output
         counts = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output, re.MULTILINE)
         self.passed, self.failed, self.ignored = (sum(int(row[column]) for row in counts) for column in range(3))
+        if not counts and suite.startswith(BENCHMARK):
+            # It has no tests of its own, and says by its exit code whether it works.
+            counts, self.passed = [()], int(code == 0)
         # A binary that ends without a result has failed, whatever it counted.
         if code != 0 and self.failed == 0 or not counts:
             self.failed += 1
@@ -79,9 +84,16 @@ def build() -> dict[str, Suite]:
         for message in map(json.loads, built.stdout.splitlines()):
             if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
                 target, folder = message["target"], Path(message["manifest_path"]).parent
-                name = target["name"] if "test" in target["kind"] else f"unit_{target['name']}"
+                prefix = {"test": "", "bench": BENCHMARK}.get(target["kind"][0], "unit_")
+                name = prefix + target["name"]
                 suites[name] = Suite(name, message["executable"], folder)
     return suites
+
+
+def check(names: list[str], suites: dict[str, Suite]) -> None:
+    for name in names:
+        if name not in suites:
+            sys.exit(f"suites: no suite {name}; there are {', '.join(sorted(suites))}")
 
 
 def run(suite: Suite) -> Result:
@@ -135,9 +147,7 @@ def end_all(*_) -> None:
 
 def run_all(names: list[str]) -> int:
     suites = build()
-    for name in names:
-        if name not in suites:
-            sys.exit(f"suites: no suite {name}; there are {', '.join(sorted(suites))}")
+    check(names, suites)
     names = names or sorted(suites, key=lambda name: (LONGEST.index(name) if name in LONGEST else len(LONGEST), name))
     start = time.monotonic()
     results = []
@@ -182,8 +192,7 @@ def burn() -> None:
 
 def repeat(suite: str, runs: int, busy: bool) -> int:
     built = build()
-    if suite not in built:
-        sys.exit(f"suites: no suite {suite}; there are {', '.join(sorted(built))}")
+    check([suite], built)
     rows, red = [], 0
     for number in range(1, runs + 1):
         is_busy = busy and number % 2 == 0

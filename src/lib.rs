@@ -7,8 +7,8 @@
 //!  schedule, deployment, a person ─▶ reconcile ────────────┴─▶ Consul (set up, swept, health, cleaned up)
 //! ```
 //!
-//! Everything is level-triggered: an event never says what to do, only where to look. The floors, top to bottom, of
-//! which each knows only those below it:
+//! Everything is level-triggered: an event never says what to do, only where to look. The parts, of which each knows only
+//! those below it:
 //!
 //! - `bin/`, [`lambda`], [`wiring`], [`discovery`], [`logging`]: what runs in AWS Lambda.
 //! - [`cli`]: what runs in a terminal.
@@ -16,7 +16,7 @@
 //! - [`auditor`]: audits an account, and announces what is new.
 //! - [`audit`] (a crate): judges task definitions.
 //! - [`consul`], [`ecs`], [`secrets`], [`queue`], [`announce`], [`report_store`] (and [`aws`], which configures the SDK):
-//!   the edges.
+//!   the clients of Consul and AWS.
 //! - [`mesh`] (a crate): the domain, without I/O.
 
 pub mod announce;

@@ -24,9 +24,9 @@ use crate::time::{Fixed, LONG};
 use local_stack::{Stack, world::World};
 use test_harness::recorder::{Answer, Recorder, Seen};
 
-/// A client of Consul that gives up nothing because it takes long: what was given up is asked again, and would be counted
-/// twice. A server that is not there, or says that it cannot answer now, is asked again all the same.
-pub(crate) fn patience() -> Patience {
+/// Settings of a client of Consul that waits for an answer as long as it takes: requests that time out are repeated, and would
+/// be counted twice. A server that is not there, or says that it cannot answer now, is asked again all the same.
+pub(crate) fn without_time_limits() -> Patience {
     Patience { connect: 2 * LONG, request: 2 * LONG, discovery: 2 * LONG, ..Patience::default() }
 }
 
@@ -45,7 +45,8 @@ pub(crate) async fn patient_edges(settings: &Settings, token: &str, aws: &SdkCon
     let edges = wiring::connect(settings, aws).await.expect("edges");
     let servers = discovery::servers(&settings.consul_addresses, &edges.ecs);
     let token = Arc::new(Token(token.to_owned()));
-    let consul = Arc::new(HttpConsul::new(servers, &TlsSettings::default(), token, patience()).expect("a client"));
+    let consul =
+        Arc::new(HttpConsul::new(servers, &TlsSettings::default(), token, without_time_limits()).expect("a client"));
     Edges {
         bootstrap: Arc::clone(&consul) as Arc<dyn ConsulBootstrap>,
         consul,

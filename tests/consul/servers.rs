@@ -25,7 +25,7 @@ use test_harness::{
     tls::certificate_for,
 };
 
-use crate::environment::{Token, patience};
+use crate::environment::{Token, without_time_limits};
 
 const CLUSTER: &str = "infra";
 const NAME: &str = "consul-server";
@@ -187,7 +187,7 @@ async fn all_pages_are_read() {
 fn client(address: &str, ecs: &Recorder, tls: &TlsSettings, token: &str) -> HttpConsul {
     let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(&config(ecs)));
     let servers = discovery::servers(&address.parse().unwrap(), &ecs);
-    let patience = Patience { first_retry: Duration::from_millis(5), ..patience() };
+    let patience = Patience { first_retry: Duration::from_millis(5), ..without_time_limits() };
     HttpConsul::new(servers, tls, Arc::new(Token(token.to_owned())), patience).unwrap()
 }
 

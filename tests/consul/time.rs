@@ -1,4 +1,4 @@
-//! Time, where it must decide nothing: it stands still, or it is over at the moment that a test chooses.
+//! Time in tests whose result must not depend on how fast the machine is: it stands still, or passes when a test says so.
 
 use std::{pin::Pin, time::Duration};
 
@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use local_stack::wait::eventually;
 use tokio::{sync::oneshot, time::Instant};
 
-/// How long a test waits for what must come, on however slow a machine.
+/// How long a test waits for what has to come. Far more than it takes on a slow machine.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
 /// A time of day that does not go on.
@@ -19,8 +19,8 @@ impl Clock for Fixed {
     }
 }
 
-/// Does `work` until `is_stuck`, and from then on in a time that is later by what `jump` says. An `Err` of `is_stuck` says
-/// what is under way instead.
+/// Does `work` until `is_stuck`; then so much time passes at once as `jump` says, and the work goes on. An `Err` of `is_stuck`
+/// says what is under way instead.
 ///
 /// Only for a runtime of one thread, which every `#[tokio::test]` has unless it says otherwise.
 pub(crate) async fn later_when<T>(
@@ -35,8 +35,8 @@ pub(crate) async fn later_when<T>(
     work.await
 }
 
-/// The same with a time that stands still after the jump, for work that then has nothing to wait for; and how much time
-/// passed all the same, because it has waited for a timer.
+/// The same with a time that stands still after the jump, for work that then waits for nothing. The answer says how much time
+/// passed all the same: the work has waited for a timer.
 pub(crate) async fn over_when<T>(
     work: impl Future<Output = T>,
     what: &str,
@@ -54,16 +54,24 @@ pub(crate) async fn over_when<T>(
     (done, overrun)
 }
 
-/// Does `work` that waits for nothing outside of this runtime but now and then for a timer, and lets that time pass at once.
-/// Where it waits for another process all the same, that is taken for a timer a few times, for which it must have the time.
-pub(crate) async fn hurried<T>(work: impl Future<Output = T>) -> T {
-    const JUMPS: usize = 40;
+/// Does `work`, and skips the pauses that it makes: whenever it has waited for a while, a second of its time passes at once.
+///
+/// It cannot be told here whether it waits for a timer or for an answer. So at most 40 seconds are skipped, and none of the
+/// time limits of `work` may be as short as a few of them.
+pub(crate) async fn without_pauses<T>(work: impl Future<Output = T>) -> T {
+    const SKIPS: usize = 40;
+    const WHILE: Duration = Duration::from_millis(20);
     tokio::pin!(work);
-    for _ in 0..JUMPS {
+    for _ in 0..SKIPS {
+        let waits = async {
+            tokio::time::sleep(WHILE).await;
+            // What has arrived meanwhile is read.
+            turns().await;
+        };
         tokio::select! {
             biased;
             done = &mut work => return done,
-            () = turns() => {}
+            () = waits => {}
         }
         pass(Duration::from_secs(1)).await;
     }
@@ -77,7 +85,8 @@ async fn until_stuck<T>(
 ) {
     let stuck = async {
         eventually(what, LONG, || async { is_stuck() }).await;
-        // What was answered a moment ago is read by whoever asked: both are tasks of this runtime, a few turns away.
+        // Whoever asked has read the answers, and does what follows from them: all that is left are tasks of this runtime that
+        // wait for each other.
         turns().await;
     };
     tokio::select! {
@@ -87,9 +96,10 @@ async fn until_stuck<T>(
     }
 }
 
-/// Lets every task of this runtime go on for a while, and reads what has arrived.
+/// Lets every task of this runtime go on, many more times than tasks wait for each other in a row.
 async fn turns() {
-    for _ in 0..200 {
+    const TURNS: usize = 200;
+    for _ in 0..TURNS {
         tokio::task::yield_now().await;
     }
 }

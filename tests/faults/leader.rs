@@ -1,6 +1,7 @@
 //! Three Consul servers, of which the leader is killed in the middle of the controller's writes.
 
 use std::{
+    ops::RangeInclusive,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -15,13 +16,17 @@ use local_stack::{Stack, consul::Consul, http::Answer};
 use test_harness::{
     crowd::Crowd,
     progress::until_done,
-    proxy::{Call, Dialect, Fault, Proxy, What, When, deed, seed},
+    proxy::{Call, Dialect, Fault, Proxy, What, When, action, seed},
 };
 
 const SERVERS: usize = 3;
-const ROUNDS: usize = 3;
-/// How many services come and go in a round. Each of the new ones needs a token.
+/// How many services come and go in a round.
 const SERVICES: usize = 12;
+/// The writes at which the leader is killed, one kind in each round, and which of them it may be: each new service needs a
+/// token. From the second round on, instances of stopped tasks are taken out of the catalog, and tokens of idle services are
+/// deleted.
+const FATAL: [(&str, RangeInclusive<usize>); 3] =
+    [("PUT acl/token", 3..=9), ("PUT txn", 1..=1), ("DELETE acl/token", 1..=1)];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
@@ -38,16 +43,17 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
     let place = ("throne", "secrets-manager");
     let mut crowd = Crowd::deploy(&stack.aws, &servers[0], place, &addresses.join(","), &[]).await;
     let (began, mut round) = (Instant::now(), 0);
-    while round < ROUNDS || began.elapsed() < chaos_time() {
+    while round < FATAL.len() || began.elapsed() < chaos_time() {
         // When services start and others stop, and the leader dies at one of the writes for them
         let events = crowd.come_and_go(round, SERVICES, 2).await;
         one_server_may_fail(&servers).await;
-        let fatal = random.usize(3..10);
+        let (kind, numbers) = FATAL[round % FATAL.len()].clone();
+        let number = random.usize(numbers);
         let when = if round % 2 == 0 { When::Before } else { When::After };
-        let victim = kill_leader_at_token(&before, &servers, (fatal, when));
+        let victim = kill_leader_at(&before, &servers, (kind, number), when);
         crowd.world.deliver(&events).await;
         let killed = until_done("the leader to be killed in the middle of writes", || async {
-            victim.killed().ok_or_else(|| format!("{} tokens created, to be killed at {fatal}", victim.tokens()))
+            victim.killed().ok_or_else(|| format!("{} of {kind}, to be killed at {number}", victim.writes()))
         })
         .await;
         // Then the other two elect one of themselves, and all is done
@@ -58,7 +64,7 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
         servers[killed].start_again().await;
         round += 1;
     }
-    crowd.sweep().await;
+    crowd.sweep_after_restarts().await;
     converges(&crowd).await;
     tell(&format!("{round} leaders of {SERVERS} servers killed, in {:.0?}", began.elapsed()));
 }
@@ -87,16 +93,16 @@ async fn leader_of(servers: &[Consul]) -> Option<usize> {
 /// What came of the attempt to kill a leader.
 #[derive(Clone, Default)]
 struct Victim {
-    tokens: Arc<AtomicUsize>,
+    writes: Arc<AtomicUsize>,
     /// Held while the leader is looked for, so that only one is killed.
     search: Arc<tokio::sync::Mutex<()>>,
     killed: Arc<Mutex<Option<usize>>>,
 }
 
 impl Victim {
-    /// How many tokens were to be created so far.
-    fn tokens(&self) -> usize {
-        self.tokens.load(Ordering::SeqCst)
+    /// How many writes of the fatal kind have come so far.
+    fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
     }
 
     /// Which server was killed.
@@ -118,18 +124,23 @@ impl Victim {
     }
 }
 
-/// Kills the leader when so many tokens are to be created: each new service needs one.
-fn kill_leader_at_token(before: &[Proxy], servers: &Arc<[Consul]>, (fatal, when): (usize, When)) -> Victim {
+/// Kills the leader at the n-th write of a kind from now; or, if nobody leads at that moment, at the next one.
+fn kill_leader_at(
+    before: &[Proxy],
+    servers: &Arc<[Consul]>,
+    (kind, number): (&'static str, usize),
+    when: When,
+) -> Victim {
     let victim = Victim::default();
     for proxy in before {
         let (victim, servers) = (victim.clone(), Arc::clone(servers));
         proxy.script(move |call: &Call| {
-            let is_token = call.kind() == "PUT acl/token";
-            if !is_token || victim.tokens.fetch_add(1, Ordering::SeqCst) + 1 < fatal || victim.killed().is_some() {
+            let is_counted = call.kind() == kind;
+            if !is_counted || victim.writes.fetch_add(1, Ordering::SeqCst) + 1 < number || victim.killed().is_some() {
                 return None;
             }
             let (victim, servers) = (victim.clone(), Arc::clone(&servers));
-            let kill = deed(move |_| {
+            let kill = action(move |_| {
                 let (victim, servers) = (victim.clone(), Arc::clone(&servers));
                 async move { victim.kill_leader(&servers).await }
             });

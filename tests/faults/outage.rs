@@ -59,7 +59,7 @@ async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redrive
     tell(&format!("outage: {} messages, {}", events.len(), proxy.tally));
 
     // When it is back, and a person redrives the messages
-    proxy.fair();
+    proxy.let_everything_through();
     give_up_after(&crowd, 14).await;
     let redriven = redrive(&crowd).await;
     assert!(redriven >= newest.len());

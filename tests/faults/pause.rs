@@ -18,13 +18,20 @@ use local_stack::{
 use test_harness::{
     crowd::Crowd,
     progress::until_done,
-    proxy::{Call, Dialect, Fault, Proxy, What, When, deed, seed},
+    proxy::{Call, Dialect, Fault, Proxy, What, When, action, seed},
 };
 
 const SERVICES: usize = 8;
-/// The calls at which AWS stands still, one in each round: those that each new service needs, and those that each service
-/// needs whose tasks have all stopped, from the second round on.
-const FATAL: [&str; 3] = ["CreateSecret", "PutSecretValue", "GetSecretValue"];
+/// The calls at which AWS stands still, one kind in each round, and how many of them a round causes at least: those that each
+/// new service needs; and, from the second round on, those that each service needs whose tasks have all stopped, and those
+/// that all of them need together.
+const FATAL: [(&str, usize); 5] = [
+    ("CreateSecret", SERVICES),
+    ("PutSecretValue", SERVICES),
+    ("GetSecretValue", SERVICES),
+    ("ListTasks", 1),
+    ("SendMessageBatch", 1),
+];
 /// AWS goes on when so many further calls have come: the retries of those that were given up after five seconds, and those
 /// of other invocations.
 const CALLS_MEANWHILE: usize = 4;
@@ -44,7 +51,8 @@ async fn aws_that_stands_still_for_a_while_loses_nothing() {
     while round < FATAL.len() || began.elapsed() < chaos_time() {
         let events = crowd.come_and_go(round, SERVICES, 3).await;
         // When AWS stands still at one of the calls that the events cause
-        let (operation, number) = (FATAL[round % FATAL.len()], random.usize(1..=SERVICES));
+        let (operation, calls) = FATAL[round % FATAL.len()];
+        let number = random.usize(1..=calls);
         let pause = Pause::at(&before_aws, aws.pid(), operation, number);
         crowd.world.deliver(&events).await;
         until_done(&format!("AWS to stand still at the {number}th {operation}, and to go on"), || async {
@@ -55,7 +63,7 @@ async fn aws_that_stands_still_for_a_while_loses_nothing() {
         crowd.worked_off().await;
         round += 1;
     }
-    before_aws.fair();
+    before_aws.let_everything_through();
     crowd.sweep().await;
     converges(&crowd).await;
     tell(&format!("AWS stood still {round} times, in {:.0?}: {}", began.elapsed(), before_aws.tally));
@@ -80,7 +88,7 @@ impl Pause {
             let is_counted = call.operation == operation;
             if is_counted && shared.calls.fetch_add(1, Ordering::SeqCst) + 1 == number {
                 let pause = shared.clone();
-                let stop = deed(move |_| {
+                let stop = action(move |_| {
                     let pause = pause.clone();
                     async move {
                         pids::signal(pid, Signal::Stop);

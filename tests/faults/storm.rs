@@ -16,7 +16,7 @@ use local_stack::{
 use test_harness::{
     crowd::Crowd,
     progress::until_done,
-    proxy::{Deck, Dialect, Fault, Proxy, What, When, deed, seed},
+    proxy::{Dialect, Fault, FaultQueue, Proxy, What, When, action, seed},
 };
 
 /// The share of requests that something happens to.
@@ -27,7 +27,7 @@ const SERVICES: usize = 10;
 
 /// Kills the function that asks, or that is being answered.
 fn kills_the_function(ministack: u32, when: When) -> Fault {
-    let kill = deed(move |peer: SocketAddr| async move {
+    let kill = action(move |peer: SocketAddr| async move {
         spawn_blocking(move || kill_caller(ministack, peer)).await.expect("the look at the processes")
     });
     let name = if when == When::Before { "function killed before a call" } else { "function killed after a call" };
@@ -67,11 +67,11 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
     }
 
     // When everything fails at once
-    let deck = Deck::new(seed, SHARE).with(1, kills_the_function(aws.pid(), When::Before));
-    let deck = Arc::new(deck.with(1, kills_the_function(aws.pid(), When::After)));
+    let faults = FaultQueue::new(seed, SHARE).with(1, kills_the_function(aws.pid(), When::Before));
+    let faults = Arc::new(faults.with(1, kills_the_function(aws.pid(), When::After)));
     let proxies = [&before_consul, &before_aws];
     for proxy in proxies {
-        proxy.deal(Arc::clone(&deck));
+        proxy.inject(Arc::clone(&faults));
     }
     let began = Instant::now();
     let mut wave = 0;
@@ -86,10 +86,10 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
         }
         wave += 1;
     }
-    until_every_fault_took_effect(&deck, proxies, &crowds).await;
+    until_every_fault_took_effect(&faults, proxies, &crowds).await;
     let stormy = began.elapsed();
-    before_consul.fair();
-    before_aws.fair();
+    before_consul.let_everything_through();
+    before_aws.let_everything_through();
 
     // Then all is well, after one sweep
     for crowd in &crowds {
@@ -105,16 +105,16 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
     tell(&format!("before AWS: {}", before_aws.tally));
 }
 
-/// Waits until each fault has taken effect often enough. Those that are missing are dealt next, and if no request comes any
-/// more that could get them, all events come once more.
-async fn until_every_fault_took_effect(deck: &Deck, proxies: [&Proxy; 2], crowds: &[Crowd<'_>]) {
+/// Waits until each fault has taken effect often enough. Those that are missing come first in the queue; and if no request
+/// comes any more that could get them, all events come once more.
+async fn until_every_fault_took_effect(faults: &FaultQueue, proxies: [&Proxy; 2], crowds: &[Crowd<'_>]) {
     until_done("every fault to take effect", || async {
-        let missing = missing_faults(deck, proxies);
+        let missing = missing_faults(faults, proxies);
         if missing.is_empty() {
             return Ok(());
         }
         for fault in &missing {
-            deck.deal_next(fault);
+            faults.put_first(fault);
         }
         for crowd in crowds {
             if crowd.world.aws.messages(&crowd.world.deployed.queue_url).await.iter().all(is_due_later) {
@@ -137,9 +137,9 @@ fn is_due_later(message: &Value) -> bool {
     message["IsVisible"] == false && message["VisibleAt"].as_i64() > Some(jiff::Timestamp::now().as_second() + 5)
 }
 
-fn missing_faults(deck: &Deck, proxies: [&Proxy; 2]) -> BTreeSet<&'static str> {
+fn missing_faults(faults: &FaultQueue, proxies: [&Proxy; 2]) -> BTreeSet<&'static str> {
     let counts = proxies.map(|proxy| proxy.tally.faults());
-    let mut missing = deck.names();
+    let mut missing = faults.names();
     missing.retain(|fault| counts.iter().filter_map(|counts| counts.get(fault)).sum::<usize>() < AT_LEAST);
     missing
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::http::{self, Answer};
 use super::ports;
 use super::process::Process;
-use super::wait::eventually;
+use super::wait::{SOON, eventually};
 use super::{scratch, tool};
 
 /// A server that may be stopped and started again with all that it knows.
@@ -50,6 +50,8 @@ pub struct ServerCertificate {
 const MANAGEMENT_TOKEN: &str = "6d616e61-6765-4d65-8e74-000000000001";
 /// How long a server may take to start, while others do on a busy machine.
 const START: Duration = Duration::from_mins(5);
+/// What a server answers during an election.
+const NO_LEADER: &str = "No cluster leader";
 
 /// An ACL token.
 #[derive(Debug, Clone)]
@@ -206,9 +208,18 @@ impl Consul {
         Token::from(&self.put("/v1/acl/token", &token).await)
     }
 
+    /// Calls the API as management. While no server leads, nothing is read or written, and the call is repeated.
     async fn manage(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
-        let answer = self.call(method.clone(), path, &self.management_token, body).await;
-        answer.good().unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        let answer = eventually("a leader of Consul's servers", SOON, || async {
+            let answer = self.call(method.clone(), path, &self.management_token, body).await;
+            let said = answer.body.as_str().unwrap_or_default();
+            if answer.status == 500 && said.contains(NO_LEADER) {
+                Err(format!("{method} {path}: {said}"))
+            } else {
+                Ok(answer)
+            }
+        });
+        answer.await.good().unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
     fn spawn(&self) {

@@ -53,14 +53,34 @@ pub fn owner_of(port: u16, among: &[u32]) -> Option<u32> {
     })
 }
 
+/// How many open connections to or from `port` of 127.0.0.1 hold something that its reader has not read yet.
+pub fn unread_connections(port: u16) -> usize {
+    const ESTABLISHED: &str = "01";
+    const NOTHING: &str = "00000000:00000000";
+    let end = format!("0100007F:{port:04X}");
+    let is_unread = |[_, local, remote, state, queued, ..]: &[String; FIELDS]| {
+        (*local == end || *remote == end) && state == ESTABLISHED && queued != NOTHING
+    };
+    connections().iter().filter(|fields| is_unread(fields)).count()
+}
+
 fn inode_of(port: u16) -> Option<u64> {
-    let local = format!("0100007F:{port:04X}");
-    let table = fs::read_to_string("/proc/net/tcp").unwrap();
-    let fields = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let end = format!("0100007F:{port:04X}");
     // A connection that is over already belongs to nobody: its inode is 0.
-    fields
-        .filter(|fields| fields.get(1) == Some(&local.as_str()))
-        .find_map(|fields| fields.get(9)?.parse().ok().filter(|inode| *inode != 0))
+    let inode =
+        |[_, local, .., inode]: &[String; FIELDS]| inode.parse().ok().filter(|inode| *local == end && *inode != 0);
+    connections().iter().find_map(inode)
+}
+
+/// How many fields of the kernel's table are looked at: number, local and remote address, state, queues, timer, retransmits,
+/// user, timeout, and inode.
+const FIELDS: usize = 10;
+
+fn connections() -> Vec<[String; FIELDS]> {
+    let table = fs::read_to_string("/proc/net/tcp").unwrap();
+    let fields =
+        |line: &str| line.split_whitespace().take(FIELDS).map(str::to_owned).collect::<Vec<_>>().try_into().ok();
+    table.lines().filter_map(fields).collect()
 }
 
 fn parent_of(pid: u32) -> Option<u32> {

@@ -1,11 +1,11 @@
-//! Waiting for work to be done, for as long as it goes on: no limit on the whole, only on how long nothing happens.
+//! Waits for work to be done. There is no limit on how long it takes, only on how long nothing changes.
 
 use std::{
     fmt::Display,
     time::{Duration, Instant},
 };
 
-/// How long nothing may happen. A message that has failed comes back after 15 minutes at most.
+/// How long nothing may change. A message that has failed comes back after 15 minutes at most.
 const STANDSTILL: Duration = Duration::from_mins(16);
 const PAUSE: Duration = Duration::from_millis(100);
 

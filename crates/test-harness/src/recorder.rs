@@ -17,7 +17,7 @@ use axum::{
     http::{HeaderMap, Method, Response, Uri},
 };
 
-use local_stack::aws::Aws;
+use local_stack::{aws::Aws, pids};
 use tokio::sync::Semaphore;
 
 /// A request as it arrived.
@@ -143,6 +143,7 @@ struct Shared {
 pub struct Recorder {
     /// The server's URL: `http://127.0.0.1:port`.
     pub url: String,
+    port: u16,
     shared: Arc<Shared>,
 }
 
@@ -177,10 +178,10 @@ impl Recorder {
             client: reqwest::Client::builder().no_proxy().build().expect("a client"),
         });
         let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
+        let address = listener.local_addr().expect("an address");
         let app = Router::new().fallback(answer).with_state(Arc::clone(&shared));
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Self { url, shared }
+        Self { url: format!("http://{address}"), port: address.port(), shared }
     }
 
     /// Every request so far.
@@ -200,9 +201,10 @@ impl Recorder {
         operations
     }
 
-    /// How many requests have arrived and were neither answered nor given up yet.
+    /// How many requests have arrived and were neither answered nor given up yet. An answer that the client has not read yet is
+    /// none.
     pub fn under_way(&self) -> usize {
-        self.shared.under_way.load(Ordering::SeqCst)
+        self.shared.under_way.load(Ordering::SeqCst) + pids::unread_connections(self.port)
     }
 
     /// Forgets what was seen.

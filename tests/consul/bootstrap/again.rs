@@ -10,14 +10,14 @@ use serde_json::Value;
 
 use crate::{
     bootstrap::{CLUSTER, bootstrap, controller, controller_beside, ecs, errors, fake::Fake},
-    time::{LONG, hurried},
+    time::{LONG, without_pauses},
 };
 use test_harness::recorder::{Answer, Recorder};
 
 const OTHER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
 
 async fn sweep(controller: &Controller) -> SweepReport {
-    hurried(controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await
+    without_pauses(controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await
 }
 
 fn nodes(consul: &Fake) -> Vec<String> {

@@ -17,7 +17,7 @@ use test_harness::recorder::{Answer, Recorder};
 
 use crate::{
     environment::patient_edges,
-    time::{LONG, hurried},
+    time::{LONG, without_pauses},
 };
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
@@ -84,7 +84,7 @@ async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&st
 }
 
 async fn bootstrap(controller: &Controller) -> BootstrapReport {
-    hurried(controller.bootstrap(Deadline::after(LONG))).await
+    without_pauses(controller.bootstrap(Deadline::after(LONG))).await
 }
 
 /// What was asked of Consul, but for the proof that the controller's own token is good.

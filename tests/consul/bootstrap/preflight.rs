@@ -5,7 +5,7 @@ use serde_json::json;
 
 use crate::{
     bootstrap::{CLUSTER, POLICY, controller},
-    time::hurried,
+    time::without_pauses,
 };
 use local_stack::consul::Consul;
 use test_harness::recorder::{Answer, Recorder};
@@ -50,7 +50,8 @@ async fn the_token_is_good_too_weak_or_unknown_and_consul_may_be_down() {
     assert!(error.contains("acl = \"write\"; operator = \"write\"; agent_prefix"), "{error}");
 
     consul.stop();
-    let error = hurried(controller(&consul.address, &enough.secret_id, &[]).await.preflight()).await.unwrap_err();
+    let error =
+        without_pauses(controller(&consul.address, &enough.secret_id, &[]).await.preflight()).await.unwrap_err();
     assert!(matches!(error, PreflightError::Consul(ConsulError::Unavailable { .. })), "{error}");
 }
 

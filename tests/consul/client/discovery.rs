@@ -20,7 +20,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::client::{Rotating, nobody, patience, urls};
+use crate::client::{Rotating, nobody, quick_retries, urls};
 use test_harness::recorder::{Answer, Recorder};
 
 /// A source that answers by how often it was asked before, and takes a moment for it.
@@ -82,7 +82,7 @@ fn not_up() -> Result<Vec<Server>, NoServers> {
 
 /// As long as a test waits for servers that do not come up.
 fn short() -> Patience {
-    Patience { discovery: Duration::from_millis(400), ..patience() }
+    Patience { discovery: Duration::from_millis(400), ..quick_retries() }
 }
 
 async fn ask(consul: &HttpConsul) -> Result<(), ConsulError> {
@@ -105,7 +105,7 @@ async fn every_address_behind_one_name_is_tried() {
     let url = listening.url.replace("127.0.0.1", "consul.internal");
     let addresses = vec![server(&url, "127.0.0.2"), server(&url, "127.0.0.1")];
     let source = Scripted::new(move |_| Ok(addresses.clone()));
-    let consul = source.client(patience());
+    let consul = source.client(quick_retries());
     ask(&consul).await.unwrap();
     ask(&consul).await.unwrap();
     assert_eq!((source.asks(), listening.seen().len()), (1, 2));
@@ -119,7 +119,7 @@ async fn a_name_is_looked_up() {
     let named = urls(&listening.url.replace("127.0.0.1", "localhost"));
     let found: Vec<IpAddr> = named.servers().await.unwrap().iter().map(|server| server.address).collect();
     assert!(found.iter().all(IpAddr::is_loopback) && !found.is_empty(), "{found:?}");
-    let consul = HttpConsul::new(named, &TlsSettings::default(), Rotating::new(&["own"]), patience()).unwrap();
+    let consul = HttpConsul::new(named, &TlsSettings::default(), Rotating::new(&["own"]), quick_retries()).unwrap();
     ask(&consul).await.unwrap();
 }
 
@@ -150,7 +150,7 @@ async fn a_replaced_server_is_looked_for_once_nobody_takes_a_connection() {
     let new = Recorder::start(|_, _| Answer::ok("[]")).await;
     let replacement = at_url(&new.url);
     let source = Scripted::new(move |before| Ok(vec![if before == 0 { old.clone() } else { replacement.clone() }]));
-    let consul = source.client(patience());
+    let consul = source.client(quick_retries());
     ask(&consul).await.unwrap();
     ask(&consul).await.unwrap();
     assert_eq!(source.asks(), 1, "what was found is kept");
@@ -173,7 +173,7 @@ async fn a_server_that_answers_badly_is_still_the_right_one() {
     .await;
     let found = at_url(&listening.url);
     let source = Scripted::new(move |_| Ok(vec![found.clone()]));
-    ask(&source.client(patience())).await.unwrap();
+    ask(&source.client(quick_retries())).await.unwrap();
     assert_eq!((source.asks(), listening.seen().len()), (1, 3));
 }
 
@@ -182,7 +182,7 @@ async fn requests_side_by_side_look_once() {
     let listening = Recorder::start(|_, _| Answer::ok("[]")).await;
     let found = at_url(&listening.url);
     let source = Scripted::new(move |before| Ok(vec![if before == 0 { dead() } else { found.clone() }]));
-    let consul = source.client(patience());
+    let consul = source.client(quick_retries());
     for answer in ask_together(&consul).await {
         answer.unwrap();
     }
@@ -194,7 +194,7 @@ async fn servers_that_come_up_are_waited_for() {
     let listening = Recorder::start(|_, _| Answer::ok("[]")).await;
     let found = at_url(&listening.url);
     let source = Scripted::new(move |before| if before < 3 { not_up() } else { Ok(vec![found.clone()]) });
-    ask(&source.client(patience())).await.unwrap();
+    ask(&source.client(quick_retries())).await.unwrap();
     assert_eq!(source.asks(), 4);
 }
 
@@ -227,7 +227,7 @@ async fn a_later_request_looks_again() {
         0 => Err(NoServers::Unknown("not now".to_owned())),
         _ => Ok(vec![found.clone()]),
     });
-    let consul = source.client(patience());
+    let consul = source.client(quick_retries());
     assert_unavailable(ask(&consul).await, "not now");
     assert_eq!(source.asks(), 1, "what cannot be found out is not waited for");
     ask(&consul).await.unwrap();
@@ -257,7 +257,7 @@ fn a_wrong_certificate_or_name_is_told_before_the_first_request() {
         (None, Some("a b"), "CONSUL_TLS_SERVER_NAME"),
     ] {
         let tls = TlsSettings { ca_certificates: ca.map(str::to_owned), server_name: name.map(str::to_owned) };
-        let error = HttpConsul::new(source.clone(), &tls, Rotating::new(&["own"]), patience()).err().unwrap();
+        let error = HttpConsul::new(source.clone(), &tls, Rotating::new(&["own"]), quick_retries()).err().unwrap();
         assert!(error.contains(field), "{error}");
     }
 }

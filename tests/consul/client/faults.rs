@@ -17,7 +17,7 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    client::{Rotating, accessor, client, instance, nobody, patience, urls},
+    client::{Rotating, accessor, client, instance, nobody, quick_retries, urls},
     time::{LONG, pass},
 };
 use local_stack::wait::eventually;
@@ -129,7 +129,7 @@ async fn a_black_hole_is_given_up_on() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
     // Given a client that is patient with each request, and time that runs out while it waits
-    let patience = Patience { request: 2 * LONG, retries: 2, ..patience() };
+    let patience = Patience { request: 2 * LONG, retries: 2, ..quick_retries() };
     let consul = HttpConsul::new(urls(&server.url), &TlsSettings::default(), credential, patience).unwrap();
     let time = async {
         for attempt in 1..=3 {

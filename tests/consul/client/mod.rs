@@ -18,6 +18,8 @@ use std::{
 use async_trait::async_trait;
 use ecs_mesh_controller::consul::{ConsulUrls, CredentialSource, HttpConsul, Patience, ServerSource, TlsSettings};
 use mesh::{catalog::ServiceInstance, tenancy::Tenancy, token::AccessorId};
+
+use crate::environment::without_time_limits;
 use secrecy::SecretString;
 use serde_json::json;
 
@@ -49,13 +51,14 @@ impl CredentialSource for Rotating {
     }
 }
 
-fn patience() -> Patience {
-    Patience { first_retry: Duration::from_millis(5), ..crate::environment::patience() }
+/// No time limits, and short pauses before the first retries.
+fn quick_retries() -> Patience {
+    Patience { first_retry: Duration::from_millis(5), ..without_time_limits() }
 }
 
 fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
     let credential: Arc<dyn CredentialSource> = credential.clone();
-    HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, patience()).unwrap()
+    HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, quick_retries()).unwrap()
 }
 
 /// An address where nobody listens, and nobody will: it is taken as long as this process lives.

@@ -15,7 +15,7 @@ use mesh::{
 use secrecy::SecretString;
 use serde_json::{Value, json};
 
-use crate::environment::{Token, patience};
+use crate::environment::{Token, without_time_limits};
 use local_stack::{
     Stack,
     consul::Consul,
@@ -50,7 +50,8 @@ impl<'a> Corner<'a> {
         let token = consul.token_with_rules(&name, rules).await.secret_id;
         let urls: ConsulUrls = consul.address.parse().unwrap();
         let client =
-            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Token(token)), patience()).unwrap();
+            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Token(token)), without_time_limits())
+                .unwrap();
         let cluster = cluster_arn(&name);
         for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
         {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ecs_mesh_controller::consul::{Consul as _, ConsulError, ConsulUrls, HttpConsul, Patience, TlsSettings};
 use mesh::tenancy::Tenancy;
 
-use crate::environment::{Token, patience};
+use crate::environment::{Token, without_time_limits};
 use local_stack::consul::Consul;
 use test_harness::{
     recorder::{Answer, Recorder},
@@ -18,7 +18,7 @@ const NAME: &str = "server.dc1.consul";
 async fn ask(address: &str, token: &str, ca: Option<&str>, name: Option<&str>) -> Result<usize, ConsulError> {
     let urls: ConsulUrls = address.parse().unwrap();
     let tls = TlsSettings { ca_certificates: ca.map(str::to_owned), server_name: name.map(str::to_owned) };
-    let patience = Patience { retries: 0, ..patience() };
+    let patience = Patience { retries: 0, ..without_time_limits() };
     let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(Token(token.to_owned())), patience).unwrap();
     Ok(consul.tokens(&Tenancy::Community).await?.len())
 }

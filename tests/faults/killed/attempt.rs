@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use test_harness::proxy::{Fault, Proxy, What, When, deed};
+use test_harness::proxy::{Fault, Proxy, What, When, action};
 use tokio::sync::watch;
 
 /// The n-th call of a kind.
@@ -67,7 +67,7 @@ impl Attempt {
         let (progress, when, victim) = (Arc::clone(&self.progress), self.when, self.victim.subscribe());
         proxy.script(move |call| {
             let victim = victim.clone();
-            let kill = deed(move |_| kill(victim.clone()));
+            let kill = action(move |_| kill(victim.clone()));
             let is_fatal = progress.lock().unwrap().is_fatal(call.kind());
             is_fatal.then(|| Fault { what: What::End("function killed", kill), when })
         });

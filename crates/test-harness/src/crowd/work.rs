@@ -11,9 +11,11 @@ use local_stack::world::GRACE;
 
 /// The pause after an incomplete sweep.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(2);
-/// Why a sweep may be incomplete that is complete later.
-const PASSING: [&str; 7] =
-    ["consul_unavailable", "consul_not_found", "consul_credential_rejected", "out_of_time", "ecs", "secrets", "queue"];
+/// Why a sweep may be incomplete that is complete later: on a busy machine, calls time out.
+const BUSY: [&str; 5] = ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue"];
+/// The same where Consul servers were started again: such a server may not know its callers' tokens for a while.
+const RESTARTED: [&str; 7] =
+    ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue", "consul_not_found", "consul_credential_rejected"];
 /// How much of the functions' logs is shown when something does not come about.
 const LINES: usize = 30;
 /// How old its first line is at most.
@@ -42,14 +44,24 @@ impl Crowd<'_> {
         assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}\nthe function's log ends:\n{log}");
     }
 
-    /// Sweeps once, and everything has to be done. A sweep that could not read everything says so, and is repeated: on a busy
-    /// machine calls time out, and a Consul server that was started again may not know its callers' tokens for a while.
+    /// Sweeps once, and everything has to be done. A sweep that a busy machine kept from reading everything says so, and is
+    /// repeated.
     pub async fn sweep(&self) -> Value {
+        self.sweep_unless(&BUSY).await
+    }
+
+    /// The same where Consul servers were started again.
+    pub async fn sweep_after_restarts(&self) -> Value {
+        self.sweep_unless(&RESTARTED).await
+    }
+
+    /// Sweeps, again and again if a sweep is incomplete for such reasons only.
+    async fn sweep_unless(&self, passing: &[&str]) -> Value {
         let function = &self.world.deployed.reconcile;
         let what = format!("a complete sweep of {}", self.world.name);
         let summary = until_done(&what, || async {
             match self.world.aws.invoke(function, &json!({})).await {
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_incomplete_only_for(&error, passing) => {
                     tokio::time::sleep(BETWEEN_SWEEPS).await;
                     Err(error)
                 }
@@ -86,12 +98,11 @@ impl Crowd<'_> {
     }
 }
 
-/// Whether a sweep ended only for such reasons.
-fn is_passing(error: &Value) -> bool {
+fn is_incomplete_only_for(error: &Value, passing: &[&str]) -> bool {
     let message = error["errorMessage"].as_str().unwrap_or_default();
     let summary = message.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
     let problems: Vec<&Value> = summary["problems"].as_array().into_iter().flatten().collect();
-    let is_passing = |problem: &&Value| PASSING.iter().any(|label| problem["label"] == json!(label));
+    let is_passing = |problem: &&Value| passing.iter().any(|label| problem["label"] == json!(label));
     !problems.is_empty() && problems.iter().all(is_passing)
 }
 

@@ -20,8 +20,8 @@ pub enum When {
     After,
 }
 
-/// What somebody does while a request is under way; its sender's address is given. The answer says whether it took effect.
-pub type Deed = Arc<dyn Fn(SocketAddr) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
+/// What is done while a request is under way, given its sender's address. The answer says whether it took effect.
+pub type Action = Arc<dyn Fn(SocketAddr) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
 /// The kinds of faults.
 #[derive(Clone)]
@@ -38,14 +38,14 @@ pub enum What {
     ServerError(usize),
     /// Taken, and never answered.
     Silence,
-    /// Something happens to the server, and then the request goes on.
-    Act(&'static str, Deed),
-    /// Something happens to who asks, and nobody hears the answer.
-    End(&'static str, Deed),
+    /// Something is done to the server, and the request goes on.
+    Act(&'static str, Action),
+    /// Something is done to the client, and it gets no answer.
+    End(&'static str, Action),
 }
 
-/// A deed of an asynchronous function.
-pub fn deed<F>(act: impl Fn(SocketAddr) -> F + Send + Sync + 'static) -> Deed
+/// An action from an asynchronous function.
+pub fn action<F>(act: impl Fn(SocketAddr) -> F + Send + Sync + 'static) -> Action
 where
     F: Future<Output = bool> + Send + 'static,
 {

@@ -1,18 +1,19 @@
 //! A proxy before a real server that spoils requests, and counts what passes.
 //!
 //! Client and server are real, and so is what breaks: connections are reset, answers end halfway, requests vanish. Which
-//! request suffers what is decided by a script: by a shuffled deck of faults, or by what is asked.
+//! request suffers what is decided by a script: by a queue of faults in random order, or by what is asked.
 //!
 //! What happens to a request happens in a task of the proxy's own: it goes on when the client has left.
 
 mod answer;
-mod deck;
 mod fault;
+mod fault_queue;
 mod secret_versions;
 mod tally;
 mod wire;
 
 use std::{
+    collections::BTreeSet,
     net::SocketAddr,
     sync::{Arc, Mutex},
 };
@@ -23,18 +24,20 @@ use axum::{
     extract::{ConnectInfo, State},
     http::{HeaderMap, Method, Response, Uri},
 };
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
 use self::{
     answer::cut,
     secret_versions::SecretVersions,
+    tally::HandedOn,
     wire::{Connection, End, Gateway},
 };
 pub use self::{
-    deck::Deck,
-    fault::{Deed, Fault, What, When, deed, seed},
+    fault::{Action, Fault, What, When, action, seed},
+    fault_queue::FaultQueue,
     tally::Tally,
 };
+use crate::progress::until_done;
 
 /// Which server is behind it, and so how a fault looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +82,7 @@ pub struct Proxy {
     pub url: String,
     /// Counts of the requests, connections and injected faults.
     pub tally: Arc<Tally>,
+    address: SocketAddr,
     shared: Arc<Shared>,
 }
 
@@ -92,7 +96,7 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Lets everything through to `upstream` (`http://host:port`), until it is told otherwise.
+    /// A proxy that forwards all requests to `upstream` (`http://host:port`), until it is told otherwise.
     pub async fn before(upstream: &str, dialect: Dialect) -> Self {
         local_stack::http::choose_tls_backend();
         let tally = Arc::new(Tally::default());
@@ -105,12 +109,12 @@ impl Proxy {
             secret_versions: SecretVersions::default(),
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
-        let url = format!("http://{}", listener.local_addr().unwrap());
+        let address = listener.local_addr().unwrap();
         let gateway = Gateway { listener, tally: Arc::clone(&tally) };
         let app = Router::new().fallback(handle).with_state(Arc::clone(&shared));
         let service = app.into_make_service_with_connect_info::<Connection>();
         tokio::spawn(async move { axum::serve(gateway, service).await });
-        Self { url, tally, shared }
+        Self { url: format!("http://{address}"), tally, address, shared }
     }
 
     /// From now on `script` decides.
@@ -118,14 +122,34 @@ impl Proxy {
         *self.shared.script.lock().unwrap() = Arc::new(script);
     }
 
-    /// From now on requests get their faults from a deck.
-    pub fn deal(&self, deck: Arc<Deck>) {
-        self.script(move |_| deck.next());
+    /// From now on requests get their faults from a queue.
+    pub fn inject(&self, faults: Arc<FaultQueue>) {
+        self.script(move |_| faults.next());
     }
 
-    /// From now on everything is let through.
-    pub fn fair(&self) {
+    /// From now on all requests are only forwarded.
+    pub fn let_everything_through(&self) {
         self.script(|_| None);
+    }
+
+    /// Waits until every client has closed its connections, and the server works on none of their requests any more: also
+    /// not on such as a client had sent before it was killed.
+    pub async fn clients_have_left(&self) {
+        // Connections are taken in the order in which they were opened: when this one is, those of the clients are.
+        let last = TcpStream::connect(self.address).await.unwrap();
+        let only_the_last = BTreeSet::from([last.local_addr().unwrap()]);
+        until_done("the clients of a proxy to leave it, and their requests to end", || async {
+            // In this order: a request is counted before its connection is closed.
+            let (clients, at_work) = (self.tally.clients(), self.tally.at_work());
+            if clients == only_the_last && at_work == 0 {
+                Ok(())
+            } else {
+                Err(format!(
+                    "connected: {clients:?}, of which {only_the_last:?} is the last; {at_work} requests under way"
+                ))
+            }
+        })
+        .await;
     }
 }
 
@@ -144,8 +168,9 @@ async fn handle(
     let kind = call.kind();
     let script = Arc::clone(&shared.script.lock().unwrap());
     let fault = script(&call);
-    // A client that leaves ends this function, and not the task.
-    let work = tokio::spawn(Arc::clone(&shared).work(call, headers, connection, fault));
+    // A client that leaves ends this function, and not the task. The request counts from now on, not only when the task begins.
+    let work = Arc::clone(&shared).work(call, headers, connection, fault, shared.tally.handed_on());
+    let work = tokio::spawn(work);
     let Ok(Some((response, injected))) = work.await else {
         return std::future::pending().await;
     };
@@ -166,6 +191,7 @@ impl Shared {
         headers: HeaderMap,
         connection: Connection,
         fault: Option<Fault>,
+        _handed_on: HandedOn,
     ) -> Option<(Response<Body>, Option<&'static str>)> {
         let Some(fault) = fault else { return Some((self.forward(call, headers, &connection).await, None)) };
         let (name, peer, when) = (fault.name(), call.peer, fault.when);
@@ -175,20 +201,20 @@ impl Shared {
                 tokio::time::sleep(delay).await;
                 forward.await
             }
-            (What::Act(_, deed), When::Before) => {
-                self.count(name, deed(peer).await);
+            (What::Act(_, action), When::Before) => {
+                self.count(name, action(peer).await);
                 return Some((forward.await, None));
             }
-            (What::Act(_, deed), When::After) => {
+            (What::Act(_, action), When::After) => {
                 let answer = forward.await;
-                self.count(name, deed(peer).await);
+                self.count(name, action(peer).await);
                 return Some((answer, None));
             }
-            (What::End(_, deed), _) => {
+            (What::End(_, action), _) => {
                 if when == When::After {
                     drop(forward.await);
                 }
-                self.count(name, deed(peer).await);
+                self.count(name, action(peer).await);
                 return None;
             }
             (What::Silence, _) => {
@@ -214,7 +240,6 @@ impl Shared {
     }
 
     async fn forward(&self, call: Call, headers: HeaderMap, connection: &Connection) -> Response<Body> {
-        let _at_work = self.tally.handed_on();
         if self.dialect == Dialect::Aws && call.operation == "PutSecretValue" {
             return self.put_secret_value(call, headers, connection).await;
         }

@@ -1,10 +1,11 @@
 //! What passed a proxy: requests, connections, and the faults that were injected.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
+    net::SocketAddr,
     sync::{
-        Mutex,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
@@ -19,6 +20,7 @@ pub struct Tally {
     given_up: AtomicUsize,
     under_way: Gauge,
     handed_on: Gauge,
+    clients: Mutex<BTreeSet<SocketAddr>>,
     connections: Gauge,
 }
 
@@ -68,23 +70,30 @@ impl Drop for UnderWay<'_> {
 }
 
 /// A request that the server works on until this is dropped.
-pub struct HandedOn<'a>(&'a Tally);
+pub struct HandedOn(Arc<Tally>);
 
-impl Drop for HandedOn<'_> {
+impl Drop for HandedOn {
     fn drop(&mut self) {
         self.0.handed_on.fall();
     }
 }
 
 impl Tally {
-    /// Counts a connection that was opened.
-    pub fn connected(&self) {
+    /// Counts a connection that a client has opened.
+    pub fn connected(&self, client: SocketAddr) {
+        self.clients.lock().unwrap().insert(client);
         self.connections.rise();
     }
 
     /// Counts a connection that was closed.
-    pub fn disconnected(&self) {
+    pub fn disconnected(&self, client: SocketAddr) {
+        self.clients.lock().unwrap().remove(&client);
         self.connections.fall();
+    }
+
+    /// The addresses of the clients whose connections are open now.
+    pub fn clients(&self) -> BTreeSet<SocketAddr> {
+        self.clients.lock().unwrap().clone()
     }
 
     /// Counts a request that has arrived; it is under way until the returned guard is dropped.
@@ -95,9 +104,9 @@ impl Tally {
     }
 
     /// Counts a request that is handed on to the server, which works on it until the returned guard is dropped.
-    pub fn handed_on(&self) -> HandedOn<'_> {
+    pub fn handed_on(self: &Arc<Self>) -> HandedOn {
         self.handed_on.rise();
-        HandedOn(self)
+        HandedOn(Arc::clone(self))
     }
 
     /// How many requests the server works on now, also such as nobody waits for any more.

@@ -77,8 +77,8 @@ impl Listener for Gateway {
         let (stream, peer) = Listener::accept(&mut self.listener).await;
         // Small answers must not wait for more.
         let _ = stream.set_nodelay(true);
-        self.tally.connected();
-        let wire = Wire { stream, cut: Arc::new(Mutex::new(Cut::Intact)), tally: Arc::clone(&self.tally) };
+        self.tally.connected(peer);
+        let wire = Wire { stream, peer, cut: Arc::new(Mutex::new(Cut::Intact)), tally: Arc::clone(&self.tally) };
         (wire, peer)
     }
 
@@ -90,13 +90,14 @@ impl Listener for Gateway {
 /// A breakable connection.
 pub(crate) struct Wire {
     stream: TcpStream,
+    peer: SocketAddr,
     cut: Arc<Mutex<Cut>>,
     tally: Arc<Tally>,
 }
 
 impl Drop for Wire {
     fn drop(&mut self) {
-        self.tally.disconnected();
+        self.tally.disconnected(self.peer);
     }
 }
 

@@ -1,5 +1,5 @@
-//! Faults in random order, of which each kind comes as often as its weight says: dealt from a shuffled deck, not drawn by
-//! chance.
+//! Faults in random order. Each kind comes as often as its weight says: the queue is filled with all of them, shuffled, and
+//! filled again when it is empty.
 
 use std::{
     collections::BTreeSet,
@@ -9,8 +9,8 @@ use std::{
 
 use super::fault::{Fault, What, When};
 
-/// The deck that requests to one or more servers get their faults from.
-pub struct Deck {
+/// What requests to one or more servers get their faults from.
+pub struct FaultQueue {
     share: f64,
     kinds: Vec<(usize, Fault)>,
     state: Mutex<State>,
@@ -18,11 +18,11 @@ pub struct Deck {
 
 struct State {
     random: fastrand::Rng,
-    pile: Vec<Fault>,
+    queue: Vec<Fault>,
 }
 
-impl Deck {
-    /// A deck of every fault of the network; this share of the requests gets one.
+impl FaultQueue {
+    /// Every fault of the network; this share of the requests gets one.
     pub fn new(seed: u64, share: f64) -> Self {
         let network = [
             (6, What::Delay(Duration::ZERO), When::Before),
@@ -36,18 +36,18 @@ impl Deck {
             (1, What::Silence, When::After),
         ];
         let kinds = network.into_iter().map(|(weight, what, when)| (weight, Fault { what, when })).collect();
-        let state = State { random: fastrand::Rng::with_seed(seed), pile: Vec::new() };
+        let state = State { random: fastrand::Rng::with_seed(seed), queue: Vec::new() };
         Self { share, kinds, state: Mutex::new(state) }
     }
 
-    /// Takes a further fault in, so many times: a black hole is in it once, latency six times.
+    /// Adds a fault of this weight: that of a black hole is one, that of latency six.
     #[must_use]
     pub fn with(mut self, weight: usize, fault: Fault) -> Self {
         self.kinds.push((weight, fault));
         self
     }
 
-    /// The names of the faults in the deck.
+    /// The names of all faults.
     pub fn names(&self) -> BTreeSet<&'static str> {
         self.kinds.iter().map(|(_, fault)| fault.name()).collect()
     }
@@ -58,12 +58,12 @@ impl Deck {
         if state.random.f64() >= self.share {
             return None;
         }
-        if state.pile.is_empty() {
-            state.pile = self.kinds.iter().flat_map(|(weight, fault)| vec![fault.clone(); *weight]).collect();
-            let State { random, pile } = &mut *state;
-            random.shuffle(pile);
+        if state.queue.is_empty() {
+            state.queue = self.kinds.iter().flat_map(|(weight, fault)| vec![fault.clone(); *weight]).collect();
+            let State { random, queue } = &mut *state;
+            random.shuffle(queue);
         }
-        let mut fault = state.pile.pop()?;
+        let mut fault = state.queue.pop()?;
         match &mut fault.what {
             What::Delay(delay) => *delay = Duration::from_millis(state.random.u64(50..1_500)),
             What::ServerError(choice) => *choice = state.random.usize(..),
@@ -72,14 +72,14 @@ impl Deck {
         Some(fault)
     }
 
-    /// Deals the faults of this name next, unless one is near already.
-    pub fn deal_next(&self, name: &str) {
+    /// Puts the fault of this name first, unless one is among the next anyway.
+    pub fn put_first(&self, name: &str) {
         let mut state = self.state();
-        let near = state.pile.iter().rev().take(self.kinds.len());
-        let is_near = near.into_iter().any(|fault| fault.name() == name);
+        let mut next = state.queue.iter().rev().take(self.kinds.len());
+        let is_among_them = next.any(|fault| fault.name() == name);
         let fault = self.kinds.iter().find(|(_, fault)| fault.name() == name);
-        if let Some((_, fault)) = fault.filter(|_| !is_near) {
-            state.pile.push(fault.clone());
+        if let Some((_, fault)) = fault.filter(|_| !is_among_them) {
+            state.queue.push(fault.clone());
         }
     }
 
