@@ -74,7 +74,19 @@ check: lint ## Check format and lints, and run the tests that need no server
 test: setup lint validate ## Run everything: format, lints, dependencies, template, and all tests against the real stack
 	cargo-deny --locked check licenses bans sources
 	cargo test $(all) --doc
+	@$(MAKE) --no-print-directory sam-build
 	@python3 scripts/suites.py run
+
+# What `make build` does, unoptimised and without zig: whether the SAM CLI finds each function's binary. The tests deploy the same
+# binaries as cargo has built them for itself.
+.PHONY: sam-build
+sam-build: tools
+	SAM_BUILD_MODE=debug CARGO_LAMBDA_COMPILER=cargo sam build --build-dir target/sam-debug \
+		--parameter-overrides Architecture=$(architecture)
+	@for function in TaskEvents:task-events Reconcile:reconcile Audit:audit; do \
+		cmp "target/sam-debug/$${function%:*}Function/bootstrap" "target/lambda/$${function#*:}/bootstrap" && \
+		grep --quiet "CodeUri: $${function%:*}Function$$" target/sam-debug/template.yaml || exit 1; \
+	done
 
 .PHONY: repeat
 repeat: tools ## Run one suite again and again (SUITE=consul RUNS=20 BUSY=1: every second run with all processors kept busy)

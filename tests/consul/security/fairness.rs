@@ -1,4 +1,5 @@
-//! One noisy cluster does not starve the others: what it is slow at, breaks or floods costs them neither time nor work.
+//! One noisy cluster does not hold up the others: neither slow answers nor conflicts nor floods of messages about it cost them
+//! time or work.
 
 use ecs_mesh_controller::controller::Deadline;
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ async fn a_cluster_whose_services_are_never_listed_costs_the_others_no_time() {
     };
     let is_asked = |lines: &[String], what: &str| lines.iter().any(|line| line.contains(what));
     let environment = Environment::scripted(&quiet, &[LOGINS, both(&noisy, &quiet)], is_slow).await;
-    // When both have lost a task, and half of the time is over before the list is there
+    // When a task of each has stopped, and half of the time is over before the list comes
     let is_stuck = || {
         let lines = environment.consul.lines();
         let all = ["/v1/acl/tokens", "cluster%2Ffair-a-slow", "cluster%2Ffair-b-quiet"];
