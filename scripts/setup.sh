@@ -62,7 +62,7 @@ make_python_environment() {
         fail "uv could not install $requirements; see above. Run this again once that is repaired: it starts afresh."
     # The SAM CLI would otherwise ask the network each week whether there is a newer one.
     mkdir -p "$tools/sam"
-    echo '{"lastVersionCheck": 9999999999}' >"$tools/sam/metadata.json"
+    echo '{"lastVersionCheck": 9999999999.0}' >"$tools/sam/metadata.json"
     cp "$requirements" "$venv/requirements.txt"
 }
 
