@@ -57,14 +57,18 @@ impl ClientAgent {
         agent
     }
 
-    /// Registers a service with the agent, which brings it to the catalog.
+    /// Registers a service with the agent, which brings it to the catalog. As long as the agent cannot ask its server whose
+    /// token that is, it refuses it.
     pub async fn register(&self, consul: &Consul, service: &Value) {
-        let request = http::client()
-            .put(format!("{}/v1/agent/service/register", self.address))
-            .header("X-Consul-Token", &self.token)
-            .json(service);
-        Answer::to(request).await.and_then(Answer::good).unwrap();
         let id = service["ID"].as_str().unwrap();
+        eventually(&format!("service {id} to be accepted by its agent"), Duration::from_mins(5), || async {
+            let request = http::client()
+                .put(format!("{}/v1/agent/service/register", self.address))
+                .header("X-Consul-Token", &self.token)
+                .json(service);
+            Answer::to(request).await.and_then(Answer::good)
+        })
+        .await;
         eventually(&format!("service {id} in the catalog"), Duration::from_mins(5), || async {
             let node = node_services(consul, &self.name).await;
             if node.contains(id) { Ok(()) } else { Err(node) }
