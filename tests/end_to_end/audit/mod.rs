@@ -8,6 +8,7 @@ use local_stack::{
     Stack,
     aws::{ACCOUNT, Aws, REGION},
     deploy::{Deployed, DeployedAudit, deploy},
+    wait::{SOON, eventually},
     world::{cluster_arn, documented_policy},
 };
 use serde_json::{Value, json};
@@ -62,9 +63,16 @@ impl Audit {
         Self { aws: &Stack::shared().await.aws, deployed: deployed.await.clone() }
     }
 
+    /// Invokes the function, once more if a call of it has timed out, which happens on a busy machine.
     async fn invoke(&self, payload: &Value) -> Result<Value, Value> {
-        let _alone = self.aws.ecs_alone().await;
-        self.aws.invoke(&self.deployed.function, payload).await
+        eventually("an audit none of whose calls times out", SOON, || async {
+            let _alone = self.aws.ecs_alone().await;
+            match self.aws.invoke(&self.deployed.function, payload).await {
+                Err(error) if error.to_string().contains("request has timed out") => Err(error),
+                answered => Ok(answered),
+            }
+        })
+        .await
     }
 
     /// Registers a definition whose app waits for containers that do not exist; its ARN.
