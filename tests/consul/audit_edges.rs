@@ -1,7 +1,7 @@
 //! The audit function's clients of S3, SNS and `EventBridge` against recorded exchanges: what exactly they send, and how they
 //! take what AWS answers.
 
-use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
+use aws_config::{SdkConfig, retry::RetryConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::{
     announce::{Announcer, AwsAnnouncer, Event, Message},
@@ -11,19 +11,18 @@ use reqwest::Url;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder, Seen};
 
+use crate::environment::sdk_at;
+
 const TOPIC: &str = "arn:aws:sns:us-east-1:123456789012:findings";
 const DEFINITION: &str = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
 const KEY: &str = "announced/web/7.json";
 
 fn config(server: &Recorder) -> SdkConfig {
     let credentials = Credentials::new("test", "test", Some("session".to_owned()), None, "tests");
-    SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("us-east-1"))
-        .endpoint_url(&server.url)
+    sdk_at(&server.url)
+        .into_builder()
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .retry_config(RetryConfig::disabled())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
         .build()
 }
 

@@ -10,7 +10,8 @@ use std::{
 };
 
 use async_trait::async_trait;
-use aws_config::SdkConfig;
+use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::{
     consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
     controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings},
@@ -53,6 +54,18 @@ pub(crate) async fn patient_edges(settings: &Settings, token: &str, aws: &SdkCon
         clock: Arc::new(Fixed(Timestamp::now())),
         ..edges
     }
+}
+
+/// The configuration of AWS clients that find their endpoint at a URL.
+pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
+    let credentials = Credentials::new("test", "test", None, None, "tests");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("us-east-1"))
+        .endpoint_url(endpoint)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        .build()
 }
 
 /// AWS, of which some answers are `script`'s.

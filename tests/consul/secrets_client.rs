@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::secrets::{AwsSecrets, SecretStore, SecretsError};
 use mesh::{
     secret::{SecretState, StoredSecret},
@@ -13,20 +11,14 @@ use secrecy::SecretString;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder, Seen};
 
+use crate::environment::sdk_at;
+
 const NAME: &str = "consul-ecs-web";
 const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
 
 fn client(server: &Recorder, kms_key: Option<&str>) -> AwsSecrets {
-    let credentials = Credentials::new("test", "test", None, None, "tests");
-    let config = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("us-east-1"))
-        .endpoint_url(&server.url)
-        .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
     let tags = BTreeMap::from([("managed-by".to_owned(), "ecs-mesh-controller".to_owned())]);
-    AwsSecrets::new(&config, kms_key.map(str::to_owned), tags)
+    AwsSecrets::new(&sdk_at(&server.url), kms_key.map(str::to_owned), tags)
 }
 
 fn pair() -> TokenPair {

@@ -6,13 +6,10 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
 };
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::{
-    consul::{Consul, ConsulError, HttpConsul, NoServers, Patience, TlsSettings},
+    consul::{Consul, ConsulError, HttpConsul, NoServers, TlsSettings},
     controller::settings::Settings,
     discovery,
     ecs::{AwsEcs, Ecs, EcsError},
@@ -25,21 +22,13 @@ use test_harness::{
     tls::certificate_for,
 };
 
-use crate::environment::{Token, without_time_limits};
+use crate::{
+    client::quick_retries,
+    environment::{Token, sdk_at},
+};
 
 const CLUSTER: &str = "infra";
 const NAME: &str = "consul-server";
-
-fn config(server: &Recorder) -> SdkConfig {
-    let credentials = Credentials::new("test", "test", None, None, "tests");
-    SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("us-east-1"))
-        .endpoint_url(&server.url)
-        .credentials_provider(SharedCredentialsProvider::new(credentials))
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build()
-}
 
 fn listed(arns: &[&str]) -> Answer {
     Answer::ok(json!({ "taskArns": arns }).to_string())
@@ -84,7 +73,7 @@ fn refusal(kind: &str) -> Answer {
 }
 
 async fn addresses(ecs: &Recorder) -> Result<Vec<String>, EcsError> {
-    let found = AwsEcs::new(&config(ecs)).addresses(CLUSTER, NAME).await?;
+    let found = AwsEcs::new(&sdk_at(&ecs.url)).addresses(CLUSTER, NAME).await?;
     Ok(found.iter().map(IpAddr::to_string).collect())
 }
 
@@ -185,10 +174,9 @@ async fn all_pages_are_read() {
 
 /// A client of the servers at an address, which ECS helps to find.
 fn client(address: &str, ecs: &Recorder, tls: &TlsSettings, token: &str) -> HttpConsul {
-    let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(&config(ecs)));
+    let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(&sdk_at(&ecs.url)));
     let servers = discovery::servers(&address.parse().unwrap(), &ecs);
-    let patience = Patience { first_retry: Duration::from_millis(5), ..without_time_limits() };
-    HttpConsul::new(servers, tls, Arc::new(Token(token.to_owned())), patience).unwrap()
+    HttpConsul::new(servers, tls, Arc::new(Token(token.to_owned())), quick_retries()).unwrap()
 }
 
 async fn ask(consul: &dyn Consul) -> Result<(), ConsulError> {
@@ -215,7 +203,7 @@ async fn the_function_finds_its_servers_in_ecs() {
         })
     })
     .unwrap();
-    let edges = wiring::connect(&settings, &config(&ecs)).await.unwrap();
+    let edges = wiring::connect(&settings, &sdk_at(&ecs.url)).await.unwrap();
     assert_eq!(ecs.operations(), Vec::<String>::new(), "nothing is looked for before it is needed");
     ask(&*edges.consul).await.unwrap();
     ask(&*edges.consul).await.unwrap();
@@ -225,7 +213,7 @@ async fn the_function_finds_its_servers_in_ecs() {
 
 #[tokio::test]
 async fn no_running_task_is_a_clear_error_that_may_pass() {
-    let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(&config(&ecs_with(&[]).await)));
+    let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(&sdk_at(&ecs_with(&[]).await.url)));
     let servers = discovery::servers(&"ecs://infra/consul-server:8500".parse().unwrap(), &ecs);
     let error = servers.servers().await.unwrap_err();
     assert!(matches!(error, NoServers::NotUp(_)), "{error}");

@@ -172,8 +172,16 @@ impl Aws {
 
     /// Everything that the finished invocations of a function have logged, in order.
     pub async fn logs(&self, group: &str) -> Vec<String> {
+        self.logs_where(group, &json!({})).await
+    }
+
+    /// The same, of lines that fulfil further conditions of `FilterLogEvents`: `MiniStack` shows the first 10,000 that do, and no
+    /// further page.
+    pub async fn logs_where(&self, group: &str, conditions: &Value) -> Vec<String> {
         let mut lines = Vec::new();
-        let mut page = json!({ "logGroupName": group, "limit": 10_000 });
+        let mut page = conditions.clone();
+        page["logGroupName"] = json!(group);
+        page["limit"] = json!(10_000);
         loop {
             let answer = self.call("logs", "Logs_20140328.FilterLogEvents", &page).await;
             let events = answer["events"].as_array().expect("events");

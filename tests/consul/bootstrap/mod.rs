@@ -9,14 +9,12 @@ mod merging;
 mod preflight;
 mod requests;
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::controller::{BootstrapReport, Controller, Deadline, settings::Settings};
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
 
 use crate::{
-    environment::patient_edges,
+    environment::{patient_edges, sdk_at},
     time::{LONG, without_pauses},
 };
 
@@ -72,14 +70,7 @@ async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&st
         Some(value.to_owned())
     })
     .expect("settings");
-    let aws = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::from_static("us-east-1"))
-        .endpoint_url(aws)
-        .credentials_provider(SharedCredentialsProvider::new(Credentials::new("test", "test", None, None, "tests")))
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
-    let edges = patient_edges(&settings, token, &aws).await;
+    let edges = patient_edges(&settings, token, &sdk_at(aws)).await;
     Controller::new(settings.scope, edges)
 }
 

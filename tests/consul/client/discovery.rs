@@ -20,7 +20,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::client::{Rotating, nobody, quick_retries, urls};
+use crate::client::{Rotating, closed_address, quick_retries, urls};
 use test_harness::recorder::{Answer, Recorder};
 
 /// A source that answers by how often it was asked before, and takes a moment for it.
@@ -67,7 +67,7 @@ fn at_url(url: &str) -> Server {
 
 /// An address where nobody listens.
 fn dead() -> Server {
-    at(nobody())
+    at(closed_address())
 }
 
 /// An address that takes no connection, and of which the operating system says so without asking anybody: no packet has to

@@ -17,7 +17,7 @@ use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
-    client::{Rotating, accessor, client, instance, nobody, quick_retries, urls},
+    client::{Rotating, accessor, client, closed_address, instance, quick_retries, urls},
     time::{LONG, pass},
 };
 use local_stack::wait::eventually;
@@ -85,7 +85,7 @@ async fn a_stale_transaction_is_a_conflict() {
 async fn the_next_address_is_tried_and_then_preferred() {
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
     let credential = Rotating::new(&["own"]);
-    let consul = client(&format!("http://{},{}", nobody(), server.url), &credential);
+    let consul = client(&format!("http://{},{}", closed_address(), server.url), &credential);
     consul.tokens(&Tenancy::Community).await.unwrap();
     consul.tokens(&Tenancy::Community).await.unwrap();
     assert_eq!(server.seen().len(), 2);

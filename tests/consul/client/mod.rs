@@ -52,7 +52,7 @@ impl CredentialSource for Rotating {
 }
 
 /// No time limits, and short pauses before the first retries.
-fn quick_retries() -> Patience {
+pub(crate) fn quick_retries() -> Patience {
     Patience { first_retry: Duration::from_millis(5), ..without_time_limits() }
 }
 
@@ -61,8 +61,8 @@ fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
     HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, quick_retries()).unwrap()
 }
 
-/// An address where nobody listens, and nobody will: it is taken as long as this process lives.
-fn nobody() -> SocketAddr {
+/// An address that refuses connections as long as this process lives: a socket is bound to it, and does not listen.
+fn closed_address() -> SocketAddr {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
     let address = socket.local_addr().unwrap();

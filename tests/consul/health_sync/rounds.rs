@@ -8,7 +8,6 @@ use std::{
 };
 
 use async_trait::async_trait;
-use aws_config::{BehaviorVersion, SdkConfig};
 use ecs_mesh_controller::{
     controller::{Controller, Deadline, Edges, HealthReport, settings::Settings},
     ecs::{ClusterStatus, Ecs, EcsError, TaskList},
@@ -20,7 +19,7 @@ use mesh::{
 };
 use tokio::time::Instant;
 
-use crate::environment::patient_edges;
+use crate::environment::{patient_edges, sdk_at};
 
 /// What a deadline keeps for the answer.
 const RESERVE: Duration = Duration::from_secs(3);
@@ -80,11 +79,7 @@ async fn synced(interval: Option<Duration>, takes: Duration, time: Duration) -> 
         Some(value.to_owned())
     })
     .expect("settings");
-    let nowhere = SdkConfig::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
-    let edges = patient_edges(&settings, "own", &nowhere).await;
+    let edges = patient_edges(&settings, "own", &sdk_at("http://127.0.0.1:1")).await;
     let asked = Arc::new(Mutex::default());
     let ecs = Arc::new(Empty { takes, start: Instant::now(), asked: Arc::clone(&asked) });
     let controller = Controller::new(settings.scope, Edges { ecs, ..edges });

@@ -120,12 +120,9 @@ async fn a_whole_cluster_is_replaced_at_once() {
 
 /// How many batches the function was invoked with.
 async fn invocations(crowd: &Crowd<'_>) -> usize {
-    let group = &crowd.world.deployed.log_group;
-    // The emulator shows the first 10,000 lines that match, and no further page.
-    let query = json!({ "logGroupName": group, "filterPattern": "START RequestId", "limit": 10_000 });
-    let answer = crowd.world.aws.call("logs", "Logs_20140328.FilterLogEvents", &query).await;
-    let lines = answer["events"].as_array().expect("events").iter().filter_map(|event| event["message"].as_str());
-    lines.filter(|line| line.starts_with("START RequestId")).count()
+    let starts = json!({ "filterPattern": "START RequestId" });
+    let lines = crowd.world.aws.logs_where(&crowd.world.deployed.log_group, &starts).await;
+    lines.iter().filter(|line| line.starts_with("START RequestId")).count()
 }
 
 /// The kinds of answered calls of which there were more than the cost model says, however many batches there were: at each

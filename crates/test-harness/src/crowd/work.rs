@@ -13,9 +13,8 @@ use local_stack::world::GRACE;
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(2);
 /// Why a sweep may be incomplete that is complete later: on a busy machine, calls time out.
 const BUSY: [&str; 5] = ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue"];
-/// The same where Consul servers were started again: such a server may not know its callers' tokens for a while.
-const RESTARTED: [&str; 7] =
-    ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue", "consul_not_found", "consul_credential_rejected"];
+/// Why else, where Consul servers were started again: such a server may not know its callers' tokens for a while.
+const RESTARTED: [&str; 2] = ["consul_not_found", "consul_credential_rejected"];
 /// How much of the functions' logs is shown when something does not come about.
 const LINES: usize = 30;
 /// How old its first line is at most.
@@ -47,21 +46,21 @@ impl Crowd<'_> {
     /// Sweeps once, and everything has to be done. A sweep that a busy machine kept from reading everything says so, and is
     /// repeated.
     pub async fn sweep(&self) -> Value {
-        self.sweep_unless(&BUSY).await
+        self.sweep_until_complete(&[]).await
     }
 
     /// The same where Consul servers were started again.
     pub async fn sweep_after_restarts(&self) -> Value {
-        self.sweep_unless(&RESTARTED).await
+        self.sweep_until_complete(&RESTARTED).await
     }
 
-    /// Sweeps, again and again if a sweep is incomplete for such reasons only.
-    async fn sweep_unless(&self, passing: &[&str]) -> Value {
+    /// Sweeps again as long as a sweep is incomplete only because the machine is busy, or for one of `further` reasons.
+    async fn sweep_until_complete(&self, further: &[&str]) -> Value {
         let function = &self.world.deployed.reconcile;
         let what = format!("a complete sweep of {}", self.world.name);
         let summary = until_done(&what, || async {
             match self.world.aws.invoke(function, &json!({})).await {
-                Err(error) if is_incomplete_only_for(&error, passing) => {
+                Err(error) if is_passing(&error, further) => {
                     tokio::time::sleep(BETWEEN_SWEEPS).await;
                     Err(error)
                 }
@@ -88,21 +87,18 @@ impl Crowd<'_> {
         if group.is_empty() {
             return "(it is not deployed)".to_owned();
         }
-        // The emulator shows the first 10,000 lines that match, and no further page.
         let since = (Timestamp::now() - RECENT).as_millisecond();
-        let query = json!({ "logGroupName": group, "startTime": since, "limit": 10_000 });
-        let answer = self.world.aws.call("logs", "Logs_20140328.FilterLogEvents", &query).await;
-        let events = answer["events"].as_array().expect("events").iter();
-        let lines: Vec<&str> = events.filter_map(|event| event["message"].as_str()).collect();
+        let lines = self.world.aws.logs_where(group, &json!({ "startTime": since })).await;
         lines[lines.len().saturating_sub(LINES)..].join("\n")
     }
 }
 
-fn is_incomplete_only_for(error: &Value, passing: &[&str]) -> bool {
+/// Whether a sweep ended only because the machine is busy, or for one of `further` reasons.
+fn is_passing(error: &Value, further: &[&str]) -> bool {
     let message = error["errorMessage"].as_str().unwrap_or_default();
     let summary = message.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();
     let problems: Vec<&Value> = summary["problems"].as_array().into_iter().flatten().collect();
-    let is_passing = |problem: &&Value| passing.iter().any(|label| problem["label"] == json!(label));
+    let is_passing = |problem: &&Value| BUSY.iter().chain(further).any(|label| problem["label"] == json!(label));
     !problems.is_empty() && problems.iter().all(is_passing)
 }
 

@@ -21,7 +21,7 @@ pub struct Tally {
     under_way: Gauge,
     handed_on: Gauge,
     clients: Mutex<BTreeSet<SocketAddr>>,
-    connections: Gauge,
+    most_connections: AtomicUsize,
 }
 
 /// A number that rises and falls, and its peak.
@@ -81,14 +81,14 @@ impl Drop for HandedOn {
 impl Tally {
     /// Counts a connection that a client has opened.
     pub fn connected(&self, client: SocketAddr) {
-        self.clients.lock().unwrap().insert(client);
-        self.connections.rise();
+        let mut clients = self.clients.lock().unwrap();
+        clients.insert(client);
+        self.most_connections.fetch_max(clients.len(), Ordering::SeqCst);
     }
 
     /// Counts a connection that was closed.
     pub fn disconnected(&self, client: SocketAddr) {
         self.clients.lock().unwrap().remove(&client);
-        self.connections.fall();
     }
 
     /// The addresses of the clients whose connections are open now.
@@ -146,7 +146,7 @@ impl Tally {
 
     /// The most connections that were open at once.
     pub fn peak_connections(&self) -> usize {
-        self.connections.peak()
+        self.most_connections.load(Ordering::SeqCst)
     }
 
     /// The most requests that arrived within any `span`.
