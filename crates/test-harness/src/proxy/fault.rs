@@ -20,6 +20,17 @@ pub enum When {
     After,
 }
 
+impl When {
+    /// Before instead of after, and after instead of before.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Before => Self::After,
+            Self::After => Self::Before,
+        }
+    }
+}
+
 /// What is done while a request is under way, given its sender's address. The answer says whether it took effect.
 pub type Action = Arc<dyn Fn(SocketAddr) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
