@@ -141,11 +141,8 @@ impl<'a> Demo<'a> {
         self.world.register_instance(SERVICE, &forgotten).await;
         self.timeline.say(Actor::Consul, &format!("catalog: {} services", self.world.service_ids().await.len()));
         let start = Instant::now();
-        let swept = self.world.aws.invoke(&self.world.deployed.reconcile, &json!({})).await;
+        let cluster = self.world.swept().await;
         let took = start.elapsed();
-        let summary = swept.expect("the sweep succeeds");
-        assert_eq!(summary["outcome"], "done", "{summary}");
-        let cluster = &summary["clusters"][0];
         self.timeline.say(
             Actor::Controller,
             &format!(

@@ -12,10 +12,9 @@ use std::{
 use reqwest::Method;
 
 use crate::{chaos_time, controller::converges, tell};
-use local_stack::{Stack, consul::Consul, http::Answer};
+use local_stack::{Stack, consul::Consul, http::Answer, progress::until_done};
 use test_harness::{
     crowd::Crowd,
-    progress::until_done,
     proxy::{Call, Dialect, Fault, Proxy, What, When, action, seed},
 };
 

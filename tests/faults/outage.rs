@@ -6,10 +6,9 @@ use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::{Value, json};
 
 use crate::{controller::converges, tell};
-use local_stack::Stack;
+use local_stack::{Stack, progress::until_done};
 use test_harness::{
     crowd::Crowd,
-    progress::until_done,
     proxy::{Dialect, Fault, Proxy, What, When},
 };
 

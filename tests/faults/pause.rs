@@ -14,10 +14,10 @@ use local_stack::{
     aws::Aws,
     pids::{self, Signal},
     ports,
+    progress::until_done,
 };
 use test_harness::{
     crowd::Crowd,
-    progress::until_done,
     proxy::{Call, Dialect, Fault, Proxy, What, When, action, seed},
 };
 

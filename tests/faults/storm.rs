@@ -12,10 +12,10 @@ use local_stack::{
     consul::Consul,
     pids::{self, Signal},
     ports,
+    progress::until_done,
 };
 use test_harness::{
     crowd::Crowd,
-    progress::until_done,
     proxy::{Dialect, Fault, FaultQueue, Proxy, What, When, action, seed},
 };
 

@@ -2,7 +2,7 @@
 //! our template deployed into it. Everything listens on loopback only, and dies with the process that started it.
 //!
 //! ```text
-//! wait     scratch     http     pids      no knowledge of what runs
+//! wait    progress    scratch    http    pids   no knowledge of what runs
 //!    process     ports                    a child that cannot outlive us, and where it may listen
 //! consul           aws                    one server each
 //!           functions                     the functions' binaries, and the template that names them
@@ -30,6 +30,7 @@ pub mod http;
 pub mod pids;
 pub mod ports;
 pub mod process;
+pub mod progress;
 pub mod scratch;
 pub mod wait;
 pub mod world;

@@ -5,7 +5,6 @@
 //! - [`function`], [`invocation`]: a function's own binary, with a Lambda in miniature before it.
 //! - [`crowd`]: many tasks of many services at once, and what Consul and Secrets Manager then have to hold.
 //! - [`skip`]: tests that cannot run here.
-//! - [`progress`]: waits that end when nothing moves any more.
 //! - [`sources`]: what is shipped, as text.
 //! - [`agent`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
 
@@ -26,7 +25,6 @@ pub mod crowd;
 pub mod function;
 pub mod invocation;
 pub mod jwt;
-pub mod progress;
 pub mod proxy;
 pub mod recorder;
 pub mod skip;

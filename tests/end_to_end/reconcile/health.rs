@@ -31,8 +31,7 @@ async fn on_demand_health_is_synced_once() {
     let world = World::new(stack, &deployed, "health", "health");
     let task = healthy_task(&world).await;
     assert_eq!(statuses(&world.checks_of(&task).await), ["passing"; 3]);
-    let _alone = world.aws.ecs_alone().await;
-    let report = world.aws.invoke(&world.deployed.reconcile, &json!({ "healthSync": true })).await.unwrap();
+    let report = world.invoke_reconcile(&json!({ "healthSync": true }), &[]).await.unwrap();
     assert_eq!(report["rounds"], 1, "{report}");
     // The dataplane's two checks; the app is not among the containers that ECS checks, and its check is an orphan
     let checks = world.checks_of(&task).await;

@@ -13,12 +13,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use local_stack::{aws::Aws, consul::Consul, ports};
+use local_stack::{aws::Aws, consul::Consul, ports, progress::until_done};
 use memory::Memory;
 use serde_json::json;
 use test_harness::{
     crowd::Crowd,
-    progress::until_done,
     proxy::{Dialect, Proxy, Tally},
 };
 

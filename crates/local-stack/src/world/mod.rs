@@ -5,10 +5,13 @@
 //! so that worlds side by side do not see each other.
 
 mod catalog;
+mod messages;
+mod sweeps;
 mod tasks;
 
 use std::{collections::BTreeSet, time::Duration};
 
+use aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -20,6 +23,8 @@ use crate::{
     wait::{SOON, eventually},
 };
 
+pub use messages::state_of;
+pub use sweeps::RESTARTED;
 pub use tasks::{Definition, envelope, task_id};
 
 /// The grace period of the tests' deployments: long enough for "within it" to be tested, short enough to wait for.
@@ -96,84 +101,17 @@ impl<'a> World<'a> {
         format!("{}-web", self.name)
     }
 
-    // ---- messages ----
-
-    /// Puts events on the queue, as EventBridge does; each is a message of its own.
-    pub async fn deliver(&self, events: &[Value]) {
-        let bodies: Vec<String> = events.iter().map(Value::to_string).collect();
-        self.deliver_raw(&bodies).await;
-    }
-
-    /// Puts any text on the queue.
-    pub async fn deliver_raw(&self, bodies: &[String]) {
-        let sqs = self.aws.sqs();
-        for chunk in bodies.chunks(10) {
-            let mut call = sqs.send_message_batch().queue_url(&self.deployed.queue_url);
-            for (index, body) in chunk.iter().enumerate() {
-                let entry = aws_sdk_sqs::types::SendMessageBatchRequestEntry::builder().id(index.to_string());
-                call = call.entries(entry.message_body(body).build().unwrap());
-            }
-            assert!(call.send().await.expect("SendMessageBatch").failed().is_empty());
-        }
-    }
-
-    /// Waits until all messages of this world are done, also delayed ones, and none of them was given up.
-    pub async fn settled(&self) {
-        self.settled_within(Duration::from_mins(10)).await;
-    }
-
-    /// The same, where it may take longer.
-    pub async fn settled_within(&self, time: Duration) {
-        eventually(&format!("the messages of {} to be done", self.name), time, || async {
-            let waiting = self.waiting(&self.deployed.queue_url).await;
-            if waiting.is_empty() { Ok(()) } else { Err(format!("{waiting:#?}")) }
-        })
-        .await;
-        let given_up = self.waiting(&self.deployed.failed_queue_url).await;
-        assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}");
-    }
-
-    /// Waits until every message of this world is done, or is a look that is due later.
-    pub async fn worked_off(&self) {
-        eventually(&format!("the events of {} to be done", self.name), SOON, || async {
-            let mut waiting = self.waiting(&self.deployed.queue_url).await;
-            waiting.retain(|message| !message["Body"].as_str().unwrap_or_default().contains("Service Idle Check"));
-            if waiting.is_empty() { Ok(()) } else { Err(format!("{waiting:#?}")) }
-        })
-        .await;
-    }
-
-    /// The messages of this world in a queue.
-    pub async fn waiting(&self, queue_url: &str) -> Vec<Value> {
-        let mut messages = self.aws.messages(queue_url).await;
-        messages.retain(|message| message["Body"].as_str().unwrap_or_default().contains(self.name));
-        messages
-    }
-
-    // ---- sweeps ----
-
-    /// Invokes the sweep of this cluster alone. An `Err` is the error object that it ended in.
-    pub async fn sweep(&self, order: &Value) -> Result<Value, Value> {
-        let mut order = order.clone();
-        order["clusters"] = json!([self.cluster()]);
-        let _alone = self.aws.ecs_alone().await;
-        self.aws.invoke(&self.deployed.reconcile, &order).await
-    }
-
-    /// The same, where it has to succeed: the summary of this cluster.
-    pub async fn swept(&self) -> Value {
-        let summary = self.sweep(&json!({})).await.unwrap_or_else(|error| panic!("the sweep failed: {error}"));
-        assert_eq!(summary["outcome"], "done", "{summary}");
-        summary["clusters"][0].clone()
-    }
-
     // ---- tokens and secrets ----
 
     /// The text of a secret, if there is one.
     pub async fn secret_text(&self, name: &str) -> Option<String> {
         match self.aws.secrets().get_secret_value().secret_id(name).send().await {
             Ok(answer) => answer.secret_string,
-            Err(error) if error.as_service_error().is_some_and(aws_sdk_secretsmanager::operation::get_secret_value::GetSecretValueError::is_resource_not_found_exception) => None,
+            Err(error)
+                if error.as_service_error().is_some_and(GetSecretValueError::is_resource_not_found_exception) =>
+            {
+                None
+            }
             Err(error) => panic!("secret {name}: {error:?}"),
         }
     }

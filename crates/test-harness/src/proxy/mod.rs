@@ -37,7 +37,7 @@ pub use self::{
     fault_queue::FaultQueue,
     tally::Tally,
 };
-use crate::progress::until_done;
+use local_stack::progress::until_done;
 
 /// Which server is behind it, and so how a fault looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
