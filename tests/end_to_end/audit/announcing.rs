@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::audit::{Audit, CLUSTER, registered};
+use crate::audit::{Audit, CLUSTER, audited, registered};
 use local_stack::{
     aws::{ACCOUNT, REGION},
     wait::{SOON, eventually},
@@ -98,7 +98,7 @@ async fn of_many_audits_at_once_one_announces() {
     let revision = audit.register_broken("at-once", &["db"]).await;
     let event = registered(&revision);
     let alone = audit.aws.ecs_alone().await;
-    let invoke = || audit.aws.invoke(&audit.deployed.function, &event);
+    let invoke = || audited(audit.aws, &audit.deployed, &event);
     let (a, b, c, d) = tokio::join!(invoke(), invoke(), invoke(), invoke());
     drop(alone);
     for answer in [a, b, c, d] {

@@ -1,6 +1,6 @@
 //! The audit comes and goes with its parameter, and the stack with what it has written.
 
-use crate::audit::{deployment, register_broken, registered};
+use crate::audit::{audited, deployment, register_broken, registered};
 use local_stack::{Stack, deploy::delete};
 
 #[tokio::test]
@@ -16,7 +16,7 @@ async fn a_stack_that_has_announced_something_can_be_deleted_and_its_bucket_stay
     let revision = register_broken(aws, "goodbye-web", &["db"]).await;
     {
         let _alone = aws.ecs_alone().await;
-        aws.invoke(&audit.function, &registered(&revision)).await.unwrap();
+        audited(aws, &audit, &registered(&revision)).await.unwrap();
     }
     delete(aws, "audit-goodbye").await.unwrap();
     let left = aws_sdk_s3::Client::new(&aws.sdk()).list_objects_v2().bucket(&audit.bucket).send().await.unwrap();

@@ -4,6 +4,7 @@ mod announcing;
 mod answers;
 mod lifecycle;
 
+use aws_sdk_s3::operation::get_object::GetObjectError;
 use local_stack::{
     Stack,
     aws::{ACCOUNT, Aws, REGION},
@@ -63,16 +64,10 @@ impl Audit {
         Self { aws: &Stack::shared().await.aws, deployed: deployed.await.clone() }
     }
 
-    /// Invokes the function, once more if a call of it has timed out, which happens on a busy machine.
+    /// Invokes the function while nothing changes in ECS.
     async fn invoke(&self, payload: &Value) -> Result<Value, Value> {
-        eventually("an audit none of whose calls times out", SOON, || async {
-            let _alone = self.aws.ecs_alone().await;
-            match self.aws.invoke(&self.deployed.function, payload).await {
-                Err(error) if error.to_string().contains("request has timed out") => Err(error),
-                answered => Ok(answered),
-            }
-        })
-        .await
+        let _alone = self.aws.ecs_alone().await;
+        audited(self.aws, &self.deployed, payload).await
     }
 
     /// Registers a definition whose app waits for containers that do not exist; its ARN.
@@ -84,15 +79,26 @@ impl Audit {
     async fn record(&self, revision: &str) -> Option<Value> {
         let (_, name) = revision.split_once(":task-definition/").expect("an ARN");
         let key = format!("announced/{}.json", name.replace(':', "/"));
-        let answer = aws_sdk_s3::Client::new(&self.aws.sdk())
-            .get_object()
-            .bucket(&self.deployed.bucket)
-            .key(key)
-            .send()
-            .await
-            .ok()?;
+        let call = aws_sdk_s3::Client::new(&self.aws.sdk()).get_object().bucket(&self.deployed.bucket).key(&key);
+        let answer = match call.send().await {
+            Ok(answer) => answer,
+            Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => return None,
+            Err(error) => panic!("record {key}: {error:?}"),
+        };
         Some(serde_json::from_slice(&answer.body.collect().await.unwrap().into_bytes()).unwrap())
     }
+}
+
+/// Invokes the function; again as long as a call of it times out, which happens on a busy machine. An `Err` is the error object
+/// that it ended in otherwise.
+pub(crate) async fn audited(aws: &Aws, audit: &DeployedAudit, payload: &Value) -> Result<Value, Value> {
+    eventually("an audit none of whose calls times out", SOON, || async {
+        match aws.invoke(&audit.function, payload).await {
+            Err(error) if error.to_string().contains("request has timed out") => Err(error),
+            answered => Ok(answered),
+        }
+    })
+    .await
 }
 
 async fn register_broken(aws: &Aws, family: &str, missing: &[&str]) -> String {

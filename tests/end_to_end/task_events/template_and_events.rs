@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::fixture::{self, Fixture};
+use crate::{
+    audit::audited,
+    fixture::{self, Fixture},
+};
 use local_stack::aws;
 
 #[tokio::test]
@@ -63,12 +66,11 @@ async fn every_file_in_events_can_be_invoked() {
             );
         let event: Value = serde_json::from_str(&text).unwrap();
         let is_for_the_sweep = name.starts_with("sweep-") || name == "api-call-delete-cluster.json";
-        let function = match name.as_str() {
-            _ if is_for_the_sweep => &world.deployed.reconcile,
-            "audit-family.json" => &world.deployed.audit.as_ref().expect("the audit").function,
-            _ => &world.deployed.function_name,
+        let answer = match name.as_str() {
+            _ if is_for_the_sweep => world.invoke_reconcile(&event, &[]).await,
+            "audit-family.json" => audited(world.aws, world.deployed.audit.as_ref().expect("the audit"), &event).await,
+            _ => world.aws.invoke(&world.deployed.function_name, &event).await,
         };
-        let answer = world.aws.invoke(function, &event).await;
         match name.as_str() {
             "api-call-create-service.json" => {
                 assert_eq!(answer.expect(&name), json!({ "outcome": "done" }));
