@@ -10,7 +10,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use aws_config::{BehaviorVersion, Region, SdkConfig};
+use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::{
     consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
@@ -56,7 +56,7 @@ pub(crate) async fn patient_edges(settings: &Settings, token: &str, aws: &SdkCon
     }
 }
 
-/// The configuration of AWS clients that find their endpoint at a URL.
+/// The configuration of AWS clients that find their endpoint at a URL, and wait for an answer as long as it takes.
 pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("test", "test", None, None, "tests");
     SdkConfig::builder()
@@ -65,6 +65,8 @@ pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
         .endpoint_url(endpoint)
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .http_client(aws_smithy_http_client::Builder::new().build_http())
+        // A request that times out is repeated, and would be counted twice.
+        .timeout_config(TimeoutConfig::disabled())
         .build()
 }
 
@@ -155,6 +157,12 @@ impl Environment {
         let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
         let edges = patient_edges(&settings, &world.consul.management_token, &config).await;
         Self { controller: Controller::new(settings.scope, change(edges)), consul, aws }
+    }
+
+    /// How many requests to Consul and to AWS wait for their answers, and whether anything sent to or by either is unread.
+    pub(crate) fn under_way(&self) -> ([usize; 2], bool) {
+        let both = [&self.consul, &self.aws];
+        (both.map(Recorder::under_way), both.into_iter().any(Recorder::has_unread))
     }
 
     /// Handles events as one batch until a deadline.

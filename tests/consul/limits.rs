@@ -20,9 +20,9 @@ async fn time_that_runs_out_hands_back_what_is_not_done_and_only_that() {
     let events = [world.event(&in_mesh).await, world.event(&outside).await];
     // When time runs out while it is asked
     let deadline = Deadline::after(LONG);
-    let is_stuck = || match environment.consul.under_way() {
-        0 => Err("Consul is not asked".to_owned()),
-        _ => Ok(()),
+    let is_stuck = || match (environment.consul.under_way(), environment.consul.has_unread()) {
+        (1.., false) => Ok(()),
+        seen => Err(format!("(requests to Consul, is one unread): {seen:?}")),
     };
     let work = environment.handle_until(deadline, &events);
     let (report, overrun) =

@@ -56,8 +56,8 @@ pub(crate) async fn over_when<T>(
 
 /// Does `work`, and skips the pauses that it makes: whenever it has waited for a while, a second of its time passes at once.
 ///
-/// It cannot be told here whether it waits for a timer or for an answer. So at most 40 seconds are skipped, and none of the
-/// time limits of `work` may be as short as a few of them.
+/// It cannot be told here whether it waits for a timer or for an answer, so time limits come nearer, too. At most 40 seconds are
+/// skipped. Every time limit of `work` has to be longer than 40 seconds.
 pub(crate) async fn without_pauses<T>(work: impl Future<Output = T>) -> T {
     const SKIPS: usize = 40;
     const WHILE: Duration = Duration::from_millis(20);

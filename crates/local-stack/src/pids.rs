@@ -53,15 +53,15 @@ pub fn owner_of(port: u16, among: &[u32]) -> Option<u32> {
     })
 }
 
-/// How many open connections to or from `port` of 127.0.0.1 hold something that its reader has not read yet.
-pub fn unread_connections(port: u16) -> usize {
+/// Whether an open connection to or from `port` of 127.0.0.1 holds something that its reader has not read yet.
+pub fn has_unread(port: u16) -> bool {
     const ESTABLISHED: &str = "01";
     const NOTHING: &str = "00000000:00000000";
     let end = format!("0100007F:{port:04X}");
     let is_unread = |[_, local, remote, state, queued, ..]: &[String; FIELDS]| {
         (*local == end || *remote == end) && state == ESTABLISHED && queued != NOTHING
     };
-    connections().iter().filter(|fields| is_unread(fields)).count()
+    connections().iter().any(is_unread)
 }
 
 fn inode_of(port: u16) -> Option<u64> {

@@ -62,11 +62,10 @@ pub async fn seen(server: &Recorder, count: usize, is_meant: impl Fn(&Seen) -> b
         if seen.len() >= count {
             return seen;
         }
-        let lines = || server.lines();
         assert!(
             start.elapsed() < TIME_LIMIT,
-            "waited {TIME_LIMIT:?} for {count} requests; of all, {seen:?}: {:?}",
-            lines()
+            "waited {TIME_LIMIT:?} for {count} requests; came: {seen:?}; all requests: {:?}",
+            server.lines()
         );
         sleep(Duration::from_millis(20)).await;
     }

@@ -42,18 +42,18 @@ async fn begun(environment: &Environment) -> BTreeSet<String> {
     environment.consul.forget();
     let order = SweepOrder { force: true, ..SweepOrder::default() };
     let deadline = Deadline::after(LONG);
-    let is_stuck = || match (environment.consul.under_way(), environment.aws.under_way()) {
-        (AT_ONCE, 0) => Ok(()),
-        seen => Err(format!("(requests to Consul and to AWS that wait): {seen:?}")),
+    let is_stuck = || match environment.under_way() {
+        ([AT_ONCE, 0], false) => Ok(()),
+        seen => Err(format!("(requests to Consul and to AWS that wait, is one unread): {seen:?}")),
     };
     let work = environment.controller.sweep(&order, deadline);
     let (report, _) = over_when(work, "as many deletions as may be under way", is_stuck, || deadline.left()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
     // The answers that nobody waits for any more are no longer under way when the next sweep begins
     eventually("the deletions to be given up", LONG, || async {
-        match environment.consul.under_way() {
-            0 => Ok(()),
-            count => Err(format!("{count} requests")),
+        match (environment.consul.under_way(), environment.consul.has_unread()) {
+            (0, false) => Ok(()),
+            seen => Err(format!("(requests, is one unread): {seen:?}")),
         }
     })
     .await;

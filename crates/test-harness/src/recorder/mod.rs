@@ -2,6 +2,8 @@
 //!
 //! It proves exact requests, counts calls, and injects faults at a chosen call.
 
+mod answer;
+
 use std::{
     net::SocketAddr,
     sync::{
@@ -17,8 +19,8 @@ use axum::{
     http::{HeaderMap, Method, Response, Uri},
 };
 
+pub use answer::{Answer, Gate, Translation};
 use local_stack::{aws::Aws, pids};
-use tokio::sync::Semaphore;
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
@@ -53,71 +55,6 @@ impl Seen {
     /// The body parsed as JSON; `Null` if it is not JSON.
     pub fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap_or_default()
-    }
-}
-
-/// What to do with a request.
-pub enum Answer {
-    /// Answer with status, headers and body.
-    Reply(u16, Vec<(&'static str, String)>, String),
-    /// Let the real server answer.
-    Forward,
-    /// Let the real server answer once enough requests have arrived at the gate.
-    ForwardThrough(Arc<Gate>),
-    /// Let the real server answer to another body, and change what it answers with status 200.
-    ForwardAs(String, Translation),
-    /// Never answer.
-    Hang,
-}
-
-/// What is made of the real server's answer.
-pub type Translation = Box<dyn FnOnce(String) -> String + Send>;
-
-/// Holds requests back until a number of them has arrived, or until it is opened, and then lets all of them go on at once.
-pub struct Gate {
-    wanted: usize,
-    arrived: AtomicUsize,
-    open: Semaphore,
-}
-
-impl Gate {
-    /// A closed gate that opens once `wanted` requests have arrived.
-    pub fn of(wanted: usize) -> Arc<Self> {
-        Arc::new(Self { wanted, arrived: AtomicUsize::new(0), open: Semaphore::new(0) })
-    }
-
-    /// A closed gate that only [`Self::open`] opens.
-    pub fn closed() -> Arc<Self> {
-        Self::of(usize::MAX)
-    }
-
-    /// Lets all requests through, those that are held and those that will arrive. Called once.
-    pub fn open(&self) {
-        self.open.add_permits(Semaphore::MAX_PERMITS / 2);
-    }
-
-    /// How many requests have arrived.
-    pub fn arrived(&self) -> usize {
-        self.arrived.load(Ordering::SeqCst)
-    }
-
-    async fn pass(&self) {
-        if self.arrived.fetch_add(1, Ordering::SeqCst) + 1 == self.wanted {
-            self.open();
-        }
-        self.open.acquire().await.expect("never closed").forget();
-    }
-}
-
-impl Answer {
-    /// A reply with status 200, this body and no headers of its own.
-    pub fn ok(body: impl Into<String>) -> Self {
-        Self::Reply(200, Vec::new(), body.into())
-    }
-
-    /// A reply with this HTTP status and body, and no headers of its own.
-    pub fn status(status: u16, body: impl Into<String>) -> Self {
-        Self::Reply(status, Vec::new(), body.into())
     }
 }
 
@@ -201,10 +138,14 @@ impl Recorder {
         operations
     }
 
-    /// How many requests have arrived and were neither answered nor given up yet. An answer that the client has not read yet is
-    /// none.
+    /// How many requests have arrived and were neither answered nor given up yet.
     pub fn under_way(&self) -> usize {
-        self.shared.under_way.load(Ordering::SeqCst) + pids::unread_connections(self.port)
+        self.shared.under_way.load(Ordering::SeqCst)
+    }
+
+    /// Whether a request has not been read yet, or an answer not by its client: then more requests may come.
+    pub fn has_unread(&self) -> bool {
+        pids::has_unread(self.port)
     }
 
     /// Forgets what was seen.
@@ -284,10 +225,18 @@ async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
                     response = response.header(name, value);
                 }
             }
-            response.body(Body::from(answer.bytes().await.unwrap_or_default())).expect("a response")
+            match answer.bytes().await {
+                Ok(body) => response.body(Body::from(body)).expect("a response"),
+                Err(error) => bad_gateway(&error),
+            }
         }
-        Err(error) => Response::builder().status(502).body(Body::from(error.to_string())).expect("a response"),
+        Err(error) => bad_gateway(&error),
     }
+}
+
+/// What is answered where the real server has not answered, or not to the end.
+fn bad_gateway(error: &reqwest::Error) -> Response<Body> {
+    Response::builder().status(502).body(Body::from(error.to_string())).expect("a response")
 }
 
 async fn translated(response: Response<Body>, translation: Translation) -> Response<Body> {
