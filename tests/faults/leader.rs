@@ -57,6 +57,9 @@ async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
         let victim = kill_leader_at(&before, &servers, (kind, number), when);
         crowd.world.deliver(&events).await;
         let killed = until_done("the leader to be killed in the middle of writes", || async {
+            for proxy in &before {
+                proxy.tally.must_not_have_panicked();
+            }
             victim.killed().ok_or_else(|| format!("{} of {kind}, to be killed at {number}", victim.writes()))
         })
         .await;

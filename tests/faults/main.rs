@@ -17,7 +17,7 @@ mod storm;
 
 use std::{io::Write, time::Duration};
 
-/// How long the storm lasts at least.
+/// How long the storm, and the rounds of `leader` and `pause`, go on at least.
 fn chaos_time() -> Duration {
     Duration::from_secs(number("CHAOS_SECONDS").unwrap_or_default())
 }

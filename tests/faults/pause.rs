@@ -56,6 +56,7 @@ async fn aws_that_stands_still_for_a_while_loses_nothing() {
         let pause = Pause::at(&before_aws, aws.pid(), operation, number);
         crowd.world.deliver(&events).await;
         until_done(&format!("AWS to stand still at the {number}th {operation}, and to go on"), || async {
+            before_aws.tally.must_not_have_panicked();
             if pause.is_over() { Ok(()) } else { Err(format!("{} such calls", pause.calls.load(Ordering::SeqCst))) }
         })
         .await;

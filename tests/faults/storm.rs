@@ -59,13 +59,8 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
     );
     let mut crowds = [tokens, logins];
     for crowd in &mut crowds {
-        crowd.found_services(SERVICES).await;
-        // Somebody has to be there whom what is foreign can resemble.
-        let events = crowd.start(0, 1).await;
-        crowd.plant_foreign().await;
-        crowd.world.deliver(&events).await;
+        found(crowd).await;
     }
-
     // When everything fails at once
     let faults = FaultQueue::new(seed, SHARE).with(1, kills_the_function(aws.pid(), When::Before));
     let faults = Arc::new(faults.with(1, kills_the_function(aws.pid(), When::After)));
@@ -74,23 +69,12 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
         proxy.inject(Arc::clone(&faults));
     }
     let began = Instant::now();
-    let mut wave = 0;
-    while wave < 3 || began.elapsed() < chaos_time() {
-        for crowd in &mut crowds {
-            let events = act(crowd, wave, &mut random).await;
-            deliver(crowd, events, &mut random).await;
-            if wave > 2 {
-                // A long storm must not bring more than it lets through.
-                crowd.worked_off().await;
-            }
-        }
-        wave += 1;
-    }
+    come_and_go(&mut crowds, &mut random).await;
     until_every_fault_took_effect(&faults, proxies, &crowds).await;
     let stormy = began.elapsed();
-    before_consul.let_everything_through();
-    before_aws.let_everything_through();
-
+    for proxy in proxies {
+        proxy.let_everything_through();
+    }
     // Then all is well, after one sweep
     for crowd in &crowds {
         crowd.worked_off().await;
@@ -105,10 +89,37 @@ async fn through_every_fault_of_the_network_and_killed_functions_all_converges()
     tell(&format!("before AWS: {}", before_aws.tally));
 }
 
+/// Services, and a first task: somebody has to be there whom what is foreign can resemble.
+async fn found(crowd: &mut Crowd<'_>) {
+    crowd.found_services(SERVICES).await;
+    let events = crowd.start(0, 1).await;
+    crowd.plant_foreign().await;
+    crowd.world.deliver(&events).await;
+}
+
+/// Waves of tasks that start and stop, as long as the storm lasts.
+async fn come_and_go(crowds: &mut [Crowd<'_>], random: &mut fastrand::Rng) {
+    let (began, mut wave) = (Instant::now(), 0);
+    while wave < 3 || began.elapsed() < chaos_time() {
+        for crowd in &mut *crowds {
+            let events = act(crowd, wave, random).await;
+            deliver(crowd, events, random).await;
+            if wave > 2 {
+                // A long storm must not bring more than it lets through.
+                crowd.worked_off().await;
+            }
+        }
+        wave += 1;
+    }
+}
+
 /// Waits until each fault has taken effect often enough. Those that are missing come first in the queue; and if no request
 /// comes any more that could get them, all events come once more.
 async fn until_every_fault_took_effect(faults: &FaultQueue, proxies: [&Proxy; 2], crowds: &[Crowd<'_>]) {
     until_done("every fault to take effect", || async {
+        for proxy in proxies {
+            proxy.tally.must_not_have_panicked();
+        }
         let missing = missing_faults(faults, proxies);
         if missing.is_empty() {
             return Ok(());

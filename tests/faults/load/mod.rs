@@ -15,7 +15,7 @@ use std::{
 
 use local_stack::{aws::Aws, consul::Consul, ports, progress::until_done};
 use memory::Memory;
-use serde_json::json;
+use serde_json::{Value, json};
 use test_harness::{
     crowd::Crowd,
     proxy::{Dialect, Proxy, Tally},
@@ -55,19 +55,54 @@ async fn a_whole_cluster_is_replaced_at_once() {
     let place = ("load", "secrets-manager");
     let mut crowd = Crowd::deploy(&aws, &consul, place, &before_consul.url, &defaults).await;
     // Given a cluster full of tasks, each of which has registered and logged in; all of them stop, and others start
+    let events = replaced(&mut crowd, count).await;
+    let deployment = before_consul.tally.answers();
+    // When all of it is told at once
+    let work = told_at_once(&crowd, &events).await;
+    for (name, proxy) in [("Consul", &before_consul), ("AWS", &before_aws)] {
+        tell(&format!("load: {name}: {:?}; {}", proxy.tally.answers(), peaks(&proxy.tally)));
+    }
+    // Then Consul was never asked for more than the cap, nor for more than the cost model says
+    let tally = &before_consul.tally;
+    // A client that gives a request up may send it again before the proxy notices.
+    assert!(tally.peak_under_way() <= MOST_UNDER_WAY + tally.given_up(), "{}", peaks(tally));
+    assert!(tally.peak_connections() <= CONNECTIONS, "{}", peaks(tally));
+    let too_many = beyond_cost_model(tally, &deployment, work.batches, count);
+    assert!(too_many.is_empty(), "in {} batches: {too_many:#?}", work.batches);
+    // And memory sufficed, and stays flat
+    memory_suffices(&crowd, &events, work.memory).await;
+    // And everything is done: of the stopped tasks nothing is left, and the living ones have what they need
+    crowd.nothing_given_up().await;
+    crowd.converged().await;
+    let summary = crowd.sweep().await;
+    let cluster = &summary["clusters"][0];
+    assert_eq!((&cluster["deleted"], &cluster["created"], &cluster["left"]), (&json!({}), &json!({}), &json!(0)));
+}
+
+/// The events of so many tasks that all stop, and of as many that start.
+async fn replaced(crowd: &mut Crowd<'_>, count: usize) -> Vec<Value> {
     crowd.found_services(SERVICES).await;
     crowd.fill(count, true).await;
     let mut events = crowd.stop_all().await;
     events.extend(crowd.fill(count, false).await);
     crowd.plant_foreign().await;
     fastrand::shuffle(&mut events);
+    events
+}
 
-    let deployment = before_consul.tally.answers();
+/// What the function's work has taken.
+struct Work {
+    /// How many batches it was invoked with.
+    batches: usize,
+    /// The least and the most memory that the largest process had in use, in KiB.
+    memory: [u64; 2],
+}
 
-    // When all of it is told at once
-    let began = Instant::now();
+/// Delivers all events at once, and waits until they are done.
+async fn told_at_once(crowd: &Crowd<'_>, events: &[Value]) -> Work {
+    let (aws, began) = (crowd.world.aws, Instant::now());
     let memory = Memory::watch(aws.pid());
-    crowd.deliver_all(&events).await;
+    crowd.deliver_all(events).await;
     until_done("all events to be done", || async {
         let (left, _) = crowd.events_and_looks_left().await;
         if left == 0 {
@@ -78,43 +113,26 @@ async fn a_whole_cluster_is_replaced_at_once() {
         Err(format!("{left} messages"))
     })
     .await;
-    let took = began.elapsed();
-    let [least, most] = memory.end();
-    let batches = invocations(&crowd).await;
+    let (took, memory) = (began.elapsed(), memory.end());
+    let batches = invocations(crowd).await;
     // What is left are looks, which are due when the grace period is over. Each lists every task, which takes the emulator
     // long enough to keep the sweep from its end.
     let (events_left, looks) = crowd.events_and_looks_left().await;
     assert_eq!(events_left, 0);
     aws.sqs().purge_queue().queue_url(&crowd.world.deployed.queue_url).send().await.expect("PurgeQueue");
-    let rate = events.len() as u128 * 1_000 / took.as_millis();
-    tell(&format!(
-        "load: {} tasks in {took:.1?} and {batches} batches: {rate} a second, {looks} looks asked for",
-        events.len()
-    ));
-    for (name, proxy) in [("Consul", &before_consul), ("AWS", &before_aws)] {
-        tell(&format!("load: {name}: {:?}; {}", proxy.tally.answers(), peaks(&proxy.tally)));
-    }
-    tell(&format!("load: the largest function had between {least} and {most} KiB of memory in use"));
+    let (count, rate) = (events.len(), events.len() as u128 * 1_000 / took.as_millis());
+    tell(&format!("load: {count} tasks in {took:.1?} and {batches} batches: {rate} a second, {looks} looks asked for"));
+    tell(&format!("load: the largest function had between {} and {} KiB of memory in use", memory[0], memory[1]));
+    Work { batches, memory }
+}
 
-    // Then Consul was never asked for more than the cap, nor for more than the cost model says
-    let tally = &before_consul.tally;
-    // A client that gives a request up may send it again before the proxy notices.
-    assert!(tally.peak_under_way() <= MOST_UNDER_WAY + tally.given_up(), "{}", peaks(tally));
-    assert!(tally.peak_connections() <= CONNECTIONS, "{}", peaks(tally));
-    let too_many = beyond_cost_model(tally, &deployment, batches, count);
-    assert!(too_many.is_empty(), "in {batches} batches: {too_many:#?}");
-    // And memory sufficed, and stays flat: more of the same work takes no more of it
+/// Asserts that memory sufficed, and that more of the same work takes no more of it.
+async fn memory_suffices(crowd: &Crowd<'_>, events: &[Value], [least, most]: [u64; 2]) {
     assert!(least > 0 && most <= MEMORY_KIB, "{least} to {most} KiB");
     let [few, many] =
-        [memory::after_equal_rounds(&crowd, &events, 3).await, memory::after_equal_rounds(&crowd, &events, 12).await];
+        [memory::after_equal_rounds(crowd, events, 3).await, memory::after_equal_rounds(crowd, events, 12).await];
     tell(&format!("load: {few} KiB after 3 equal rounds, {many} KiB after 12"));
     assert!(many <= few + GROWTH_KIB, "{few} KiB after 3 rounds, {many} KiB after 12");
-    // And everything is done: of the stopped tasks nothing is left, and the living ones have what they need
-    crowd.nothing_given_up().await;
-    crowd.converged().await;
-    let summary = crowd.sweep().await;
-    let cluster = &summary["clusters"][0];
-    assert_eq!((&cluster["deleted"], &cluster["created"], &cluster["left"]), (&json!({}), &json!({}), &json!(0)));
 }
 
 /// How many batches the function was invoked with.

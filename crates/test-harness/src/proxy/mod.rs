@@ -139,6 +139,7 @@ impl Proxy {
         let last = TcpStream::connect(self.address).await.unwrap();
         let only_the_last = BTreeSet::from([last.local_addr().unwrap()]);
         until_done("the clients of a proxy to leave it, and their requests to end", || async {
+            self.tally.must_not_have_panicked();
             // In this order: a request is counted before its connection is closed.
             let (clients, at_work) = (self.tally.clients(), self.tally.at_work());
             if clients == only_the_last && at_work == 0 {
@@ -171,8 +172,13 @@ async fn handle(
     // A client that leaves ends this function, and not the task. The request counts from now on, not only when the task begins.
     let work = Arc::clone(&shared).work(call, headers, connection, fault, shared.tally.handed_on());
     let work = tokio::spawn(work);
-    let Ok(Some((response, injected))) = work.await else {
-        return std::future::pending().await;
+    let (response, injected) = match work.await {
+        Ok(Some(answered)) => answered,
+        Ok(None) => return std::future::pending().await,
+        Err(error) => {
+            shared.tally.panicked(format!("{kind}: {error}"));
+            return std::future::pending().await;
+        }
     };
     // Only what the client is still there to suffer counts.
     if let Some(name) = injected {

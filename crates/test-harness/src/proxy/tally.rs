@@ -18,6 +18,7 @@ pub struct Tally {
     arrivals: Mutex<Vec<Instant>>,
     answered: Mutex<BTreeMap<String, usize>>,
     given_up: AtomicUsize,
+    panic: Mutex<Option<String>>,
     under_way: Gauge,
     handed_on: Gauge,
     clients: Mutex<BTreeSet<SocketAddr>>,
@@ -122,6 +123,20 @@ impl Tally {
     /// How many requests their clients gave up.
     pub fn given_up(&self) -> usize {
         self.given_up.load(Ordering::SeqCst)
+    }
+
+    /// Keeps that what was to happen to a request has panicked, and how. Only the first time: others may follow from it.
+    pub fn panicked(&self, how: String) {
+        self.panic.lock().unwrap().get_or_insert(how);
+    }
+
+    /// Panics with what was to happen to a request, if that has panicked: the request gets no answer, and a test that waits for
+    /// what follows from it would wait in vain.
+    pub fn must_not_have_panicked(&self) {
+        let panic = self.panic.lock().unwrap().clone();
+        if let Some(panic) = panic {
+            panic!("what was to happen to a request: {panic}");
+        }
     }
 
     /// Counts an injected fault by its name.
