@@ -1,5 +1,6 @@
 //! Our own template, deployed by the SAM CLI itself. Several deployments of one build live side by side.
 
+use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -17,6 +18,8 @@ use super::{functions::built_template, in_repository, scratch, tool};
 const BUCKET: &str = "artifacts";
 /// How long one run of the SAM CLI may take, while others do on a busy machine.
 const LONGEST_RUN: Duration = Duration::from_mins(10);
+/// How much of its output is shown when it takes longer.
+const LAST_LINES: usize = 40;
 
 /// What the template's outputs name.
 #[derive(Debug, Clone)]
@@ -107,7 +110,7 @@ pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> 
     let mut command = sam(aws, "deploy");
     command.args(["--stack-name", stack, "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset"]);
     command.args(["--no-fail-on-empty-changeset", "--no-progressbar", "--template-file"]).arg(template);
-    run(command.arg("--parameter-overrides").args(parameters)).await?;
+    run(command.arg("--parameter-overrides").args(parameters), &format!("deploy-{stack}")).await?;
     let outputs = Outputs::of(aws, stack).await;
     let deployed = Deployed {
         queue_url: outputs.get("TaskEventsQueueUrl"),
@@ -128,13 +131,14 @@ pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> 
 
 /// Brings the functions into an AWS's S3 once, where all stacks find them. The answer is a template that says where they are.
 async fn package(aws: &Aws) -> PathBuf {
-    Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.unwrap();
-    let packaged =
-        scratch::directory().join(format!("packaged-{}.yaml", aws.endpoint.rsplit(':').next().unwrap_or_default()));
+    let bucket = Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.and_then(Answer::good);
+    bucket.unwrap_or_else(|error| panic!("CreateBucket of {BUCKET}: {error}"));
+    let port = aws.endpoint.rsplit(':').next().unwrap_or_default();
+    let packaged = scratch::directory().join(format!("packaged-{port}.yaml"));
     let mut command = sam(aws, "package");
     command.arg("--no-progressbar").arg("--template-file").arg(built_template());
     command.arg("--output-template-file").arg(&packaged);
-    run(&mut command).await.unwrap_or_else(|said| panic!("sam package: {said}"));
+    run(&mut command, &format!("package-{port}")).await.unwrap_or_else(|said| panic!("sam package: {said}"));
     packaged
 }
 
@@ -158,14 +162,23 @@ fn sam(aws: &Aws, subcommand: &str) -> Command {
     command
 }
 
-/// Runs it to its end. An `Err` is all that it has said.
-async fn run(command: &mut Command) -> Result<(), String> {
-    let output = tokio::time::timeout(LONGEST_RUN, command.output()).await;
-    let output = output.map_err(|_| format!("it has not ended within {LONGEST_RUN:?}"))?.unwrap();
-    if output.status.success() {
-        return Ok(());
+/// Runs it to its end. An `Err` is all that it has said; or the end of that, if it takes too long.
+async fn run(command: &mut Command, name: &str) -> Result<(), String> {
+    let path = scratch::directory().join(format!("sam-{name}.log"));
+    let log = File::create(&path).unwrap();
+    let mut process = command.stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap();
+    let ended = tokio::time::timeout(LONGEST_RUN, process.wait()).await;
+    let said = || String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+    match ended {
+        Ok(status) if status.as_ref().unwrap().success() => Ok(()),
+        Ok(_) => Err(said()),
+        Err(_) => {
+            let (said, shown) = (said(), path.display());
+            let lines: Vec<&str> = said.lines().collect();
+            let end = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+            Err(format!("it has not ended within {LONGEST_RUN:?}; the end of {shown}:\n{end}"))
+        }
     }
-    Err(format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr)))
 }
 
 /// Deletes a stack, and waits until it is gone. An `Err` says how it ended instead.
@@ -180,10 +193,10 @@ pub async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
         let text = described.body.to_string();
         if text.contains("DELETE_FAILED") {
             Ok(Err(text))
-        } else if described.status != 200 || text.contains("DELETE_COMPLETE") {
+        } else if described.status == 400 && text.contains(&format!("Stack with id {stack} does not exist")) {
             Ok(Ok(()))
         } else {
-            Err(text)
+            Err(format!("{}: {text}", described.status))
         }
     })
     .await
