@@ -1,4 +1,5 @@
-# Everything that is downloaded or built goes into target/; `make help` lists what there is to do.
+# Tools, and everything that is built, go into target/. Not there are the crates, which cargo keeps in its own folder, and a
+# Chromium, which is installed as a package of the system. `make help` lists what there is to do.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -77,8 +78,9 @@ test: setup lint validate ## Run everything: format, lints, dependencies, templa
 	@$(MAKE) --no-print-directory sam-build
 	@python3 scripts/suites.py run
 
-# What `make build` does, unoptimised and without zig: whether the SAM CLI finds each function's binary. The tests deploy the same
-# binaries as cargo has built them for itself.
+# What `make build` does, unoptimised and without zig: whether the SAM CLI finds each function's binary. The tests deploy
+# target/debug/*, not these files. cargo-lambda names a target, so that cargo keeps these builds apart (target/<target>) and builds
+# the dependencies once more for them.
 .PHONY: sam-build
 sam-build: tools
 	SAM_BUILD_MODE=debug CARGO_LAMBDA_COMPILER=cargo sam build --build-dir target/sam-debug \
@@ -119,5 +121,5 @@ advisories: tools ## Look for known vulnerabilities of dependencies (needs the n
 	cargo-deny --locked check advisories
 
 .PHONY: clean
-clean: ## Remove everything that was downloaded or built
+clean: ## Remove the tools and everything that was built
 	rm -rf target .aws-sam

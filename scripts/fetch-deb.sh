@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
-# Unpacks one Debian package into DIRECTORY/root without installing it: fetch-deb.sh DIRECTORY SUITE PACKAGE=VERSION
-# SHA256 apt gets lists, sources and state of its own, so that neither root nor a change to this machine is needed.
+# Unpacks one Debian package into DIRECTORY/root without installing it:
+#
+#     fetch-deb.sh DIRECTORY SUITE PACKAGE=VERSION SHA256
+#
+# apt gets lists, sources and state of its own, so that neither root nor a change to this machine is needed.
 set -euo pipefail
 
 directory=$1 suite=$2 package=$3 sha256=$4

@@ -3,16 +3,23 @@
 # that test is skipped, and says so.
 set -euo pipefail
 
-for browser in "${CHROMIUM:-}" chromium chromium-browser google-chrome; do
-    if [ -n "$browser" ] && command -v "$browser" >/dev/null; then
-        exit
-    fi
+# Also a program that is there may not start: Ubuntu's chromium-browser only tells to install a snap.
+starts() { "$1" --version >/dev/null 2>&1; }
+
+if [ -n "${CHROMIUM:-}" ]; then
+    if starts "$CHROMIUM"; then exit; fi
+    printf 'setup: error: CHROMIUM=%s does not start: "%s" --version says why; or unset it\n' "$CHROMIUM" "$CHROMIUM" >&2
+    exit 1
+fi
+for browser in chromium chromium-browser google-chrome; do
+    if starts "$browser"; then exit; fi
 done
 
 if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
     printf 'setup: installing chromium (about 100 MB)\n'
     if apt-get update --quiet --quiet &&
-        DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends chromium >/dev/null; then
+        DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet --quiet --no-install-recommends chromium >/dev/null &&
+        starts chromium; then
         exit
     fi
 fi

@@ -9,6 +9,7 @@ target/test/SUITE.log. With --busy, every second run has each processor kept bus
 
 import argparse
 import concurrent.futures
+import contextlib
 import json
 import multiprocessing
 import os
@@ -19,6 +20,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,6 +34,8 @@ THREADS = {"end_to_end": 6, "consul": 4, "faults": 3}
 BENCHMARK = "benchmark_"
 # What a suite is killed after. Far more than it takes, so that it ends only what hangs.
 HOUR = 3600
+# How long a suite's servers may take to end when it has ended: after five seconds they are killed.
+SERVERS_END = 20
 
 running: set[subprocess.Popen] = set()
 burners: list[multiprocessing.Process] = []
@@ -47,8 +51,9 @@ class Suite(NamedTuple):
 
 
 class Result:
-    def __init__(self, suite: str, code: int, seconds: float, output: str):
-        self.suite, self.code, self.seconds, self.output = suite, code, seconds, output
+    def __init__(self, suite: str, code: int, seconds: float, log: Path):
+        output = log.read_text(errors="replace")
+        self.suite, self.code, self.seconds, self.log, self.output = suite, code, seconds, log, output
         counts = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output, re.MULTILINE)
         self.passed, self.failed, self.ignored = (sum(int(row[column]) for row in counts) for column in range(3))
         if not counts and suite.startswith(BENCHMARK):
@@ -67,6 +72,19 @@ class Result:
         return f"{self.suite}: {verdict}, {self.passed} passed, {self.failed} failed, {self.seconds:.0f} s"
 
 
+@contextlib.contextmanager
+def started(command: list[str], **options) -> Iterator[subprocess.Popen]:
+    """Starts a process in a session of its own, and has a signal end it meanwhile."""
+    with lock:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
+        running.add(process)
+    try:
+        yield process
+    finally:
+        with lock:
+            running.discard(process)
+
+
 def build() -> dict[str, Suite]:
     """Builds every suite, and finds their binaries."""
     # All packages are always chosen together: cargo unites the features of what is chosen, and builds every dependency anew for
@@ -78,10 +96,13 @@ def build() -> dict[str, Suite]:
     search = [*cargo, *os.environ["SEARCH_FLAGS"].split(), "--test", "search"]
     suites = {}
     for command in (cargo, search):
-        built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=False)
-        if built.returncode:
-            sys.exit(built.returncode)
-        for message in map(json.loads, built.stdout.splitlines()):
+        with started(command, cwd=ROOT, stdout=subprocess.PIPE) as cargo:
+            messages = cargo.stdout.read()
+            # With a time limit, because only such a wait lets the handler of a signal wait for the same process.
+            cargo.wait(timeout=HOUR)
+        if cargo.returncode:
+            sys.exit(cargo.returncode)
+        for message in map(json.loads, messages.splitlines()):
             if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
                 target, folder = message["target"], Path(message["manifest_path"]).parent
                 prefix = {"test": "", "bench": BENCHMARK}.get(target["kind"][0], "unit_")
@@ -97,26 +118,20 @@ def check(names: list[str], suites: dict[str, Suite]) -> None:
 
 
 def run(suite: Suite) -> Result:
-    """Runs one suite in a process group of its own, with its output in its log."""
+    """Runs one suite, with its output in its log."""
     log = LOGS / f"{suite.name}.log"
     start = time.monotonic()
-    with log.open("wb") as output:
-        with lock:
-            process = subprocess.Popen(
-                [suite.program], cwd=suite.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                start_new_session=True,
-                env={**os.environ, "RUST_TEST_THREADS": str(THREADS.get(suite.name, os.cpu_count()))},
-            )
-            running.add(process)
+    env = {**os.environ, "RUST_TEST_THREADS": str(THREADS.get(suite.name, os.cpu_count()))}
+    with (
+        log.open("wb") as output,
+        started([suite.program], cwd=suite.folder, stdout=output, stderr=subprocess.STDOUT, env=env) as process,
+    ):
         try:
             process.wait(timeout=HOUR)
         except subprocess.TimeoutExpired:
             output.write(f"\nsuites: {suite.name} did not end within {HOUR} s\n".encode())
             end(process)
-        finally:
-            with lock:
-                running.discard(process)
-    result = Result(suite.name, process.returncode, time.monotonic() - start, log.read_text(errors="replace"))
+    result = Result(suite.name, process.returncode, time.monotonic() - start, log)
     if result.failed == 0:
         # The servers' data and logs are kept where a test failed.
         shutil.rmtree(ROOT / "target" / "stack" / f"{Path(suite.program).stem}-{process.pid}", ignore_errors=True)
@@ -124,7 +139,7 @@ def run(suite: Suite) -> Result:
 
 
 def end(process: subprocess.Popen) -> None:
-    """Ends a suite. The servers that it has started end with it."""
+    """Ends a process. The servers that a suite has started end themselves when it has ended."""
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(timeout=10)
@@ -135,14 +150,45 @@ def end(process: subprocess.Popen) -> None:
         process.wait()
 
 
+def living(sessions: list[int]) -> list[int]:
+    """The processes of these sessions. A suite's servers are in its session, in process groups of their own."""
+    pids = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The program's name, in brackets, may hold anything.
+            state, _, _, session = stat.read_text(errors="replace").rpartition(")")[2].split()[:4]
+        except OSError:
+            # It has ended since it was listed.
+            continue
+        if int(session) in sessions and state != "Z":
+            pids.append(int(stat.parent.name))
+    return pids
+
+
 def end_all(*_) -> None:
     with lock:
         for burner in burners:
             burner.kill()
-        for process in list(running):
+        processes = list(running)
+        for process in processes:
             end(process)
-        print("\nsuites: interrupted; everything that was started has ended", file=sys.stderr, flush=True)
+        sessions = [process.pid for process in processes]
+        began = time.monotonic()
+        while (left := living(sessions)) and time.monotonic() - began < SERVERS_END:
+            time.sleep(0.1)
+        if left:
+            how = f"still running: {left}; end them with: kill -KILL {' '.join(map(str, left))}"
+        else:
+            how = "everything that was started has ended"
+        print(f"\nsuites: interrupted; {how}", file=sys.stderr, flush=True)
         os._exit(130)
+
+
+def on_signals(handler) -> None:
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # One that is ignored, as `nohup` has it, stays so.
+        if signal.getsignal(name) != signal.SIG_IGN:
+            signal.signal(name, handler)
 
 
 def run_all(names: list[str]) -> int:
@@ -163,7 +209,7 @@ def run_all(names: list[str]) -> int:
 
 
 def print_failure(result: Result) -> None:
-    print(f"---- {result.suite}: {', '.join(result.failures) or 'no test by name'}; the end of target/test/{result.suite}.log")
+    print(f"---- {result.suite}: {', '.join(result.failures) or 'no test by name'}; the end of {result.log.relative_to(ROOT)}")
     print("\n".join(line[:2000] for line in result.output.splitlines()[-200:]), flush=True)
     print("----", flush=True)
 
@@ -184,10 +230,12 @@ def summary(results: list[Result], seconds: float) -> int:
 
 
 def burn() -> None:
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, signal.SIG_DFL)
-    while True:
-        pass
+    """Keeps a processor busy, as long as the process lives that has started this one."""
+    on_signals(signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    while parent.is_alive():
+        for _ in range(1_000_000):
+            pass
 
 
 def repeat(suite: str, runs: int, busy: bool) -> int:
@@ -206,7 +254,7 @@ def repeat(suite: str, runs: int, busy: bool) -> int:
         rows.append((number, "busy" if is_busy else "idle", "red" if result.failed else "green", round(result.seconds)))
         print(f"run {number}/{runs}, processors {rows[-1][1]}: {result}", flush=True)
         if result.failed:
-            (LOGS / f"{suite}.log").rename(LOGS / f"{suite}-red-{number}.log")
+            result.log = result.log.rename(LOGS / f"{suite}-red-{number}.log")
             print_failure(result)
     for kind in ("idle", "busy"):
         times = [row[3] for row in rows if row[1] == kind]
@@ -227,8 +275,7 @@ def main() -> int:
     again.add_argument("--busy", action="store_true")
     arguments = parser.parse_args()
     LOGS.mkdir(parents=True, exist_ok=True)
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, end_all)
+    on_signals(end_all)
     if arguments.command == "run":
         return run_all(arguments.suites)
     return repeat(arguments.suite, arguments.runs, arguments.busy)

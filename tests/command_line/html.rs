@@ -23,11 +23,17 @@ const root = document.documentElement;
 document.title = JSON.stringify({ before, after: look(), overflow: root.scrollWidth - root.clientWidth });
 </script>";
 
+/// The browser that `CHROMIUM` names, or one that is there.
 fn browser() -> Option<String> {
-    let named = env::var("CHROMIUM").ok();
-    let candidates = named.into_iter().chain(["chromium", "chromium-browser", "google-chrome"].map(str::to_owned));
-    let starts = |name: &String| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
-    candidates.into_iter().find(starts)
+    let starts = |name: &String| {
+        let status = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        status.is_ok_and(|status| status.success())
+    };
+    if let Some(named) = env::var("CHROMIUM").ok().filter(|name| !name.is_empty()) {
+        assert!(starts(&named), "CHROMIUM={named} does not start: {named} --version says why");
+        return Some(named);
+    }
+    ["chromium", "chromium-browser", "google-chrome"].map(str::to_owned).into_iter().find(starts)
 }
 
 /// A report about one broken definition of each generation and a clean one.
