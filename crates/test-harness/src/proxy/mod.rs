@@ -29,7 +29,6 @@ use tokio::net::{TcpListener, TcpStream};
 use self::{
     answer::cut,
     secret_versions::SecretVersions,
-    tally::HandedOn,
     wire::{Connection, End, Gateway},
 };
 pub use self::{
@@ -169,16 +168,12 @@ async fn handle(
     let kind = call.kind();
     let script = Arc::clone(&shared.script.lock().unwrap());
     let fault = script(&call);
-    // A client that leaves ends this function, and not the task. The request counts from now on, not only when the task begins.
-    let work = Arc::clone(&shared).work(call, headers, connection, fault, shared.tally.handed_on());
-    let work = tokio::spawn(work);
-    let (response, injected) = match work.await {
-        Ok(Some(answered)) => answered,
-        Ok(None) => return std::future::pending().await,
-        Err(error) => {
-            shared.tally.panicked(format!("{kind}: {error}"));
-            return std::future::pending().await;
-        }
+    // A client that leaves ends this function, and neither task. The request counts from now on, not only when the tasks begin.
+    let handed_on = shared.tally.handed_on();
+    let work = tokio::spawn(Arc::clone(&shared).work(call, headers, connection, fault));
+    let done = tokio::spawn(handed_on.until_done(work, kind.clone()));
+    let Ok(Some((response, injected))) = done.await else {
+        return std::future::pending().await;
     };
     // Only what the client is still there to suffer counts.
     if let Some(name) = injected {
@@ -197,7 +192,6 @@ impl Shared {
         headers: HeaderMap,
         connection: Connection,
         fault: Option<Fault>,
-        _handed_on: HandedOn,
     ) -> Option<(Response<Body>, Option<&'static str>)> {
         let Some(fault) = fault else { return Some((self.forward(call, headers, &connection).await, None)) };
         let (name, peer, when) = (fault.name(), call.peer, fault.when);

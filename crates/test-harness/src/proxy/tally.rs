@@ -11,6 +11,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio::task::JoinHandle;
+
 /// Counts, from the proxy's start on.
 #[derive(Default)]
 pub struct Tally {
@@ -73,6 +75,17 @@ impl Drop for UnderWay<'_> {
 /// A request that the server works on until this is dropped.
 pub struct HandedOn(Arc<Tally>);
 
+impl HandedOn {
+    /// Waits for the task that works on it, and keeps how it has panicked, if it has: then there is no answer either.
+    pub async fn until_done<T>(self, work: JoinHandle<Option<T>>, kind: String) -> Option<T> {
+        work.await.unwrap_or_else(|error| {
+            // Only the first panic: others may follow from it.
+            self.0.panic.lock().unwrap().get_or_insert(format!("{kind}: {error}"));
+            None
+        })
+    }
+}
+
 impl Drop for HandedOn {
     fn drop(&mut self) {
         self.0.handed_on.fall();
@@ -123,11 +136,6 @@ impl Tally {
     /// How many requests their clients gave up.
     pub fn given_up(&self) -> usize {
         self.given_up.load(Ordering::SeqCst)
-    }
-
-    /// Keeps that what was to happen to a request has panicked, and how. Only the first time: others may follow from it.
-    pub fn panicked(&self, how: String) {
-        self.panic.lock().unwrap().get_or_insert(how);
     }
 
     /// Panics with what was to happen to a request, if that has panicked: the request gets no answer, and a test that waits for
