@@ -101,7 +101,7 @@ simulate: ## Search fresh schedules for a broken promise (SECONDS=600 or SCHEDUL
 		$(if $(FIRST_SEED),--first-seed $(FIRST_SEED)))
 
 .PHONY: mutants
-mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=NoVerify for one of them)
+mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=NoNonce for one of them)
 	cargo test $(search) --test search mutant -- --nocapture
 
 .PHONY: chaos

@@ -111,9 +111,14 @@ impl<'a> Demo<'a> {
         let start = self.deliver(&self.world.event(task).await).await;
         self.services_left(0).await;
         self.reacted("last task stopped: services out of the catalog", start.elapsed()).await;
-        self.world.blanked(&self.secret()).await;
+        self.world.hidden(&self.secret()).await;
         let after_grace = start.elapsed().saturating_sub(grace);
-        self.reacted(&format!("token revoked, beyond the grace period of {} s", grace.as_secs()), after_grace).await;
+        let what = format!("token hidden from new tasks, beyond the grace period of {} s", grace.as_secs());
+        self.reacted(&what, after_grace).await;
+        let hidden = Instant::now();
+        self.world.emptied(&self.secret()).await;
+        self.world.revoked(&stolen).await;
+        self.reacted("hidden token deleted, which waits until every task would be listed", hidden.elapsed()).await;
         self.holdings().await;
         assert!(!self.world.is_valid(&stolen.token).await, "a stolen copy of the token is refused");
         self.timeline.say(Actor::Consul, "a stolen copy of the token is refused");
@@ -224,10 +229,10 @@ impl<'a> Demo<'a> {
             .say(Actor::Consul, &format!("catalog: {SERVICE} × {instances}, {SERVICE}-sidecar-proxy × {proxies}"));
         let mut held = Vec::new();
         for name in [self.secret(), CLIENT_SECRET.to_owned()] {
-            held.push(match self.world.secret_text(&name).await.as_deref() {
+            held.push(match self.world.is_empty(&name).await {
                 None => format!("{name}: no such secret"),
-                Some("{}") => format!("{name}: blank"),
-                Some(_) => format!("{name}: a token"),
+                Some(true) => format!("{name}: empty"),
+                Some(false) => format!("{name}: a token"),
             });
         }
         self.timeline.say(Actor::Secrets, &held.join(" · "));

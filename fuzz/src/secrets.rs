@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use ecs_mesh_controller::{
     consul::{ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings},
+    controller::{Entropy, SystemEntropy},
     wiring,
 };
 use mesh::{secret::SecretState, token::TokenPair};
@@ -28,11 +29,13 @@ fn of_a_task(text: &str) {
     match parse(text) {
         // Whatever it holds, the error is always the same: it repeats nothing.
         Err(error) => assert_eq!(error, parse("somebody's own value").expect_err("not ours")),
-        Ok(state) => {
-            let again = parse(state.render().expose_secret()).expect("what was written is read");
+        Ok((state, _)) => {
+            let written = state.render(SystemEntropy.uuid());
+            let (again, is_ours) = parse(written.expose_secret()).expect("what was written is read");
+            assert!(is_ours);
+            assert_eq!(state.shown().is_some(), again.shown().is_some());
             assert_eq!(state.pair().is_some(), again.pair().is_some());
-            assert_eq!(state.decided().is_some(), again.decided().is_some());
-            if let (Some(pair), Some(again)) = (state.decided(), again.decided()) {
+            if let (Some(pair), Some(again)) = (state.pair(), again.pair()) {
                 assert!(pair.is_same_as(again));
                 let other = TokenPair { accessor: pair.accessor, secret: SecretString::from("another") };
                 assert_eq!(format!("{pair:?}"), format!("{other:?}"));

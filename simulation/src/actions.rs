@@ -6,7 +6,7 @@ use super::{
     board::{Fate, Fault, Service},
     choice::Action,
     environment::Environment,
-    schedule::{LONGEST_CALL, MOST_STEPS, Schedule},
+    schedule::{MOST_STEPS, Schedule},
     world::World,
     world::note,
 };
@@ -49,6 +49,11 @@ impl Schedule {
                 self.sync_health();
             }
             Action::Ail => self.with(World::ail),
+            Action::Read => self.with(World::read_any),
+            Action::Disturb => {
+                self.disturbances -= 1;
+                self.with(World::disturb);
+            }
         }
         self.go_on();
     }
@@ -58,10 +63,9 @@ impl Schedule {
         let took = {
             let mut board = self.stage.board.lock().unwrap();
             let mut world = self.stage.world.lock().unwrap();
-            let now = world.now;
-            let late = board.iter().position(|operation| operation.since + LONGEST_CALL < now);
+            let late = board.iter().position(|operation| operation.is_late(&world));
             let index = late.unwrap_or_else(|| {
-                let free = |index: &usize| world.calm || board[*index].stuck_until <= now;
+                let free = |index: &usize| !board[*index].is_stuck(&world);
                 let free: Vec<usize> = (0..board.len()).filter(free).collect();
                 free[world.random.usize(..free.len())]
             });
@@ -74,7 +78,13 @@ impl Schedule {
                 board[index].perform(&mut world, fate);
             }
             if is_abandoned || world.calm || world.random.u32(..5) > 0 {
-                board.swap_remove(index).deliver();
+                let operation = board.swap_remove(index);
+                if !is_abandoned && world.repeats_late() {
+                    let repeated = operation.deliver_and_repeat(&mut world);
+                    board.push(repeated);
+                } else {
+                    operation.deliver();
+                }
             }
             if !world.calm && world.random.u32(..100) == 0 {
                 world.random.u64(..8_000)
@@ -133,7 +143,8 @@ impl Schedule {
         let now = self.with(|world| {
             note!(world, "environment {number} sweeps");
             world.looking.insert(number);
-            world.blind.insert(number, super::promises::Blind::default());
+            let began = world.now;
+            world.blind.insert(number, super::promises::Blind::from(began));
             let lost = world.scenario.lost_sweeps;
             if !world.calm && world.chance(lost) {
                 world.note("it looks into the wrong region");
@@ -190,7 +201,6 @@ impl Schedule {
         let environment = self.environments.remove(index);
         self.with(|world| {
             note!(world, "environment {} {how}", environment.number);
-            world.deletions.retain(|deletion| deletion.environment != environment.number);
             world.blind.remove(&environment.number);
             world.looking.remove(&environment.number);
             world.lost.remove(&environment.number);
@@ -235,7 +245,7 @@ fn fate(world: &mut World, service: Service) -> Fate {
     if world.chance(refused) {
         // A follower that has not heard of the controller's token yet does not know it.
         let faults = [Fault::Throttled, Fault::Unavailable, Fault::Credential];
-        let kinds = if service == Service::Consul { 3 } else { 2 };
+        let kinds = if matches!(service, Service::Consul | Service::Secrets) { 3 } else { 2 };
         return Fate::Refused(faults[world.random.usize(..kinds)]);
     }
     if world.chance(lost) {

@@ -12,7 +12,10 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use super::world::{World, note};
+use super::{
+    scenario::Scenario,
+    world::{World, note},
+};
 
 /// Whom a call is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +43,7 @@ pub(crate) enum Fate {
 pub(crate) enum Fault {
     Throttled,
     Unavailable,
-    /// Only Consul's: it does not know the controller's own token.
+    /// Consul does not know the controller's own token; Secrets Manager does not let the function write.
     Credential,
 }
 
@@ -73,6 +76,28 @@ pub(crate) struct Stage {
 }
 
 impl Operation {
+    /// How many times longer it may take than a bound allows.
+    fn excess(&self, scenario: &Scenario) -> u64 {
+        match (self.performed, self.is_abandoned()) {
+            (true, _) => scenario.late_answers,
+            (false, true) => scenario.late_effects,
+            (false, false) => 1,
+        }
+    }
+
+    /// Whether it may take no longer.
+    pub(crate) fn is_late(&self, world: &World) -> bool {
+        self.since + world.scenario.longest_call * self.excess(&world.scenario) < world.now
+    }
+
+    /// Whether it is stuck. Once all is calm, only what exceeds a bound is.
+    pub(crate) fn is_stuck(&self, world: &World) -> bool {
+        let excess = self.excess(&world.scenario);
+        let stuck_for = self.stuck_until.saturating_sub(self.since);
+        let may_be_stuck = excess > 1 || !world.calm;
+        may_be_stuck && self.since + stuck_for * excess > world.now
+    }
+
     pub(crate) fn is_performed(&self) -> bool {
         self.performed
     }
@@ -83,10 +108,6 @@ impl Operation {
 
     pub(crate) fn perform(&mut self, world: &mut World, fate: Fate) {
         world.caller = self.environment;
-        world.is_late = self.is_abandoned();
-        if fate != Fate::Served && self.service == Service::Consul {
-            world.refused.insert(self.environment, world.now);
-        }
         (self.effect)(world, fate);
         self.performed = true;
         self.stuck_until = world.stuck_until();
@@ -94,10 +115,21 @@ impl Operation {
 
     /// Hands the answer over.
     pub(crate) fn deliver(self) {
+        self.hand_over();
+    }
+
+    fn hand_over(&self) {
         self.ticket.delivered.store(true, SeqCst);
         if let Some(waker) = self.ticket.waker.lock().unwrap().take() {
             waker.wake();
         }
+    }
+
+    /// Hands the answer over; the call is still somewhere on its way, and takes effect once more.
+    pub(crate) fn deliver_and_repeat(self, world: &mut World) -> Self {
+        self.hand_over();
+        let ticket = Arc::new(Ticket { abandoned: AtomicBool::new(true), ..Ticket::default() });
+        Self { since: world.now, stuck_until: world.stuck_until(), performed: false, ticket, ..self }
     }
 }
 

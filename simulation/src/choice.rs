@@ -1,6 +1,6 @@
 //! Who goes on next: chosen by the seed, among all that may.
 
-use super::schedule::{LONGEST_CALL, Schedule};
+use super::schedule::Schedule;
 
 /// What may happen next.
 #[derive(Debug, Clone, Copy)]
@@ -19,15 +19,17 @@ pub(crate) enum Action {
     DeleteCluster,
     SyncHealth,
     Ail,
+    Read,
+    Disturb,
 }
 
 impl Schedule {
     pub(crate) fn choose(&mut self) -> Action {
-        let (waits, is_free, oldest) = self.calls();
+        let (is_free, is_late) = self.calls();
         let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
         let busy = self.environments.iter().filter(|e| e.invocation.is_some() && !e.sweeps).count();
         let (kills, sweeps, outages, registrations) = (self.kills, self.sweeps, self.outages, self.registrations);
-        let syncs = self.syncs;
+        let (syncs, disturbances) = (self.syncs, self.disturbances);
         let is_idle_environment = self.environments.iter().any(|environment| environment.invocation.is_none());
         self.with(|world| {
             let pace = world.scenario.pace;
@@ -36,7 +38,7 @@ impl Schedule {
                 actions.push((20, Action::Serve));
             }
             // Without faults no call takes long.
-            if oldest + LONGEST_CALL < world.now || world.calm && waits {
+            if is_late || world.calm && is_free {
                 actions = vec![(1, Action::Serve)];
             }
             if !world.restless().is_empty() {
@@ -45,7 +47,11 @@ impl Schedule {
             if world.sqs.is_visible(world.now) && busy < world.scenario.environments {
                 actions.push((8, Action::Receive));
             }
+            if !world.unread().is_empty() {
+                actions.push((pace, Action::Read));
+            }
             if !world.calm {
+                actions.extend((disturbances > 0).then_some((1, Action::Disturb)));
                 let is_down = !world.down.is_empty();
                 actions.extend((sweeps > 0).then_some((1, Action::Sweep)));
                 actions.extend((kills > 0 && is_busy).then_some((1, Action::Kill)));
@@ -69,12 +75,11 @@ impl Schedule {
         })
     }
 
-    /// Whether calls wait, whether one of them is not stuck, and since when the oldest one waits.
-    fn calls(&self) -> (bool, bool, u64) {
+    /// Whether a call is not stuck, and whether one may wait no longer.
+    fn calls(&self) -> (bool, bool) {
         let board = self.stage.board.lock().unwrap();
-        let now = self.with(|world| world.now);
-        let is_over = |since: u64| since + LONGEST_CALL < now;
-        let is_free = board.iter().any(|operation| operation.stuck_until <= now || is_over(operation.since));
-        (!board.is_empty(), is_free, board.iter().map(|operation| operation.since).min().unwrap_or(u64::MAX / 2))
+        let world = self.stage.world.lock().unwrap();
+        let is_late = board.iter().any(|operation| operation.is_late(&world));
+        (is_late || board.iter().any(|operation| !operation.is_stuck(&world)), is_late)
     }
 }

@@ -17,9 +17,8 @@ use uuid::Uuid;
 use super::{
     agents::Agent,
     catalog::Instance,
-    promises::Deletion,
     world::note,
-    world::{World, service_name, time_at},
+    world::{World, service_name},
 };
 
 /// A token as Consul's state holds it.
@@ -33,6 +32,8 @@ pub(crate) struct Record {
     pub(crate) tenancy: Tenancy,
     /// Whether it is somebody else's.
     pub(crate) foreign: bool,
+    /// The environment that created it.
+    pub(crate) creator: Option<usize>,
 }
 
 impl Record {
@@ -110,7 +111,7 @@ impl World {
         let accessor = Uuid::from_u128(self.random.u128(..)).to_string().parse().unwrap();
         let grants = json!({ "Policies": [{ "Name": "some" }] }).as_object().cloned().unwrap();
         let (secret, tenancy) = (self.new_secret(), self.tenancy.clone());
-        Record { accessor, secret, description, grants, created: self.now, tenancy, foreign }
+        Record { accessor, secret, description, grants, created: self.now, tenancy, foreign, creator: None }
     }
 
     /// A task logs in at the auth method.
@@ -144,7 +145,6 @@ impl World {
 
     /// The second half: the write, which compares nothing but the secret half.
     pub(crate) fn commit_token(&mut self, new: &NewToken) -> Token {
-        self.check_claimed(new);
         let secret = new.pair.secret.expose_secret().to_owned();
         let grants = match &new.grant {
             Grant::ServiceIdentity(name) => json!({ "ServiceIdentities": [{ "ServiceName": name.as_str() }] }),
@@ -159,8 +159,10 @@ impl World {
             created: self.now,
             tenancy: new.tenancy.clone(),
             foreign: false,
+            creator: Some(self.caller),
         };
         let token = record.token();
+        self.check_not_revoked(&record.secret);
         self.consul.tokens.retain(|known| known.secret != record.secret);
         self.consul.tokens.push(record);
         token
@@ -193,29 +195,33 @@ impl World {
         Ok(())
     }
 
+    /// Whether a secret ever showed a token to tasks.
+    pub(crate) fn was_ever_shown(&self, record: &Record) -> bool {
+        self.secrets.held.keys().any(|name| self.was_shown(name, &record.secret))
+    }
+
     pub(crate) fn delete_token(&mut self, accessor: AccessorId) {
         let Some(index) = self.consul.tokens.iter().rposition(|record| record.accessor == accessor) else { return };
         let record = self.consul.tokens.remove(index);
         let login = LoginMark::parse(&record.description);
-        self.check_not_blind(login.as_ref().map(|mark| mark.cluster.as_str()));
+        let is_own_loser = record.creator == Some(self.caller) && !self.was_ever_shown(&record);
+        if !is_own_loser {
+            self.check_not_blind(login.as_ref().map(|mark| mark.cluster.as_str()));
+        }
         if record.foreign {
             self.broken(format!("only ours: token {accessor} is somebody else's: {:?}", record.description));
         }
         if let Some(mark) = login {
             self.check_stopped(&mark.task, "its login token was deleted");
         } else if let Some(mark) = HolderMark::parse(&record.description) {
-            if mark.service.is_some() {
-                self.revoked.insert(record.secret.clone());
-            }
             match mark.service {
-                Some(_) if self.is_late => {}
-                Some(name) => {
+                Some(name) if self.was_ever_shown(&record) => {
+                    self.revoked.insert(record.secret.clone());
                     self.check_grace(&name);
-                    let deletion =
-                        Deletion { environment: self.caller, at: self.now, service: name, secret: record.secret };
-                    self.deletions.push(deletion);
+                    self.check_not_in_use(&record.secret);
                 }
-                None if self.is_farewell => {}
+                Some(_) => {}
+                None if self.is_farewell || !self.was_ever_shown(&record) => {}
                 None => self.broken("never the living: the client agents' token was deleted".to_owned()),
             }
         }
@@ -227,7 +233,7 @@ impl World {
             accessor: record.accessor,
             description: record.description.clone(),
             policies: record.policies(),
-            created_at: Some(time_at(record.created)),
+            created_at: Some(self.consul_time(record.created)),
             tenancy: record.tenancy.clone(),
         };
         let in_partition = self.consul.tokens.iter().filter(|r| r.tenancy.partition() == tenancy.partition());

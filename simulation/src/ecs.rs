@@ -30,6 +30,10 @@ pub(crate) enum Start {
     DuringLook,
     /// Once a service's token was deleted.
     AfterRevocation,
+    /// While the service's token is hidden.
+    WhileHidden,
+    /// While somebody looks whether that can be deleted.
+    WhileDeleted,
 }
 
 /// How far a task goes.
@@ -62,6 +66,8 @@ pub(crate) struct Task {
     pub(crate) history: Vec<(u64, Stand)>,
     /// The token that it read from its secret.
     pub(crate) read: Option<String>,
+    /// Since when an event of it is worked off that needs its token.
+    pub(crate) worked_off: Option<u64>,
 }
 
 impl Task {
@@ -128,13 +134,15 @@ impl Ecs {
                 has_agent: kind == Kind::WithAgent,
                 ails: false,
                 start: if random.u32(..1_000) < scenario.late {
-                    [Start::DuringLook, Start::AfterRevocation][random.usize(..2)]
+                    let starts = [Start::DuringLook, Start::AfterRevocation, Start::WhileHidden, Start::WhileDeleted];
+                    starts[random.usize(..starts.len())]
                 } else {
                     Start::AnyTime
                 },
                 end,
                 history: Vec::with_capacity(LIFE.len()),
                 read: None,
+                worked_off: None,
             }
         });
         Self { tasks: tasks.collect(), deleted: Vec::new() }

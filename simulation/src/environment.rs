@@ -18,6 +18,7 @@ use ecs_mesh_controller::controller::{
 };
 use jiff::Timestamp;
 use secrecy::SecretString;
+use uuid::Uuid;
 
 use super::{
     board::{Line, Stage},
@@ -52,6 +53,8 @@ pub(crate) struct Environment {
     /// Whether it is of the function that sweeps, syncs health, and says goodbye.
     pub(crate) sweeps: bool,
     controller: Arc<Controller>,
+    /// How much slower its timers are than the time of day.
+    slow: u64,
     pub(crate) invocation: Option<Invocation>,
 }
 
@@ -78,6 +81,10 @@ impl Entropy for SimulatedEntropy {
         SecretString::from(self.0.stage.world.lock().unwrap().new_secret())
     }
 
+    fn uuid(&self) -> Uuid {
+        Uuid::from_u128(self.0.stage.world.lock().unwrap().random.u128(..))
+    }
+
     fn below(&self, limit: usize) -> usize {
         self.0.stage.world.lock().unwrap().random.usize(..limit)
     }
@@ -101,23 +108,26 @@ pub(crate) fn edges(stage: &Arc<Stage>, number: usize) -> Edges {
 impl Environment {
     /// A cold one, which trusts nothing yet.
     pub(crate) fn start(stage: &Arc<Stage>, number: usize, sweeps: bool) -> Self {
-        let scope = stage.world.lock().unwrap().scope.clone();
+        let (scope, slow) = {
+            let world = stage.world.lock().unwrap();
+            (world.scope.clone(), world.scenario.slow_timers)
+        };
         let controller = Controller::new(scope, edges(stage, number));
-        Self { number, sweeps, controller: Arc::new(controller), invocation: None }
+        Self { number, sweeps, controller: Arc::new(controller), slow, invocation: None }
     }
 
     pub(crate) fn handle(&mut self, messages: Vec<Delivery>, now: u64) {
         let (controller, batch) = (Arc::clone(&self.controller), messages.clone());
         let deadline = Deadline::after(Duration::from_millis(EVENTS_TIMEOUT));
         let work = async move { Outcome::Batch(controller.handle(&batch, deadline).await) };
-        self.begin(Box::pin(work), messages, now + EVENTS_TIMEOUT);
+        self.begin(Box::pin(work), messages, now + self.slow * EVENTS_TIMEOUT);
     }
 
     pub(crate) fn sweep(&mut self, order: SweepOrder, now: u64) {
         let controller = Arc::clone(&self.controller);
         let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
         let work = async move { Outcome::Sweep(controller.sweep(&order, deadline).await) };
-        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+        self.begin(Box::pin(work), Vec::new(), now + self.slow * SWEEP_TIMEOUT);
     }
 
     /// One round of health sync.
@@ -125,14 +135,14 @@ impl Environment {
         let controller = Arc::clone(&self.controller);
         let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
         let work = async move { Outcome::Health(controller.sync_health(None, deadline).await) };
-        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+        self.begin(Box::pin(work), Vec::new(), now + self.slow * SWEEP_TIMEOUT);
     }
 
     pub(crate) fn say_goodbye(&mut self, now: u64) {
         let controller = Arc::clone(&self.controller);
         let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
         let work = async move { Outcome::Farewell(controller.farewell(deadline).await) };
-        self.begin(Box::pin(work), Vec::new(), now + SWEEP_TIMEOUT);
+        self.begin(Box::pin(work), Vec::new(), now + self.slow * SWEEP_TIMEOUT);
     }
 
     fn begin(&mut self, future: Pin<Box<dyn Future<Output = Outcome>>>, messages: Vec<Delivery>, ends_at: u64) {

@@ -38,6 +38,7 @@ mod conformance;
 mod consul;
 mod consul_edge;
 mod convergence;
+mod disturbances;
 mod ecs;
 mod ecs_edge;
 mod environment;

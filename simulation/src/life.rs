@@ -1,7 +1,7 @@
 //! The lives of tasks: each steps through ECS's statuses, does in the mesh what its containers do, and every step is
 //! an event.
 
-use mesh::phase::TaskPhase;
+use mesh::{phase::TaskPhase, secret::SecretState};
 use serde_json::{Value, json};
 
 use super::{
@@ -71,11 +71,12 @@ impl World {
                     Start::AnyTime => true,
                     Start::DuringLook => !self.looking.is_empty(),
                     Start::AfterRevocation => !self.revoked.is_empty(),
+                    Start::WhileHidden => self.is_hidden(task.service),
+                    Start::WhileDeleted => self.is_hidden(task.service) && !self.looking.is_empty(),
                 },
                 // Its containers start later than answers lag.
                 Some(Stand(stand)) if stand + 1 == ACTIVATING => {
-                    let lag = self.scenario.lag + self.scenario.secret_lag;
-                    task.created().is_some_and(|at| at + lag < self.now)
+                    task.created().is_some_and(|at| at + self.scenario.assumed_lag() < self.now)
                 }
                 Some(stand) => !stand.is_last_of(task.end),
             }
@@ -83,10 +84,35 @@ impl World {
         (0..self.ecs.tasks.len()).filter(may_step).collect()
     }
 
+    fn is_hidden(&self, service: usize) -> bool {
+        matches!(self.secret(&self.secret_name(service)), SecretState::Retiring(..))
+    }
+
     /// Whether every task has done all it will do.
     pub(crate) fn is_lived_out(&self) -> bool {
         let is_over = |task: &super::ecs::Task| task.stand().is_some_and(|stand| stand.is_last_of(task.end));
         self.ecs.tasks.iter().all(is_over)
+    }
+
+    /// The tasks that start, and have not read their token yet.
+    pub(crate) fn unread(&self) -> Vec<usize> {
+        if !self.makes_tokens() {
+            return Vec::new();
+        }
+        let reads = |index: &usize| {
+            let task = &self.ecs.tasks[*index];
+            // Who is to be told apart by its tags reads when its containers start.
+            let first = if task.own_tags { ACTIVATING } else { 0 };
+            task.read.is_none() && task.stand().is_some_and(|Stand(stand)| (first..=RUNNING).contains(&stand))
+        };
+        (0..self.ecs.tasks.len()).filter(reads).collect()
+    }
+
+    /// One of them reads it.
+    pub(crate) fn read_any(&mut self) {
+        let unread = self.unread();
+        let index = unread[self.random.usize(..unread.len())];
+        self.read_secret(index);
     }
 
     /// A task takes its next step.
@@ -105,8 +131,7 @@ impl World {
         self.ecs.tasks[index].history.push((now, Stand(next)));
         note!(self, "task {index} of service {} is {:?}", self.ecs.tasks[index].service, LIFE[next]);
         match next {
-            ACTIVATING if self.makes_tokens() => self.read_secret(index),
-            ACTIVATING => self.log_in(index),
+            ACTIVATING if !self.makes_tokens() => self.log_in(index),
             RUNNING => self.register(index),
             STOPPED => {
                 let is_clean = self.random.bool();

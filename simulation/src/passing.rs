@@ -38,7 +38,8 @@ impl Schedule {
         if !is_busy {
             self.owed = 0;
         } else if self.owed >= 200 {
-            tokio::time::advance(Duration::from_millis(std::mem::take(&mut self.owed))).await;
+            let slow = self.with(|world| world.scenario.slow_timers);
+            tokio::time::advance(Duration::from_millis(std::mem::take(&mut self.owed) / slow)).await;
         }
         let is_over = |environment: &Environment| {
             environment.invocation.as_ref().is_some_and(|invocation| invocation.ends_at <= now)
@@ -58,12 +59,17 @@ impl Schedule {
             match outcome {
                 Outcome::Batch(report) => {
                     note!(world, "environment {number} is done: {:?}", report.failures);
-                    world.check_batch(number, &messages, &report);
+                    world.check_batch(&messages, &report);
                 }
                 Outcome::Sweep(report) => {
                     note!(world, "environment {number} has swept: {:?} {:?}", report.outcome, report.problems);
-                    world.check_sweep(number, &report);
-                    world.blind.remove(&number);
+                    world.check_sweep(&report);
+                    let began = world.blind.remove(&number).map(|blind| blind.began);
+                    if let Some(began) =
+                        began.filter(|_| report.outcome == SweepOutcome::Done && !world.lost.contains(&number))
+                    {
+                        world.swept_since(began);
+                    }
                     world.lost.remove(&number);
                     self.guarded = report.outcome == SweepOutcome::GuardTripped;
                     if self.is_settled && report.outcome == SweepOutcome::Incomplete {

@@ -10,16 +10,16 @@ use mesh::{
     phase::TaskPhase,
     secret::SecretState,
     service_name::ServiceName,
-    token::{Grant, NewToken},
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::{
     catalog::Instance,
     life::Stand,
     queue::about,
-    world::{World, service_name},
+    world::{World, note, service_name},
 };
 
 /// The version of a task's state from which on its containers start.
@@ -27,15 +27,6 @@ const CONTAINERS_START: u64 = 3;
 
 /// How long an invocation takes at most, in milliseconds.
 const LONGEST_INVOCATION: u64 = 300_000;
-
-/// A service token that was deleted.
-#[derive(Debug, Clone)]
-pub(crate) struct Deletion {
-    pub(crate) environment: usize,
-    pub(crate) at: u64,
-    pub(crate) service: ServiceName,
-    pub(crate) secret: String,
-}
 
 impl World {
     /// Never the living: what belongs to a task goes only when it has stopped for good.
@@ -86,44 +77,38 @@ impl World {
         }
     }
 
-    /// Never the living, of service tokens: who deletes one while a task lives, which every list shows, has put it back
-    /// when the invocation is over, unless Consul refused.
-    pub(crate) fn check_put_back(&mut self, environment: usize) {
-        let (own, others): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.deletions).into_iter().partition(|deletion| deletion.environment == environment);
-        self.deletions = others;
-        for deletion in own {
-            let lag = self.scenario.lag;
-            let has_seen = |task: &super::ecs::Task| {
-                service_name(task.service) == deletion.service
-                    && task.is_living()
-                    && task.created().is_some_and(|at| at + lag <= deletion.at)
-            };
-            let living = self.ecs.tasks.iter().position(has_seen);
-            // Whoever has deleted it again since has to put it back now.
-            let is_its_turn = |other: &Deletion| other.secret == deletion.secret && other.at >= deletion.at;
-            if self.deletions.iter().any(is_its_turn) {
-                continue;
-            }
-            let could_not = self.refused.get(&environment).is_some_and(|at| *at >= deletion.at);
-            if let (Some(index), false, false) = (living, self.is_valid(&deletion.secret), could_not) {
-                self.broken(format!(
-                    "never the living: task {index} of {} lived when its service's token was deleted at {} ms, and \
-                     nobody has put it back",
-                    deletion.service, deletion.at
-                ));
-            }
+    /// Never the living: no task holds a token that is deleted.
+    pub(crate) fn check_not_in_use(&mut self, half: &str) {
+        if let (Some(index), false) = (self.holder_of(half), self.is_farewell) {
+            self.broken(format!("never the living: the token that task {index} has read is deleted"));
         }
     }
 
-    /// One token per service: a new pair is created only by whoever has made the secret decide on it.
-    pub(crate) fn check_claimed(&mut self, new: &NewToken) {
-        let claim = (self.caller, new.pair.secret.expose_secret().to_owned());
-        let is_put_back = matches!(new.grant, Grant::AsBefore(_));
-        if !is_put_back && !self.claimed.contains(&claim) {
-            let accessor = new.pair.accessor;
-            self.broken(format!("converges: token {accessor} is created by somebody who has not claimed it"));
+    /// A task reads its token, as late as anybody else. What it reads, Consul has; and it finds one once an event of it is
+    /// worked off.
+    pub(crate) fn read_secret(&mut self, index: usize) {
+        let number = self.ecs.tasks[index].service;
+        let name = self.secret_name(number);
+        let state = self.version(&name).map_or(SecretState::Missing, |version| version.state(&name));
+        let read = state.shown().map(|pair| pair.secret.expose_secret().to_owned());
+        note!(self, "task {index} reads its secret: {state:?}");
+        let is_valid = read.as_ref().is_some_and(|read| self.is_valid(read));
+        let is_lost = read.as_ref().is_some_and(|read| self.disturbances.lost.contains(read));
+        let lag = self.scenario.secret_lag;
+        let is_due = self.ecs.tasks[index].worked_off.is_some_and(|at| at + lag <= self.now);
+        match (&read, self.is_disturbed(number)) {
+            (_, true) => {}
+            // Of an idle service nobody looks whether Consul has lost its token: the event of the next task restores it.
+            (Some(_), _) if !is_valid && is_lost && !is_due => {}
+            (Some(_), _) if !is_valid => {
+                self.broken(format!("never the living: task {index} reads a token that Consul does not have"));
+            }
+            (None, _) if is_due => {
+                self.broken(format!("nothing lost: task {index} finds no token, although its event is worked off"));
+            }
+            _ => {}
         }
+        self.ecs.tasks[index].read = read.filter(|_| is_valid);
     }
 
     /// Never the living: a service's token goes only when its last task, which every list shows, has been gone for the grace
@@ -149,16 +134,50 @@ impl World {
         }
     }
 
-    /// Never the living, of secrets: a token is shown to tasks only if Consul has held it, but for the first of a secret's
-    /// life, which nothing can contradict.
-    pub(crate) fn check_shown(&mut self, name: &str, text: &str) {
-        let shown = SecretState::parse(name, &SecretString::from(text)).unwrap();
-        let Some(shown) = shown.pair().map(|pair| pair.secret.expose_secret().to_owned()) else { return };
+    /// One writer of each version: whoever is told that a write succeeded did write it.
+    pub(crate) fn check_writer(&mut self, name: &str, first: Option<Uuid>, now: Uuid) {
+        if first != Some(now) {
+            self.broken(format!("one writer: two were told that they wrote the same version of {name}"));
+        }
+    }
+
+    /// Revoked for good: what was taken from a secret to be deleted is never created again.
+    pub(crate) fn check_not_revoked(&mut self, half: &str) {
+        if self.revoked.contains(half) {
+            self.broken("revoked for good: a token is created again that was revoked".to_owned());
+        }
+    }
+
+    /// A write of a secret: a token is shown only if Consul has it, and none is hidden that a task is about to read.
+    pub(crate) fn check_write(&mut self, name: &str, text: &str) {
+        let Some(number) = (0..self.scenario.services).find(|number| self.secret_name(*number) == name) else { return };
+        let (written, _) = SecretState::parse(name, &SecretString::from(text)).unwrap();
         let before = self.secret(name);
-        let is_new = before.pair().is_none_or(|pair| pair.secret.expose_secret() != shown);
-        let is_first = matches!(before, SecretState::Missing);
-        if is_new && !is_first && !self.is_valid(&shown) && !self.revoked.contains(&shown) {
-            self.broken(format!("never the living: {name} shows a token that Consul never held"));
+        if let (SecretState::Retiring(pair, _), SecretState::Empty) = (&before, &written) {
+            self.revoked.insert(pair.secret.expose_secret().to_owned());
+        }
+        match written.shown().map(|pair| pair.secret.expose_secret().to_owned()) {
+            Some(shown) => {
+                let is_new = before.shown().is_none_or(|pair| pair.secret.expose_secret() != shown);
+                if is_new && !self.is_valid(&shown) && !self.is_disturbed(number) {
+                    self.broken(format!("never the living: {name} shows a token that Consul does not have"));
+                }
+            }
+            None if before.shown().is_some() && !self.is_farewell => {
+                self.check_not_blind(None);
+                self.check_grace(&service_name(number));
+                let waits = |task: &super::ecs::Task| {
+                    task.service == number
+                        && task.phase() == Some(TaskPhase::Active)
+                        && task.worked_off.is_some()
+                        && task.read.is_none()
+                };
+                let waiting = self.ecs.tasks.iter().position(waits);
+                if let (Some(index), false) = (waiting, self.is_disturbed(number)) {
+                    self.broken(format!("nothing lost: {name} is hidden, and task {index} has not read it yet"));
+                }
+            }
+            None => {}
         }
     }
 
@@ -169,17 +188,15 @@ impl World {
         }
     }
 
-    pub(crate) fn check_sweep(&mut self, environment: usize, report: &SweepReport) {
+    pub(crate) fn check_sweep(&mut self, report: &SweepReport) {
         self.check_no_leak(&format!("{report:?}"));
-        self.check_put_back(environment);
     }
 
     /// What a batch came to: every message that is not handed back is acknowledged.
-    pub(crate) fn check_batch(&mut self, environment: usize, messages: &[Delivery], report: &BatchReport) {
+    pub(crate) fn check_batch(&mut self, messages: &[Delivery], report: &BatchReport) {
         for failure in &report.failures {
             self.check_no_leak(&format!("{} {:?}", failure.error, failure.error));
         }
-        self.check_put_back(environment);
         let failed: BTreeSet<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
         for message in messages.iter().filter(|message| !failed.contains(message.id.as_str())) {
             self.acknowledge(&message.id);
@@ -247,31 +264,28 @@ impl World {
         }
     }
 
+    /// From now on the task finds its token whenever it reads.
     fn check_has_token(&mut self, index: usize) {
         let number = self.ecs.tasks[index].service;
-        let name = service_name(number);
-        let held = self.secret(&self.secret_name(number));
-        let is_held = held.pair().is_some_and(|pair| self.is_valid(pair.secret.expose_secret()));
-        // Somebody is in the middle of a revocation, and will put it back.
-        let is_being_revoked = self.deletions.iter().any(|deletion| deletion.service == name);
-        // Or was, and has died, so that its message comes back. A revocation that is complete is wrong only where ECS did
-        // not show the task yet; then the look that follows it is still to come.
-        let is_unfinished = held.decided().is_some() || !self.tokens_of(number).is_empty() || self.scenario.lag > 0;
-        let is_asked_for = |message: &super::queue::Message| {
-            message.body.contains("Service Idle Check") && message.body.contains(name.as_str())
-        };
-        let will_be_mended = is_unfinished && self.sqs.messages.iter().any(is_asked_for);
-        // A sweep has no message: the next one mends what it left.
-        let may_be_swept = is_unfinished && self.scenario.sweeps > 0 && self.scenario.is_troubled();
-        if !is_held && !is_being_revoked && !will_be_mended && !may_be_swept {
+        let now = self.now;
+        self.ecs.tasks[index].worked_off.get_or_insert(now);
+        if !self.is_disturbed(number) && !self.shows_valid_token(number) {
             self.broken(format!("nothing lost: task {index} is active, its event acknowledged, and it has no token"));
         }
     }
 }
 
 /// What a sweep could not read, before it wrote anything.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Blind {
+    /// When the sweep began.
+    pub(crate) began: u64,
     clusters: BTreeSet<String>,
     has_decided: bool,
+}
+
+impl From<u64> for Blind {
+    fn from(began: u64) -> Self {
+        Self { began, clusters: BTreeSet::new(), has_decided: false }
+    }
 }

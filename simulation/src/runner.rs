@@ -126,7 +126,8 @@ fn is_used_up(budget: Budget, start: Instant, schedules: u64) -> bool {
 pub fn shrink(failure: &Failure) -> Failure {
     let (mut smallest, start) = (failure.clone(), Instant::now());
     let promise = |text: &str| text.split(':').next().unwrap_or_default().to_owned();
-    let smaller: [fn(&mut Limits); 13] = [
+    let smaller: [fn(&mut Limits); 14] = [
+        |limits| limits.disturbed = false,
         |limits| limits.hasty = false,
         |limits| limits.extras = false,
         |limits| limits.strangers = false,

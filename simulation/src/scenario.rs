@@ -4,6 +4,8 @@
 use fastrand::Rng;
 use mesh::plan::TokenMode;
 
+use super::schedule::LONGEST_CALL;
+
 /// The most of everything that a scenario may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -23,6 +25,10 @@ pub struct Limits {
     pub(crate) strangers: bool,
     /// Whether definitions are registered before their tasks start.
     pub(crate) ahead: bool,
+    /// Whether people meddle with secrets, and restore Consul from snapshots.
+    pub(crate) disturbed: bool,
+    /// Which of the bounds does not hold.
+    pub(crate) exceeded: Option<Bound>,
     /// Whether there are client agents, Enterprise, deleted clusters, health sync and farewells.
     pub(crate) extras: bool,
 }
@@ -41,9 +47,38 @@ impl Limits {
         hasty: true,
         strangers: true,
         ahead: true,
+        disturbed: true,
+        exceeded: None,
         extras: true,
     };
+
+    /// The widest limits, in a world in which one bound does not hold.
+    #[must_use]
+    pub fn beyond(bound: Bound) -> Self {
+        Self { exceeded: Some(bound), ..Self::WIDEST }
+    }
 }
+
+/// A bound of [`mesh::bounds::Bounds`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// How long ECS's lists may lag.
+    EcsLag,
+    /// How long reads of a secret may lag.
+    SecretsLag,
+    /// How long an attempt may take.
+    Attempt,
+    /// How long a call may still take effect.
+    Call,
+    /// How far clocks may differ.
+    Clocks,
+}
+
+/// All of them.
+pub const BOUNDS: [Bound; 5] = [Bound::EcsLag, Bound::SecretsLag, Bound::Attempt, Bound::Call, Bound::Clocks];
+
+/// By how much a bound is exceeded.
+const EXCESS: u64 = 30;
 
 /// One schedule's parameters. Chances are in per mille.
 #[derive(Debug, Clone)]
@@ -70,8 +105,21 @@ pub(crate) struct Scenario {
     pub(crate) lag: u64,
     /// The same for Secrets Manager.
     pub(crate) secret_lag: u64,
+    /// How long a call may take at most, in milliseconds.
+    pub(crate) longest_call: u64,
+    /// How many times longer than that an answer may take to arrive.
+    pub(crate) late_answers: u64,
+    /// How many times longer a call may take whose caller waits no more.
+    pub(crate) late_effects: u64,
     /// How far an environment's clock may be off, in milliseconds.
     pub(crate) skew: i64,
+    /// How much slower the timers of functions are than the time of day.
+    pub(crate) slow_timers: u64,
+    /// How long a version of a secret stays that shows a token, in seconds; and what else the controller assumes.
+    pub(crate) shown: u64,
+    assumed: Assumed,
+    /// How often people meddle.
+    pub(crate) disturbances: usize,
     /// How likely it is that a sweep looks into the wrong region, where there is nothing.
     pub(crate) lost_sweeps: u32,
     pub(crate) strangers: bool,
@@ -100,7 +148,58 @@ pub(crate) struct Scenario {
     pub(crate) pace: u32,
 }
 
+/// What the controller assumes, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+struct Assumed {
+    lag: u64,
+    secret_lag: u64,
+    call: u64,
+    skew: u64,
+}
+
 impl Scenario {
+    /// The bounds as the controller reads them.
+    pub(crate) fn time_bounds(&self) -> String {
+        let Assumed { lag, secret_lag, call, skew } = self.assumed;
+        let seconds = |milliseconds: u64| milliseconds.div_ceil(1_000);
+        // A second more for times that are cut to seconds, and some more calls that are served before one that takes long.
+        format!(
+            "ecs-lag={},secrets-lag={},attempt=30,call={},clocks={},shown={}",
+            seconds(lag),
+            seconds(secret_lag),
+            seconds(call) + 15,
+            seconds(skew) + 1,
+            self.shown
+        )
+    }
+
+    /// How long answers of ECS and Secrets Manager may lag together, as the controller assumes, in milliseconds.
+    pub(crate) fn assumed_lag(&self) -> u64 {
+        self.assumed.lag + self.assumed.secret_lag
+    }
+
+    /// The same world, in which one bound does not hold.
+    fn exceeding(mut self, bound: Option<Bound>) -> Self {
+        match bound {
+            Some(Bound::EcsLag) => self.lag = EXCESS * self.lag.max(1_000),
+            Some(Bound::SecretsLag) => self.secret_lag = EXCESS * self.secret_lag.max(1_000),
+            Some(Bound::Attempt) => {
+                self.slow_timers = EXCESS;
+                self.late_answers = EXCESS;
+                self.stuck = 300;
+            }
+            Some(Bound::Call) => {
+                self.late_effects = 10 * EXCESS;
+                self.stuck = 300;
+                self.survivors = 0;
+                self.grace = 0;
+            }
+            Some(Bound::Clocks) => self.skew = 600_000,
+            None => {}
+        }
+        self
+    }
+
     /// Whether anything may go wrong but the order of things.
     pub(crate) fn is_troubled(&self) -> bool {
         self.lag + self.secret_lag > 0
@@ -142,7 +241,14 @@ impl Scenario {
             batch: random.usize(1..=8),
             lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
             secret_lag: if limits.lag { [0, 0, 1_000, 5_000][random.usize(..4)] } else { 0 },
-            skew: if limits.lag { (i64::from(grace) * 1_000 / 14).min(25_000) * random.i64(0..=1) } else { 0 },
+            longest_call: LONGEST_CALL,
+            late_answers: 1,
+            late_effects: 1,
+            skew: if limits.lag { [0, 0, 2_000, 10_000][random.usize(..4)] } else { 0 },
+            slow_timers: 1,
+            shown: [50, 150, 600, 2_700][random.usize(..4)],
+            assumed: Assumed { lag: 0, secret_lag: 0, call: 0, skew: 0 },
+            disturbances: if limits.disturbed && random.u32(..3) == 0 { random.usize(1..6) } else { 0 },
             lost_sweeps: rate(random, &[0, 300]),
             strangers: limits.strangers && random.bool(),
             adopted: limits.strangers && !login && random.u32(..3) == 0,
@@ -152,7 +258,15 @@ impl Scenario {
             late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
         };
-        if limits.hasty && limits.lag && random.u32(..3) == 0 { drawn.hasty() } else { drawn }
+        let drawn = if limits.hasty && limits.lag && random.u32(..3) == 0 { drawn.hasty() } else { drawn };
+        let assumed = Assumed {
+            lag: drawn.lag,
+            secret_lag: drawn.secret_lag,
+            call: drawn.longest_call,
+            // Two clocks may be off in different directions.
+            skew: 2 * drawn.skew.unsigned_abs(),
+        };
+        Self { assumed, ..drawn }.exceeding(limits.exceeded)
     }
 
     /// The same, but one service comes and goes at once, while answers lag.
@@ -164,6 +278,7 @@ impl Scenario {
             lag: 5_000,
             secret_lag: 5_000,
             skew: 0,
+            shown: 50,
             survivors: 500,
             late: 600,
             pace: 10,

@@ -5,7 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use ecs_mesh_controller::controller::SweepOrder;
 
-use super::{board::Stage, environment::Environment, world::World};
+use super::{
+    board::{Operation, Stage},
+    environment::Environment,
+    world::World,
+};
 
 /// How long no call takes longer than, in milliseconds.
 pub(crate) const LONGEST_CALL: u64 = 25_000;
@@ -22,6 +26,7 @@ pub(crate) struct Schedule {
     pub(crate) outages: usize,
     pub(crate) registrations: usize,
     pub(crate) syncs: usize,
+    pub(crate) disturbances: usize,
     /// Time that has passed for the world, and not yet for the timers of invocations.
     pub(crate) owed: u64,
     pub(crate) steps: usize,
@@ -42,6 +47,7 @@ impl Schedule {
             outages: scenario.outages,
             registrations: if scenario.ahead { scenario.services } else { 0 },
             syncs: scenario.syncs,
+            disturbances: scenario.disturbances,
             owed: 0,
             steps: 0,
             guarded: false,
@@ -62,18 +68,24 @@ impl Schedule {
         if is_all_delivered {
             self.check(|world| world.check_converged(false));
         }
+        self.with(World::mend_by_hand);
         self.with(|world| world.scenario.lag = 0);
-        let missed_in = self.with(|world| world.missed_in());
-        self.wait(missed_in).await;
+        let (missed_in, bounds) = self.with(|world| (world.missed_in(), world.scope.bounds));
+        let [hidden_for, settled_after, shown] =
+            [bounds.hidden_for() + bounds.attempt, bounds.settled_after(), bounds.shown]
+                .map(|bound| u64::try_from(bound.as_millis()).unwrap() + 1_000);
+        self.wait(missed_in.max(settled_after)).await;
         self.sweep_calmly().await;
         self.check(|world| world.check_converged(true));
         let (grace, waits) = self.with(|world| {
             let waits = world.consul.tokens.iter().any(|token| token.description.contains("unused-since"));
             (u64::from(world.scenario.grace) * 1_000, waits)
         });
-        self.wait(grace + if waits { 3_700_000 } else { 0 }).await;
+        self.wait(grace + shown + if waits { 3_700_000 } else { 0 }).await;
         self.sweep_calmly().await;
-        self.wait(80_000).await;
+        self.wait(hidden_for).await;
+        self.sweep_calmly().await;
+        self.wait(settled_after).await;
         self.sweep_calmly().await;
         self.check(|world| world.check_converged(true));
         self.check(World::check_all_drained);
@@ -147,8 +159,13 @@ impl Schedule {
     }
 
     fn is_quiet(&self) -> bool {
-        let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
-        !is_busy && self.stage.board.lock().unwrap().is_empty() && self.with(|world| world.sqs.messages.is_empty())
+        let board = self.stage.board.lock().unwrap();
+        let world = self.stage.world.lock().unwrap();
+        // Nobody waits for what exceeds a bound.
+        let (stuck, moving): (Vec<&Operation>, Vec<&Operation>) = board.iter().partition(|call| call.is_stuck(&world));
+        let is_stuck = |environment: &Environment| stuck.iter().any(|call| call.environment == environment.number);
+        let is_busy = self.environments.iter().any(|it| it.invocation.is_some() && !is_stuck(it));
+        !is_busy && moving.is_empty() && world.sqs.messages.is_empty()
     }
 
     /// Until every message is done or given up.

@@ -1,4 +1,5 @@
-//! Simulated Secrets Manager: versions, of which one ID can hold only one content, and reads that may be late.
+//! Simulated Secrets Manager: versions, of which one ID can hold only one content; which of them is current; and reads that
+//! may be late.
 
 use std::collections::BTreeMap;
 
@@ -6,82 +7,142 @@ use async_trait::async_trait;
 use ecs_mesh_controller::secrets::{SecretStore, SecretsError};
 use mesh::secret::{SecretState, StoredSecret};
 use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
     board::{Fault, Line, Service},
-    world::note,
-    world::{World, time_at},
+    world::World,
 };
 
 #[derive(Debug, Clone)]
 pub(crate) struct Version {
-    id: String,
+    pub(crate) id: String,
     pub(crate) text: String,
-    written_at: u64,
+    pub(crate) written_at: u64,
+    /// The secret half that tasks read in it.
+    shown: Option<String>,
+    /// Which write of the controller it comes from.
+    writer: Option<Uuid>,
 }
 
 impl Version {
-    fn state(&self, name: &str) -> SecretState {
-        SecretState::parse(name, &SecretString::from(self.text.clone())).unwrap()
+    pub(crate) fn state(&self, name: &str) -> SecretState {
+        SecretState::parse(name, &SecretString::from(self.text.clone())).unwrap().0
     }
 }
 
-/// All secrets; of each, every version from the first to the current one.
+/// A secret: its versions, and which of them was made current when.
+#[derive(Default)]
+pub(crate) struct Secret {
+    pub(crate) versions: Vec<Version>,
+    current: Vec<(u64, usize)>,
+}
+
+impl Secret {
+    fn current_at(&self, at: u64) -> Option<&Version> {
+        let (_, index) = self.current.iter().rev().find(|(since, _)| *since <= at)?;
+        self.versions.get(*index)
+    }
+
+    /// The latest value without its token; everything else stays as it is.
+    pub(crate) fn emptied(&self) -> Option<String> {
+        let mut value: Value = serde_json::from_str(&self.versions.last()?.text).ok()?;
+        for field in ["accessor_id", "token", "retiring"] {
+            if let Some(held) = value.get_mut(field) {
+                *held = json!("");
+            }
+        }
+        Some(value.to_string())
+    }
+
+    fn put(&mut self, at: u64, version: Version) {
+        self.versions.push(version);
+        self.current.push((at, self.versions.len() - 1));
+    }
+}
+
+/// All secrets.
 #[derive(Default)]
 pub(crate) struct Secrets {
-    pub(crate) held: BTreeMap<String, Vec<Version>>,
+    pub(crate) held: BTreeMap<String, Secret>,
 }
 
 impl World {
     /// What a secret holds in truth.
     pub(crate) fn secret(&self, name: &str) -> SecretState {
-        let current = self.secrets.held.get(name).and_then(|versions| versions.last());
+        let current = self.secrets.held.get(name).and_then(|secret| secret.current_at(self.now));
         current.map_or(SecretState::Missing, |version| version.state(name))
     }
 
+    /// Puts a version, and makes it the current one.
     pub(crate) fn put_secret(&mut self, name: &str, id: String, text: String) {
         let written_at = self.now;
-        self.secrets.held.entry(name.to_owned()).or_default().push(Version { id, text, written_at });
+        let state = SecretState::parse(name, &SecretString::from(text.clone())).ok().map(|(state, _)| state);
+        let shown = state.and_then(|state| state.shown().map(|pair| pair.secret.expose_secret().to_owned()));
+        let version = Version { id, text, written_at, shown, writer: None };
+        self.secrets.held.entry(name.to_owned()).or_default().put(written_at, version);
     }
 
-    /// A task's container reads its token, as late as anybody else.
-    pub(crate) fn read_secret(&mut self, index: usize) {
-        let name = self.secret_name(self.ecs.tasks[index].service);
-        let version = self.version(&name);
-        let state = version.map_or(SecretState::Missing, |version| version.state(&name));
-        let read = state.pair().map(|pair| pair.secret.expose_secret().to_owned());
-        note!(self, "task {index} reads its secret: {state:?}");
-        self.ecs.tasks[index].read = read;
+    /// Somebody makes an older version current again; whether there is one.
+    pub(crate) fn move_back(&mut self, name: &str) -> bool {
+        let now = self.now;
+        let Some(secret) = self.secrets.held.get_mut(name).filter(|secret| secret.versions.len() > 1) else {
+            return false;
+        };
+        let older = self.random.usize(..secret.versions.len() - 1);
+        secret.current.push((now, older));
+        true
     }
 
-    fn version(&mut self, name: &str) -> Option<Version> {
-        let versions = self.secrets.held.get(name)?;
+    /// Whether a secret ever showed this secret half.
+    pub(crate) fn was_shown(&self, name: &str, half: &str) -> bool {
+        let shows = |version: &Version| version.shown.as_deref() == Some(half);
+        self.secrets.held.get(name).is_some_and(|secret| secret.versions.iter().any(shows))
+    }
+
+    pub(crate) fn version(&mut self, name: &str) -> Option<Version> {
         let lag = if self.calm { 0 } else { self.random.u64(..=self.scenario.secret_lag) };
         let seen = self.now.saturating_sub(lag);
-        versions.iter().rev().find(|version| version.written_at <= seen).cloned()
+        self.secrets.held.get(name)?.current_at(seen).cloned()
     }
 
     /// `CreateSecret`; `false` where there is one.
-    fn create_secret(&mut self, name: &str, text: &str) -> bool {
-        if let Some(versions) = self.secrets.held.get(name) {
+    fn create_secret(&mut self, name: &str, text: &str, writer: Uuid) -> bool {
+        let id = next_version(name, None);
+        match self.secrets.held.get(name).map(|secret| secret.versions.as_slice()) {
+            None => self.write_secret(name, id, text, writer),
             // The same request once more is no error.
-            return versions.len() == 1 && versions[0].id == next_version(name, None) && versions[0].text == text;
+            Some([only]) if only.id == id && only.text == text => {
+                let first = only.writer;
+                self.check_writer(name, first, writer);
+            }
+            Some(_) => return false,
         }
-        self.put_secret(name, next_version(name, None), text.to_owned());
         true
     }
 
     /// `PutSecretValue`; `false` where the version exists with another content.
-    fn replace_secret(&mut self, name: &str, seen: Option<&str>, text: &str) -> bool {
+    fn replace_secret(&mut self, name: &str, seen: Option<&str>, text: &str, writer: Uuid) -> bool {
         let id = next_version(name, seen);
-        let known = self.secrets.held.get(name).and_then(|versions| versions.iter().find(|version| version.id == id));
-        if let Some(known) = known {
-            return known.text == text;
+        let versions = self.secrets.held.get(name).map(|secret| secret.versions.as_slice()).unwrap_or_default();
+        match versions.iter().find(|version| version.id == id) {
+            None => self.write_secret(name, id, text, writer),
+            Some(known) if known.text == text => {
+                let first = known.writer;
+                self.check_writer(name, first, writer);
+            }
+            Some(_) => return false,
         }
-        self.check_shown(name, text);
-        self.put_secret(name, id, text.to_owned());
         true
+    }
+
+    fn write_secret(&mut self, name: &str, id: String, text: &str, writer: Uuid) {
+        self.check_write(name, text);
+        self.put_secret(name, id, text.to_owned());
+        if let Some(version) = self.secrets.held.get_mut(name).and_then(|secret| secret.versions.last_mut()) {
+            version.writer = Some(writer);
+        }
     }
 }
 
@@ -94,7 +155,13 @@ pub(crate) struct SecretsEdge(pub Line);
 
 fn failed(name: &str) -> impl Fn(Fault) -> SecretsError + Send + 'static {
     let name = name.to_owned();
-    move |fault| SecretsError::Failed { name: name.clone(), reason: format!("{fault:?}") }
+    move |fault| {
+        let reason = format!("{fault:?}");
+        match fault {
+            Fault::Credential => SecretsError::Refused { name: name.clone(), reason },
+            Fault::Throttled | Fault::Unavailable => SecretsError::Failed { name: name.clone(), reason },
+        }
+    }
 }
 
 impl SecretsEdge {
@@ -102,12 +169,12 @@ impl SecretsEdge {
         let asked = name.to_owned();
         let effect = move |world: &mut World| {
             Ok(match world.version(&asked) {
-                Some(version) => StoredSecret {
-                    state: SecretState::parse(&asked, &SecretString::from(version.text))?,
-                    version: Some(version.id),
-                    written_at: Some(time_at(version.written_at)),
-                },
-                None => StoredSecret { state: SecretState::Missing, version: None, written_at: None },
+                Some(version) => {
+                    let (state, is_ours) = SecretState::parse(&asked, &SecretString::from(version.text))?;
+                    let written_at = Some(world.secrets_time(version.written_at));
+                    StoredSecret { state, is_ours, version: Some(version.id), written_at }
+                }
+                None => StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None },
             })
         };
         self.0.call(Service::Secrets, || format!("GetSecretValue {name}"), effect, failed(name)).await
@@ -120,60 +187,34 @@ impl SecretStore for SecretsEdge {
         self.value(name).await
     }
 
-    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
-        self.write_text(name, seen, state, &state.render()).await
-    }
-
-    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
-        let claim = Uuid::from_u128(self.0.stage.world.lock().unwrap().random.u128(..));
-        self.write_text(name, seen, state, &state.render_claim(claim)).await
-    }
-}
-
-impl SecretsEdge {
-    fn has_written(&self, state: &SecretState) {
-        let decided = state.decided().map(|pair| (self.0.environment, pair.secret.expose_secret().to_owned()));
-        self.0.stage.world.lock().unwrap().claimed.extend(decided);
-    }
-
-    async fn write_text(
-        &self,
-        name: &str,
-        seen: &StoredSecret,
-        state: &SecretState,
-        text: &SecretString,
-    ) -> Result<StoredSecret, SecretsError> {
-        self.0.stage.world.lock().unwrap().has_decided(self.0.environment);
-        let text = text.expose_secret().to_owned();
-        let what = match state {
-            SecretState::Holds(pair) | SecretState::Adopted(pair) => format!("holds {}", pair.accessor),
-            SecretState::Reserved(pair) => format!("reserved for {}", pair.accessor),
-            SecretState::Missing | SecretState::Blank => "blank".to_owned(),
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
+        let nonce = {
+            let mut world = self.0.stage.world.lock().unwrap();
+            world.has_decided(self.0.environment);
+            Uuid::from_u128(world.random.u128(..))
         };
-        let written = |seen: Option<&str>| StoredSecret {
-            state: state.clone(),
-            version: Some(next_version(name, seen)),
-            written_at: None,
+        let text = state.render(nonce).expose_secret().to_owned();
+        let what = match state {
+            SecretState::Active(pair) => format!("active {}", pair.accessor),
+            SecretState::Retiring(pair, _) => format!("retiring {}", pair.accessor),
+            SecretState::Missing | SecretState::Empty => "empty".to_owned(),
         };
         if matches!(seen.state, SecretState::Missing) {
             let (asked, value) = (name.to_owned(), text.clone());
-            let effect = move |world: &mut World| Ok(world.create_secret(&asked, &value));
+            let effect = move |world: &mut World| Ok(world.create_secret(&asked, &value, nonce));
             let label = || format!("CreateSecret {name}: {what}");
             if self.0.call(Service::Secrets, label, effect, failed(name)).await? {
-                self.has_written(state);
-                return Ok(written(None));
+                return Ok(next_version(name, None));
             }
             if !matches!(self.value(name).await?.state, SecretState::Missing) {
                 return Err(SecretsError::Changed { name: name.to_owned() });
             }
         }
         let (asked, version) = (name.to_owned(), seen.version.clone());
-        let effect = move |world: &mut World| Ok(world.replace_secret(&asked, version.as_deref(), &text));
+        let effect = move |world: &mut World| Ok(world.replace_secret(&asked, version.as_deref(), &text, nonce));
         let label = || format!("PutSecretValue {name}: {what}");
-        let is_written = self.0.call(Service::Secrets, label, effect, failed(name)).await?;
-        if is_written {
-            self.has_written(state);
-            Ok(written(seen.version.as_deref()))
+        if self.0.call(Service::Secrets, label, effect, failed(name)).await? {
+            Ok(next_version(name, seen.version.as_deref()))
         } else {
             Err(SecretsError::Changed { name: name.to_owned() })
         }

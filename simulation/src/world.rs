@@ -10,11 +10,11 @@ use mesh::{identity::MeshService, plan::TokenMode, service_name::ServiceName, te
 use super::{
     board::{Fault, Service},
     consul::Consul,
+    disturbances::Disturbances,
     ecs::Ecs,
-    promises::{Blind, Deletion},
+    promises::Blind,
     queue::Sqs,
     scenario::Scenario,
-    schedule::LONGEST_CALL,
     secrets::Secrets,
 };
 
@@ -57,20 +57,17 @@ pub(crate) struct World {
     pub(crate) looking: BTreeSet<usize>,
     /// Environments to which ECS shows nothing.
     pub(crate) lost: BTreeSet<usize>,
-    /// How far each environment's clock is off.
+    /// How far each environment's clock is off, in milliseconds.
     pub(crate) skews: BTreeMap<usize, i64>,
-    /// When an environment's call to Consul last failed.
-    pub(crate) refused: BTreeMap<usize, u64>,
-    /// The secret halves of all services' tokens that were ever deleted.
+    /// The same for Secrets Manager's and for Consul's.
+    secrets_skew: i64,
+    consul_skew: i64,
+    /// The secret halves of all services' tokens that were shown and deleted, or taken from their secrets for that.
     pub(crate) revoked: BTreeSet<String>,
-    /// Which environment has made a secret decide on which secret half.
-    pub(crate) claimed: BTreeSet<(usize, String)>,
-    /// Whether nobody waits any more for the call that is being served.
-    pub(crate) is_late: bool,
+    /// What people have done.
+    pub(crate) disturbances: Disturbances,
     /// Whose call is being served.
     pub(crate) caller: usize,
-    /// Service tokens that were deleted, and by whom.
-    pub(crate) deletions: Vec<Deletion>,
     /// The instances that were drained: node and ID.
     pub(crate) drained: BTreeSet<(String, String)>,
     /// What each sweep under way could not read.
@@ -87,6 +84,8 @@ impl World {
     pub(crate) fn new(scenario: Scenario, mut random: Rng, traced: bool) -> Self {
         let scope = scope(&scenario);
         let ecs = Ecs::new(&scenario, &scope.clusters, &mut random);
+        let skew = -scenario.skew..=scenario.skew;
+        let (secrets_skew, consul_skew) = (random.i64(skew.clone()), random.i64(skew));
         let mut world = Self {
             tenancy: scope.default_tenancy.clone(),
             scope,
@@ -103,12 +102,11 @@ impl World {
             looking: BTreeSet::new(),
             lost: BTreeSet::new(),
             skews: BTreeMap::new(),
-            refused: BTreeMap::new(),
+            secrets_skew,
+            consul_skew,
             revoked: BTreeSet::new(),
-            claimed: BTreeSet::new(),
-            is_late: false,
+            disturbances: Disturbances::default(),
             caller: usize::MAX,
-            deletions: Vec::new(),
             drained: BTreeSet::new(),
             blind: BTreeMap::new(),
             canaries: Vec::new(),
@@ -129,7 +127,13 @@ impl World {
     /// Until when a call is stuck that is made now.
     pub(crate) fn stuck_until(&mut self) -> u64 {
         let stuck = self.scenario.stuck;
-        if self.chance(stuck) { self.now + self.random.u64(..LONGEST_CALL / 2) } else { self.now }
+        let longest = self.scenario.longest_call / 2;
+        if !self.calm && self.chance(stuck) { self.now + self.random.u64(..longest) } else { self.now }
+    }
+
+    /// Whether a call takes effect once more, later than a bound allows.
+    pub(crate) fn repeats_late(&mut self) -> bool {
+        self.scenario.late_effects > 1 && !self.calm && self.random.u32(..10) == 0
     }
 
     /// The true time.
@@ -139,8 +143,17 @@ impl World {
 
     /// The time as an environment's clock shows it.
     pub(crate) fn time_of(&self, environment: usize) -> Timestamp {
-        let skew = self.skews.get(&environment).copied().unwrap_or_default();
-        Timestamp::from_millisecond(self.time().as_millisecond() + skew).unwrap()
+        shifted(self.now, self.skews.get(&environment).copied().unwrap_or_default())
+    }
+
+    /// A time as Secrets Manager's clock has shown it.
+    pub(crate) fn secrets_time(&self, at: u64) -> Timestamp {
+        shifted(at, self.secrets_skew)
+    }
+
+    /// A time as Consul's clock has shown it.
+    pub(crate) fn consul_time(&self, at: u64) -> Timestamp {
+        shifted(at, self.consul_skew)
     }
 
     /// A step of the trace.
@@ -183,6 +196,10 @@ impl World {
     }
 }
 
+fn shifted(at: u64, skew: i64) -> Timestamp {
+    Timestamp::from_millisecond(time_at(at).as_millisecond() + skew).unwrap()
+}
+
 /// The true time so many milliseconds after the beginning.
 pub(crate) fn time_at(at: u64) -> Timestamp {
     Timestamp::from_millisecond(EPOCH * 1_000 + i64::try_from(at).unwrap()).unwrap()
@@ -203,6 +220,7 @@ fn scope(scenario: &Scenario) -> Scope {
             "ECS_CLUSTER_ARNS" => clusters.join(","),
             "QUEUE_URL" => "https://queue".to_owned(),
             "REVOCATION_GRACE_SECONDS" => scenario.grace.to_string(),
+            "TIME_BOUNDS" => scenario.time_bounds(),
             "UNUSED_TOKEN_HOURS" => "1".to_owned(),
             "BOOTSTRAP" => "none".to_owned(),
             "CONSUL_PARTITION" if scenario.enterprise => "team".to_owned(),

@@ -14,11 +14,11 @@ use std::{
 use mesh::mutant::{MUTANTS, activate};
 use simulation::{
     runner::{Budget, first_failure, run, search, shrink, tell},
-    scenario::Limits,
+    scenario::{BOUNDS, Limits},
 };
 
 /// The schedules that every test run searches.
-const SCHEDULES: u64 = 4_000;
+const SCHEDULES: u64 = 10_000;
 
 #[test]
 fn the_promises_hold_in_every_schedule() {
@@ -27,6 +27,37 @@ fn the_promises_hold_in_every_schedule() {
         panic!("{}\n\nshrunk from seed {}: {}", tell(&shrink(&failure)), failure.seed, failure.promise);
     }
     println!("{} schedules in {:.0?}", found.schedules, found.took);
+}
+
+/// Schedules that once broke a promise, with this design or with one before.
+const ONCE_BROKEN: [u64; 6] = [173, 11_231, 371_556_439_068, 1_166_123_729_778, 249_703_271_711_238, 190];
+
+#[test]
+fn what_once_broke_a_promise_breaks_none_now() {
+    for seed in ONCE_BROKEN {
+        assert_eq!(run(seed, &Limits::WIDEST, false).broken, None, "seed {seed}");
+    }
+}
+
+/// Each bound that the controller assumes is needed: where it does not hold, a task loses its token, or something is taken from
+/// it. That all takes longer to come about is not counted.
+#[test]
+fn beyond_any_bound_a_promise_is_broken() {
+    let harm = |bound| {
+        (1..=SCHEDULES).find_map(|seed| {
+            let broken = run(seed, &Limits::beyond(bound), false).broken?;
+            let is_harm = ["never the living", "nothing lost", "revoked for good"]
+                .iter()
+                .any(|promise| broken.starts_with(promise));
+            (is_harm && broken.contains("token")).then(|| format!("{broken} (schedule {seed})"))
+        })
+    };
+    let found =
+        thread::scope(|scope| BOUNDS.map(|bound| scope.spawn(move || harm(bound))).map(|it| it.join().unwrap()));
+    for (bound, harm) in BOUNDS.iter().zip(&found) {
+        println!("{bound:?}: {harm:?}");
+    }
+    assert!(found.iter().all(Option::is_some), "a bound is exceeded in vain");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tracing::{info, warn};
 
-use super::{Controller, ControllerError, Deadline};
+use super::{Controller, ControllerError, Deadline, need::Need, tokens::Case};
 use crate::ecs::EcsError;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
@@ -42,7 +42,8 @@ impl Controller {
             }
         };
         for holder in holders_for(identity.as_ref(), self.scope.mode) {
-            deadline.run(self.provision_before(&holder, cluster)).await.map_err(Arc::new)?;
+            let case = Case::Needed(&Need::Ahead(cluster));
+            deadline.run(self.settle_token(&holder, &case, None)).await.map_err(Arc::new)?;
         }
         Ok(())
     }

@@ -1,21 +1,27 @@
-//! Applying: the only place, with `provision`, `revoke` and `farewell`, that writes to Consul or AWS.
+//! Applying: the only place, with `tokens` and `farewell`, that writes to Consul or AWS.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use tracing::info;
 
-use super::{CONCURRENCY, Controller, ControllerError, Deadline, message::Message, observe::Failures};
+use super::{
+    CONCURRENCY, Controller, ControllerError, Deadline, message::Message, need::Need, observe::Failures, tokens::Case,
+};
 use crate::consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
     arn::TaskArn,
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::MeshService,
     plan::{Action, Planned},
+    secret::{StoredSecret, Trigger},
     task::TaskChange,
     tenancy::{Tenancy, TenancyName},
     token::{ListedToken, TokenHolder},
 };
+
+/// The longest delay of a message in SQS. After a longer grace period the sweep looks.
+const LONGEST_DELAY: Duration = Duration::from_mins(15);
 
 /// The changes that a plan was made from, by task.
 pub(super) type Changes = BTreeMap<TaskArn, TaskChange>;
@@ -25,17 +31,17 @@ pub(super) type Changes = BTreeMap<TaskArn, TaskChange>;
 pub(super) enum Basis<'a> {
     /// Events, which may be old.
     Events(&'a Changes),
-    /// What ECS has just said of whole clusters.
-    Survey,
+    /// What ECS has just said of whole clusters, and what the secrets held then.
+    Survey(&'a BTreeMap<TokenHolder, StoredSecret>, Trigger),
 }
 
 /// What came of an action.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Effect {
-    /// It changed something.
-    Done,
     /// There was nothing to change.
     Unchanged,
+    /// It changed something.
+    Done,
 }
 
 /// A planned action, and what came of it.
@@ -61,7 +67,7 @@ impl Controller {
             self.mark_all_critical(work.checks.into_values(), deadline),
             self.ask_for_idle_checks(work.idle_checks, deadline),
             self.bury_agents(work.agents, basis, deadline),
-            self.revoke_planned(work.revocations, deadline),
+            self.see_to_tokens(work.tokens, basis, deadline),
         );
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
     }
@@ -76,16 +82,30 @@ impl Controller {
             let result = match basis {
                 Basis::Events(changes) => {
                     let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
-                    deadline.run(self.provision_for_tasks(&holder, &changes)).await
+                    deadline.run(self.settle_token(&holder, &Case::Needed(&Need::Claimed(&changes)), None)).await
                 }
-                Basis::Survey => match planned.tasks.iter().find_map(|task| self.cluster_of(task)) {
-                    Some(cluster) => deadline.run(self.provision_for_living(&holder, cluster)).await,
-                    None => Ok(Effect::Unchanged),
-                },
+                Basis::Survey(secrets, _) => {
+                    let seen = secrets.get(&holder).cloned();
+                    self.provision_surveyed(&holder, &planned.tasks, seen, deadline).await
+                }
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
         all(work).await
+    }
+
+    /// Sees to the token of a holder of which a survey has found living tasks.
+    async fn provision_surveyed(
+        &self,
+        holder: &TokenHolder,
+        tasks: &[TaskArn],
+        seen: Option<StoredSecret>,
+        deadline: Deadline,
+    ) -> Result<Effect, ControllerError> {
+        let cluster = tasks.iter().find_map(|task| self.cluster_of(task));
+        // Where tasks log in, nothing is created, so that no cluster is named.
+        let Some(cluster) = cluster.or(self.scope.clusters.first()) else { return Ok(Effect::Unchanged) };
+        deadline.run(self.settle_token(holder, &Case::Needed(&Need::Known(cluster)), seen)).await
     }
 
     async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {
@@ -141,7 +161,7 @@ impl Controller {
             return outcomes;
         }
         let bodies: Vec<String> = new.iter().map(|(service, _)| Message::idle_check(service)).collect();
-        let delay = grace.delay();
+        let delay = grace.delay().min(LONGEST_DELAY);
         let sent = deadline.run(self.edges.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
         outcomes.extend(new.into_iter().map(|(service, planned)| {
             if sent.is_ok() {
@@ -153,17 +173,29 @@ impl Controller {
         outcomes
     }
 
-    async fn revoke_planned(&self, revocations: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
-        if revocations.is_empty() {
-            return Vec::new();
-        }
-        let services = revocations.iter().map(|(service, _)| service.clone()).collect();
-        let mut results = self.revoke_all(services, deadline).await;
-        let outcome = |(service, planned)| {
-            let result = results.remove(&service).unwrap_or(Ok(Effect::Unchanged));
-            Outcome { planned, result }
-        };
-        revocations.into_iter().map(outcome).collect()
+    /// Hides and deletes tokens of idle services, and sees to those that no secret names.
+    async fn see_to_tokens(&self, tokens: Vec<Planned>, basis: Basis<'_>, deadline: Deadline) -> Vec<Outcome> {
+        let Basis::Survey(_, trigger) = basis else { return Vec::new() };
+        let work = tokens.into_iter().map(|planned| async move {
+            let result = match &planned.action {
+                Action::Hide(service, idle) | Action::Revoke(service, idle) => {
+                    let holder = TokenHolder::Service(service.clone());
+                    deadline.run(self.settle_token(&holder, &Case::Idle(idle, trigger), None)).await
+                }
+                Action::DeleteOrphan(holder, token) => deadline.run(self.delete_orphan(holder, token, trigger)).await,
+                Action::ShowOrphan(holder, token) => match deadline.run(self.show_orphan(holder, token)).await {
+                    // Then it is mended, or another one created in its place.
+                    Ok(shown) => self
+                        .provision_surveyed(holder, &planned.tasks, None, deadline)
+                        .await
+                        .map(|made| made.max(shown)),
+                    Err(error) => Err(error),
+                },
+                _ => Ok(Effect::Unchanged),
+            };
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
     }
 }
 
@@ -175,9 +207,10 @@ struct Work {
     provisions: Group<TokenHolder>,
     login_tokens: Group<ListedToken>,
     idle_checks: Group<MeshService>,
-    revocations: Group<MeshService>,
     agents: Group<ClientAgent>,
     nodes: Group<LeftoverNode>,
+    /// What is about services' tokens that are in nobody's use.
+    tokens: Vec<Planned>,
     /// By partition: a transaction cannot cross it.
     instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
     /// By node and tenancy: a registration is about one node.
@@ -192,7 +225,9 @@ impl Work {
                 Action::Provision(holder) => work.provisions.push((holder, planned)),
                 Action::DeleteLoginToken(token) => work.login_tokens.push((token, planned)),
                 Action::CheckIdleness(service) => work.idle_checks.push((service, planned)),
-                Action::Revoke(service) => work.revocations.push((service, planned)),
+                Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) | Action::ShowOrphan(..) => {
+                    work.tokens.push(planned);
+                }
                 Action::ForceLeave(agent) | Action::AwaitAgent(agent) => work.agents.push((agent, planned)),
                 Action::DeregisterNode(node) => work.nodes.push((node, planned)),
                 Action::MarkCritical(check) => {

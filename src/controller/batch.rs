@@ -9,7 +9,6 @@ use tracing::{error, info, warn};
 use super::{
     CONCURRENCY, Controller, ControllerError, Deadline,
     apply::{self, Basis, Changes, is_conflict},
-    idle_check::Look,
     message::Message,
     observe::Failures,
 };
@@ -87,13 +86,7 @@ impl Controller {
     /// Works on a batch until all is done or time runs out.
     pub async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = self.sort(deliveries);
-        let looks = sorted.looks.iter().map(|(service, messages)| Look {
-            service: service.clone(),
-            is_repeated: messages
-                .iter()
-                .any(|index| deliveries.get(*index).is_some_and(|message| message.receives > 1)),
-        });
-        let looks = looks.collect();
+        let looks = sorted.looks.keys().cloned().collect();
         let (task_failures, look_failures, ahead_failures) = futures::join!(
             self.work_on_tasks(&sorted.changes, deadline),
             self.check_idleness(looks, deadline),

@@ -11,7 +11,7 @@ use super::{
 use crate::ecs::{ClusterStatus, EcsError, TaskList};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    idleness::ServiceTask,
+    idleness::{ServiceTask, TaskListing},
     mutant::{self, Mutant},
     tags::Tags,
     task::DescribedTask,
@@ -25,17 +25,19 @@ pub(super) struct ClusterTasks {
 }
 
 impl Controller {
-    /// Every task of every configured cluster, with the services that each may be an instance of.
+    /// Every task of every configured cluster, with the services that each may be an instance of, as listed from now on.
     ///
     /// # Errors
     /// Anything that could not be read: a service is idle only if that is proven.
-    pub(super) async fn all_service_tasks(&self, deadline: Deadline) -> Result<Vec<ServiceTask>, ControllerError> {
+    pub(super) async fn list_all_tasks(&self, deadline: Deadline) -> Result<TaskListing, ControllerError> {
+        let listed_at = self.edges.clock.now();
         let clusters = self.scope.clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
         let clusters: Vec<ClusterTasks> = try_join_all(clusters).await?;
         let arns: BTreeSet<&TaskDefinitionArn> =
             clusters.iter().flat_map(|cluster| &cluster.tasks).map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
-        self.service_tasks(&clusters, &definitions).map_err(ControllerError::from)
+        let tasks = self.service_tasks(&clusters, &definitions)?;
+        Ok(TaskListing { listed_at, tasks })
     }
 
     /// The tasks of a cluster, which are none if ECS says that it was deleted.

@@ -43,7 +43,7 @@ impl ControllerError {
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Invalid(_) => true,
+            Self::Invalid(_) | Self::Secrets(SecretsError::MovedBack { .. }) => true,
             Self::Shared(error) => error.is_permanent(),
             _ => false,
         }

@@ -3,6 +3,8 @@
 //! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
 //! of ours stays, and so do policies, roles and auth methods, which other clusters share.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tracing::{info, warn};
 
@@ -16,9 +18,9 @@ use mesh::{
     identity::MeshService,
     mark::{HolderMark, LoginMark},
     plan::{Action, Planned, plan},
-    secret::{SecretState, StoredSecret},
+    secret::{Retirement, SecretState, Trigger},
     tenancy::Tenancy,
-    token::{AccessorId, ListedToken, TokenHolder},
+    token::{ListedToken, TokenHolder},
 };
 
 /// How often it is looked again for what others have made meanwhile.
@@ -73,7 +75,8 @@ impl Controller {
             warn!(action = "farewell", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
-        for Outcome { planned, result } in self.apply(self.leftovers(&survey), Basis::Survey, deadline).await {
+        let basis = Basis::Survey(&survey.observed.secrets, Trigger::Person);
+        for Outcome { planned, result } in self.apply(self.leftovers(&survey), basis, deadline).await {
             match (result, planned.action) {
                 (Ok(Effect::Unchanged), _) => continue,
                 (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
@@ -86,13 +89,13 @@ impl Controller {
             }
             effect = Effect::Done;
         }
-        for (token, holder) in self.own_tokens(&survey.observed.tokens) {
-            match deadline.run(self.remove_token(token, &holder)).await {
-                Ok(Effect::Done) => {
-                    report.tokens += 1;
+        for (holder, tokens) in self.own_tokens(&survey.observed.tokens) {
+            match deadline.run(self.remove_tokens(&holder, &tokens)).await {
+                Ok(0) => {}
+                Ok(removed) => {
+                    report.tokens += removed;
                     effect = Effect::Done;
                 }
-                Ok(Effect::Unchanged) => {}
                 Err(error) => report.problems.push(ProblemReport::new(None, &error)),
             }
         }
@@ -127,65 +130,48 @@ impl Controller {
         actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
     }
 
-    /// The tokens that a controller made for one of our clusters, and whose they are.
-    fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> Vec<(&'a ListedToken, TokenHolder)> {
-        let own = tokens.iter().filter_map(|token| {
-            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.scope.clusters))?;
+    /// The tokens that a controller made for one of our clusters, by holder.
+    fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> BTreeMap<TokenHolder, Vec<&'a ListedToken>> {
+        let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
+        for token in tokens {
+            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.scope.clusters));
+            let Some(mark) = mark else { continue };
             let tenancy = token.tenancy.clone();
             let holder = match mark.service {
                 Some(name) => TokenHolder::Service(MeshService { tenancy, name }),
                 None => TokenHolder::Client { tenancy },
             };
-            Some((token, holder))
-        });
-        own.collect()
+            own.entry(holder).or_default().push(token);
+        }
+        own
     }
 
-    async fn remove_token(&self, token: &ListedToken, holder: &TokenHolder) -> Result<Effect, ControllerError> {
+    /// Empties the holder's secret, whatever it holds of ours, then deletes its tokens. Should this end in between, they are
+    /// still listed, and the next time deletes them. Whoever is about to show one of them in the version that was read cannot
+    /// any more.
+    async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
         let name = self.secret_name(holder)?;
         let secret = self.edges.secrets.read(&name).await?;
-        let is_held = secret.state.decided().is_some_and(|pair| pair.accessor == token.accessor);
-        let is_derived = token.accessor == AccessorId::derived(holder, &self.scope.names);
-        // What was adopted or reserved is what we have written: it was proven to be ours then.
-        let is_written = matches!(secret.state, SecretState::Adopted(_) | SecretState::Reserved(_));
-        let is_certain = is_derived
-            || is_held && is_written
-            || HolderMark::parse(&token.description).is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters));
-        match (is_certain, is_held) {
-            (false, false) => return Ok(Effect::Unchanged),
-            // The secret first: should this end in between, the token is still listed, and the next time deletes it. The
-            // other way round a pair would be left that a later deployment would bring back to life.
-            (true, true) => {
-                self.blank_for_good(holder, &name, &secret).await?;
-                self.delete_token(token, holder).await?;
-            }
-            (true, false) => self.delete_token(token, holder).await?,
-            // Only the secret proves that it is ours. Its pair is the old controller's: nobody makes it again.
-            (false, true) => {
-                self.delete_token(token, holder).await?;
-                self.blank_for_good(holder, &name, &secret).await?;
-            }
+        let named = |token: &&&ListedToken| secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
+        let certain = |token: &&&ListedToken| {
+            HolderMark::parse(&token.description).is_some_and(|mark| {
+                mark.is_certainly_of(&self.scope.clusters) && mark.may_be_for(&self.scope.names.place_of(holder))
+            })
+        };
+        let own: Vec<_> = tokens.iter().filter(|token| named(token) || certain(token)).collect();
+        let is_ours = secret.state.pair().is_none() || secret.is_ours || own.iter().any(named);
+        if own.is_empty() {
+            return Ok(0);
         }
-        Ok(Effect::Done)
-    }
-
-    async fn delete_token(&self, token: &ListedToken, holder: &TokenHolder) -> Result<(), ControllerError> {
-        self.edges.consul.delete_token(holder.tenancy(), token.accessor).await?;
-        info!(action = "delete_token", outcome = "done", holder = %holder, accessor_id = %token.accessor);
-        self.trusted.forget(holder);
-        Ok(())
-    }
-
-    /// Blanks a secret; an error if somebody has written it meanwhile.
-    async fn blank_for_good(
-        &self,
-        holder: &TokenHolder,
-        name: &str,
-        secret: &StoredSecret,
-    ) -> Result<(), ControllerError> {
-        self.edges.secrets.write(name, secret, &SecretState::Blank).await?;
-        info!(action = "blank_secret", outcome = "done", holder = %holder, secret = name);
-        Ok(())
+        if is_ours && !matches!(secret.state, SecretState::Missing) {
+            self.edges.secrets.write(&name, &secret, &SecretState::Empty).await?;
+            info!(action = "empty_secret", outcome = "done", holder = %holder, secret = name);
+        }
+        for token in &own {
+            let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
+            self.revoke(holder, token.accessor, &retirement, "the stack is deleted").await?;
+        }
+        Ok(own.len())
     }
 
     /// Removes the client agents' policy of a partition, if no token carries it any more.

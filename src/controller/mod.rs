@@ -1,8 +1,8 @@
 //! The controller: observes what ECS and Consul hold, plans, and applies the plan.
 //!
 //! ```text
-//! events ─▶ message ─▶ observe ─▶ mesh::plan ─▶ apply ─▶ provision · drain · clear
-//!                                                  └──▶ idle check, later ─▶ revoke
+//! events ─▶ message ─▶ observe ─▶ mesh::plan ─▶ apply ─▶ tokens · drain · clear
+//!                                                  └──▶ idle check, later ─▶ tokens
 //! deployment ─▶ preflight ─▶ bootstrap
 //! ```
 
@@ -24,13 +24,10 @@ mod message;
 mod need;
 mod observe;
 mod preflight;
-mod provision;
-mod put_back;
-mod revoke;
+mod relied;
 pub mod settings;
-mod settle_token;
 mod sweep;
-mod trust;
+mod tokens;
 mod variables;
 
 use std::{
@@ -41,7 +38,7 @@ use std::{
 
 use jiff::SignedDuration;
 
-use self::{asked::AskedLooks, bootstrap::SetUp, trust::TrustedTokens};
+use self::{asked::AskedLooks, bootstrap::SetUp, relied::ReliedTokens};
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
@@ -63,6 +60,7 @@ use crate::{
 use mesh::{
     arn::ClusterArn,
     bootstrap::BootstrapScope,
+    bounds::Bounds,
     guard::MaxDeletePercent,
     idleness::GracePeriod,
     plan::{Rules, TokenMode},
@@ -70,10 +68,8 @@ use mesh::{
     tenancy::Tenancy,
 };
 
-/// How many services an environment remembers: whose tokens it trusts without asking, and for which it has asked for a look.
+/// How many services an environment remembers: on whose tokens it relies without asking, and for which it has asked for a look.
 const REMEMBERED_SERVICES: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
-/// How long ECS's answers may lag behind its events.
-const ECS_LAG: SignedDuration = SignedDuration::from_secs(60);
 /// How many tasks one `DescribeTasks` takes.
 const DESCRIBED_AT_ONCE: usize = 100;
 /// How many calls to one service are under way at once.
@@ -90,6 +86,8 @@ pub struct Scope {
     pub names: SecretNames,
     /// How long an idle service keeps its token.
     pub grace: GracePeriod,
+    /// What is assumed of time.
+    pub bounds: Bounds,
     /// How long a token that was made ahead waits for its service's first task.
     pub unused_for: SignedDuration,
     /// The largest share of a cluster's tokens or services that one sweep deletes.
@@ -133,17 +131,17 @@ pub struct Edges {
 pub struct Controller {
     scope: Scope,
     edges: Edges,
-    trusted: TrustedTokens,
+    relied: ReliedTokens,
     asked: AskedLooks,
     /// When this environment last set Consul up, and for which clusters.
     set_up: Mutex<Option<SetUp>>,
 }
 
 impl Controller {
-    /// A controller that trusts nothing yet.
+    /// A controller that relies on nothing yet.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        Self { scope, edges, trusted: TrustedTokens::new(), asked: AskedLooks::new(), set_up: Mutex::default() }
+        Self { scope, edges, relied: ReliedTokens::new(), asked: AskedLooks::new(), set_up: Mutex::default() }
     }
 
     /// Whether `cluster` is one of the configured ones.
@@ -158,6 +156,7 @@ impl Controller {
             clusters: &self.scope.clusters,
             names: &self.scope.names,
             grace: self.scope.grace,
+            bounds: &self.scope.bounds,
             unused_for: self.scope.unused_for,
             now: self.edges.clock.now(),
         }

@@ -9,7 +9,7 @@ use std::{
 
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{CONCURRENCY, Controller, ControllerError, Deadline, ECS_LAG};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline};
 use crate::{consul::Consul, ecs::EcsError};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
@@ -69,7 +69,7 @@ impl Controller {
             Some(Ok(definition)) if definition.leaves_mesh_open() && tags.is_none() => match change.phase {
                 // What it left in Consul bears its ID.
                 TaskPhase::Stopped => Ok(Some(task(default_tenancy, None))),
-                _ if self.edges.clock.now().duration_since(change.time) < ECS_LAG => {
+                _ if self.scope.bounds.may_lag(change.time, self.edges.clock.now()) => {
                     Err(Arc::new(ControllerError::NotDescribedYet(change.arn.clone())))
                 }
                 _ => Ok(None),
@@ -151,22 +151,17 @@ impl Controller {
         for found in agents {
             observed.agents.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
         }
-        observed.provisioned = self.trusted_holders(&tasks);
+        observed.provisioned = self.relied_holders(&tasks);
         observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
         (observed, failures)
     }
 
     /// Whose tokens need no look for any of the active ones among `tasks`.
-    fn trusted_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
+    fn relied_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
         let now = self.edges.clock.now();
-        let mut holders: BTreeMap<TokenHolder, bool> = BTreeMap::new();
-        for task in tasks.iter().filter(|task| task.phase == TaskPhase::Active) {
-            for holder in holders_for(task.identity.as_ref(), self.scope.mode) {
-                let is_trusted = self.trusted.include(&holder, &task.cluster, now);
-                *holders.entry(holder).or_insert(true) &= is_trusted;
-            }
-        }
-        holders.into_iter().filter_map(|(holder, is_trusted)| is_trusted.then_some(holder)).collect()
+        let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.scope.mode));
+        holders.filter(|holder| self.relied.include(holder, now)).collect()
     }
 
     /// The client agents whose nodes still hold services of stopped tasks.

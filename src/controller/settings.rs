@@ -10,6 +10,7 @@ use crate::consul::ConsulAddresses;
 use mesh::{
     arn::ClusterArn,
     bootstrap::{BootstrapExtent, BootstrapScope},
+    bounds::Bounds,
     field::InvalidField,
     guard::MaxDeletePercent,
     idleness::GracePeriod,
@@ -48,7 +49,7 @@ pub struct Settings {
     /// `HEALTH_SYNC_INTERVAL_SECONDS`; `None`: health is not synced.
     pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
-    /// `REVOCATION_GRACE_SECONDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
+    /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
     /// `CLUSTER_PARTITIONS`; of setting Consul up, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
@@ -173,6 +174,7 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         names,
         mode: read_mode(variables.text("TOKEN_MODE").as_deref())?,
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
+        bounds: variables.optional("TIME_BOUNDS")?.unwrap_or(Bounds::DEFAULT),
         unused_for: read_unused_for(variables.text("UNUSED_TOKEN_HOURS").as_deref())?,
         max_delete: read_max_delete(variables.text("MAX_DELETE_PERCENT").as_deref())?,
         cluster_tenancies: read_cluster_tenancies(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
@@ -243,10 +245,10 @@ fn read_cluster_tenancies(
 
 fn read_grace(text: Option<&str>) -> Result<GracePeriod, InvalidField> {
     let text = text.unwrap_or("300");
-    let seconds = text.trim().parse::<u16>().ok().filter(|seconds| *seconds <= 900);
+    let seconds = text.trim().parse::<u16>().ok().filter(|seconds| *seconds <= 3_000);
     seconds
         .map(GracePeriod::from_secs)
-        .ok_or_else(|| InvalidField::new("REVOCATION_GRACE_SECONDS", text, "whole seconds from 0 to 900"))
+        .ok_or_else(|| InvalidField::new("REVOCATION_GRACE_SECONDS", text, "whole seconds from 0 to 3000"))
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
 /// What somebody, or the schedule, invokes the function with.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the payload")]
 struct Order {
     #[serde(default)]
     clusters: Vec<String>,
@@ -29,6 +30,9 @@ struct Order {
     /// Sync health instead of sweeping.
     #[serde(default)]
     health_sync: bool,
+    /// Said by the template's schedule.
+    #[serde(default)]
+    scheduled: bool,
 }
 
 /// Does what the payload asks for. The controller is an `Err` where the settings are wrong.
@@ -76,6 +80,7 @@ pub async fn reconcile(
         dry_run: order.dry_run,
         force: order.force,
         deleted: None,
+        is_scheduled: order.scheduled,
     };
     sweep(controller, &order, deadline).await
 }

@@ -4,7 +4,11 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use aws_config::SdkConfig;
-use aws_sdk_secretsmanager::{Client, error::SdkError, types::Tag};
+use aws_sdk_secretsmanager::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    types::Tag,
+};
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
@@ -25,6 +29,23 @@ pub enum SecretsError {
         name: String,
         /// What happened.
         reason: String,
+    },
+    /// Secrets Manager refuses the write, which has no effect.
+    #[error("secret {name}: Secrets Manager refuses the write: {reason}")]
+    Refused {
+        /// The secret.
+        name: String,
+        /// What it says.
+        reason: String,
+    },
+    /// Somebody has made a version current again that was replaced: a write on it is refused for ever.
+    #[error(
+        "secret {name}: its current version was replaced before, and somebody has made it current again; give the secret a new \
+         value, {{}} for example, so that the controller can write it"
+    )]
+    MovedBack {
+        /// The secret.
+        name: String,
     },
     /// Somebody else has written the secret since it was read: read it again.
     #[error("secret {name}: written by somebody else meanwhile")]
@@ -49,19 +70,14 @@ pub trait SecretStore: Send + Sync {
     /// What the secret holds.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
-    /// Gives the secret a state, and creates it if missing; the secret as it is now. Of several writers that have seen the
-    /// same version and want different things only one succeeds.
+    /// Gives the secret a state, and creates it if missing; the version that it is now. Of several writers that have seen the
+    /// same version only one succeeds, and each write is unlike every other: who succeeds knows that the secret was what was
+    /// seen until then.
     ///
     /// # Errors
-    /// [`SecretsError::Changed`] where somebody else was faster: read again.
-    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError>;
-
-    /// Writes like [`Self::write`], but only one succeeds of several that have seen the same version, even if all want the
-    /// same: so whoever does knows that the secret was in this state after it had asked, whatever has become of it since.
-    ///
-    /// # Errors
-    /// [`SecretsError::Changed`] where somebody else was faster: read again.
-    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError>;
+    /// [`SecretsError::Changed`] where somebody else was faster: read again. [`SecretsError::Refused`] where it certainly has no
+    /// effect.
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError>;
 }
 
 /// The account's Secrets Manager.
@@ -138,7 +154,7 @@ impl AwsSecrets {
         match call.send().await {
             Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
-            Err(e) => Err(failed(name, &e)),
+            Err(e) => Err(not_written(name, &e)),
         }
     }
 
@@ -150,7 +166,7 @@ impl AwsSecrets {
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
                 Err(SecretsError::Changed { name: name.to_owned() })
             }
-            Err(e) => Err(failed(name, &e)),
+            Err(e) => Err(not_written(name, &e)),
         }
     }
 }
@@ -173,39 +189,51 @@ impl SecretStore for AwsSecrets {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         match self.value(name).await? {
             Some(value) => {
-                let state = SecretState::parse(name, &value.text)?;
-                Ok(StoredSecret { state, version: value.version, written_at: value.written_at })
+                let (state, is_ours) = SecretState::parse(name, &value.text)?;
+                Ok(StoredSecret { state, is_ours, version: value.version, written_at: value.written_at })
             }
-            None => Ok(StoredSecret { state: SecretState::Missing, version: None, written_at: None }),
+            None => Ok(StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None }),
         }
     }
 
-    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
-        self.write_state(name, seen, state, &state.render()).await
-    }
-
-    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
-        self.write_state(name, seen, state, &state.render_claim(Uuid::new_v4())).await
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
+        let value = state.render(Uuid::new_v4());
+        let written = self.write_value(name, seen, &value).await;
+        written.map_err(|error| error.without(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
     }
 }
 
-impl AwsSecrets {
-    async fn write_state(
-        &self,
-        name: &str,
-        seen: &StoredSecret,
-        state: &SecretState,
-        value: &SecretString,
-    ) -> Result<StoredSecret, SecretsError> {
-        let version = self.write_value(name, seen, value).await;
-        let version = version.map_err(|error| match (error, state.decided()) {
-            (SecretsError::Failed { name, reason }, Some(pair)) => {
-                SecretsError::Failed { name, reason: without(&reason, pair.secret.expose_secret()) }
-            }
-            (error, _) => error,
-        })?;
-        Ok(StoredSecret { state: state.clone(), version: Some(version), written_at: None })
+impl SecretsError {
+    /// The same, without `secret`: whoever refuses a request may repeat it.
+    fn without(self, secret: &str) -> Self {
+        match self {
+            Self::Failed { name, reason } => Self::Failed { name, reason: without(&reason, secret) },
+            Self::Refused { name, reason } => Self::Refused { name, reason: without(&reason, secret) },
+            error => error,
+        }
     }
+}
+
+/// Why a write failed: refused where Secrets Manager says so, which has no effect.
+/// Source: <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html>
+fn not_written<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    const REFUSALS: [&str; 8] = [
+        "AccessDeniedException",
+        "DecryptionFailure",
+        "EncryptionFailure",
+        "InvalidParameterException",
+        "InvalidRequestException",
+        "LimitExceededException",
+        "MalformedPolicyDocumentException",
+        "ResourceNotFoundException",
+    ];
+    let is_refused = error.code().is_some_and(|code| REFUSALS.contains(&code));
+    let (name, reason) = (name.to_owned(), describe(error));
+    if is_refused { SecretsError::Refused { name, reason } } else { SecretsError::Failed { name, reason } }
 }
 
 fn failed<E: std::error::Error + 'static>(name: &str, error: &E) -> SecretsError {

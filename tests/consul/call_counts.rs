@@ -1,7 +1,11 @@
 //! The cost model: how many calls each kind of event costs, counted by recording proxies before a real Consul and
 //! MiniStack. The numbers are those of the table in docs/cost.md.
 
-use crate::environment::Environment;
+use std::sync::Arc;
+
+use crate::{environment::Environment, time::Fixed};
+use ecs_mesh_controller::controller::Edges;
+use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, idle_check};
 use serde_json::json;
 use test_harness::{
@@ -66,7 +70,7 @@ async fn starting_tasks_cost_less_the_more_is_known() {
 }
 
 #[tokio::test]
-async fn a_pair_that_consul_has_lost_is_claimed_and_created() {
+async fn a_token_that_consul_has_lost_is_restored_in_one_write_of_each() {
     let world = World::without_deployment("cost-lost").await;
     let definition = world.mesh_definition("cost-lost-web").await;
     let task = world.run(&definition).await;
@@ -77,9 +81,10 @@ async fn a_pair_that_consul_has_lost_is_claimed_and_created() {
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let cold = Environment::start(&world, "secrets-manager").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
-    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
-    // The client agents' token, this one, and our own: that it is gone is believed only of a credential that is good
-    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
+    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    // The client agents' token, this one, and our own: that it is gone is believed only of a credential that is good. Then
+    // this one once more, which is there
+    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
     assert_eq!(world.provisioned(&world.secret_name("cost-lost-web")).await, pair);
 }
 
@@ -90,7 +95,7 @@ async fn an_old_event_costs_one_call_more_before_anything_is_made() {
     let task = world.run(&definition).await;
     let environment = Environment::start(&world, "secrets-manager").await;
     environment.calls_for(&[world.event(&task).await]).await;
-    // Given a service whose secret is blank, and an event of an hour ago
+    // Given a service whose secret is empty, and an event of an hour ago
     world.put_secret("cost-old-cost-old-api", &json!({})).await;
     let second = world.mesh_definition("cost-old-api").await;
     let other = world.run(&second).await;
@@ -98,18 +103,7 @@ async fn an_old_event_costs_one_call_more_before_anything_is_made() {
     event["time"] = json!((jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1)).to_string());
     let cold = Environment::start(&world, "secrets-manager").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
-    // The pair is reserved in the blank secret, and shown when Consul has it
-    assert_eq!(
-        aws,
-        [
-            "DescribeTaskDefinition",
-            "DescribeTasks",
-            "GetSecretValue",
-            "GetSecretValue",
-            "PutSecretValue",
-            "PutSecretValue"
-        ]
-    );
+    assert_eq!(aws, ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
     assert_eq!(consul, ["GET acl/token", "PUT acl/token"]);
 }
 
@@ -208,44 +202,46 @@ async fn of_many_stops_of_a_service_in_a_short_time_only_the_first_asks_for_a_lo
     }
 }
 
+/// An environment without a grace period, so many hours later.
+async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(hours)));
+    Environment::with(world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| Edges { clock, ..edges }).await
+}
+
 #[tokio::test]
-async fn a_revocation_costs_two_listings_and_a_look_afterwards() {
+async fn a_revocation_costs_two_looks_with_a_listing_each() {
     let world = World::without_deployment("cost-gone").await;
     let definition = world.mesh_definition("cost-gone-web").await;
     let task = world.run(&definition).await;
-    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    let settings = [("REVOCATION_GRACE_SECONDS", "0")];
-    let environment = Environment::with(&world, consul, &settings, |edges| edges).await;
-    environment.calls_for(&[world.event(&task).await]).await;
+    Environment::start(&world, "secrets-manager").await.calls_for(&[world.event(&task).await]).await;
     world.stop(&task).await;
-    let (aws, consul) = environment.calls_for(&[idle_check("cost-gone-web")]).await;
-    assert_eq!(
-        aws,
-        [
-            "DescribeTasks",
-            "DescribeTasks",
-            "GetSecretValue",
-            "ListTasks",
-            "ListTasks",
-            "ListTasks",
-            "ListTasks",
-            "PutSecretValue",
-            "PutSecretValue",
-            "SendMessageBatch",
-        ]
-    );
-    // The secret is reserved and, once the token is deleted and no task has appeared, blanked
-    assert_eq!(consul, ["DELETE acl/token", "GET acl/token", "GET acl/tokens"]);
-    // The look that follows finds nothing left
-    let (aws, consul) = environment.calls_for(&[idle_check("cost-gone-web")]).await;
-    assert_eq!(aws, ["DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"]);
-    assert_eq!(consul, ["GET acl/tokens"]);
-    // And where a task lives, the look makes sure of its token
-    let task = world.run(&definition).await;
-    environment.calls_for(&[world.event(&task).await]).await;
-    let (aws, consul) = environment.calls_for(&[idle_check("cost-gone-web")]).await;
-    assert_eq!(aws, ["DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"]);
+    let listing = ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"];
+    // The look that hides the token asks for the one that deletes it
+    let (aws, consul) = hours_later(&world, 1).await.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!(aws, [&listing[..], &["PutSecretValue", "SendMessageBatch"]].concat());
     assert_eq!(consul, ["GET acl/token"]);
+    let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!(aws, [&listing[..], &["PutSecretValue"]].concat());
+    assert_eq!(consul, ["DELETE acl/token"]);
+    // A look at a service that has no token any more
+    let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
+}
+
+#[tokio::test]
+async fn an_event_writes_the_secret_anew_only_where_its_version_is_old() {
+    let world = World::without_deployment("cost-anew").await;
+    let definition = world.mesh_definition("cost-anew-web").await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    Environment::start(&world, "secrets-manager").await.calls_for(std::slice::from_ref(&event)).await;
+    // When the version may be hidden soon, one call more for each of the two tokens, and then nothing
+    let later = hours_later(&world, 1).await;
+    let (aws, consul) = later.calls_for(std::slice::from_ref(&event)).await;
+    let writes = aws.iter().filter(|call| *call == "PutSecretValue").count();
+    assert_eq!((writes, consul), (2, vec!["GET acl/token".to_owned(); 2]), "{aws:?}");
+    assert_eq!(later.calls_for(&[event]).await, (none(), none()));
 }
 
 #[tokio::test]

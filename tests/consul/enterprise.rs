@@ -61,7 +61,8 @@ async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called
         service["Description"],
         format!(
             "Token for shop service\nconsul.hashicorp.com/cluster: {}\n\
-             consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: store",
+             consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: store\n\
+             ecs-mesh-controller/secret: 000000000000/us-east-1/enterprise-shop-store-team",
             world.cluster()
         )
     );

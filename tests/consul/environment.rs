@@ -1,13 +1,7 @@
 //! One environment of the function in the test's own process, before a real Consul and MiniStack: for what has to be
 //! counted, stopped halfway, or shown another answer.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
@@ -99,29 +93,6 @@ impl Environment {
         Self::with(world, consul, settings, |edges| edges).await
     }
 
-    /// An environment whose first write of `secret` Secrets Manager refuses, as one that came second; and which then reads
-    /// another version.
-    pub(crate) async fn refusing_first_write(world: &World<'_>, consul: Recorder, secret: &str) -> Self {
-        let (secret, refused) = (secret.to_owned(), AtomicBool::new(false));
-        let aws = aws(move |seen, _| {
-            let operation = seen.operation().filter(|_| seen.body.contains(&secret));
-            match operation.as_deref() {
-                Some("PutSecretValue") if !refused.swap(true, Ordering::SeqCst) => version_exists(),
-                Some("GetSecretValue") if refused.load(Ordering::SeqCst) => {
-                    let other = |answer: String| {
-                        let mut answer: Value = serde_json::from_str(&answer).unwrap();
-                        answer["VersionId"] = "00000000-0000-4000-8000-00000000000e".into();
-                        answer.to_string()
-                    };
-                    Answer::ForwardAs(seen.body.clone(), Box::new(other))
-                }
-                _ => Answer::Forward,
-            }
-        })
-        .await;
-        Self::between(world, consul, aws, &[], |edges| edges).await
-    }
-
     /// An environment whose edges are changed by `change`. Its time of day is that of its making.
     pub(crate) async fn with(
         world: &World<'_>,
@@ -129,7 +100,7 @@ impl Environment {
         further: &[(&'static str, &'static str)],
         change: impl FnOnce(Edges) -> Edges,
     ) -> Self {
-        let aws = aws(|seen, _| versions_as_in_aws(seen)).await;
+        let aws = aws(|_, _| Answer::Forward).await;
         Self::between(world, consul, aws, further, change).await
     }
 
@@ -197,27 +168,4 @@ impl Environment {
         consul.sort();
         (self.aws.operations(), consul)
     }
-}
-
-/// AWS refuses a version ID that exists with other content. Its emulator writes whatever comes.
-fn versions_as_in_aws(seen: &Seen) -> Answer {
-    static WRITTEN: Mutex<BTreeMap<(String, String), String>> = Mutex::new(BTreeMap::new());
-    if !matches!(seen.operation().as_deref(), Some("PutSecretValue" | "CreateSecret")) {
-        return Answer::Forward;
-    }
-    let body = seen.json();
-    let field = |name: &str| body[name].as_str().unwrap_or_default().to_owned();
-    let name = if body["SecretId"].is_string() { field("SecretId") } else { field("Name") };
-    let content = field("SecretString");
-    let mut written = WRITTEN.lock().unwrap();
-    let known = written.entry((name, field("ClientRequestToken"))).or_insert_with(|| content.clone());
-    if *known == content { Answer::Forward } else { version_exists() }
-}
-
-fn version_exists() -> Answer {
-    let error = serde_json::json!({
-        "__type": "ResourceExistsException",
-        "Message": "You can't use ClientRequestToken … because that value is already in use",
-    });
-    Answer::status(400, error.to_string())
 }

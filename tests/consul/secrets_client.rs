@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use ecs_mesh_controller::secrets::{AwsSecrets, SecretStore, SecretsError};
 use mesh::{
-    secret::{SecretState, StoredSecret},
+    secret::{Retirement, SecretState, StoredSecret},
     token::TokenPair,
 };
 use secrecy::SecretString;
@@ -26,11 +26,11 @@ fn pair() -> TokenPair {
 }
 
 fn missing() -> StoredSecret {
-    StoredSecret { state: SecretState::Missing, version: None, written_at: None }
+    StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None }
 }
 
-fn blank(version: &str) -> StoredSecret {
-    StoredSecret { state: SecretState::Blank, version: Some(version.to_owned()), written_at: None }
+fn empty(version: &str) -> StoredSecret {
+    StoredSecret { state: SecretState::Empty, is_ours: true, version: Some(version.to_owned()), written_at: None }
 }
 
 fn refusal(kind: &str) -> Answer {
@@ -47,7 +47,7 @@ fn bodies(server: &Recorder, operation: &str) -> Vec<Value> {
 async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     client(&server, Some("arn:aws:kms:us-east-1:123456789012:key/k"))
-        .write(NAME, &missing(), &SecretState::Holds(pair()))
+        .write(NAME, &missing(), &SecretState::Active(pair()))
         .await
         .unwrap();
     let created = &bodies(&server, "CreateSecret")[0];
@@ -55,16 +55,16 @@ async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
     assert_eq!(created["KmsKeyId"], "arn:aws:kms:us-east-1:123456789012:key/k");
     assert_eq!(created["Tags"], json!([{ "Key": "managed-by", "Value": "ecs-mesh-controller" }]));
     let value: Value = serde_json::from_str(created["SecretString"].as_str().unwrap()).unwrap();
-    assert_eq!(value, json!({ "accessor_id": ACCESSOR, "token": "s3cret" }));
+    assert_eq!([&value["accessor_id"], &value["token"]], [&json!(ACCESSOR), &json!("s3cret")]);
 }
 
 #[tokio::test]
 async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
-    secrets.write(NAME, &blank("version-1"), &SecretState::Holds(pair())).await.unwrap();
-    secrets.write(NAME, &blank("version-1"), &SecretState::Blank).await.unwrap();
-    secrets.write(NAME, &blank("version-2"), &SecretState::Blank).await.unwrap();
+    secrets.write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap();
+    secrets.write(NAME, &empty("version-1"), &SecretState::Empty).await.unwrap();
+    secrets.write(NAME, &empty("version-2"), &SecretState::Empty).await.unwrap();
     let ids: Vec<String> =
         bodies(&server, "PutSecretValue").iter().map(|body| body["ClientRequestToken"].to_string()).collect();
     assert_eq!(ids[0], ids[1]);
@@ -72,18 +72,18 @@ async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
 }
 
 #[tokio::test]
-async fn of_two_claims_of_the_same_version_secrets_manager_can_let_one_win() {
+async fn of_two_writes_of_the_same_on_the_same_version_secrets_manager_can_let_one_win() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
     for _ in 0..2 {
-        secrets.claim(NAME, &blank("version-1"), &SecretState::Holds(pair())).await.unwrap();
+        secrets.write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap();
     }
-    let claims = bodies(&server, "PutSecretValue");
+    let writes = bodies(&server, "PutSecretValue");
     // Under one version ID, so that the second is refused: for the same pair in another text
-    assert_eq!(claims[0]["ClientRequestToken"], claims[1]["ClientRequestToken"]);
-    assert_ne!(claims[0]["SecretString"], claims[1]["SecretString"]);
-    for claim in &claims {
-        let value: Value = serde_json::from_str(claim["SecretString"].as_str().unwrap()).unwrap();
+    assert_eq!(writes[0]["ClientRequestToken"], writes[1]["ClientRequestToken"]);
+    assert_ne!(writes[0]["SecretString"], writes[1]["SecretString"]);
+    for write in &writes {
+        let value: Value = serde_json::from_str(write["SecretString"].as_str().unwrap()).unwrap();
         assert_eq!([&value["accessor_id"], &value["token"]], [&json!(ACCESSOR), &json!("s3cret")]);
     }
 }
@@ -92,20 +92,34 @@ async fn of_two_claims_of_the_same_version_secrets_manager_can_let_one_win() {
 async fn a_written_secret_is_known_by_its_version_without_reading_it_again() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
-    let reserved = secrets.write(NAME, &blank("version-1"), &SecretState::Reserved(pair())).await.unwrap();
-    secrets.write(NAME, &reserved, &SecretState::Holds(pair())).await.unwrap();
+    let retiring = SecretState::Retiring(pair(), Retirement::default());
+    let version = secrets.write(NAME, &empty("version-1"), &retiring).await.unwrap();
+    secrets.write(NAME, &empty(&version), &SecretState::Active(pair())).await.unwrap();
     let written = bodies(&server, "PutSecretValue");
-    assert_eq!(json!(reserved.version), written[0]["ClientRequestToken"]);
+    assert_eq!(json!(version), written[0]["ClientRequestToken"]);
     assert_ne!(written[0]["ClientRequestToken"], written[1]["ClientRequestToken"]);
     let value: Value = serde_json::from_str(written[0]["SecretString"].as_str().unwrap()).unwrap();
-    assert_eq!(value, json!({ "accessor_id": ACCESSOR, "reserved": "s3cret" }));
+    assert_eq!([&value["accessor_id"], &value["retiring"]], [&json!(ACCESSOR), &json!("s3cret")]);
 }
 
 #[tokio::test]
 async fn the_second_of_two_writers_is_told_that_the_secret_has_changed() {
     let server = Recorder::start(|_, _| refusal("ResourceExistsException")).await;
-    let error = client(&server, None).write(NAME, &blank("version-1"), &SecretState::Blank).await.unwrap_err();
+    let error = client(&server, None).write(NAME, &empty("version-1"), &SecretState::Empty).await.unwrap_err();
     assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_from_a_failure_that_may_have_had_an_effect() {
+    for (kind, is_refused) in
+        [("AccessDeniedException", true), ("LimitExceededException", true), ("InternalServiceError", false)]
+    {
+        let server = Recorder::start(move |_, _| refusal(kind)).await;
+        let error =
+            client(&server, None).write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap_err();
+        assert_eq!(matches!(error, SecretsError::Refused { .. }), is_refused, "{kind}: {error}");
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
 }
 
 #[tokio::test]
@@ -119,8 +133,8 @@ async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer
     let secrets = client(&server, None);
     let seen = secrets.read(NAME).await.unwrap();
     assert!(matches!(seen.state, SecretState::Missing));
-    secrets.write(NAME, &seen, &SecretState::Holds(pair())).await.unwrap();
-    secrets.write(NAME, &seen, &SecretState::Holds(pair())).await.unwrap();
+    secrets.write(NAME, &seen, &SecretState::Active(pair())).await.unwrap();
+    secrets.write(NAME, &seen, &SecretState::Active(pair())).await.unwrap();
     let written = bodies(&server, "PutSecretValue");
     assert_eq!(written.len(), 2);
     // And under the ID that a creation has, so that a creation which is not visible yet is not overwritten
@@ -137,7 +151,7 @@ async fn a_secret_that_somebody_else_created_meanwhile_is_not_overwritten() {
         _ => refusal("ResourceExistsException"),
     })
     .await;
-    let error = client(&server, None).write(NAME, &missing(), &SecretState::Holds(pair())).await.unwrap_err();
+    let error = client(&server, None).write(NAME, &missing(), &SecretState::Active(pair())).await.unwrap_err();
     assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
     assert_eq!(bodies(&server, "PutSecretValue").len(), 0);
 }

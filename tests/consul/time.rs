@@ -5,7 +5,7 @@ use std::{pin::Pin, time::Duration};
 use ecs_mesh_controller::controller::Clock;
 use jiff::Timestamp;
 use local_stack::wait::eventually;
-use tokio::{sync::oneshot, time::Instant};
+use tokio::time::Instant;
 
 /// How long a test waits for what has to come. Far more than it takes on a slow machine.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
@@ -110,25 +110,4 @@ pub(crate) async fn pass(time: Duration) {
     // A timer is due at the end of its millisecond.
     tokio::time::advance(time + Duration::from_millis(1)).await;
     tokio::time::resume();
-}
-
-/// Does `meanwhile` in another runtime, while the time of this one stands still: no time limit in it ends, however long that
-/// takes.
-pub(crate) async fn in_no_time<F: Future<Output = ()>>(meanwhile: impl FnOnce() -> F + Send + 'static) {
-    let (done, is_done) = oneshot::channel();
-    let (goes_on, may_end) = std::sync::mpsc::channel::<()>();
-    // As long as this call has not ended, a time that stands still does not jump to the next timer either.
-    let elsewhere = tokio::task::spawn_blocking(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        runtime.block_on(meanwhile());
-        // An error says that nobody waits any more.
-        let _ = done.send(());
-        let _ = may_end.recv();
-    });
-    tokio::time::pause();
-    // An error: it has panicked.
-    let _ = is_done.await;
-    tokio::time::resume();
-    drop(goes_on);
-    elsewhere.await.expect("what happens meanwhile");
 }

@@ -2,11 +2,10 @@
 
 use local_stack::{
     Stack,
-    deploy::Deployed,
     wait::{SOON, eventually},
     world::World,
 };
-use serde_json::Value;
+use serde_json::json;
 use test_harness::{
     invocation::{Invocation, Place},
     recorder::{Answer, Recorder, Seen},
@@ -15,41 +14,46 @@ use test_harness::{
 #[tokio::test]
 async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
     let stack = Stack::shared().await;
-    let deployed = Deployed::only_queue(format!("{}/unused", stack.aws.endpoint));
-    let world = World::new(stack, &deployed, "crash", "crash");
-    world.create_cluster().await;
+    let world = World::without_deployment("crash").await;
     let definition = world.mesh_definition("crash-web").await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
 
-    // Given a function that is killed when it has written the secret, and is about to create the token
-    let creates_token = |seen: &Seen| seen.line() == "PUT /v1/acl/token" && seen.body.contains("crash-web");
-    let consul =
-        Recorder::before(
-            &stack.consul.address,
-            move |seen, _| {
-                if creates_token(seen) { Answer::Hang } else { Answer::Forward }
-            },
-        )
-        .await;
-    let at = |consul_address| Place {
-        binary: env!("CARGO_BIN_EXE_task-events"),
-        consul_address,
-        aws_endpoint: &stack.aws.endpoint,
-    };
-    let function = Invocation::start(&world, &at(&consul.url), &event).await;
-    eventually("the creation of the token to begin", SOON, || async {
-        if consul.seen().iter().any(creates_token) { Ok(()) } else { Err(format!("{:?}", consul.lines())) }
+    // Given a function that is killed when it has created the token, and is about to show it in the secret
+    let shows_token =
+        |seen: &Seen| seen.operation().as_deref() == Some("CreateSecret") && seen.body.contains("crash-web");
+    let aws = Recorder::before(
+        &stack.aws.endpoint,
+        move |seen, _| {
+            if shows_token(seen) { Answer::Hang } else { Answer::Forward }
+        },
+    )
+    .await;
+    let consul_address = stack.consul.address.as_str();
+    let task_events = |aws_endpoint| Place { binary: env!("CARGO_BIN_EXE_task-events"), consul_address, aws_endpoint };
+    let function = Invocation::start(&world, &task_events(&aws.url), &event).await;
+    eventually("the token to be about to be shown", SOON, || async {
+        if aws.seen().iter().any(shows_token) { Ok(()) } else { Err(format!("{:?}", aws.operations())) }
     })
     .await;
     function.kill();
-    let written = world.pair("crash-crash-web").await.expect("the secret was written");
-    assert_eq!(world.tokens_about("crash-web").await, Vec::<Value>::new(), "the token was not created");
+    assert_eq!(world.secret_text("crash-crash-web").await, None, "no task can read it");
+    assert_eq!(world.tokens_about("crash-web").await.len(), 1);
 
     // When the next event comes
-    let function = Invocation::start(&world, &at(&stack.consul.address), &event).await;
+    let function = Invocation::start(&world, &task_events(&stack.aws.endpoint), &event).await;
     function.answered().await.expect("the event is done");
-    // Then Consul has the very token that the secret held, and no other
-    assert_eq!(world.provisioned("crash-crash-web").await, written);
-    assert_eq!(world.tokens_about("crash-web").await.len(), 1);
+    // Then the task has a token, and sweeps delete both when the service is idle
+    world.provisioned("crash-crash-web").await;
+    world.stop(&task).await;
+    let reconcile =
+        Place { binary: env!("CARGO_BIN_EXE_reconcile"), consul_address, aws_endpoint: &stack.aws.endpoint };
+    let settings = [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTRAP", "none")];
+    eventually("no token of the service to be left", SOON, || async {
+        let sweep = Invocation::start_with(&world, &reconcile, &settings, &json!({ "force": true })).await;
+        sweep.answered().await.expect("the sweep is done");
+        let left = world.tokens_about("crash-web").await;
+        if left.is_empty() { Ok(()) } else { Err(format!("{left:#?}")) }
+    })
+    .await;
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::iam::assert_granted;
-use local_stack::world::{World, idle_check, task_id};
+use local_stack::world::{TIME_BOUNDS, World, idle_check, task_id};
 use test_harness::{
     function::{Function, Runtime, seen},
     jwt::JwtAuthMethod,
@@ -138,6 +138,7 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
         ("SECRET_NAME_PREFIX", world.prefix),
         ("QUEUE_URL", world.deployed.queue_url.as_str()),
         ("REVOCATION_GRACE_SECONDS", "0"),
+        ("TIME_BOUNDS", TIME_BOUNDS),
         ("LOG_LEVEL", "trace"),
         ("RUST_LOG", "trace"),
         ("RUST_BACKTRACE", "full"),

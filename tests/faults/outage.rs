@@ -20,6 +20,7 @@ async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redrive
     let proxy = Proxy::before(&stack.consul.address, Dialect::Consul).await;
     let place = ("outage", "secrets-manager");
     let mut crowd = Crowd::deploy(&stack.aws, &stack.consul, place, &proxy.url, &[]).await;
+    crowd.leaves_orphans = true;
     // Given a queue that gives up after two receives, not after fourteen, which take 48 minutes at least
     give_up_after(&crowd, 2).await;
     crowd.found_services(SERVICES).await;

@@ -47,6 +47,7 @@ async fn aws_that_stands_still_for_a_while_loses_nothing() {
     let (aws, stack) = tokio::join!(Aws::start_behind(port, &before_aws.url), Stack::shared());
     let place = ("freeze", "secrets-manager");
     let mut crowd = Crowd::deploy(&aws, &stack.consul, place, &stack.consul.address, &[]).await;
+    crowd.leaves_orphans = true;
     let (began, mut round) = (Instant::now(), 0);
     while round < FATAL.len() || began.elapsed() < chaos_time() {
         let events = crowd.come_and_go(round, SERVICES, 3).await;

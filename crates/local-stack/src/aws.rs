@@ -48,8 +48,18 @@ impl Aws {
         format!("http://127.0.0.1:{port}")
     }
 
+    /// Starts one whose Secrets Manager has a clock that is an hour late: what was written a moment ago is old.
+    pub async fn start_with_late_clock() -> Self {
+        let port = ports::reserve();
+        Self::start_on(port, &Self::endpoint_at(port), 3_600).await
+    }
+
     /// Starts it on a port, with another endpoint for the functions: that of a proxy.
     pub async fn start_behind(port: u16, functions_endpoint: &str) -> Self {
+        Self::start_on(port, functions_endpoint, 0).await
+    }
+
+    async fn start_on(port: u16, functions_endpoint: &str, secrets_clock_late_seconds: u64) -> Self {
         let endpoint = Self::endpoint_at(port);
         let name = format!("ministack-{port}");
         let state = scratch::directory().join(&name).join("state");
@@ -62,13 +72,15 @@ impl Aws {
             ("MINISTACK_HOST", "127.0.0.1".into()),
             // Handed on to the functions.
             ("AWS_ENDPOINT_URL", functions_endpoint.to_owned()),
+            ("SECRETS_CLOCK_LATE_SECONDS", secrets_clock_late_seconds.to_string()),
             // Listeners of its own that would bind every interface.
             ("IOT_MTLS_ENABLED", "0".into()),
             ("SFTP_ENABLED", "0".into()),
             // It would run tasks in a Docker that it finds, and pull their images.
             ("DOCKER_HOST", "unix:///nonexistent".into()),
         ];
-        let process = Process::start(&name, &tool("venv/bin/ministack"), &[], &env);
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/start_ministack.py");
+        let process = Process::start(&name, &tool("venv/bin/python"), &[script], &env);
         let aws = Self {
             endpoint,
             process: Mutex::new(Some(process)),

@@ -13,6 +13,7 @@ use tokio::process::Command;
 use super::aws::{Aws, REGION};
 use super::http::Answer;
 use super::wait::eventually;
+use super::world::TIME_BOUNDS;
 use super::{functions::built_template, in_repository, scratch, tool};
 
 const BUCKET: &str = "artifacts";
@@ -101,8 +102,9 @@ pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Depl
 pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
     let template = aws.packaged.get_or_init(|| package(aws)).await;
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
-    let architecture = [("Architecture", architecture)];
-    let parameters = architecture.iter().chain(parameters).map(|(key, value)| {
+    let defaults = [("Architecture", architecture), ("TimeBounds", TIME_BOUNDS)];
+    let defaults = defaults.iter().filter(|(key, _)| parameters.iter().all(|(given, _)| given != key));
+    let parameters = defaults.chain(parameters).map(|(key, value)| {
         // The SAM CLI splits at blanks, and takes quotes away.
         let is_plain = !value.contains(|c: char| c.is_whitespace() || c == '"');
         if is_plain { format!("{key}={value}") } else { format!("{key}='{value}'") }

@@ -103,8 +103,12 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
         Action::Deregister(instance) => instance.node == cluster.as_str(),
         Action::ForceLeave(agent) => instances_of(agent, cluster) > 0,
         Action::DeregisterNode(node) => node.cluster == *cluster,
-        Action::Revoke(_) => true,
-        Action::Provision(_) | Action::MarkCritical(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => false,
+        Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) => true,
+        Action::Provision(_)
+        | Action::MarkCritical(_)
+        | Action::AwaitAgent(_)
+        | Action::CheckIdleness(_)
+        | Action::ShowOrphan(..) => false,
     }
 }
 
@@ -134,10 +138,11 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
     let mut deleted = BTreeSet::new();
     for planned in planned {
         match &planned.action {
-            Action::DeleteLoginToken(token) => {
+            Action::DeleteLoginToken(token) | Action::DeleteOrphan(_, token) => {
                 deleted.extend(owned.iter().filter(|o| o.accessor == token.accessor).map(|o| o.accessor));
             }
-            Action::Revoke(service) => {
+            // Hidden is as good as deleted: nobody else can start.
+            Action::Hide(service, _) | Action::Revoke(service, _) => {
                 let is_its = |token: &&&ListedToken| {
                     token.tenancy.is_same_place(&service.tenancy)
                         && HolderMark::parse(&token.description)

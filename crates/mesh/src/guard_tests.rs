@@ -9,8 +9,8 @@ use crate::{arn::TaskArn, catalog::HealthCheck, mark::marked_unused, tenancy::Te
 mod world;
 
 use world::{
-    agent, cluster, instance, instances, login_token, login_tokens, node, plan_of, service, service_token, task_id,
-    token,
+    agent, cluster, instance, instances, login_token, login_tokens, node, plan_of, retirement_of, service,
+    service_token, task_id, token,
 };
 
 /// The verdict on `prod`, of which ECS lists a task.
@@ -131,9 +131,9 @@ fn a_revocation_counts_the_service_s_tokens_of_this_cluster() {
     };
     let tokens = webs.chain(apis).chain(elsewhere).chain([strayed]).collect();
     let observed = Observed { tokens, ..Observed::default() };
-    assert_eq!(verdict(&observed, [Action::Revoke(service("web"))], 40), too_many("tokens", 6, 13, 40));
-    assert_eq!(verdict(&observed, [Action::Revoke(service("web"))], 47), Ok(()));
-    let both = ["web", "api", "web"].map(|name| Action::Revoke(service(name)));
+    assert_eq!(verdict(&observed, [retirement_of("web")], 40), too_many("tokens", 6, 13, 40));
+    assert_eq!(verdict(&observed, [retirement_of("web")], 47), Ok(()));
+    let both = ["web", "api", "web"].map(retirement_of);
     assert_eq!(verdict(&observed, both, 50), too_many("tokens", 12, 13, 50));
 }
 
@@ -183,7 +183,7 @@ fn an_action_concerns_the_cluster_that_it_takes_something_from() {
         assert!(concerns(&action, &cluster("prod")) && !concerns(&action, &cluster("test")), "{action:?}");
     }
     let shared = Action::ForceLeave(agent(vec![instance("prod", 1), instance("test", 2)]));
-    let revocation = Action::Revoke(service("web"));
+    let revocation = retirement_of("web");
     for action in [shared, revocation] {
         assert!(concerns(&action, &cluster("prod")) && concerns(&action, &cluster("test")), "{action:?}");
     }

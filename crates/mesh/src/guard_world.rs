@@ -1,10 +1,14 @@
 //! What the guard's examples are made of.
 
+use jiff::Timestamp;
+
 use super::*;
 use crate::{
     arn::{TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, Member, ServiceInstance},
     identity::MeshService,
+    lifecycle::Idle,
+    secret::Retirement,
     tenancy::Tenancy,
     token::TokenHolder,
 };
@@ -71,6 +75,12 @@ pub(super) fn agent(instances: Vec<ServiceInstance>) -> ClientAgent {
 
 pub(super) fn node(cluster_name: &str) -> LeftoverNode {
     LeftoverNode { cluster: cluster(cluster_name), node: CatalogNode::default(), tenancy: Tenancy::Community }
+}
+
+/// What hides or deletes the token of an idle service.
+pub(super) fn retirement_of(name: &str) -> Action {
+    let retirement = Retirement::default();
+    Action::Hide(service(name), Idle { retirement, listed_at: Timestamp::UNIX_EPOCH })
 }
 
 pub(super) fn plan_of(actions: impl IntoIterator<Item = Action>) -> Vec<Planned> {

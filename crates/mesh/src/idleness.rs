@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{arn::TaskArn, identity::MeshService, phase::TaskPhase, token::ListedToken};
+use super::{arn::TaskArn, identity::MeshService, phase::TaskPhase, secret::Retirement};
 use crate::mutant::{self, Mutant};
 
 /// A task, and every service that it could be an instance of: one by its own tags, one by its definition's. The two
 /// differ only where a user overrides tags, and then neither may lose its token.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceTask {
     /// The task.
     pub arn: TaskArn,
@@ -21,6 +21,15 @@ pub struct ServiceTask {
     pub services: Vec<MeshService>,
 }
 
+/// Every task of every cluster, as ECS lists them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskListing {
+    /// When the listing began, by the function's clock.
+    pub listed_at: Timestamp,
+    /// The tasks.
+    pub tasks: Vec<ServiceTask>,
+}
+
 /// How a service stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Idleness {
@@ -29,18 +38,11 @@ pub enum Idleness {
     /// No task of it lives, but this one stopped within the grace period; the look that its own stop asked for is
     /// still to come.
     RecentlyStopped(TaskArn),
-    /// It has had no task for the whole grace period.
-    Idle,
+    /// It has had no task for the whole grace period: since when, as far as ECS still shows its last task.
+    Idle(Retirement),
 }
 
-/// How the grace period is divided, so that a token is never revoked while an environment still trusts it.
-///
-/// A token is revoked only after its service had no living task for `quiet()`. An environment that saw a task
-/// active at time *t* trusts the token until *t* + `trusted()`, for tasks in the same cluster: ECS shows its stopped tasks
-/// for longer than that, unless the cluster was deleted, and then no task starts there. A revocation within that time would
-/// need *t* to lie in the quiet time before it, when the service had no living task: a contradiction. The gap between the
-/// two absorbs the difference between clocks. ECS's lists may lag behind and leave a task out that has just started; the
-/// look that follows every revocation finds it.
+/// How long an idle service keeps its token. ECS shows stopped tasks for an hour, so that it can be 50 minutes at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GracePeriod(Duration);
 
@@ -73,33 +75,28 @@ impl GracePeriod {
     pub fn covered(self) -> Duration {
         self.0.mul_f64(0.05)
     }
-
-    /// How long a token may be trusted after its service was seen active.
-    #[must_use]
-    pub fn trusted(self) -> Duration {
-        self.0.mul_f64(0.5)
-    }
-}
-
-/// Whether a token is so new that the task which it was made for may be missing from a list of tasks that is older than
-/// the token. Whatever else is seen, its service is not idle yet.
-#[must_use]
-pub fn is_new(token: &ListedToken, now: Timestamp, grace: GracePeriod) -> bool {
-    // Not knowing is no licence to take it away.
-    token.created_at.is_none_or(|at| elapsed(at, now) < quiet(grace))
 }
 
 /// How `service` stands at `now`, judged by every task of every cluster that it may run in. A task that names no
 /// partition and namespace is one of the `default` ones, whose tokens may be seen either way.
 #[must_use]
-pub fn judge(service: &MeshService, tasks: &[ServiceTask], now: Timestamp, grace: GracePeriod) -> Idleness {
+pub fn judge(service: &MeshService, listing: &TaskListing, now: Timestamp, grace: GracePeriod) -> Idleness {
     let is_same = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
-    let mut own = tasks.iter().filter(|task| task.services.iter().any(is_same));
-    if let Some(living) = own.clone().find(|task| task.phase.is_living()) {
+    let own = || listing.tasks.iter().filter(|task| task.services.iter().any(is_same));
+    if let Some(living) = own().find(|task| task.phase.is_living()) {
         return Idleness::Living(living.arn.clone());
     }
-    let recent = own.find(|task| task.stopped_at.is_some_and(|at| elapsed(at, now) < quiet(grace)));
-    recent.map_or(Idleness::Idle, |task| Idleness::RecentlyStopped(task.arn.clone()))
+    let last = own().max_by_key(|task| task.stopped_at);
+    match last {
+        Some(task) if task.stopped_at.is_some_and(|at| elapsed(at, now) < quiet(grace)) => {
+            Idleness::RecentlyStopped(task.arn.clone())
+        }
+        _ => Idleness::Idle(Retirement {
+            trigger: None,
+            idle_since: last.and_then(|task| task.stopped_at),
+            last_task: last.map(|task| task.arn.clone()),
+        }),
+    }
 }
 
 /// The clock of whoever said `at` may be ahead of ours.
@@ -132,7 +129,12 @@ mod tests {
     }
 
     fn judged(tasks: &[ServiceTask]) -> Idleness {
-        judge(&service("web"), tasks, Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(300))
+        let listing = TaskListing { listed_at: Timestamp::MIN, tasks: tasks.to_vec() };
+        judge(&service("web"), &listing, Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(300))
+    }
+
+    fn never_used() -> Idleness {
+        Idleness::Idle(Retirement::default())
     }
 
     #[test]
@@ -149,31 +151,16 @@ mod tests {
     fn a_service_that_crashed_a_moment_ago_is_not_idle() {
         let stopped = |at| judged(&[task(TaskPhase::Stopped, Some(at), &["web"])]);
         assert!(matches!(stopped(900), Idleness::RecentlyStopped(_)));
-        assert_eq!(stopped(700), Idleness::Idle);
-    }
-
-    #[test]
-    fn a_token_is_new_for_as_long_as_a_service_has_to_be_quiet() {
-        let is_new = |created_at: Option<i64>, grace| {
-            let token = ListedToken {
-                accessor: "00000000-0000-5000-8000-000000000001".parse().unwrap(),
-                description: String::new(),
-                policies: Vec::new(),
-                created_at: created_at.map(|second| Timestamp::from_second(second).unwrap()),
-                tenancy: Tenancy::Community,
-            };
-            is_new(&token, Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(grace))
-        };
-        assert!(is_new(Some(731), 300) && !is_new(Some(730), 300));
-        assert!(is_new(Some(1_060), 300), "Consul's clock may be ahead of ours");
-        assert!(!is_new(Some(1_060), 0), "without a grace period nothing waits");
-        assert!(is_new(None, 300), "one whose age is not known may be new");
+        let idle = stopped(700);
+        let Idleness::Idle(retirement) = idle else { panic!("{idle:?}") };
+        assert_eq!(retirement.idle_since, Timestamp::from_second(700).ok());
+        assert!(retirement.last_task.is_some());
     }
 
     #[test]
     fn other_services_do_not_count() {
-        assert_eq!(judged(&[task(TaskPhase::Active, None, &["api"])]), Idleness::Idle);
-        assert_eq!(judged(&[]), Idleness::Idle);
+        assert_eq!(judged(&[task(TaskPhase::Active, None, &["api"])]), never_used());
+        assert_eq!(judged(&[]), never_used());
     }
 
     #[test]
@@ -184,7 +171,7 @@ mod tests {
             MeshService { tenancy: Tenancy::default_namespace_of("team-a".parse().unwrap()), ..service("web") };
         let of = |service: MeshService| ServiceTask { services: vec![service], ..task(TaskPhase::Active, None, &[]) };
         assert!(matches!(judged(&[of(in_default)]), Idleness::Living(_)), "both mean the same token");
-        assert_eq!(judged(&[of(in_another)]), Idleness::Idle);
+        assert_eq!(judged(&[of(in_another)]), never_used());
     }
 
     proptest! {
@@ -205,25 +192,8 @@ mod tests {
             let mut task = task(TaskPhase::Stopped, None, &["web"]);
             task.stopped_at = Some(at(grace.covered().mul_f64(stopped_after)));
             let now = at(grace.delay()) - clocks + SignedDuration::from_secs(late);
-            prop_assert_eq!(judge(&service("web"), &[task], now, grace), Idleness::Idle);
-        }
-
-        /// The proof at [`GracePeriod`]: a task seen active at `seen` stopped at or after that, and whenever its service
-        /// is judged idle, nobody who saw it trusts the token any more.
-        #[test]
-        fn nobody_trusts_a_token_that_may_be_revoked(
-            seconds in 0u16..=900,
-            seen in 0i64..2_000,
-            stopped_after in 0i64..2_000,
-            judged_after in 0i64..2_000,
-        ) {
-            let grace = GracePeriod::from_secs(seconds);
-            let (stopped, now) = (seen + stopped_after, seen + stopped_after + judged_after);
-            let task = task(TaskPhase::Stopped, Some(stopped), &["web"]);
-            let verdict = judge(&service("web"), &[task], Timestamp::from_second(now).unwrap(), grace);
-            let trusted_until = Duration::from_secs(u64::try_from(seen).unwrap()) + grace.trusted();
-            let is_trusted = Duration::from_secs(u64::try_from(now).unwrap()) < trusted_until;
-            prop_assert!(!(verdict == Idleness::Idle && is_trusted));
+            let listing = TaskListing { listed_at: now, tasks: vec![task] };
+            prop_assert!(matches!(judge(&service("web"), &listing, now, grace), Idleness::Idle(_)));
         }
     }
 }

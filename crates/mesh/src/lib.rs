@@ -6,6 +6,7 @@ compile_error!("the feature `mutants` makes mistakes on purpose: it is for tests
 
 pub mod arn;
 pub mod bootstrap;
+pub mod bounds;
 pub mod catalog;
 pub mod ecs_config;
 pub mod field;
@@ -13,6 +14,7 @@ pub mod guard;
 pub mod health;
 pub mod identity;
 pub mod idleness;
+pub mod lifecycle;
 pub mod mark;
 #[cfg_attr(feature = "mutants", doc(hidden))]
 pub mod mutant;

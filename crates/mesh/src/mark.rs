@@ -19,6 +19,9 @@ const CLUSTER_KEY: &str = "consul.hashicorp.com/cluster";
 /// The key of the line that says since when a token waits for its service's first task.
 const UNUSED_SINCE_KEY: &str = "ecs-mesh-controller/unused-since";
 
+/// The key of the line that says for which secret a token was made: account, region and name.
+const SECRET_KEY: &str = "ecs-mesh-controller/secret";
+
 /// What the description of a token says that a controller made: this one, or the old one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderMark {
@@ -28,6 +31,8 @@ pub struct HolderMark {
     pub cluster: String,
     /// Since when the token waits for its service's first task.
     pub unused_since: Option<Timestamp>,
+    /// The secret that it was made for; `None` for a token of the old controller's, or of our release before this one.
+    pub secret: Option<String>,
     partition: Option<String>,
     namespace: Option<String>,
 }
@@ -48,6 +53,7 @@ impl HolderMark {
             service,
             cluster: mark(CLUSTER_KEY)?,
             unused_since: mark(UNUSED_SINCE_KEY).and_then(|at| at.parse().ok()),
+            secret: mark(SECRET_KEY),
             partition: mark(PARTITION_TAG),
             namespace: mark(NAMESPACE_TAG),
         })
@@ -66,6 +72,12 @@ impl HolderMark {
             || mutant::is(Mutant::TrustsNames) && self.is_of(clusters)
     }
 
+    /// Whether the token may be that of the secret at `place`: it names no other.
+    #[must_use]
+    pub fn may_be_for(&self, place: &str) -> bool {
+        self.secret.as_deref().is_none_or(|secret| secret == place)
+    }
+
     /// Whether the token belongs in `tenancy`. Community Edition and its absent marks mean `default`.
     #[must_use]
     pub fn is_in(&self, tenancy: &Tenancy) -> bool {
@@ -82,6 +94,12 @@ pub fn is_service_token_of(description: &str, service: &MeshService, clusters: &
     HolderMark::parse(description).is_some_and(|mark| {
         mark.service.as_ref() == Some(&service.name) && mark.is_of(clusters) && mark.is_in(&service.tenancy)
     })
+}
+
+/// The description of a token that was made for the secret at `place`, as [`super::secret_name::SecretNames::place_of`] says.
+#[must_use]
+pub fn marked_for_secret(description: &str, place: &str) -> String {
+    format!("{description}\n{SECRET_KEY}: {place}")
 }
 
 /// The description of a token that waits for its service's first task since `since`.
@@ -190,6 +208,15 @@ mod tests {
         assert!(is_service_token_of(&unused, &service(), &[cluster()]));
         assert_eq!(marked_used(&unused), description);
         assert_eq!(marked_used(&description), description);
+    }
+
+    #[test]
+    fn a_token_says_for_which_secret_it_was_made() {
+        let plain = TokenHolder::Service(service()).token_description(&cluster());
+        let marked = HolderMark::parse(&marked_for_secret(&plain, "123456789012/us-east-1/consul-ecs-web")).unwrap();
+        assert!(marked.may_be_for("123456789012/us-east-1/consul-ecs-web"));
+        assert!(!marked.may_be_for("123456789012/us-east-1/blue-web"), "it is another deployment's");
+        assert!(HolderMark::parse(&plain).unwrap().may_be_for("123456789012/us-east-1/blue-web"));
     }
 
     #[test]

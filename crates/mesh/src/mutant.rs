@@ -4,36 +4,40 @@
 /// A mistake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
-    /// A revocation is not verified after the deletion.
-    NoVerify,
-    /// What was deleted is not put back.
-    NoPutBack,
     /// A cluster whose tasks cannot be read passes for one without tasks.
     UnreadIsEmpty,
-    /// A token's accessor ID is random instead of derived.
-    RandomAccessor,
     /// The guard lets everything pass.
     NoGuard,
-    /// `ACL not found` is taken at its word: the token is gone.
-    TrustsNotFound,
     /// Of a task's changes, the last one in the batch counts instead of the newest.
     StaleVersion,
     /// The first part of a cluster's tasks is taken for all.
     PartialPage,
-    /// The token is created before the secret is written.
-    SecretAfterConsul,
-    /// A pair is shown to tasks before Consul holds it.
-    ShownUnmade,
-    /// A pair that was found in the secret is created without claiming it.
-    NotDecidedAnew,
+    /// A token is shown to tasks before Consul holds it.
+    ShownBeforeCreated,
+    /// A token is restored in Consul without proof that its secret still names it.
+    RestoredWithoutProof,
     /// A token is deleted while tasks can still read it.
-    NotReserved,
+    NotHidden,
+    /// A token is deleted as soon as it is hidden.
+    DeletedTooEarly,
+    /// A token is deleted before its secret is emptied.
+    DeletedBeforeEmptied,
+    /// What was seen when a token was hidden is believed when it is deleted.
+    NoSecondListing,
+    /// Events rely on a version of a secret for good.
+    ReliesForEver,
+    /// A token that has lost the race for its secret stays.
+    LoserKept,
+    /// A token that its secret does not name is judged while its creator is at work.
+    OrphanJudgedTooYoung,
+    /// Writes of a secret are like each other.
+    NoNonce,
+    /// A hidden token is shown again without a look at the version that was read.
+    ShownWithoutSwap,
     /// A token made ahead keeps its mark when a task comes.
     UnusedForEver,
     /// A service is idle the moment that its last task stops.
     NoGrace,
-    /// An environment trusts a token for good.
-    TrustsForEver,
     /// A message whose work failed is acknowledged.
     FailureAcknowledged,
     /// A task that is told to stop is cleared away at once.
@@ -46,22 +50,24 @@ pub enum Mutant {
 
 /// All of them.
 #[cfg(feature = "mutants")]
-pub const MUTANTS: [Mutant; 19] = [
-    Mutant::NoVerify,
-    Mutant::NoPutBack,
+pub const MUTANTS: [Mutant; 21] = [
     Mutant::UnreadIsEmpty,
-    Mutant::RandomAccessor,
     Mutant::NoGuard,
-    Mutant::TrustsNotFound,
     Mutant::StaleVersion,
     Mutant::PartialPage,
-    Mutant::SecretAfterConsul,
-    Mutant::ShownUnmade,
-    Mutant::NotDecidedAnew,
-    Mutant::NotReserved,
+    Mutant::ShownBeforeCreated,
+    Mutant::RestoredWithoutProof,
+    Mutant::NotHidden,
+    Mutant::DeletedTooEarly,
+    Mutant::DeletedBeforeEmptied,
+    Mutant::NoSecondListing,
+    Mutant::ReliesForEver,
+    Mutant::LoserKept,
+    Mutant::OrphanJudgedTooYoung,
+    Mutant::NoNonce,
+    Mutant::ShownWithoutSwap,
     Mutant::UnusedForEver,
     Mutant::NoGrace,
-    Mutant::TrustsForEver,
     Mutant::FailureAcknowledged,
     Mutant::StoppingIsStopped,
     Mutant::TrustsNames,

@@ -11,14 +11,18 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::{
     arn::{ClusterArn, TaskArn},
+    bounds::Bounds,
     catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::{MeshIdentity, MeshService},
-    idleness::{GracePeriod, Idleness, ServiceTask, is_new, judge},
-    mark::{HolderMark, LoginMark, is_service_token_of},
+    idleness::{GracePeriod, TaskListing},
+    lifecycle::Idle,
+    mark::{LoginMark, is_service_token_of},
     phase::TaskPhase,
+    secret::StoredSecret,
     secret_name::SecretNames,
     task::MeshTask,
-    token::{AccessorId, ListedToken, TokenHolder},
+    token::{ListedToken, TokenHolder},
+    token_plan,
 };
 
 /// Who makes the tokens of starting tasks. It decides about creation only: cleaning up is the same in both.
@@ -47,6 +51,8 @@ pub struct Observed {
     pub leftover_nodes: Vec<LeftoverNode>,
     /// Holders whose tokens are known to be good.
     pub provisioned: BTreeSet<TokenHolder>,
+    /// In a sweep, the secrets of the services that need a token or have one.
+    pub secrets: BTreeMap<TokenHolder, StoredSecret>,
     /// How far the look reached.
     pub extent: Extent,
 }
@@ -57,9 +63,9 @@ pub enum Extent {
     /// To the tasks of a batch of events: whether a service is idle takes a later look.
     #[default]
     Events,
-    /// To whole clusters. The tasks are those of every cluster of the deployment, and `None` if they could not all be
+    /// To whole clusters. The listing is that of every cluster of the deployment, and `None` if they could not all be
     /// read: only who has seen all of them may call a service idle.
-    Clusters(Option<Vec<ServiceTask>>),
+    Clusters(Option<TaskListing>),
 }
 
 /// One change to bring about. Each may be done twice without harm.
@@ -81,8 +87,14 @@ pub enum Action {
     DeregisterNode(LeftoverNode),
     /// Look again after the grace period whether the service has any task left.
     CheckIdleness(MeshService),
-    /// Revoke the tokens of a service that has been idle for the grace period.
-    Revoke(MeshService),
+    /// Hide the token of an idle service.
+    Hide(MeshService, Idle),
+    /// Delete the token of an idle service, which has been hidden for long enough.
+    Revoke(MeshService, Idle),
+    /// Delete a token of ours that its secret does not name.
+    DeleteOrphan(TokenHolder, ListedToken),
+    /// Show a token of ours in its secret, which somebody has emptied.
+    ShowOrphan(TokenHolder, ListedToken),
 }
 
 impl Action {
@@ -94,8 +106,14 @@ impl Action {
             | Self::Deregister(_)
             | Self::ForceLeave(_)
             | Self::DeregisterNode(_)
-            | Self::Revoke(_) => true,
-            Self::Provision(_) | Self::MarkCritical(_) | Self::AwaitAgent(_) | Self::CheckIdleness(_) => false,
+            | Self::Hide(..)
+            | Self::Revoke(..)
+            | Self::DeleteOrphan(..) => true,
+            Self::Provision(_)
+            | Self::MarkCritical(_)
+            | Self::AwaitAgent(_)
+            | Self::CheckIdleness(_)
+            | Self::ShowOrphan(..) => false,
         }
     }
 }
@@ -116,10 +134,12 @@ pub struct Rules<'a> {
     pub mode: TokenMode,
     /// The clusters that it looks after.
     pub clusters: &'a [ClusterArn],
-    /// How secrets are named, from which accessor IDs derive.
+    /// How secrets are named.
     pub names: &'a SecretNames,
     /// How long an idle service keeps its token.
     pub grace: GracePeriod,
+    /// What is assumed of time.
+    pub bounds: &'a Bounds,
     /// How long a token that was made ahead waits for its service's first task.
     pub unused_for: SignedDuration,
     /// The time of day.
@@ -149,15 +169,22 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
         }
     }
     wanted.retain(|holder, _| !observed.provisioned.contains(holder));
+    if let Extent::Clusters(listing) = &observed.extent {
+        let actions = token_plan::plan_tokens(observed, listing.as_ref(), &wanted, rules);
+        planned.extend(actions.into_iter().map(|action| match action {
+            // Instead of a new one.
+            Action::ShowOrphan(holder, token) => {
+                let tasks = wanted.remove(&holder).unwrap_or_default();
+                Planned { action: Action::ShowOrphan(holder, token), tasks }
+            }
+            action => unasked(action),
+        }));
+    }
     planned.extend(wanted.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
     planned.extend(observed.agents.iter().filter_map(|agent| bury(agent, observed)));
-    match &observed.extent {
-        Extent::Events => planned
-            .extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks })),
-        Extent::Clusters(Some(tasks)) => {
-            planned.extend(idle_services(observed, tasks, rules).into_iter().map(unasked));
-        }
-        Extent::Clusters(None) => {}
+    if matches!(observed.extent, Extent::Events) {
+        planned
+            .extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }));
     }
     let nodes = observed.leftover_nodes.iter().filter(|node| is_left_alone(node, &observed.tasks));
     planned.extend(nodes.map(|node| unasked(Action::DeregisterNode(node.clone()))));
@@ -237,39 +264,10 @@ fn is_left_alone(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
 /// In `secrets-manager` mode it may always have one: an event of the task's start may be at work just now.
 fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
     let service = &task.identity.as_ref()?.service;
-    let derived = AccessorId::derived(&TokenHolder::Service(service.clone()), rules.names);
-    let is_its = |token: &ListedToken| {
-        token.accessor == derived || is_service_token_of(&token.description, service, rules.clusters)
-    };
+    let is_its = |token: &ListedToken| is_service_token_of(&token.description, service, rules.clusters);
     let may_have_one =
         !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
     may_have_one.then(|| service.clone())
-}
-
-/// The services that have a token of ours and no task to use it.
-fn idle_services(observed: &Observed, all_tasks: &[ServiceTask], rules: Rules<'_>) -> Vec<Action> {
-    let mut marked: BTreeMap<MeshService, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
-    for token in &observed.tokens {
-        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
-            continue;
-        };
-        if let Some(name) = mark.service.clone().filter(|_| mark.is_in(&token.tenancy)) {
-            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push((token, mark));
-        }
-    }
-    let is_idle = |service: &MeshService| judge(service, all_tasks, rules.now, rules.grace) == Idleness::Idle;
-    let idle = marked.into_iter().filter(|(service, tokens)| is_idle(service) && !is_awaited(tokens, rules));
-    idle.map(|(service, _)| Action::Revoke(service)).collect()
-}
-
-/// Whether a task may still come for one of a service's tokens: it was made ahead of the first one, or is so new that
-/// the task which it was made for may not have been seen.
-#[must_use]
-pub fn is_awaited(tokens: &[(&ListedToken, HolderMark)], rules: Rules<'_>) -> bool {
-    tokens.iter().any(|(token, mark)| {
-        let is_ahead = mark.unused_since.is_some_and(|since| rules.now.duration_since(since) < rules.unused_for);
-        is_ahead || is_new(token, rules.now, rules.grace)
-    })
 }
 
 fn for_task(task: &MeshTask, action: Action) -> Planned {

@@ -44,11 +44,28 @@ fn place(service: &MeshService) -> (&str, &str, &str) {
     (partition, service.tenancy.namespace().map_or("default", |name| name.as_str()), service.name.as_str())
 }
 
+/// A secret that the controller has just written.
+fn written(state: SecretState) -> StoredSecret {
+    StoredSecret { state, is_ours: true, version: None, written_at: Some(now()) }
+}
+
 /// Does what is planned, as the controller does it.
 fn carry_out(observed: &mut Observed, actions: &[Action]) {
     for action in actions {
         match action {
-            Action::Provision(holder) => drop(observed.provisioned.insert(holder.clone())),
+            Action::Provision(holder) => {
+                observed.provisioned.insert(holder.clone());
+                if let Some(secret) = observed.secrets.get_mut(holder)
+                    && let SecretState::Retiring(pair, _) = &secret.state
+                {
+                    *secret = written(SecretState::Active(pair.clone()));
+                }
+            }
+            Action::ShowOrphan(holder, token) => {
+                observed.provisioned.insert(holder.clone());
+                observed.secrets.insert(holder.clone(), written(naming(token.accessor, false).state));
+            }
+            Action::DeleteOrphan(_, token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
             Action::MarkCritical(check) => {
                 observed
                     .checks
@@ -63,9 +80,18 @@ fn carry_out(observed: &mut Observed, actions: &[Action]) {
                 }
             }
             Action::ForceLeave(agent) => observed.agents.retain(|seen| seen != agent),
-            Action::Revoke(service) => {
-                let gone: Vec<_> = own_tokens(observed, service).map(|token| token.accessor).collect();
-                observed.tokens.retain(|seen| !gone.contains(&seen.accessor));
+            Action::Hide(service, idle) | Action::Revoke(service, idle) => {
+                let secret = observed.secrets.get_mut(&TokenHolder::Service(service.clone())).unwrap();
+                match secret.state.clone() {
+                    SecretState::Active(pair) => {
+                        *secret = written(SecretState::Retiring(pair, idle.retirement.clone()));
+                    }
+                    SecretState::Retiring(pair, _) => {
+                        *secret = written(SecretState::Empty);
+                        observed.tokens.retain(|seen| seen.accessor != pair.accessor);
+                    }
+                    SecretState::Missing | SecretState::Empty => panic!("nothing to retire"),
+                }
             }
             Action::DeregisterNode(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => {}
         }
@@ -83,7 +109,7 @@ fn carry_out(observed: &mut Observed, actions: &[Action]) {
 fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
     any_observed().prop_flat_map(|observed| {
         let all_tasks = match &observed.extent {
-            Extent::Clusters(Some(tasks)) => tasks.clone(),
+            Extent::Clusters(Some(listing)) => listing.tasks.clone(),
             Extent::Clusters(None) | Extent::Events => Vec::new(),
         };
         let seen = observed.clone();
@@ -98,11 +124,14 @@ fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
         );
         shuffled.prop_map(move |(tasks, tokens, instances, checks, agents, leftover_nodes, all_tasks)| {
             let extent = match &seen.extent {
-                Extent::Clusters(Some(_)) => Extent::Clusters(Some(all_tasks)),
+                Extent::Clusters(Some(listing)) => {
+                    Extent::Clusters(Some(TaskListing { listed_at: listing.listed_at, tasks: all_tasks }))
+                }
                 extent => extent.clone(),
             };
-            let provisioned = seen.provisioned.clone();
-            let other = Observed { tasks, tokens, instances, checks, agents, leftover_nodes, provisioned, extent };
+            let (provisioned, secrets) = (seen.provisioned.clone(), seen.secrets.clone());
+            let other =
+                Observed { tasks, tokens, instances, checks, agents, leftover_nodes, provisioned, secrets, extent };
             (seen.clone(), other)
         })
     })
@@ -118,7 +147,10 @@ fn kind(action: &Action) -> &'static str {
         Action::AwaitAgent(_) => "AwaitAgent",
         Action::DeregisterNode(_) => "DeregisterNode",
         Action::CheckIdleness(_) => "CheckIdleness",
-        Action::Revoke(_) => "Revoke",
+        Action::Hide(..) => "Hide",
+        Action::Revoke(..) => "Revoke",
+        Action::DeleteOrphan(..) => "DeleteOrphan",
+        Action::ShowOrphan(..) => "ShowOrphan",
     }
 }
 
@@ -127,7 +159,7 @@ fn kind(action: &Action) -> &'static str {
 fn arbitrary_observations_ask_for_every_kind_of_action() {
     let mut runner = TestRunner::deterministic();
     let mut planned = BTreeMap::new();
-    for _ in 0..1_000 {
+    for _ in 0..2_000 {
         let observed = any_observed().new_tree(&mut runner).unwrap().current();
         let kinds: BTreeSet<_> = actions(&observed, TokenMode::SecretsManager).iter().map(kind).collect();
         for kind in kinds {
@@ -139,14 +171,17 @@ fn arbitrary_observations_ask_for_every_kind_of_action() {
         "AwaitAgent",
         "CheckIdleness",
         "DeleteLoginToken",
+        "DeleteOrphan",
         "Deregister",
         "DeregisterNode",
         "ForceLeave",
+        "Hide",
         "MarkCritical",
         "Provision",
         "Revoke",
+        "ShowOrphan",
     ];
-    assert_eq!(often, all, "of 1,000 observations, so many asked for each: {planned:?}");
+    assert_eq!(often, all, "of 2,000 observations, so many asked for each: {planned:?}");
 }
 
 proptest! {
@@ -174,8 +209,18 @@ proptest! {
                     prop_assert!(observed.leftover_nodes.contains(&leftover));
                     prop_assert!(leftover.node.is_synthetic && leftover.node.others.is_empty());
                 }
-                Action::Revoke(service) => prop_assert!(own_tokens(&observed, &service).next().is_some()),
-                Action::Provision(_) | Action::MarkCritical(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => {}
+                Action::Hide(service, _) | Action::Revoke(service, _) => prop_assert!(own_tokens(&observed, &service).next().is_some()),
+                Action::DeleteOrphan(holder, token) => {
+                    let mark = HolderMark::parse(&token.description).unwrap();
+                    prop_assert!(mark.is_certainly_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
+                    let named = observed.secrets[&holder].state.pair();
+                    prop_assert!(named.is_none_or(|pair| pair.accessor != token.accessor));
+                }
+                Action::Provision(_)
+                | Action::MarkCritical(_)
+                | Action::AwaitAgent(_)
+                | Action::CheckIdleness(_)
+                | Action::ShowOrphan(..) => {}
             }
         }
     }
@@ -215,20 +260,23 @@ proptest! {
     /// Promise 2, never the living: nor does it lose its service's token, or one that it may be starting with just now.
     #[test]
     fn no_service_in_use_loses_its_token(observed in any_sweep(), mode in any_mode()) {
-        let Extent::Clusters(Some(all_tasks)) = &observed.extent else { panic!("it saw everything") };
+        let Extent::Clusters(Some(listing)) = &observed.extent else { panic!("it saw everything") };
         for action in actions(&observed, mode) {
-            let Action::Revoke(service) = action else { continue };
+            let (Action::Hide(service, _) | Action::Revoke(service, _)) = action else { continue };
             let is_its = |task: &&ServiceTask| task.services.iter().any(|other| place(other) == place(&service));
-            for task in all_tasks.iter().filter(is_its) {
+            for task in listing.tasks.iter().filter(is_its) {
                 prop_assert_eq!(task.phase, TaskPhase::Stopped);
                 let quiet_for = task.stopped_at.map(|at| now().duration_since(at).as_secs());
                 prop_assert!(quiet_for.is_none_or(|seconds| seconds >= 270));
             }
-            for token in own_tokens(&observed, &service) {
+            let secret = &observed.secrets[&TokenHolder::Service(service.clone())];
+            let age = secret.written_at.map(|at| now().duration_since(at).as_secs());
+            let least = if secret.state.shown().is_some() { 2_700 } else { 160 };
+            prop_assert!(age.is_some_and(|seconds| seconds >= least), "{secret:?} may be of a task not seen yet");
+            let named = |token: &&ListedToken| secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
+            for token in own_tokens(&observed, &service).filter(named).filter(|_| secret.state.shown().is_some()) {
                 let since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
                 prop_assert!(since.is_none_or(|since| now().duration_since(since).as_hours() >= 24));
-                let age = token.created_at.map(|at| now().duration_since(at).as_secs());
-                prop_assert!(age.is_some_and(|seconds| seconds >= 270), "{token:?} may be of a task not seen yet");
             }
         }
     }
@@ -240,7 +288,7 @@ proptest! {
         mode in any_mode(),
     ) {
         let actions = actions(&observed, mode);
-        prop_assert!(!actions.iter().any(|action| matches!(action, Action::Revoke(_))));
+        prop_assert!(!actions.iter().any(|action| matches!(action, Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..))));
     }
 
     /// Promise 3, never blind: events see no deleted clusters, and so take out no node.

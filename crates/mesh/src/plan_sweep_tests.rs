@@ -30,8 +30,22 @@ fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> ServiceTa
     }
 }
 
+/// What a sweep saw: each service's secret names its first token.
 fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
-    Observed { tokens, extent: Extent::Clusters(Some(all_tasks)), ..Observed::default() }
+    let mut secrets = BTreeMap::new();
+    for token in &tokens {
+        if let Some(name) = HolderMark::parse(&token.description).and_then(|mark| mark.service) {
+            let holder = TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name });
+            secrets.entry(holder).or_insert_with(|| naming(token.accessor, false));
+        }
+    }
+    let listing = TaskListing { listed_at: now(), tasks: all_tasks };
+    Observed { tokens, secrets, extent: Extent::Clusters(Some(listing)), ..Observed::default() }
+}
+
+/// The retirement of a service's token, which no task has used as far as ECS shows.
+fn hides(service: MeshService) -> Vec<Action> {
+    vec![Action::Hide(service, Idle { retirement: Retirement::default(), listed_at: now() })]
 }
 
 /// What a sweep does, which is the same in both modes where no task is active.
@@ -44,17 +58,23 @@ fn swept(observed: &Observed) -> Vec<Action> {
 #[test]
 fn a_service_without_tasks_loses_its_token() {
     let token = service_token(&Tenancy::Community, "web");
-    let stopped = service_task("web", TaskPhase::Stopped, Some(LONG_AGO));
-    for all_tasks in [vec![], vec![stopped], vec![service_task("api", TaskPhase::Active, None)]] {
-        assert_eq!(swept(&sweep_of(vec![token.clone()], all_tasks)), [Action::Revoke(service("web"))]);
+    for all_tasks in [vec![], vec![service_task("api", TaskPhase::Active, None)]] {
+        assert_eq!(swept(&sweep_of(vec![token.clone()], all_tasks)), hides(service("web")));
     }
+    let stopped = service_task("web", TaskPhase::Stopped, Some(LONG_AGO));
+    let retirement =
+        Retirement { trigger: None, idle_since: Some(seconds_ago(LONG_AGO)), last_task: Some(stopped.arn.clone()) };
+    let idle = Idle { retirement, listed_at: now() };
+    assert_eq!(swept(&sweep_of(vec![token], vec![stopped])), [Action::Hide(service("web"), idle)]);
 }
 
 #[test]
 fn a_service_whose_tasks_could_not_all_be_read_keeps_its_token() {
     let token = service_token(&Tenancy::Community, "web");
-    let observed = Observed { extent: Extent::Clusters(None), ..sweep_of(vec![token], vec![]) };
+    let observed = Observed { extent: Extent::Clusters(None), ..sweep_of(vec![token.clone()], vec![]) };
     assert_eq!(swept(&observed), []);
+    let unread = Observed { secrets: BTreeMap::new(), ..sweep_of(vec![token], vec![]) };
+    assert_eq!(swept(&unread), [], "nor one whose secret could not be read");
 }
 
 #[test]
@@ -62,24 +82,57 @@ fn a_service_whose_last_task_stopped_a_moment_ago_keeps_its_token() {
     let token = service_token(&Tenancy::Community, "web");
     let stopped = |seconds| vec![service_task("web", TaskPhase::Stopped, Some(seconds))];
     assert_eq!(swept(&sweep_of(vec![token.clone()], stopped(269))), []);
-    assert_eq!(swept(&sweep_of(vec![token], stopped(270))), [Action::Revoke(service("web"))]);
+    assert!(matches!(swept(&sweep_of(vec![token], stopped(270)))[..], [Action::Hide(..)]));
 }
 
 #[test]
-fn a_service_whose_token_was_made_a_moment_ago_keeps_it_though_no_task_was_seen() {
-    let made = |created_at| ListedToken { created_at, ..service_token(&Tenancy::Community, "web") };
-    let swept = |token: ListedToken| swept(&sweep_of(vec![token], vec![]));
-    assert_eq!(swept(made(Some(seconds_ago(269)))), [], "tasks were listed before tokens");
-    assert_eq!(swept(made(None)), [], "nobody knows how old it is");
-    assert_eq!(swept(made(Some(seconds_ago(270)))), [Action::Revoke(service("web"))]);
+fn a_service_whose_token_was_shown_a_moment_ago_keeps_it_though_no_task_was_seen() {
+    let shown = |seconds| {
+        let mut observed = sweep_of(vec![service_token(&Tenancy::Community, "web")], vec![]);
+        observed.secrets.values_mut().for_each(|secret| secret.written_at = seconds);
+        observed
+    };
+    assert_eq!(swept(&shown(Some(seconds_ago(2_699)))), [], "tasks were listed before");
+    assert_eq!(swept(&shown(None)), [], "nobody knows how long ago");
+    assert_eq!(swept(&shown(Some(seconds_ago(2_700)))), hides(service("web")));
 }
 
 #[test]
-fn one_new_token_keeps_the_older_one_of_its_service() {
-    let old = ListedToken { accessor: token(78, "").accessor, ..service_token(&Tenancy::Community, "web") };
-    let new = ListedToken { created_at: Some(seconds_ago(5)), ..service_token(&Tenancy::Community, "web") };
-    assert_eq!(swept(&sweep_of(vec![old.clone(), new], vec![])), []);
-    assert_eq!(swept(&sweep_of(vec![old], vec![])), [Action::Revoke(service("web"))]);
+fn a_token_that_its_secret_does_not_name_goes_when_the_service_is_idle() {
+    let named = service_token(&Tenancy::Community, "web");
+    let orphan = ListedToken { accessor: token(78, "").accessor, ..named.clone() };
+    let holder = TokenHolder::Service(service("web"));
+    let tokens = vec![named, orphan.clone()];
+    let living = vec![service_task("web", TaskPhase::Active, None)];
+    assert_eq!(swept(&sweep_of(tokens.clone(), living)), []);
+    let mut all = hides(service("web"));
+    all.push(Action::DeleteOrphan(holder, orphan));
+    assert_eq!(swept(&sweep_of(tokens, vec![])), all);
+}
+
+#[test]
+fn a_secret_that_somebody_has_emptied_shows_the_newest_token_again_instead_of_a_new_one() {
+    let old = service_token(&Tenancy::Community, "web");
+    let new = ListedToken { accessor: token(78, "").accessor, created_at: Some(seconds_ago(500)), ..old.clone() };
+    let mut observed = sweep_of(vec![old, new.clone()], vec![service_task("web", TaskPhase::Active, None)]);
+    observed.tasks.push(task("prod", 1, TaskPhase::Active, "web"));
+    let emptied = StoredSecret { state: SecretState::Empty, is_ours: false, ..naming(new.accessor, false) };
+    observed.secrets.values_mut().for_each(|secret| *secret = emptied.clone());
+    let actions = super::actions(&observed, TokenMode::SecretsManager);
+    let shown = Action::ShowOrphan(TokenHolder::Service(service("web")), new);
+    assert_eq!(actions, [shown, Action::Provision(TokenHolder::Client { tenancy: Tenancy::Community })]);
+    // Other clusters need not be read for that
+    observed.extent = Extent::Clusters(None);
+    assert_eq!(super::actions(&observed, TokenMode::SecretsManager), actions);
+}
+
+#[test]
+fn where_tasks_log_in_a_hidden_token_is_shown_to_those_that_still_read_it() {
+    let token = service_token(&Tenancy::Community, "web");
+    let mut observed = sweep_of(vec![token.clone()], vec![service_task("web", TaskPhase::Active, None)]);
+    observed.secrets.values_mut().for_each(|secret| *secret = naming(token.accessor, true));
+    let actions = super::actions(&observed, TokenMode::AuthMethod);
+    assert_eq!(actions, [Action::Provision(TokenHolder::Service(service("web")))]);
 }
 
 #[test]
@@ -93,7 +146,7 @@ fn a_service_with_a_living_task_in_any_cluster_keeps_its_token() {
 #[test]
 fn a_token_made_ahead_waits_a_day_for_its_first_task() {
     assert_eq!(swept(&sweep_of(vec![made_ahead("web", 23)], vec![])), []);
-    assert_eq!(swept(&sweep_of(vec![made_ahead("web", 24)], vec![])), [Action::Revoke(service("web"))]);
+    assert_eq!(swept(&sweep_of(vec![made_ahead("web", 24)], vec![])), hides(service("web")));
 }
 
 #[test]
@@ -105,7 +158,7 @@ fn a_token_of_another_tenancy_is_untouched() {
     let token = service_token(&elsewhere, "web");
     let idle = MeshService { tenancy: elsewhere, ..service("web") };
     let namesake = service_task("web", TaskPhase::Active, None);
-    assert_eq!(swept(&sweep_of(vec![token], vec![namesake])), [Action::Revoke(idle)], "but not one's own");
+    assert_eq!(swept(&sweep_of(vec![token], vec![namesake])), hides(idle), "but not one's own");
 }
 
 #[test]

@@ -3,9 +3,14 @@
 use super::*;
 use crate::{
     arn::TaskId,
+    bounds::Bounds,
     catalog::{CatalogNode, CheckStatus, Member},
     ecs_config::GatewayKind,
+    idleness::ServiceTask,
+    mark::HolderMark,
+    secret::{Retirement, SecretState},
     tenancy::Tenancy,
+    token::{AccessorId, TokenPair},
 };
 
 #[path = "plan_drain_tests.rs"]
@@ -139,10 +144,18 @@ fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
         clusters: &clusters,
         names: &names,
         grace: GracePeriod::from_secs(300),
+        bounds: &Bounds::DEFAULT,
         unused_for: SignedDuration::from_hours(24),
         now: now(),
     };
     plan(observed, rules)
+}
+
+/// A secret that names a token, written long enough ago for everything.
+fn naming(accessor: AccessorId, is_hidden: bool) -> StoredSecret {
+    let pair = TokenPair { accessor, secret: secrecy::SecretString::from("s") };
+    let state = if is_hidden { SecretState::Retiring(pair, Retirement::default()) } else { SecretState::Active(pair) };
+    StoredSecret { state, is_ours: true, version: Some("v".to_owned()), written_at: Some(seconds_ago(10_000)) }
 }
 
 fn actions(observed: &Observed, mode: TokenMode) -> Vec<Action> {
@@ -196,11 +209,9 @@ fn of_a_stopped_task_nothing_stays_and_of_others_everything() {
 
 #[test]
 fn a_service_token_asks_for_a_look_in_both_modes() {
-    let derived = AccessorId::derived(&TokenHolder::Service(service("web")), &names());
-    let ours = ListedToken { accessor: derived, ..token(0, "renamed by somebody") };
     let old = token(5, "Token for web service\nconsul.hashicorp.com/cluster: prod");
     let of_another_cluster = token(6, "Token for web service\nconsul.hashicorp.com/cluster: test");
-    for service_token in [ours, old, of_another_cluster] {
+    for service_token in [old, of_another_cluster] {
         let observed = Observed {
             tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
             tokens: vec![service_token],

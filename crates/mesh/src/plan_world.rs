@@ -5,7 +5,7 @@
 use proptest::{collection::vec, option, prelude::*, sample::Index};
 
 use super::*;
-use crate::mark::marked_unused;
+use crate::mark::{marked_for_secret, marked_unused};
 
 /// Whatever was seen, however far the look reached.
 pub(super) fn any_observed() -> impl Strategy<Value = Observed> {
@@ -35,6 +35,7 @@ prop_compose! {
         provisioned in vec(any_holder(), 0..4),
         ages in vec(any_age(), 12),
         elsewhere in vec((any_phase(), any_age(), any_service()), 0..4),
+        secrets in vec((any_secret_kind(), any::<bool>(), any_secret_age()), 10),
     ) -> Observed {
         let instances = distinct_by(instances, |i| (i.node.clone(), i.id.clone(), i.tenancy.clone()));
         let checked = checks.iter().filter(|_| !instances.is_empty());
@@ -43,17 +44,57 @@ prop_compose! {
         let checks = distinct_by(checked.chain(strays).collect(), |c| (c.node.clone(), c.id.clone(), c.tenancy.clone()));
         let agents = agents.iter().zip(0..).map(|(agent, number)| agent.meet(number, &tasks)).collect();
         let nodes = leftovers.into_iter().map(|node| with_services(node, &instances)).collect();
+        let tokens = distinct_by(tokens, |token| token.accessor);
+        let listing = TaskListing { listed_at: now(), tasks: all_tasks(&tasks, &ages, elsewhere) };
         Observed {
-            tokens: distinct_by(tokens, |token| token.accessor),
+            secrets: secrets_of(&tokens, &secrets),
+            tokens,
             checks,
             agents,
             leftover_nodes: distinct_by(nodes, |node: &LeftoverNode| (node.cluster.clone(), node.tenancy.clone())),
             provisioned: provisioned.into_iter().collect(),
-            extent: Extent::Clusters(Some(all_tasks(&tasks, &ages, elsewhere))),
+            extent: Extent::Clusters(Some(listing)),
             instances,
             tasks,
         }
     }
+}
+
+/// What a secret holds.
+#[derive(Debug, Clone, Copy)]
+enum SecretKind {
+    Missing,
+    Empty,
+    Active,
+    Retiring,
+}
+
+fn any_secret_kind() -> impl Strategy<Value = SecretKind> {
+    use SecretKind::{Active, Empty, Missing, Retiring};
+    prop::sample::select(vec![Missing, Empty, Empty, Active, Active, Active, Retiring, Retiring, Retiring])
+}
+
+/// In seconds: about the time that a token is hidden, and about the time that a version stays.
+fn any_secret_age() -> impl Strategy<Value = i64> {
+    prop_oneof![1 => 0i64..400, 1 => 2_600i64..2_800, 2 => Just(100_000)]
+}
+
+/// The secrets of the services that tokens are marked for: each names the last of them, or none.
+fn secrets_of(tokens: &[ListedToken], kinds: &[(SecretKind, bool, i64)]) -> BTreeMap<TokenHolder, StoredSecret> {
+    let mut secrets = BTreeMap::new();
+    for (token, (kind, is_ours, age)) in tokens.iter().zip(kinds) {
+        let Some(name) = HolderMark::parse(&token.description).and_then(|mark| mark.service) else { continue };
+        let named = naming(token.accessor, matches!(kind, SecretKind::Retiring));
+        let (state, is_ours) = match kind {
+            SecretKind::Missing => (SecretState::Missing, false),
+            SecretKind::Empty => (SecretState::Empty, *is_ours),
+            SecretKind::Active => (named.state.clone(), *is_ours),
+            SecretKind::Retiring => (named.state.clone(), true),
+        };
+        let holder = TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name });
+        secrets.insert(holder, StoredSecret { state, is_ours, written_at: Some(seconds_ago(*age)), ..named });
+    }
+    secrets
 }
 
 fn distinct_by<T, K: Ord>(all: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
@@ -149,12 +190,13 @@ fn any_token() -> impl Strategy<Value = ListedToken> {
 }
 
 prop_compose! {
-    /// A controller's token: with a derived accessor or the old controller's, at home or astray, used or made ahead,
-    /// with its marks or renamed by somebody.
+    /// A controller's token: made for this secret, for another, or the old controller's; at home or astray, used or made
+    /// ahead, with its marks or renamed by somebody.
     fn any_holder_s_token()(
         holder in any_holder(),
         mark in any_cluster_mark(),
-        accessor in option::of(1u128..1_000_000),
+        accessor in 1u128..1_000_000,
+        place in prop::sample::select(vec![None, Some(true), Some(true), Some(false)]),
         unused_for in option::weighted(0.3, any_age()),
         astray in option::weighted(0.2, any_tenancy()),
         is_renamed in prop::bool::weighted(0.1),
@@ -162,6 +204,10 @@ prop_compose! {
     ) -> ListedToken {
         let ours = cluster("prod");
         let mut description = holder.token_description(&ours).replace(ours.as_str(), &mark);
+        if let Some(is_this) = place {
+            let place = if is_this { names().place_of(&holder) } else { "another".to_owned() };
+            description = marked_for_secret(&description, &place);
+        }
         if let Some(age) = unused_for {
             description = marked_unused(&description, seconds_ago(age));
         }
@@ -169,7 +215,7 @@ prop_compose! {
             "renamed by somebody".clone_into(&mut description);
         }
         ListedToken {
-            accessor: accessor.map_or_else(|| AccessorId::derived(&holder, &names()), |id| token(id, "").accessor),
+            accessor: token(accessor, "").accessor,
             tenancy: astray.unwrap_or_else(|| holder.tenancy().clone()),
             created_at: age.map(seconds_ago),
             ..token(0, &description)

@@ -75,6 +75,12 @@ impl SecretNames {
         }
     }
 
+    /// Which secret of which account and region a holder's is: what marks a token as made for it.
+    #[must_use]
+    pub fn place_of(&self, holder: &TokenHolder) -> String {
+        format!("{}/{}/{}", self.account, self.region, self.of(holder))
+    }
+
     /// The name of the policy that client agents' tokens carry.
     #[must_use]
     pub fn client_policy(&self) -> String {

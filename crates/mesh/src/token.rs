@@ -7,39 +7,17 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{
-    arn::ClusterArn,
-    field::InvalidField,
-    identity::MeshService,
-    secret_name::SecretNames,
-    service_name::ServiceName,
-    tenancy::{Tenancy, TenancyName},
-};
-
-/// The namespace of our version-5 UUIDs: a random UUID, fixed for ever.
-const ACCESSOR_NAMESPACE: Uuid = Uuid::from_u128(0x9a31_5f0c_6b1d_4e6b_8f6e_0c53_d4a0_72e9);
+use super::{arn::ClusterArn, field::InvalidField, identity::MeshService, service_name::ServiceName, tenancy::Tenancy};
 
 /// The public half of an ACL token: its accessor ID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccessorId(Uuid);
 
 impl AccessorId {
-    /// The accessor ID of a holder's token: derived, so that it can be found and revoked without any list, and so that
-    /// Consul refuses a second one.
-    ///
-    /// It is a version-5 UUID of the secret that holds the token (account, region and name) and of the tenancy: two
-    /// deployments with secrets of their own have tokens of their own, also in one Consul.
+    /// The accessor ID of a new token. Each is used once.
     #[must_use]
-    pub fn derived(holder: &TokenHolder, names: &SecretNames) -> Self {
-        let tenancy = holder.tenancy();
-        let partition = tenancy.partition().map_or("default", TenancyName::as_str);
-        let namespace = tenancy.namespace().map_or("default", TenancyName::as_str);
-        let kind = match holder {
-            TokenHolder::Service(_) => "service",
-            TokenHolder::Client { .. } => "client",
-        };
-        let name = [kind, partition, namespace, names.account(), names.region(), &names.of(holder)].join("\n");
-        Self(Uuid::new_v5(&ACCESSOR_NAMESPACE, name.as_bytes()))
+    pub fn new(id: Uuid) -> Self {
+        Self(id)
     }
 }
 
@@ -169,14 +147,14 @@ pub enum Grant {
     ServiceIdentity(ServiceName),
     /// A policy, by name.
     Policy(String),
-    /// What a token had that is put back, by the names of Consul's fields.
+    /// What a token has already, by the names of Consul's fields.
     AsBefore(Map<String, Value>),
 }
 
 /// A token to be created.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Both halves: agreed upon before, so that concurrent creations are all of the same token.
+    /// Both halves.
     pub pair: TokenPair,
     /// The marks.
     pub description: String,

@@ -1,145 +1,125 @@
-//! What to do about one holder's token, given its secret and what Consul holds under the secret's accessor ID.
-//!
-//! The secret is written first: it decides on the pair, because Secrets Manager admits only one of several writers, and
-//! Consul (which would admit two) is then made to hold that pair.
+//! The part of a sweep's plan that is about services' tokens: which of them are retired, and what becomes of those that no
+//! secret names.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 
 use super::{
-    secret::SecretState,
-    token::{AccessorId, Token, TokenPair},
+    arn::TaskArn,
+    identity::MeshService,
+    idleness::{Idleness, TaskListing, judge},
+    lifecycle::{Held, Idle, Needed, Orphan, OrphanStep, Step, Usage, next_step, orphan_step},
+    mark::HolderMark,
+    plan::{Action, Observed, Rules, TokenMode},
+    secret::StoredSecret,
+    token::{ListedToken, TokenHolder},
 };
 
-/// The next step towards a valid token in its secret.
-#[derive(Debug, Clone)]
-pub enum TokenStep {
-    /// The secret holds a valid token. `ours` is false for one that somebody else made and put there: it is left
-    /// alone, and never revoked.
-    InPlace {
-        /// Whether we (or the old controller) made it.
-        ours: bool,
-    },
-    /// Consul has our token, but tasks cannot read it in the secret: write this pair.
-    WriteSecret(TokenPair),
-    /// The secret decides on our pair, and Consul has no such token: claim it, create it, and show it if it was reserved.
-    /// Whoever wrote it died, or is about to create the token too; or it is just being revoked.
-    CreateToken(TokenPair),
-    /// There is no pair yet: decide on a new one in the secret, then create the token.
-    NewPair,
-}
-
-/// Decides the next step. `token` is what Consul holds under the accessor ID that the secret decides on, and `None` only if it
-/// is proven to hold nothing. `is_ours` says whether a description bears our marks.
+/// How a service's token is used, judged by a listing of every task.
 #[must_use]
-pub fn next_step(
-    secret: &SecretState,
-    token: Option<&Token>,
-    derived: AccessorId,
-    is_ours: impl Fn(&str) -> bool,
-) -> TokenStep {
-    match (secret, token) {
-        (SecretState::Holds(held), None) if held.accessor == derived => TokenStep::CreateToken(held.clone()),
-        (SecretState::Reserved(pair) | SecretState::Adopted(pair), None) => TokenStep::CreateToken(pair.clone()),
-        (SecretState::Reserved(_), Some(token)) if token.pair.accessor == derived || is_ours(&token.description) => {
-            TokenStep::WriteSecret(token.pair.clone())
-        }
-        (SecretState::Holds(held) | SecretState::Adopted(held), Some(token)) => {
-            let ours = token.pair.accessor == derived || is_ours(&token.description);
-            match (held.is_same_as(&token.pair), ours) {
-                (true, ours) => TokenStep::InPlace { ours },
-                (false, true) => TokenStep::WriteSecret(token.pair.clone()),
-                (false, false) => TokenStep::NewPair,
-            }
-        }
-        _ => TokenStep::NewPair,
+pub fn usage(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> Usage {
+    match judge(service, listing, rules.now, rules.grace) {
+        Idleness::Living(_) => needed_by_a_listed_task(rules),
+        Idleness::RecentlyStopped(_) => Usage::Recent,
+        Idleness::Idle(retirement) => Usage::Idle(Idle { retirement, listed_at: listing.listed_at }),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use secrecy::SecretString;
+fn needed_by_a_listed_task(rules: Rules<'_>) -> Usage {
+    Usage::Needed(Needed { may_create: rules.mode == TokenMode::SecretsManager, is_told: false })
+}
 
-    use super::*;
+/// Whether a token was made ahead of its service's first task, and still waits for that.
+#[must_use]
+pub fn is_awaited(unused_since: Option<Timestamp>, rules: Rules<'_>) -> bool {
+    unused_since.is_some_and(|since| rules.now.duration_since(since) < rules.unused_for)
+}
 
-    const DERIVED: &str = "00000000-0000-5000-8000-000000000001";
-    const RANDOM: &str = "00000000-0000-4000-8000-000000000002";
-
-    fn pair(accessor: &str, secret: &str) -> TokenPair {
-        TokenPair { accessor: accessor.parse().unwrap(), secret: SecretString::from(secret) }
-    }
-
-    fn step(secret: &SecretState, token: Option<(&str, &str, &str)>) -> TokenStep {
-        let token = token.map(|(accessor, secret, description)| Token {
-            pair: pair(accessor, secret),
-            description: description.to_owned(),
-            grants: serde_json::Map::new(),
-        });
-        next_step(secret, token.as_ref(), DERIVED.parse().unwrap(), |description| description == "ours")
-    }
-
-    #[test]
-    fn without_a_pair_a_new_one_is_written() {
-        assert!(matches!(step(&SecretState::Missing, None), TokenStep::NewPair));
-        assert!(matches!(step(&SecretState::Blank, None), TokenStep::NewPair));
-    }
-
-    #[test]
-    fn a_pair_that_is_only_in_the_secret_is_created_as_it_stands() {
-        let TokenStep::CreateToken(created) = step(&SecretState::Holds(pair(DERIVED, "s")), None) else {
-            panic!("expected the token to be created");
+/// What has to be done about the services' tokens that Consul lists. Without a listing of every task, only services with a task,
+/// which are `wanted`, are judged, and nothing is deleted.
+pub(crate) fn plan_tokens(
+    observed: &Observed,
+    listing: Option<&TaskListing>,
+    wanted: &BTreeMap<TokenHolder, Vec<TaskArn>>,
+    rules: Rules<'_>,
+) -> Vec<Action> {
+    let mut marked: BTreeMap<MeshService, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
+    for token in &observed.tokens {
+        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
+            continue;
         };
-        assert!(created.is_same_as(&pair(DERIVED, "s")));
-    }
-
-    #[test]
-    fn an_old_controller_s_pair_that_consul_has_lost_is_replaced() {
-        assert!(matches!(step(&SecretState::Holds(pair(RANDOM, "s")), None), TokenStep::NewPair));
-    }
-
-    #[test]
-    fn one_that_we_have_taken_over_is_created_as_it_stands() {
-        let TokenStep::CreateToken(created) = step(&SecretState::Adopted(pair(RANDOM, "s")), None) else {
-            panic!("expected the token to be created");
-        };
-        assert!(created.is_same_as(&pair(RANDOM, "s")));
-    }
-
-    #[test]
-    fn a_valid_token_stays_whoever_made_it() {
-        let derived = step(&SecretState::Holds(pair(DERIVED, "s")), Some((DERIVED, "s", "edited by hand")));
-        assert!(matches!(derived, TokenStep::InPlace { ours: true }));
-        let adopted = step(&SecretState::Holds(pair(RANDOM, "s")), Some((RANDOM, "s", "ours")));
-        assert!(matches!(adopted, TokenStep::InPlace { ours: true }));
-        let foreign = step(&SecretState::Holds(pair(RANDOM, "s")), Some((RANDOM, "s", "by hand")));
-        assert!(matches!(foreign, TokenStep::InPlace { ours: false }));
-    }
-
-    #[test]
-    fn a_secret_that_differs_from_consul_is_rewritten_from_consul() {
-        let secret = SecretState::Holds(pair(DERIVED, "old"));
-        let TokenStep::WriteSecret(written) = step(&secret, Some((DERIVED, "new", "ours"))) else {
-            panic!("expected the secret to be written");
-        };
-        assert!(written.is_same_as(&pair(DERIVED, "new")));
-    }
-
-    #[test]
-    fn a_reserved_pair_is_created_if_need_be_and_then_shown_to_tasks() {
-        for accessor in [DERIVED, RANDOM] {
-            let secret = SecretState::Reserved(pair(accessor, "s"));
-            assert!(
-                matches!(step(&secret, None), TokenStep::CreateToken(created) if created.is_same_as(&pair(accessor, "s")))
-            );
-            let TokenStep::WriteSecret(written) = step(&secret, Some((accessor, "s", "ours"))) else {
-                panic!("expected the secret to be written");
-            };
-            assert!(written.is_same_as(&pair(accessor, "s")));
+        if let Some(name) = mark.service.clone().filter(|_| mark.is_in(&token.tenancy)) {
+            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push((token, mark));
         }
-        let secret = SecretState::Reserved(pair(RANDOM, "s"));
-        assert!(matches!(step(&secret, Some((RANDOM, "s", "by hand"))), TokenStep::NewPair));
     }
+    let mut actions = Vec::new();
+    for (service, tokens) in marked {
+        let holder = TokenHolder::Service(service.clone());
+        // One that could not be read is not judged.
+        let Some(secret) = observed.secrets.get(&holder) else { continue };
+        let usage = match listing {
+            Some(listing) => usage(&service, listing, rules),
+            None if wanted.contains_key(&holder) => needed_by_a_listed_task(rules),
+            None => continue,
+        };
+        actions.extend(plan_named(&holder, service, secret, &tokens, &usage, rules));
+        actions.extend(plan_orphans(&holder, secret, &tokens, &usage, rules));
+    }
+    actions.retain(|action| listing.is_some() || matches!(action, Action::ShowOrphan(..)));
+    actions
+}
 
-    #[test]
-    fn a_foreign_token_that_does_not_match_is_not_copied_into_the_secret() {
-        let secret = SecretState::Holds(pair(RANDOM, "old"));
-        assert!(matches!(step(&secret, Some((RANDOM, "new", "by hand"))), TokenStep::NewPair));
+/// What is due of the token that the secret names.
+fn plan_named(
+    holder: &TokenHolder,
+    service: MeshService,
+    secret: &StoredSecret,
+    tokens: &[(&ListedToken, HolderMark)],
+    usage: &Usage,
+    rules: Rules<'_>,
+) -> Option<Action> {
+    let named = tokens.iter().find(|(token, _)| is_named(secret, token));
+    let held = named.map(|(_, mark)| Held {
+        is_marked: true,
+        is_awaited: is_awaited(mark.unused_since, rules),
+        differs: None,
+    });
+    match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
+        (Step::Hide(_), Usage::Idle(idle)) => Some(Action::Hide(service, idle.clone())),
+        (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(service, idle.clone())),
+        // Tasks that log in ask for no token; others of the service may still read theirs.
+        (Step::Show(_), _) if rules.mode == TokenMode::AuthMethod => Some(Action::Provision(holder.clone())),
+        _ => None,
     }
+}
+
+/// What becomes of tokens that the secret does not name. Of several that could be shown, the newest is.
+fn plan_orphans(
+    holder: &TokenHolder,
+    secret: &StoredSecret,
+    tokens: &[(&ListedToken, HolderMark)],
+    usage: &Usage,
+    rules: Rules<'_>,
+) -> Vec<Action> {
+    let place = rules.names.place_of(holder);
+    let orphans = tokens.iter().filter(|(token, mark)| {
+        // A name alone may be that of another account's cluster.
+        !is_named(secret, token) && mark.is_certainly_of(rules.clusters) && mark.may_be_for(&place)
+    });
+    let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
+    for (token, mark) in orphans {
+        let orphan = Orphan { created_at: token.created_at, names_secret: mark.secret.is_some() };
+        match orphan_step(orphan, secret, usage, rules.bounds, rules.now) {
+            OrphanStep::Show if shown.is_none_or(|known| known.created_at < token.created_at) => shown = Some(token),
+            OrphanStep::Keep | OrphanStep::Show => {}
+            OrphanStep::Delete => actions.push(Action::DeleteOrphan(holder.clone(), (*token).clone())),
+        }
+    }
+    actions.extend(shown.map(|token| Action::ShowOrphan(holder.clone(), token.clone())));
+    actions
+}
+
+fn is_named(secret: &StoredSecret, token: &ListedToken) -> bool {
+    secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor)
 }

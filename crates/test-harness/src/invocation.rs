@@ -5,7 +5,10 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::function::{Function, Runtime, TIME_LIMIT, seen};
-use local_stack::{pids, world::World};
+use local_stack::{
+    pids,
+    world::{TIME_BOUNDS, World},
+};
 
 /// Which function, and where it finds the others.
 pub struct Place<'a> {
@@ -50,6 +53,7 @@ impl Invocation {
             ("ECS_CLUSTER_ARNS", cluster.as_str()),
             ("SECRET_NAME_PREFIX", world.prefix),
             ("QUEUE_URL", world.deployed.queue_url.as_str()),
+            ("TIME_BOUNDS", TIME_BOUNDS),
         ];
         let variables: Vec<(&str, &str)> = variables.into_iter().chain(settings.iter().copied()).collect();
         Self { process: Function::start(place.binary, &runtime, &variables), runtime }

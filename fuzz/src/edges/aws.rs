@@ -71,18 +71,14 @@ impl SecretStore for World {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
         let held = self.secrets.lock().expect("one thread").get(name).cloned();
         let state = held.unwrap_or(SecretState::Missing);
-        Ok(StoredSecret { state, version: None, written_at: None })
+        Ok(StoredSecret { state, is_ours: true, version: None, written_at: None })
     }
 
-    async fn write(&self, name: &str, _: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
+    async fn write(&self, name: &str, _: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let legal = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_".contains(&b);
         assert!(name.starts_with("consul-ecs-") && name.bytes().all(legal), "not a secret of ours: {name:?}");
         self.secrets.lock().expect("one thread").insert(name.to_owned(), state.clone());
-        Ok(StoredSecret { state: state.clone(), version: None, written_at: None })
-    }
-
-    async fn claim(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<StoredSecret, SecretsError> {
-        self.write(name, seen, state).await
+        Ok("a version".to_owned())
     }
 }
 

@@ -30,6 +30,8 @@ const CALMEST: Limits = Limits {
     hasty: false,
     strangers: false,
     ahead: false,
+    disturbed: false,
+    exceeded: None,
     extras: false,
 };
 

@@ -75,9 +75,9 @@ impl Controller {
         Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
     }
 
-    /// Leaves out service tokens whose mark names the cluster without an account, unless our own secret holds them: a
+    /// Leaves out service tokens whose mark names the cluster without an account, unless our own secret names them: a
     /// cluster of that name may be in another account, too.
-    pub(super) async fn leave_out_doubtful_tokens(&self, deadline: Deadline, survey: &mut Survey) {
+    pub(super) fn leave_out_doubtful_tokens(&self, survey: &mut Survey) {
         let mut kept = Vec::new();
         for token in std::mem::take(&mut survey.observed.tokens) {
             let doubtful = HolderMark::parse(&token.description).and_then(|mark| {
@@ -90,22 +90,20 @@ impl Controller {
                 kept.push(token);
                 continue;
             };
-            match deadline.run(self.holds(&holder, &token)).await {
-                Ok(true) => kept.push(token),
-                Ok(false) => survey.skipped.push(Skipped {
+            let named =
+                survey.observed.secrets.get(&holder).map(|secret| secret.state.pair().map(|pair| pair.accessor));
+            match named {
+                Some(named) if named == Some(token.accessor) => kept.push(token),
+                Some(_) => survey.skipped.push(Skipped {
                     cluster: cluster.clone(),
                     what: format!("token {} of {holder}", token.accessor),
-                    why: "it names the cluster without an account, and our secret does not hold it".to_owned(),
+                    why: "it names the cluster without an account, and our secret does not name it".to_owned(),
                 }),
-                Err(error) => survey.problems.push(problem(Some(cluster), error)),
+                // Its secret could not be read, which is reported.
+                None => {}
             }
         }
         survey.observed.tokens = kept;
-    }
-
-    async fn holds(&self, holder: &TokenHolder, token: &ListedToken) -> Result<bool, ControllerError> {
-        let secret = self.edges.secrets.read(&self.secret_name(holder)?).await?;
-        Ok(secret.state.decided().is_some_and(|pair| pair.accessor == token.accessor))
     }
 
     /// What it left in Consul bears its ID; nothing else is known of it.

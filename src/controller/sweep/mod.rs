@@ -21,7 +21,8 @@ use mesh::{
     arn::ClusterArn,
     guard::{self, Alarm},
     mutant::{self, Mutant},
-    plan::{Planned, plan},
+    plan::{Planned, Rules, plan},
+    secret::Trigger,
     tenancy::Tenancy,
 };
 
@@ -39,9 +40,19 @@ pub struct SweepOrder {
     pub force: bool,
     /// A cluster that was reported as deleted: that ECS does not know it any more is no error.
     pub deleted: Option<ClusterArn>,
+    /// Whether the schedule has asked, and not a person.
+    pub is_scheduled: bool,
 }
 
 impl SweepOrder {
+    fn trigger(&self) -> Trigger {
+        match (self.is_scheduled, &self.deleted) {
+            (true, _) => Trigger::Sweep,
+            (false, Some(_)) => Trigger::Event,
+            (false, None) => Trigger::Person,
+        }
+    }
+
     fn includes(&self, cluster: &ClusterArn) -> bool {
         self.clusters.is_empty() || self.clusters.contains(cluster)
     }
@@ -82,7 +93,8 @@ impl Controller {
                 swept.end(survey, held, planned, held_back);
                 break;
             }
-            let outcomes = self.apply(planned, Basis::Survey, deadline).await;
+            let basis = Basis::Survey(&survey.observed.secrets, order.trigger());
+            let outcomes = self.apply(planned, basis, deadline).await;
             let (conflicts, settled): (Vec<_>, Vec<_>) =
                 outcomes.into_iter().partition(|outcome| outcome.result.as_ref().is_err_and(is_conflict));
             swept.add(settled, &survey);
@@ -99,7 +111,9 @@ impl Controller {
 
     /// What may be done, what the guard holds back, and why.
     fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Held) {
-        let mut planned = plan(&survey.observed, self.rules());
+        // Everything was read after its beginning.
+        let rules = Rules { now: survey.began, ..self.rules() };
+        let mut planned = plan(&survey.observed, rules);
         // Time may run out, again and again: by chance, everything is among the first some day.
         let count = planned.len();
         if count > 0 {

@@ -71,6 +71,8 @@ pub struct ClusterReport {
     pub found: BTreeMap<&'static str, usize>,
     /// How many tokens were made, or put into their secrets.
     pub created: Counts,
+    /// How many tokens of idle services were hidden from tasks, to be deleted later.
+    pub hidden: usize,
     /// How much was deleted.
     pub deleted: Counts,
     /// How many service instances were drained.
@@ -230,7 +232,7 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
             report.drained += 1;
             return;
         }
-        (Action::Provision(_), _) => {
+        (Action::Provision(_) | Action::ShowOrphan(..), _) => {
             *report.created.entry("tokens").or_default() += 1;
             return;
         }
@@ -238,7 +240,11 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
         (Action::Deregister(_), _) => "services",
         (Action::ForceLeave(_), _) => "clientAgents",
         (Action::DeregisterNode(_), _) => "nodes",
-        (Action::Revoke(_), _) => "serviceTokens",
+        (Action::Hide(..), _) => {
+            report.hidden += 1;
+            return;
+        }
+        (Action::Revoke(..) | Action::DeleteOrphan(..), _) => "serviceTokens",
         (Action::AwaitAgent(_) | Action::CheckIdleness(_), _) => return,
     };
     *report.deleted.entry(kind).or_default() += 1;
@@ -248,7 +254,7 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
 fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option<ClusterArn> {
     let mut candidates = clusters.iter();
     let found = match &planned.action {
-        Action::Revoke(service) => {
+        Action::Hide(service, _) | Action::Revoke(service, _) => {
             let is_its =
                 |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
             let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
@@ -278,6 +284,13 @@ fn describe(action: &Action) -> Value {
         Action::AwaitAgent(agent) => json!({ "action": "await_agent", "node": agent.member.name }),
         Action::DeregisterNode(node) => json!({ "action": "deregister_node", "node": node.cluster.as_str() }),
         Action::CheckIdleness(service) => json!({ "action": "check_idleness", "service": service.name.as_str() }),
-        Action::Revoke(service) => json!({ "action": "revoke", "service": service.name.as_str() }),
+        Action::Hide(service, _) => json!({ "action": "hide_token", "service": service.name.as_str() }),
+        Action::Revoke(service, _) => json!({ "action": "revoke", "service": service.name.as_str() }),
+        Action::DeleteOrphan(holder, token) => {
+            json!({ "action": "delete_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
+        }
+        Action::ShowOrphan(holder, token) => {
+            json!({ "action": "show_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
+        }
     }
 }

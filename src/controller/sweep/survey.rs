@@ -6,6 +6,7 @@ use std::{
 };
 
 use futures::{StreamExt, stream};
+use jiff::Timestamp;
 
 use super::{SweepOrder, problem};
 use crate::{
@@ -19,16 +20,21 @@ use crate::{
 };
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
-    idleness::ServiceTask,
+    identity::MeshService,
+    idleness::TaskListing,
+    mark::HolderMark,
     phase::TaskPhase,
-    plan::{Extent, Observed},
+    plan::{Extent, Observed, holders_for},
     task::{DescribedTask, MeshTask},
     tenancy::{Tenancy, TenancyName},
+    token::TokenHolder,
 };
 
 /// What a sweep saw.
 #[derive(Default)]
 pub(in crate::controller) struct Survey {
+    /// When it began, by the function's clock: everything was read later.
+    pub(super) began: Timestamp,
     pub(in crate::controller) observed: Observed,
     pub(in crate::controller) readings: Vec<Reading>,
     /// One tenancy for each of Consul's partitions that was looked at.
@@ -108,12 +114,12 @@ impl Controller {
         statuses: &KnownStatuses,
         deadline: Deadline,
     ) -> Survey {
-        let mut survey = Survey::default();
+        let mut survey = Survey { began: self.edges.clock.now(), ..Survey::default() };
         let clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
         let arns: BTreeSet<&TaskDefinitionArn> =
             clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition).collect();
         let definitions = self.definitions(arns, deadline).await;
-        let every_task = self.every_task(&clusters, &definitions, &mut survey.problems);
+        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
         let wanted: Vec<&ClusterArn> = self.scope.clusters.iter().filter(|cluster| order.includes(cluster)).collect();
         for cluster in &wanted {
             self.take_tasks(cluster, &clusters, &definitions, &mut survey);
@@ -125,7 +131,8 @@ impl Controller {
         let is_credible = clusters.are_credible(order, &survey.unseen);
         survey.observed.extent = Extent::Clusters(every_task.filter(|_| is_credible));
         self.find_gone_tasks(&wanted, &clusters, deadline, &mut survey).await;
-        self.leave_out_doubtful_tokens(deadline, &mut survey).await;
+        self.read_secrets(deadline, &mut survey).await;
+        self.leave_out_doubtful_tokens(&mut survey);
         self.read_checks(deadline, &mut survey).await;
         survey
     }
@@ -171,16 +178,42 @@ impl Controller {
         clusters
     }
 
+    /// The secrets of the holders that need a token, and of those that Consul holds one for.
+    async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
+        let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        let mut holders: BTreeSet<TokenHolder> =
+            tasks.flat_map(|task| holders_for(task.identity.as_ref(), self.scope.mode)).collect();
+        holders.extend(survey.observed.tokens.iter().filter_map(|token| {
+            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.scope.clusters))?;
+            Some(TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name: mark.service? }))
+        }));
+        let reads = holders.into_iter().map(|holder| async move {
+            let read = async { Ok::<_, ControllerError>(self.edges.secrets.read(&self.secret_name(&holder)?).await?) };
+            let read = deadline.run(read).await;
+            (holder, read)
+        });
+        let read: Vec<_> = stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await;
+        for (holder, secret) in read {
+            match secret {
+                Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
+                Err(error) => survey.problems.push(problem(None, error)),
+            }
+        }
+    }
+
     fn every_task(
         &self,
+        listed_at: Timestamp,
         clusters: &Clusters,
         definitions: &Definitions,
         problems: &mut Vec<Problem>,
-    ) -> Option<Vec<ServiceTask>> {
+    ) -> Option<TaskListing> {
         if !self.scope.clusters.iter().all(|cluster| clusters.is_read(cluster)) {
             return None;
         }
-        self.service_tasks(&clusters.read, definitions).map_err(|error| problems.push(problem(None, error))).ok()
+        let tasks =
+            self.service_tasks(&clusters.read, definitions).map_err(|error| problems.push(problem(None, error)));
+        Some(TaskListing { listed_at, tasks: tasks.ok()? })
     }
 
     fn take_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {

@@ -1,166 +1,61 @@
-//! Delete, then verify: what happens between the deletion of an idle service's token and the look afterwards.
+//! The end of a token: hidden when its service is idle, deleted when every task that can have read it would be listed, and shown
+//! again for a task that comes in between.
 
-mod lost_answer;
+mod previous_release;
+mod refused;
 
-use std::{
-    collections::BTreeMap,
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::sync::Arc;
 
-use crate::{
-    environment::Environment,
-    time::{Fixed, LONG, in_no_time},
-};
-use async_trait::async_trait;
-use ecs_mesh_controller::{
-    controller::{BatchReport, Deadline, Delivery, Edges},
-    ecs::{ClusterStatus, Ecs, EcsError, TaskList},
-};
+use crate::{environment::Environment, time::Fixed};
+use ecs_mesh_controller::controller::{BatchReport, Edges, SweepOrder};
 use jiff::{SignedDuration, Timestamp};
-use local_stack::world::{Definition, Pair, World, idle_check};
-use mesh::{
-    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    identity::TaskDefinition,
-    task::DescribedTask,
+use local_stack::{
+    wait::eventually,
+    world::{Definition, Pair, World, idle_check},
 };
-use serde_json::json;
-use test_harness::recorder::{Answer, Recorder};
-use tokio::sync::Notify;
+use serde_json::{Value, json};
+use test_harness::{
+    proxy::{Dialect, Fault, Proxy, What, When},
+    recorder::{Answer, Gate, Recorder, Seen},
+};
 
-/// Later than any invocation lasts.
-const WRITER_HAS_ENDED: SignedDuration = SignedDuration::from_secs(75);
+/// Later than the version that shows a token has to stay.
+const HIDDEN: SignedDuration = SignedDuration::from_mins(50);
+/// Later than a token has to be hidden, and sooner than one that is shown now may be.
+const DELETED: SignedDuration = SignedDuration::from_mins(10);
 
-/// What ECS does when it is asked for its tasks the second time: after the deletion.
-#[derive(Clone, Copy, PartialEq)]
-enum Second {
-    /// It shows a task that has appeared.
-    TaskAppeared,
-    /// It does not show yet a task that has appeared: lists lag behind.
-    LagsBehind,
-    /// ECS fails.
-    Fails,
+/// An environment so much later, that revokes without a grace period.
+async fn later(world: &World<'_>, later: SignedDuration) -> Environment {
+    later_with(world, later, |_| Answer::Forward).await
 }
 
-/// ECS, but for its answer to the second listing.
-struct ChangingEcs {
-    inner: Arc<dyn Ecs>,
-    second: Second,
-    listings: AtomicUsize,
-    /// Asks the test to do what has to happen between the two listings, and waits for it.
-    between: Arc<(Notify, Notify)>,
-}
-
-#[async_trait]
-impl Ecs for ChangingEcs {
-    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
-        self.inner.task_definition(arn).await
-    }
-
-    fn forget(&self, arn: &TaskDefinitionArn) {
-        self.inner.forget(arn);
-    }
-
-    async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
-        self.inner.cluster_statuses(clusters).await
-    }
-
-    async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
-        self.inner.list_running(cluster).await
-    }
-
-    async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
-        if self.listings.fetch_add(1, Ordering::SeqCst) == 1 {
-            self.between.0.notify_one();
-            self.between.1.notified().await;
-            match self.second {
-                Second::TaskAppeared => {}
-                Second::LagsBehind => return Ok(TaskList::default()),
-                Second::Fails => {
-                    let failed = EcsError::Failed { subject: "tasks".to_owned(), reason: "throttled".to_owned() };
-                    return Err(failed);
-                }
-            }
-        }
-        self.inner.list_tasks(cluster).await
-    }
-
-    async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
-        self.inner.describe_tasks(cluster, tasks).await
-    }
-
-    async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError> {
-        self.inner.addresses(cluster, family_or_service).await
-    }
-}
-
-/// An environment so much later whose ECS changes between the two listings, and the gate to that moment.
-async fn environment(world: &World<'_>, second: Second, later: SignedDuration) -> (Environment, Arc<(Notify, Notify)>) {
-    let between = Arc::new((Notify::new(), Notify::new()));
-    let gate = Arc::clone(&between);
-    let change = move |edges: Edges| {
-        let ecs = ChangingEcs { inner: edges.ecs, second, listings: AtomicUsize::new(0), between: gate };
-        Edges { ecs: Arc::new(ecs), clock: Arc::new(Fixed(Timestamp::now() + later)), ..edges }
-    };
-    (impatient(world, change).await, between)
-}
-
-/// A world that what happens meanwhile can have as well.
-async fn shared_world(name: &'static str) -> &'static World<'static> {
-    Box::leak(Box::new(World::without_deployment(name).await))
-}
-
-/// Checks the service's idleness; between the deletion and the look afterwards, `meanwhile` happens, and takes none of the
-/// time that the revocation has for the look.
-async fn check_while<F: Future<Output = ()>>(
-    world: &World<'_>,
-    second: Second,
-    meanwhile: impl FnOnce() -> F + Send + 'static,
-) -> (Environment, BatchReport) {
-    check_later_while(world, SignedDuration::ZERO, second, meanwhile).await
-}
-
-async fn check_later_while<F: Future<Output = ()>>(
+/// The same with a Secrets Manager that answers by `script`.
+async fn later_with(
     world: &World<'_>,
     later: SignedDuration,
-    second: Second,
-    meanwhile: impl FnOnce() -> F + Send + 'static,
-) -> (Environment, BatchReport) {
-    let (environment, between) = environment(world, second, later).await;
-    let check = [idle_check(&world.service())];
-    let report = {
-        let handled = environment.handle(&check);
-        tokio::pin!(handled);
-        tokio::select! {
-            biased;
-            report = &mut handled => panic!("the controller does not list tasks after the deletion: {report:?}"),
-            () = between.0.notified() => {}
-        }
-        in_no_time(meanwhile).await;
-        between.1.notify_one();
-        handled.await
-    };
-    (environment, report)
+    script: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+) -> Environment {
+    later_between(world, later, crate::environment::aws(move |seen, _| script(seen)).await).await
 }
 
-/// Starts a task, whose event another environment handles.
-async fn start_elsewhere(world: &World<'_>, definition: &Definition) {
-    let task = world.run(definition).await;
-    let event = world.event(&task).await;
-    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
-}
-
-/// An environment that revokes without a grace period.
-async fn impatient(world: &World<'_>, change: impl FnOnce(Edges) -> Edges) -> Environment {
+async fn later_between(world: &World<'_>, later: SignedDuration, aws: Recorder) -> Environment {
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
-    Environment::with(world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], change).await
+    let clock = |edges| Edges { clock: Arc::new(Fixed(Timestamp::now() + later)), ..edges };
+    Environment::between(world, consul, aws, &[("REVOCATION_GRACE_SECONDS", "0")], clock).await
 }
 
 fn done(report: &BatchReport) {
     assert!(report.failures.is_empty(), "{report:?}");
+}
+
+async fn look(world: &World<'_>, environment: &Environment) -> BatchReport {
+    environment.handle(&[idle_check(&world.service())]).await
+}
+
+/// What the service's secret holds.
+async fn held(world: &World<'_>) -> Value {
+    let text = world.secret_text(&world.secret_name(&world.service())).await.expect("a secret");
+    serde_json::from_str(&text).expect("JSON")
 }
 
 /// A service whose only task has stopped, and the token that it had.
@@ -174,135 +69,127 @@ async fn idle_service(world: &World<'_>) -> (Definition, Pair) {
     (definition, pair)
 }
 
-#[tokio::test]
-async fn a_task_that_appears_during_the_revocation_keeps_the_token_that_it_read() {
-    let world = shared_world("put-back").await;
+/// An idle service, whose token is hidden.
+async fn hidden_token(world: &World<'_>) -> (Definition, Pair) {
     let (definition, pair) = idle_service(world).await;
-    let token = pair.token.clone();
-    let (_, report) = check_while(world, Second::TaskAppeared, move || async move {
-        assert!(!world.is_valid(&token).await, "the token is deleted by now");
-        world.run(&definition).await;
-    })
-    .await;
-    done(&report);
-    assert!(world.is_valid(&pair.token).await, "the same pair is back");
-    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair));
+    done(&look(world, &later(world, HIDDEN).await).await);
+    assert_eq!(held(world).await["retiring"], json!(pair.token));
+    (definition, pair)
+}
+
+/// Starts a task, of which an environment of its own is told.
+async fn start(world: &World<'_>, definition: &Definition) {
+    let task = world.run(definition).await;
+    let event = world.event(&task).await;
+    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
 }
 
 #[tokio::test]
-async fn another_environment_that_starts_a_task_meanwhile_creates_the_very_same_token() {
-    let world = shared_world("overtaken").await;
-    let (definition, pair) = idle_service(world).await;
-    let (_, report) =
-        check_while(world, Second::TaskAppeared, move || async move { start_elsewhere(world, &definition).await })
-            .await;
-    done(&report);
+async fn an_idle_service_s_token_is_first_hidden_and_then_deleted() {
+    let world = World::without_deployment("hide-delete").await;
+    let (_, pair) = idle_service(&world).await;
+    // A look before the version is old enough changes nothing
+    done(&look(&world, &later(&world, SignedDuration::ZERO).await).await);
+    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
+    // The next one hides the token, and asks for another
+    done(&look(&world, &later(&world, HIDDEN).await).await);
+    let hidden = held(&world).await;
+    assert_eq!((&hidden["token"], &hidden["retiring"]), (&Value::Null, &json!(pair.token)));
+    assert!(world.is_valid(&pair.token).await, "whoever has read it can still use it");
+    assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1);
+    // One that comes too early changes nothing, and the one that was asked for deletes the token
+    done(&look(&world, &later(&world, SignedDuration::ZERO).await).await);
+    assert_eq!(held(&world).await, hidden);
+    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
+    assert!(!world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn a_task_that_starts_while_its_token_is_hidden_gets_the_very_same_one() {
+    let world = World::without_deployment("shown-again").await;
+    let (definition, pair) = hidden_token(&world).await;
+    start(&world, &definition).await;
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
     assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
 }
 
 #[tokio::test]
-async fn a_revocation_that_cannot_be_verified_is_undone_and_comes_back() {
-    let world = World::without_deployment("unverified").await;
-    let (_, pair) = idle_service(&world).await;
-    let (environment, report) = check_while(&world, Second::Fails, || async {}).await;
-    assert_eq!(report.failures.len(), 1);
-    assert!(world.is_valid(&pair.token).await, "the same pair is back");
-    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
-    // And the message's next delivery revokes it
-    let report = environment.handle(&[idle_check(&world.service())]).await;
-    done(&report);
-    assert!(!world.is_valid(&pair.token).await);
-}
-
-#[tokio::test]
-async fn a_revocation_that_died_after_its_deletion_heals_at_the_next_look() {
-    let world = World::without_deployment("died").await;
-    let (definition, pair) = idle_service(&world).await;
-    // Given a function that was killed after it deleted the token, and a task that started since
-    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+async fn a_task_whose_event_was_lost_is_found_before_its_token_is_deleted() {
+    let world = World::without_deployment("found-in-time").await;
+    let (definition, pair) = hidden_token(&world).await;
     world.run(&definition).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
-    let report = environment.handle(&[idle_check(&world.service())]).await;
-    done(&report);
-    world.provisioned(&world.secret_name(&world.service())).await;
-}
-
-#[tokio::test]
-async fn a_dead_pair_is_blanked_when_whoever_wrote_it_must_have_ended() {
-    let world = World::without_deployment("died-idle").await;
-    let before = Timestamp::now();
-    let (_, pair) = idle_service(&world).await;
-    let after = Timestamp::now();
-    let secret = world.secret_name(&world.service());
-    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let look = async |now: Timestamp| {
-        let environment = impatient(&world, |edges| Edges { clock: Arc::new(Fixed(now)), ..edges }).await;
-        let report = environment.handle(&[idle_check(&world.service())]).await;
-        done(&report);
-    };
-    // A look that comes at once leaves it: its writer may be about to create the token
-    look(before).await;
-    assert_eq!(world.pair(&secret).await, Some(pair));
-    assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1, "another look is asked for");
-    // And that one blanks it
-    look(after + WRITER_HAS_ENDED).await;
-    assert_eq!(world.secret_text(&secret).await.as_deref(), Some("{}"));
-}
-
-#[tokio::test]
-async fn a_task_that_reads_a_dead_pair_while_it_is_blanked_gets_that_very_pair() {
-    let world = shared_world("died-read").await;
-    let (definition, pair) = idle_service(world).await;
-    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let (_, report) = check_later_while(world, WRITER_HAS_ENDED, Second::TaskAppeared, move || async move {
-        world.run(&definition).await;
-    })
-    .await;
-    done(&report);
+    done(&look(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
 #[tokio::test]
-async fn a_look_that_failed_before_is_followed_by_another_and_one_that_did_not_by_none() {
-    let world = World::without_deployment("again").await;
-    world.run(&world.mesh_definition(&world.service()).await).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
-    for (receives, followers) in [(1, 0), (2, 1)] {
-        let body = idle_check(&world.service()).to_string();
-        let look = Delivery { id: "look".to_owned(), receipt: None, receives, body };
-        done(&environment.controller.handle(&[look], Deadline::after(LONG)).await);
-        assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), followers, "received {receives} times");
-    }
-}
-
-#[tokio::test]
-async fn the_look_that_follows_finds_what_ecs_s_lists_did_not_show() {
-    let world = shared_world("lagging").await;
-    let (definition, pair) = idle_service(world).await;
-    let (environment, report) = check_while(world, Second::LagsBehind, move || async move {
-        world.run(&definition).await;
+async fn of_a_deletion_and_a_task_that_meet_the_task_wins_that_is_faster() {
+    let world: &World<'static> = Box::leak(Box::new(World::without_deployment("meeting").await));
+    let (definition, pair) = hidden_token(world).await;
+    // Given a look that has seen no task, and is about to empty the secret
+    let gate = Gate::closed();
+    let held_back = Arc::clone(&gate);
+    let environment = later_with(world, DELETED, move |seen| match seen.operation().as_deref() {
+        Some("PutSecretValue") => Answer::ForwardThrough(Arc::clone(&held_back)),
+        _ => Answer::Forward,
     })
     .await;
+    let deletion = look(world, &environment);
+    let task = async {
+        eventually("the look to be about to empty the secret", crate::time::LONG, || async {
+            if gate.arrived() > 0 { Ok(()) } else { Err("it is not yet") }
+        })
+        .await;
+        // When a task starts
+        start(world, &definition).await;
+        gate.open();
+    };
+    let (report, ()) = futures::join!(deletion, task);
+    // Then the token stays
     done(&report);
-    assert!(!world.is_valid(&pair.token).await, "revoked under a task that the lists did not show");
-    let later = world.aws.messages(&world.deployed.queue_url).await;
-    assert_eq!(later.len(), 1, "another look is asked for: {later:#?}");
-    let body: serde_json::Value = serde_json::from_str(later[0]["Body"].as_str().unwrap()).unwrap();
-    let report = environment.handle(&[body]).await;
-    done(&report);
-    world.provisioned(&world.secret_name(&world.service())).await;
+    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
+    let deleted = environment.consul.lines().into_iter().filter(|line| line.starts_with("DELETE"));
+    assert_eq!(deleted.count(), 0);
 }
 
 #[tokio::test]
-async fn a_token_that_was_created_again_during_the_revocation_is_not_blanked_away() {
-    let world = shared_world("recreated").await;
-    let (definition, pair) = idle_service(world).await;
-    let (_, report) =
-        check_while(world, Second::LagsBehind, move || async move { start_elsewhere(world, &definition).await }).await;
-    done(&report);
-    assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
+async fn what_a_write_whose_answer_was_lost_has_left_is_gone_on_with() {
+    let world = World::without_deployment("lost-answer").await;
+    let (_, pair) = idle_service(&world).await;
+    let proxy = Proxy::before(&world.aws.endpoint, Dialect::Aws).await;
+    proxy.script(|call| (call.operation == "PutSecretValue").then(|| Fault { what: What::Reset, when: When::After }));
+    let unanswered = async |later: SignedDuration| {
+        let aws = Recorder::before(&proxy.url, |_, _| Answer::Forward).await;
+        let report = look(&world, &later_between(&world, later, aws).await).await;
+        assert_eq!(report.failures.len(), 1, "the message comes back");
+    };
+    // The token is hidden, and the look that comes back deletes it when it is time to
+    unanswered(HIDDEN).await;
+    assert_eq!(held(&world).await["retiring"], json!(pair.token));
+    // The secret is emptied: its token is one that no secret names, until the next sweep
+    unanswered(DELETED).await;
+    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
+    done(&look(&world, &later(&world, DELETED).await).await);
     assert!(world.is_valid(&pair.token).await);
+    let report = crate::sweep::swept(&later(&world, DELETED).await, &SweepOrder::default()).await;
+    assert!(report.problems.is_empty() && !world.is_valid(&pair.token).await, "{report:?}");
+}
+
+#[tokio::test]
+async fn a_token_that_consul_has_lost_is_restored_for_a_living_task_and_goes_from_an_idle_secret() {
+    let world = World::without_deployment("lost-token").await;
+    let (definition, pair) = idle_service(&world).await;
+    let lose = || async { world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await };
+    lose().await;
+    let task = world.run(&definition).await;
+    done(&look(&world, &later(&world, HIDDEN).await).await);
+    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
+    world.stop(&task).await;
+    lose().await;
+    done(&look(&world, &later(&world, HIDDEN).await).await);
+    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
 }
 
 #[tokio::test]
@@ -310,13 +197,9 @@ async fn a_hand_made_token_in_the_secret_survives_the_service_s_idleness() {
     let world = World::without_deployment("by-hand").await;
     let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
     let value = json!({ "accessor_id": made["AccessorID"], "token": made["SecretID"] });
-    let secret = world.secret_name(&world.service());
-    world.put_secret(&secret, &value).await;
-    let environment = impatient(&world, |edges| edges).await;
-    let report = environment.handle(&[idle_check(&world.service())]).await;
-    done(&report);
-    let held: serde_json::Value = serde_json::from_str(&world.secret_text(&secret).await.unwrap()).unwrap();
-    assert_eq!(held, value);
+    world.put_secret(&world.secret_name(&world.service()), &value).await;
+    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_eq!(held(&world).await, value);
     assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
 }
 
@@ -330,8 +213,6 @@ async fn a_service_that_only_a_task_s_own_tags_name_is_not_idle() {
         { "key": "consul.hashicorp.com/service-name", "value": world.service() },
     ]);
     world.run_tagged(&other, &tags).await;
-    let environment = impatient(&world, |edges| edges).await;
-    let report = environment.handle(&[idle_check(&world.service())]).await;
-    done(&report);
-    assert!(world.is_valid(&pair.token).await);
+    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }

@@ -3,7 +3,7 @@
 use ecs_mesh_controller::controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
-use super::{crowd_of, environment as start, forward, swept, zombie};
+use super::{an_hour_later, crowd_of, environment as start, forward, is_hidden, swept, zombie};
 use local_stack::world::{World, idle_check};
 use test_harness::recorder::{Answer, Seen};
 
@@ -70,7 +70,7 @@ async fn everything(world: &World<'_>) -> (Vec<String>, Vec<Value>) {
 async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
     let world = &crowd_of(World::without_deployment("pages").await, RUNNING).await.world;
     zombie(world).await;
-    let idle = world.token_of_old_controller("pages-idle").await;
+    world.token_of_old_controller("pages-idle").await;
     let before = everything(world).await;
     assert_eq!(before.0.len(), 2 * (RUNNING + 1));
 
@@ -82,7 +82,7 @@ async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
     for (missing, fault) in faults {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let mode = [("TOKEN_MODE", "auth-method")];
-        let environment = start(world, forward, fault, &mode, |edges| edges).await;
+        let environment = start(world, forward, fault, &mode, an_hour_later).await;
         let report = swept(&environment, &order).await;
         assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"), "{missing}");
         assert_eq!(report.problems.len(), 1, "{missing}: {:?}", report.problems);
@@ -94,11 +94,11 @@ async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
 
     // And with every page there is something to clear away
     let mode = [("TOKEN_MODE", "auth-method")];
-    let environment = start(world, forward, forward, &mode, |edges| edges).await;
+    let environment = start(world, forward, forward, &mode, an_hour_later).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert_eq!(world.service_ids().await.len(), 2 * RUNNING);
-    assert!(!world.is_valid(&idle.token).await);
+    assert!(is_hidden(world, "pages-idle").await);
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn a_stopped_task_that_ecs_has_forgotten_since_its_listing_is_none() {
 async fn of_a_cluster_that_was_deleted_since_its_listing_nothing_is_left_to_describe() {
     let world = World::without_deployment("deleted-since").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
-    let pair = world.token_of_old_controller(&world.service()).await;
+    world.token_of_old_controller(&world.service()).await;
     let aws = |seen: &Seen, before| match seen.operation().as_deref() {
         Some("DescribeClusters") => {
             let cluster = json!({ "clusterArn": crate::sweep::cluster_arn("deleted-since"), "status": "INACTIVE" });
@@ -164,8 +164,8 @@ async fn of_a_cluster_that_was_deleted_since_its_listing_nothing_is_left_to_desc
         }
         _ => with_nothing_described(seen, before),
     };
-    let environment = start(&world, forward, aws, &[], |edges| edges).await;
+    let environment = start(&world, forward, aws, &[], an_hour_later).await;
     let looked = environment.handle(&[idle_check(&world.service())]).await;
     assert!(looked.failures.is_empty(), "{:?}", looked.failures);
-    assert!(!world.is_valid(&pair.token).await, "its services are idle");
+    assert!(is_hidden(&world, &world.service()).await, "its services are idle");
 }

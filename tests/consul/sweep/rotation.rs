@@ -11,6 +11,7 @@ use std::{
 use ecs_mesh_controller::controller::{Deadline, Edges, Entropy, SweepOrder, SweepOutcome, SystemEntropy};
 use secrecy::SecretString;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::{environment, forward};
 use crate::{
@@ -27,6 +28,10 @@ struct Halves(AtomicUsize);
 impl Entropy for Halves {
     fn secret(&self) -> SecretString {
         SystemEntropy.secret()
+    }
+
+    fn uuid(&self) -> Uuid {
+        SystemEntropy.uuid()
     }
 
     fn below(&self, limit: usize) -> usize {

@@ -43,8 +43,8 @@ async fn a_registered_definition_has_its_token_before_any_task_starts() {
     assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair);
     assert!(!description(&world, &pair.accessor_id).await.contains("unused-since"));
     world.stop_task(&task).await;
-    world.blanked(&world.secret_name(&service)).await;
-    assert!(!world.is_valid(&pair.token).await);
+    world.emptied(&world.secret_name(&service)).await;
+    world.revoked(&pair).await;
     // A service that is about to scale up from nothing gets a new one
     let response = json!({ "service": { "taskDefinition": definition.0, "clusterArn": world.cluster() } });
     world.deliver(&[api_call("UpdateService", &response)]).await;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::reconcile::deployment;
 use local_stack::{
     Stack,
+    wait::{SOON, eventually},
     world::{World, documented_policy},
 };
 
@@ -46,7 +47,11 @@ async fn a_deleted_cluster_is_swept_as_a_whole_and_until_then_its_absence_is_an_
     assert_eq!(gone.service_ids().await, Vec::<String>::new());
     let nodes = stack.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&gone.cluster()) && nodes.contains(&staying.cluster()), "{nodes}");
-    assert!(!gone.is_valid(&pair.token).await, "its service's token is revoked");
+    eventually("its service's token to be revoked", SOON, || async {
+        gone.aws.invoke(&deployed.reconcile, &event).await.unwrap();
+        if gone.is_valid(&pair.token).await { Err("Consul still knows it") } else { Ok(()) }
+    })
+    .await;
     assert_eq!(staying.service_ids().await.len(), 2);
 }
 

@@ -1,6 +1,6 @@
 //! Service tokens when tasks stop: kept, revoked after the grace period, made anew.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 
@@ -26,15 +26,24 @@ async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
     let stolen = world.provisioned(&secret).await;
     // When the last task stops and the grace period passes
     world.stop_task(&task).await;
-    world.blanked(&secret).await;
+    world.emptied(&secret).await;
     // Then the token is gone
-    assert!(!world.is_valid(&stolen.token).await);
+    world.revoked(&stolen).await;
     assert_eq!(world.tokens_about(&world.service()).await, Vec::<Value>::new());
-    // And a restart gets a new secret half: the stolen one stays dead
+    // And one line of the log says why
+    let log = world.aws.logs(&world.deployed.log_group).await;
+    let revoked =
+        |line: &&String| line.contains("\"revoke\"") && line.contains(&stolen.accessor_id) && line.contains("done");
+    let line: Value = serde_json::from_str(log.iter().find(revoked).expect("a line")).unwrap();
+    assert_eq!(
+        (&line["trigger"], &line["reason"], &line["last_task"]),
+        (&json!("event"), &json!("idle"), &json!(task))
+    );
+    assert!(line["idle_since"].is_string(), "{line}");
+    // And a restart gets a new token: the stolen one stays dead
     world.start_task(&definition).await;
     let new = world.provisioned(&secret).await;
-    assert_eq!(new.accessor_id, stolen.accessor_id);
-    assert_ne!(new.token, stolen.token);
+    assert_ne!((&new.accessor_id, &new.token), (&stolen.accessor_id, &stolen.token));
     assert!(!world.is_valid(&stolen.token).await);
 }
 

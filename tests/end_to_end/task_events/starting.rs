@@ -74,7 +74,7 @@ async fn twenty_concurrent_first_starts_yield_one_token_and_one_secret_value() {
     let tokens = world.tokens_about(&world.service()).await;
     assert_eq!(tokens.len(), 1, "{tokens:#?}");
     assert_eq!(tokens[0]["AccessorID"], pair.accessor_id);
-    // Whoever found the pair has claimed it before creating it: the secret never decided on another
+    // And the secret has never named another
     let secret = world.secret_name(&world.service());
     assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token]));
 }
@@ -91,8 +91,8 @@ async fn an_old_controller_s_token_is_adopted_and_later_revoked() {
     assert_eq!(world.tokens_about(&service).await.len(), 1, "no second token");
     // And when its service is idle, it goes like our own
     world.stop_task(&task).await;
-    world.blanked(&world.secret_name(&service)).await;
-    assert!(!world.is_valid(&old.token).await);
+    world.emptied(&world.secret_name(&service)).await;
+    world.revoked(&old).await;
 }
 
 #[tokio::test]

@@ -30,6 +30,10 @@ pub use tasks::{Definition, envelope, task_id};
 /// The grace period of the tests' deployments: long enough for "within it" to be tested, short enough to wait for.
 pub const GRACE: Duration = Duration::from_secs(4);
 
+/// What deployments assume of time on the local stack (`TimeBounds`): an idle service's token is hidden for 15 seconds before it
+/// is deleted.
+pub const TIME_BOUNDS: &str = "ecs-lag=1,secrets-lag=1,attempt=10,call=2,clocks=1,shown=4";
+
 /// The ARN of a cluster in the local stack's account.
 pub fn cluster_arn(name: &str) -> String {
     format!("arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{name}")
@@ -83,7 +87,11 @@ impl<'a> World<'a> {
     /// A cluster of the shared stack with a queue of its own, and no deployment: for functions that run in or beside the
     /// test itself.
     pub async fn without_deployment(name: &'static str) -> World<'static> {
-        let stack = Stack::shared().await;
+        World::without_deployment_in(Stack::shared().await, name).await
+    }
+
+    /// The same in another stack.
+    pub async fn without_deployment_in<'s>(stack: &'s Stack, name: &'static str) -> World<'s> {
         let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
         let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
         let world = World::new(stack, &deployed, name, name);
@@ -116,7 +124,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The tokens that a secret has decided on, each of them once, shown to tasks or not.
+    /// The tokens that a secret has named, each of them once, shown to tasks or not.
     pub async fn secret_tokens(&self, name: &str) -> BTreeSet<String> {
         let call = self.aws.secrets().list_secret_version_ids().secret_id(name).include_deprecated(true);
         let versions = call.send().await.expect("ListSecretVersionIds").versions.unwrap_or_default();
@@ -125,7 +133,7 @@ impl<'a> World<'a> {
             let call = self.aws.secrets().get_secret_value().secret_id(name).version_id(id);
             let text = call.send().await.expect("GetSecretValue").secret_string.expect("a text");
             let value: Value = serde_json::from_str(&text).expect("the secret is JSON");
-            let token = ["token", "reserved"].iter().find_map(|key| value[*key].as_str());
+            let token = ["token", "retiring"].iter().find_map(|key| value[*key].as_str());
             tokens.extend(token.map(str::to_owned));
         }
         tokens
@@ -155,16 +163,39 @@ impl<'a> World<'a> {
         .await
     }
 
+    /// Waits until tasks find no token in a secret.
+    pub async fn hidden(&self, secret_name: &str) {
+        eventually(&format!("no task to find a token in {secret_name}"), SOON, || async {
+            if self.pair(secret_name).await.is_none() { Ok(()) } else { Err("it shows one") }
+        })
+        .await;
+    }
+
     /// Waits until a secret holds no token any more.
-    pub async fn blanked(&self, secret_name: &str) {
-        eventually(&format!("{secret_name} to be blank"), SOON, || async {
-            match self.secret_text(secret_name).await.as_deref() {
-                Some("{}") => Ok(()),
-                Some(_) => Err("it still holds a token"),
+    pub async fn emptied(&self, secret_name: &str) {
+        eventually(&format!("{secret_name} to be empty"), SOON, || async {
+            match self.is_empty(secret_name).await {
+                Some(true) => Ok(()),
+                Some(false) => Err("it still holds a token"),
                 None => Err("there is no such secret"),
             }
         })
         .await;
+    }
+
+    /// Waits until Consul does not know a token any more.
+    pub async fn revoked(&self, pair: &Pair) {
+        eventually(&format!("token {} to be revoked", pair.accessor_id), SOON, || async {
+            if self.is_valid(&pair.token).await { Err("Consul still knows it") } else { Ok(()) }
+        })
+        .await;
+    }
+
+    /// Whether a secret holds no token, neither shown nor hidden; `None` where there is no such secret.
+    pub async fn is_empty(&self, secret_name: &str) -> Option<bool> {
+        let text = self.secret_text(secret_name).await?;
+        let value: Value = serde_json::from_str(&text).expect("the secret is JSON");
+        Some(value.get("accessor_id").is_none())
     }
 
     /// Whether Consul knows a token.

@@ -50,15 +50,7 @@ impl Crowd<'_> {
     /// A service with a living task has one token, and its secret holds that; one without has none. In mode
     /// `auth-method` nobody has any.
     async fn wrong_service_tokens(&self, tokens: &[Value]) -> Vec<String> {
-        let cluster = format!("consul.hashicorp.com/cluster: {}", self.world.cluster());
-        let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for token in tokens {
-            let mut lines = token["Description"].as_str().unwrap_or_default().lines();
-            let holder = lines.next().and_then(|line| line.strip_prefix("Token for "));
-            if let Some(holder) = holder.filter(|_| lines.any(|line| line == cluster)) {
-                found.entry(holder).or_default().push(token["AccessorID"].as_str().unwrap());
-            }
-        }
+        let mut found = self.tokens_by_holder(tokens);
         let (mut wrong, living) = (Vec::new(), self.living_services());
         let mut holders: Vec<(String, String, bool)> = self
             .services
@@ -77,18 +69,43 @@ impl Crowd<'_> {
         wrong
     }
 
+    /// The accessor IDs of the tokens of these holders.
+    pub async fn tokens_of(&self, holders: &[&str]) -> Vec<String> {
+        let list = self.world.consul.get("/v1/acl/tokens").await;
+        let mut found = self.tokens_by_holder(list.as_array().expect("a list of tokens"));
+        let own = holders.iter().flat_map(|holder| found.remove(holder).unwrap_or_default());
+        own.map(str::to_owned).collect()
+    }
+
+    /// The accessor IDs of the tokens of this cluster, each with whom its description calls its holder.
+    fn tokens_by_holder<'t>(&self, tokens: &'t [Value]) -> BTreeMap<&'t str, Vec<&'t str>> {
+        let cluster = format!("consul.hashicorp.com/cluster: {}", self.world.cluster());
+        let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for token in tokens {
+            let mut lines = token["Description"].as_str().unwrap_or_default().lines();
+            let holder = lines.next().and_then(|line| line.strip_prefix("Token for "));
+            if let Some(holder) = holder.filter(|_| lines.any(|line| line == cluster)) {
+                found.entry(holder).or_default().push(token["AccessorID"].as_str().unwrap());
+            }
+        }
+        found
+    }
+
     async fn wrong_pair(&self, holder: &str, tokens: &[&str], secret: &str, is_needed: bool) -> Option<String> {
-        let held = self.world.secret_text(secret).await;
         if !is_needed {
-            let is_blank = held.as_deref().is_none_or(|text| text == "{}");
-            let holds = if is_blank { "nothing" } else { "a token" };
-            return (!tokens.is_empty() || !is_blank)
+            let is_empty = self.world.is_empty(secret).await.unwrap_or(true);
+            let holds = if is_empty { "nothing" } else { "a token" };
+            return (!tokens.is_empty() || !is_empty)
                 .then(|| format!("{holder} needs nothing, but has {tokens:?}, and its secret holds {holds}"));
         }
-        let [accessor] = tokens else { return Some(format!("{holder} needs one token and has {tokens:?}")) };
-        let token = self.world.consul.get(&format!("/v1/acl/token/{accessor}")).await;
-        let pair = self.world.pair(secret).await;
-        let is_same = pair.is_some_and(|pair| pair.accessor_id == *accessor && token["SecretID"] == pair.token);
-        (!is_same).then(|| format!("{holder}: its secret does not hold its token {accessor}"))
+        if tokens.len() != 1 && !self.leaves_orphans {
+            return Some(format!("{holder} needs one token and has {tokens:?}"));
+        }
+        let Some(pair) = self.world.pair(secret).await.filter(|pair| tokens.contains(&pair.accessor_id.as_str()))
+        else {
+            return Some(format!("{holder}: its secret holds none of its tokens {tokens:?}"));
+        };
+        let token = self.world.consul.get(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+        (token["SecretID"] != pair.token).then(|| format!("{holder}: its secret and Consul hold different tokens"))
     }
 }

@@ -49,6 +49,8 @@ pub struct Crowd<'a> {
     pub mode: &'static str,
     /// Whether tasks log in, as those of mode `auth-method` do.
     pub logs_in: bool,
+    /// Whether work that creates tokens is interrupted: a token that was not shown for that stays until its service is idle.
+    pub leaves_orphans: bool,
     services: Vec<(String, Definition)>,
     method: JwtAuthMethod<'a>,
     foreign: Option<foreign::Foreign>,
@@ -95,7 +97,16 @@ impl<'a> Crowd<'a> {
     pub async fn of(world: World<'a>, mode: &'static str) -> Self {
         let method = JwtAuthMethod::create(world.consul, world.name).await;
         let logs_in = mode == "auth-method";
-        Self { world, members: Vec::new(), mode, logs_in, services: Vec::new(), method, foreign: None }
+        Self {
+            world,
+            members: Vec::new(),
+            mode,
+            logs_in,
+            leaves_orphans: false,
+            services: Vec::new(),
+            method,
+            foreign: None,
+        }
     }
 
     /// Sets an attribute of the function's queue.

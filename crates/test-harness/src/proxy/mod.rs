@@ -8,7 +8,6 @@
 mod answer;
 mod fault;
 mod fault_queue;
-mod secret_versions;
 mod tally;
 mod wire;
 
@@ -28,7 +27,6 @@ use tokio::net::{TcpListener, TcpStream};
 
 use self::{
     answer::cut,
-    secret_versions::SecretVersions,
     wire::{Connection, End, Gateway},
 };
 pub use self::{
@@ -91,7 +89,6 @@ struct Shared {
     script: Mutex<Script>,
     tally: Arc<Tally>,
     client: reqwest::Client,
-    secret_versions: SecretVersions,
 }
 
 impl Proxy {
@@ -105,7 +102,6 @@ impl Proxy {
             script: Mutex::new(Arc::new(|_| None)),
             tally: Arc::clone(&tally),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
-            secret_versions: SecretVersions::default(),
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -239,14 +235,7 @@ impl Shared {
         }
     }
 
-    async fn forward(&self, call: Call, headers: HeaderMap, connection: &Connection) -> Response<Body> {
-        if self.dialect == Dialect::Aws && call.operation == "PutSecretValue" {
-            return self.put_secret_value(call, headers, connection).await;
-        }
-        self.pass(call, headers, connection).await
-    }
-
-    async fn pass(&self, call: Call, mut headers: HeaderMap, connection: &Connection) -> Response<Body> {
+    async fn forward(&self, call: Call, mut headers: HeaderMap, connection: &Connection) -> Response<Body> {
         headers.remove("host");
         headers.remove("content-length");
         let url = format!("{}{}", self.upstream, call.uri);

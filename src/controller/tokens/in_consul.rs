@@ -1,65 +1,69 @@
-//! Tokens in Consul: created as the secret decides, and mended where they stand.
+//! Tokens in Consul: created, and mended where they are in use.
 
-use tracing::info;
+use tracing::{info, warn};
 
-use super::{Controller, ControllerError, apply::Effect, need::Need, provision::Look};
-use crate::consul::ConsulError;
+use super::Look;
+use crate::{
+    consul::ConsulError,
+    controller::{Controller, ControllerError, apply::Effect, need::Need},
+};
 use mesh::{
     arn::ClusterArn,
-    mark::{marked_unused, marked_used, waiting_anew},
+    mark::{marked_for_secret, marked_unused, marked_used, waiting_anew},
+    secret::StoredSecret,
     token::{Grant, NewToken, Token, TokenHolder, TokenPair},
 };
 
-/// What Consul holds under a pair's accessor ID, once it was asked to create the pair.
-pub(super) enum InConsul {
-    /// That pair.
-    This(Effect),
-    /// Another one.
-    Another,
-}
-
 impl Controller {
-    /// Creates the pair that the secret decides on.
+    /// Creates a token in Consul. One that is there already, with both halves, is as good.
     pub(super) async fn create(
         &self,
         holder: &TokenHolder,
         cluster: &ClusterArn,
         pair: &TokenPair,
         need: &Need<'_>,
-    ) -> Result<InConsul, ControllerError> {
-        let accessor = pair.accessor;
+    ) -> Result<(), ControllerError> {
         let consul = &self.edges.consul;
         let grant = self.grant_for(holder).await?;
-        let mut description = holder.token_description(cluster);
+        let place = self.scope.names.place_of(holder);
+        let mut description = marked_for_secret(&holder.token_description(cluster), &place);
         if let (Need::Ahead(_), TokenHolder::Service(_)) = (need, holder) {
             description = marked_unused(&description, self.edges.clock.now());
         }
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
         match consul.create_token(&new).await {
             Ok(_) => {
-                info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %accessor, cluster_arn = %cluster);
-                Ok(InConsul::This(Effect::Done))
+                info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
+                Ok(())
             }
-            // Another environment was faster with the same pair. Or the secret was emptied by hand, and Consul still has
-            // the pair that it held: then the next look restores that.
-            Err(conflict @ ConsulError::Conflict { .. }) => match consul.token(holder.tenancy(), accessor).await? {
-                Some(token) if token.pair.is_same_as(&new.pair) => Ok(InConsul::This(Effect::Unchanged)),
-                Some(_) => Ok(InConsul::Another),
-                None => Err(conflict.into()),
-            },
+            // The answer to an earlier try was lost, or somebody else restores the same token.
+            Err(conflict @ ConsulError::Conflict { .. }) => {
+                match consul.token(holder.tenancy(), pair.accessor).await? {
+                    Some(token) if token.pair.is_same_as(pair) => Ok(()),
+                    _ => Err(conflict.into()),
+                }
+            }
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Mends a token that is in its place. One that was made ahead loses its mark now that a task needs it: from then on
+    /// Mends a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
     /// it goes when its service is idle. If only another first start is ahead, it waits anew. And one whose policy somebody
     /// has deleted gets its grant back.
-    pub(super) async fn put_in_order(
+    pub(super) async fn mend(
         &self,
         holder: &TokenHolder,
-        token: Token,
+        secret: &StoredSecret,
+        token: Option<Token>,
         need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
+        let Some(token) = token else { return Ok(Look::Done(Effect::Unchanged)) };
+        let is_ours = secret.is_ours || self.bears_our_marks(&token.description, holder);
+        if !is_ours {
+            warn!(holder = %holder, "the secret holds a valid token that is not ours; left alone");
+            self.relied_on(holder, need, secret);
+            return Ok(Look::Done(Effect::Unchanged));
+        }
         let used = marked_used(&token.description);
         let description = match need {
             Need::Ahead(_) => waiting_anew(&token.description, self.edges.clock.now(), self.scope.unused_for)
@@ -67,23 +71,32 @@ impl Controller {
             // Only a mark is worth the question whether an old event's task still lives.
             Need::Claimed(_) if used != token.description && self.cluster_of_need(need).await?.is_none() => {
                 info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
-                return Ok(Look::NotNeeded);
+                return Ok(Look::Done(Effect::Unchanged));
             }
             Need::Claimed(_) | Need::Known(_) => used,
         };
         let grants_nothing = token.grants_nothing();
         if description == token.description && !grants_nothing {
-            return Ok(Look::Provisioned(Effect::Unchanged));
+            self.relied_on(holder, need, secret);
+            return Ok(Look::Done(Effect::Unchanged));
         }
         let grant = if grants_nothing { self.grant_for(holder).await? } else { Grant::AsBefore(token.grants) };
         let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
         match self.edges.consul.update_token(&mended).await {
             Ok(()) => {
                 info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %mended.pair.accessor);
-                Ok(Look::Provisioned(Effect::Done))
+                self.relied_on(holder, need, secret);
+                Ok(Look::Done(Effect::Done))
             }
             Err(ConsulError::NotFound { .. }) => Ok(Look::Again),
             Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The holder's token is good. Until the version that shows it may be hidden, further events need no look.
+    pub(super) fn relied_on(&self, holder: &TokenHolder, need: &Need<'_>, secret: &StoredSecret) {
+        if let (Need::Claimed(_), Some(written_at)) = (need, secret.written_at) {
+            self.relied.remember(holder, self.scope.bounds.relied_on_until(written_at));
         }
     }
 

@@ -1,0 +1,69 @@
+"""MiniStack, in which versions of secrets are as AWS treats them: a version ID that exists with other content is refused, and
+with the same content nothing is written again. MiniStack writes whatever comes, and forgets the IDs of older versions.
+
+Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html
+"""
+
+import os
+import sys
+import time
+
+from ministack.app import main
+from ministack.services import secretsmanager
+
+# The content of each version that was ever written, by the secret's ARN and the version's ID.
+contents = {}
+create_secret = secretsmanager._create_secret
+put_secret_value = secretsmanager._put_secret_value
+
+
+def content_of(data):
+    return data.get("SecretString"), data.get("SecretBinary")
+
+
+def create_with_version(data):
+    answer = create_secret(data)
+    token, secret = data.get("ClientRequestToken"), secretsmanager._secrets.get(data.get("Name"))
+    if answer[0] != 200 or not token:
+        return answer
+    secret["Versions"] = {token: version for version in secret["Versions"].values()}
+    contents[secret["ARN"], token] = content_of(data)
+    return secretsmanager.json_response({"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token})
+
+
+def put_version(data):
+    token, (_, secret) = data.get("ClientRequestToken"), secretsmanager._resolve(data.get("SecretId"))
+    if not token or not secret or secret.get("DeletedDate"):
+        return put_secret_value(data)
+    key = secret["ARN"], token
+    if key not in contents:
+        contents[key] = content_of(data)
+        return put_secret_value(data)
+    if contents[key] != content_of(data):
+        message = f"You can't use ClientRequestToken {token} because that value is already in use."
+        return secretsmanager.error_response_json("ResourceExistsException", message, 400)
+    stages = secret["Versions"].get(token, {}).get("Stages", [])
+    return secretsmanager.json_response(
+        {"ARN": secret["ARN"], "Name": secret["Name"], "VersionId": token, "VersionStages": list(stages)}
+    )
+
+
+class SlowClock:
+    """The time module, whose time of day is late."""
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    def __getattr__(self, name):
+        return getattr(time, name)
+
+    def time(self):
+        return time.time() - self.seconds
+
+
+secretsmanager.time = SlowClock(int(os.environ.get("SECRETS_CLOCK_LATE_SECONDS", "0")))
+secretsmanager._create_secret = create_with_version
+secretsmanager._put_secret_value = put_version
+
+if __name__ == "__main__":
+    sys.exit(main())

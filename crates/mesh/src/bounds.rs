@@ -1,0 +1,177 @@
+//! What is assumed of time: how late answers may be, how long work may take, and how far clocks may differ.
+//!
+//! How long a token stays shown to tasks, how long it is hidden before it is deleted, and how old a token must be before it is
+//! judged, all follow from these bounds. The simulation exceeds each bound in turn, and then finds a broken promise.
+
+use std::str::FromStr;
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::field::InvalidField;
+use crate::mutant::{self, Mutant};
+
+/// The bounds of one deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// How long ECS's lists may lag: a listing that begins this long after a task was created shows the task.
+    pub ecs_lag: SignedDuration,
+    /// How long a read of a secret may go on showing what was replaced.
+    pub secrets_lag: SignedDuration,
+    /// How long one attempt at a token may take, until the last call that it begins.
+    pub attempt: SignedDuration,
+    /// How long a call may still take effect after it was begun, also when nobody waits for its answer.
+    pub call: SignedDuration,
+    /// How far any two clocks may differ: a function's, Secrets Manager's, Consul's.
+    pub clocks: SignedDuration,
+    /// How long a version of a secret that shows a token stays, before the token is hidden. Secrets Manager keeps about 100
+    /// versions of a secret, and removes none within a day: <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>.
+    pub shown: SignedDuration,
+}
+
+/// The longest delay of a message in SQS, which a hidden token's next look has to fit in.
+const LONGEST_MESSAGE_DELAY: SignedDuration = SignedDuration::from_mins(15);
+/// How long an attempt may take at most: the function that handles events ends after a minute.
+const LONGEST_ATTEMPT: SignedDuration = SignedDuration::from_secs(45);
+
+const EXPECTED: &str = "ecs-lag=60,secrets-lag=10,attempt=30,call=30,clocks=30,shown=2700 (seconds), where shown is longer than \
+                        ecs-lag and twice clocks, attempt at most 45, and the others together at most 840";
+
+impl Bounds {
+    /// The bounds that hold where nobody sets others.
+    pub const DEFAULT: Self = Self {
+        ecs_lag: SignedDuration::from_secs(60),
+        secrets_lag: SignedDuration::from_secs(10),
+        attempt: SignedDuration::from_secs(30),
+        call: SignedDuration::from_secs(30),
+        clocks: SignedDuration::from_secs(30),
+        shown: SignedDuration::from_mins(45),
+    };
+
+    /// Whether a task that an event told of at `told_at` may be missing from what ECS says at `now`.
+    #[must_use]
+    pub fn may_lag(&self, told_at: Timestamp, now: Timestamp) -> bool {
+        now.duration_since(told_at) <= self.ecs_lag + self.clocks
+    }
+
+    /// Until when an event may rely on a version that shows a token, written at `written_at`: whoever relies on it later
+    /// writes it anew.
+    ///
+    /// The token is hidden only after a listing that begins at `hidden_from` or later. A task whose event relied on the version
+    /// is then older than ECS's lag, so that the listing shows it. The clocks of whoever relies and of whoever lists may each
+    /// differ from Secrets Manager's.
+    #[must_use]
+    pub fn relied_on_until(&self, written_at: Timestamp) -> Timestamp {
+        if mutant::is(Mutant::ReliesForEver) {
+            return Timestamp::MAX;
+        }
+        later(written_at, self.shown - self.ecs_lag - self.clocks * 2)
+    }
+
+    /// From when on the token that a version shows may be hidden.
+    #[must_use]
+    pub fn hidden_from(&self, written_at: Timestamp) -> Timestamp {
+        later(written_at, self.shown)
+    }
+
+    /// How long a token is hidden before it is deleted: until a listing shows every task that can have read it, and until
+    /// every creation of it that was begun has ended.
+    #[must_use]
+    pub fn hidden_for(&self) -> SignedDuration {
+        if mutant::is(Mutant::DeletedTooEarly) {
+            return SignedDuration::ZERO;
+        }
+        self.secrets_lag + self.ecs_lag + self.attempt + self.call + self.clocks
+    }
+
+    /// From when on a token that was hidden at `hidden_at` may be deleted.
+    #[must_use]
+    pub fn deleted_from(&self, hidden_at: Timestamp) -> Timestamp {
+        later(hidden_at, self.hidden_for())
+    }
+
+    /// How old a token is once whoever created it has shown it in its secret or never will, and a read would tell.
+    #[must_use]
+    pub fn settled_after(&self) -> SignedDuration {
+        if mutant::is(Mutant::OrphanJudgedTooYoung) {
+            return SignedDuration::ZERO;
+        }
+        self.secrets_lag + self.attempt + self.call + self.clocks
+    }
+
+    fn adds_up(&self) -> bool {
+        let parts = [self.ecs_lag, self.secrets_lag, self.attempt, self.call, self.clocks];
+        parts.iter().all(|part| !part.is_negative())
+            && !self.attempt.is_zero()
+            && self.attempt <= LONGEST_ATTEMPT
+            && self.hidden_for() + self.attempt <= LONGEST_MESSAGE_DELAY
+            && self.shown > self.ecs_lag + self.clocks * 2
+    }
+}
+
+fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
+    at.checked_add(by).unwrap_or(Timestamp::MAX)
+}
+
+impl FromStr for Bounds {
+    type Err = InvalidField;
+
+    fn from_str(text: &str) -> Result<Self, InvalidField> {
+        let invalid = || InvalidField::new("time bounds", text, EXPECTED);
+        let mut bounds = Self::DEFAULT;
+        for part in text.split(',') {
+            let (name, seconds) = part.split_once('=').ok_or_else(invalid)?;
+            let seconds: u16 = seconds.trim().parse().map_err(|_| invalid())?;
+            let bound = match name.trim() {
+                "ecs-lag" => &mut bounds.ecs_lag,
+                "secrets-lag" => &mut bounds.secrets_lag,
+                "attempt" => &mut bounds.attempt,
+                "call" => &mut bounds.call,
+                "clocks" => &mut bounds.clocks,
+                "shown" => &mut bounds.shown,
+                _ => return Err(invalid()),
+            };
+            *bound = SignedDuration::from_secs(seconds.into());
+        }
+        if bounds.adds_up() { Ok(bounds) } else { Err(invalid()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_bounds_add_up() {
+        let bounds = Bounds::DEFAULT;
+        assert!(bounds.adds_up());
+        assert_eq!(bounds.hidden_for(), SignedDuration::from_secs(160));
+        assert_eq!(bounds.settled_after(), SignedDuration::from_secs(100));
+        // Shown, hidden and emptied once in each such time: fewer versions a day than Secrets Manager keeps.
+        let day = SignedDuration::from_hours(24);
+        assert!(3 * day.as_secs() / bounds.shown.as_secs() < 100);
+    }
+
+    #[test]
+    fn a_listing_that_hides_a_token_shows_every_task_whose_event_relied_on_it() {
+        let bounds = Bounds::DEFAULT;
+        let written_at = Timestamp::from_second(1_000_000).unwrap();
+        let apart = bounds.hidden_from(written_at).duration_since(bounds.relied_on_until(written_at));
+        assert_eq!(apart, bounds.ecs_lag + bounds.clocks * 2);
+    }
+
+    #[test]
+    fn bounds_are_read_and_those_that_are_not_named_keep_their_default() {
+        let bounds: Bounds = "ecs-lag=1, shown=70".parse().unwrap();
+        assert_eq!(bounds.ecs_lag, SignedDuration::from_secs(1));
+        assert_eq!(bounds.call, Bounds::DEFAULT.call);
+    }
+
+    #[test]
+    fn bounds_that_do_not_add_up_are_refused() {
+        for text in
+            ["", "ecs-lag", "ecs-lag=x", "ecs-lag=-1", "shown=120", "attempt=46", "attempt=0", "ecs-lag=800", "lag=1"]
+        {
+            assert_eq!(text.parse::<Bounds>().unwrap_err().field(), "time bounds", "{text}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What is done about one holder's token: the whole decision.
+//!
+//! A token is created in Consul before its secret shows it, and hidden in the secret before it is deleted in Consul: so no task
+//! reads a token that Consul does not have. Whoever has read a token did so before it was hidden; it stays hidden until ECS
+//! lists every such task: so nothing is deleted that a task holds. Each change of the secret is a compare-and-swap on the
+//! version that was read: of a revival and a deletion that meet, the loser changes nothing in Consul.
+
+use jiff::Timestamp;
+
+use super::{
+    bounds::Bounds,
+    secret::{Retirement, SecretState, StoredSecret},
+    token::TokenPair,
+};
+use crate::mutant::{self, Mutant};
+
+/// Whether a holder's token is in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Usage {
+    /// A task needs it, or will need it soon.
+    Needed(Needed),
+    /// No task needs it, and one did within the grace period.
+    Recent,
+    /// No task has needed it for the grace period.
+    Idle(Idle),
+}
+
+/// A need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Needed {
+    /// Whether a token is created where there is none. Not where tasks log in: then what there is is kept for those that still
+    /// read it.
+    pub may_create: bool,
+    /// Whether an event told of it. Lists may not show the task yet, so that the secret has to keep others from hiding the
+    /// token.
+    pub is_told: bool,
+}
+
+/// An idle service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Idle {
+    /// Since when, and after which task.
+    pub retirement: Retirement,
+    /// When the listing of tasks began that shows none.
+    pub listed_at: Timestamp,
+}
+
+/// The token that Consul holds under the accessor ID that a secret names.
+#[derive(Debug, Clone)]
+pub struct Held {
+    /// Whether its description marks it as ours.
+    pub is_marked: bool,
+    /// Whether it was made ahead of its service's first task, and still waits for that.
+    pub is_awaited: bool,
+    /// The token as Consul holds it, if its secret half is another than the secret's.
+    pub differs: Option<TokenPair>,
+}
+
+/// The next step.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// All is as it should be, or what has to be done is not due yet.
+    Nothing,
+    /// Create a token with a fresh accessor ID in Consul, then show it in the secret.
+    Create,
+    /// Write the secret once more as it is, which proves that it still is, then create the same token in Consul: living tasks
+    /// may hold it.
+    Restore,
+    /// Write into the secret that tasks read this token, which Consul has. Where the secret shows it already, its version is
+    /// then new: nobody hides the token until lists show the task.
+    Show(TokenPair),
+    /// Ask for a later look, then write into the secret that this token is retiring.
+    Hide(TokenPair),
+    /// Write into the secret that it holds nothing, then delete this token in Consul.
+    Remove(TokenPair, Retirement),
+}
+
+/// Decides the next step. `held` is `None` only where Consul is known to hold no such token.
+#[must_use]
+pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, bounds: &Bounds, now: Timestamp) -> Step {
+    // Without a time, nothing is old enough.
+    let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
+    let is_ours = secret.is_ours || held.is_some_and(|held| held.is_marked);
+    match (&secret.state, usage, held) {
+        (SecretState::Missing | SecretState::Empty, Usage::Needed(needed), _) if needed.may_create => Step::Create,
+        (SecretState::Active(_) | SecretState::Retiring(..), Usage::Needed(needed), None) if needed.may_create => {
+            Step::Restore
+        }
+        (
+            SecretState::Active(_) | SecretState::Retiring(..),
+            Usage::Needed(needed),
+            Some(Held { differs: Some(other), is_marked, .. }),
+        ) => {
+            match (is_marked, needed.may_create) {
+                (true, _) => Step::Show(other.clone()),
+                // Somebody else's is left to them.
+                (false, true) => Step::Create,
+                (false, false) => Step::Nothing,
+            }
+        }
+        (SecretState::Active(pair), Usage::Needed(needed), Some(_))
+            if needed.is_told && is_ours && now >= bounds.relied_on_until(written_at) =>
+        {
+            Step::Show(pair.clone())
+        }
+        (SecretState::Retiring(pair, _), Usage::Needed(_), Some(_)) => Step::Show(pair.clone()),
+        (SecretState::Active(pair), Usage::Idle(idle), _)
+            if is_ours
+                && idle.listed_at >= bounds.hidden_from(written_at)
+                && held.is_none_or(|held| !held.is_awaited) =>
+        {
+            let is_hidden = !mutant::is(Mutant::NotHidden);
+            if is_hidden { Step::Hide(pair.clone()) } else { Step::Remove(pair.clone(), idle.retirement.clone()) }
+        }
+        (SecretState::Retiring(pair, retirement), Usage::Idle(idle), _)
+            if idle.listed_at >= bounds.deleted_from(written_at) =>
+        {
+            Step::Remove(pair.clone(), retirement.clone())
+        }
+        _ => Step::Nothing,
+    }
+}
+
+/// A token that is marked as ours, and that its secret does not name.
+#[derive(Debug, Clone, Copy)]
+pub struct Orphan {
+    /// When Consul created it; `None` where that cannot be understood.
+    pub created_at: Option<Timestamp>,
+    /// Whether its mark names this very secret. Otherwise the old controller has made it, or our release before this one.
+    pub names_secret: bool,
+}
+
+/// What is done about an orphan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrphanStep {
+    /// Nothing: living tasks may hold it, or its creator is about to show it.
+    Keep,
+    /// Show it in the secret: somebody has emptied that, and tasks need a token.
+    Show,
+    /// Delete it.
+    Delete,
+}
+
+/// Decides what is done about an orphan that was listed after `now`, and whose secret was read after `now`.
+#[must_use]
+pub fn orphan_step(
+    orphan: Orphan,
+    secret: &StoredSecret,
+    usage: &Usage,
+    bounds: &Bounds,
+    now: Timestamp,
+) -> OrphanStep {
+    // Without a time, nothing is old enough.
+    let is_settled = |at: Timestamp| now.duration_since(at) >= bounds.settled_after();
+    if !orphan.created_at.is_some_and(is_settled) {
+        return OrphanStep::Keep;
+    }
+    let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
+    let is_certain = secret.is_ours && orphan.names_secret;
+    match (&secret.state, usage) {
+        // The controller empties a secret only when its service is idle: no task has read a token of it since.
+        (SecretState::Empty, _) if is_certain => OrphanStep::Delete,
+        (SecretState::Missing, Usage::Needed(_)) => OrphanStep::Show,
+        // A deletion that began before somebody emptied the secret has ended by then.
+        (SecretState::Empty, Usage::Needed(_)) if is_settled(written_at) => OrphanStep::Show,
+        (SecretState::Missing, Usage::Idle(_)) => OrphanStep::Delete,
+        (_, Usage::Idle(idle)) if idle.listed_at >= bounds.deleted_from(written_at) => OrphanStep::Delete,
+        _ => OrphanStep::Keep,
+    }
+}
+
+#[cfg(test)]
+#[path = "lifecycle_tests.rs"]
+mod tests;

@@ -1,0 +1,80 @@
+//! Secrets as the release before this one wrote them: each form is taken over.
+
+use serde_json::{Value, json};
+
+use super::{DELETED, HIDDEN, done, held, later, look};
+use crate::environment::Environment;
+use local_stack::world::{Pair, World};
+
+/// A token that the release before marked as ours, and a secret that holds it in this form.
+async fn written_before(world: &World<'_>, form: impl Fn(&Pair) -> Value) -> Pair {
+    let service = world.service();
+    let pair = world.token_of_old_controller(&service).await;
+    let secret = world.secret_name(&service);
+    let call = world.aws.secrets().put_secret_value().secret_id(&secret).secret_string(form(&pair).to_string());
+    call.send().await.expect("PutSecretValue");
+    pair
+}
+
+fn shown(pair: &Pair) -> Value {
+    json!({ "accessor_id": pair.accessor_id, "token": pair.token })
+}
+
+fn adopted(pair: &Pair) -> Value {
+    json!({ "accessor_id": pair.accessor_id, "token": pair.token, "adopted": true })
+}
+
+fn claimed(pair: &Pair) -> Value {
+    json!({ "accessor_id": pair.accessor_id, "token": pair.token, "claim": "0b1c1e9e-9f4e-4f0e-8f0c-6f1d2c3b4a59" })
+}
+
+fn reserved(pair: &Pair) -> Value {
+    json!({ "accessor_id": pair.accessor_id, "reserved": pair.token })
+}
+
+#[tokio::test]
+async fn a_token_that_was_shown_is_kept_for_its_tasks_and_goes_with_them() {
+    for (name, form) in
+        [("before-shown", shown as fn(&Pair) -> Value), ("before-adopted", adopted), ("before-claimed", claimed)]
+    {
+        let world = World::without_deployment(name).await;
+        let pair = written_before(&world, form).await;
+        let task = world.run(&world.mesh_definition(&world.service()).await).await;
+        let event = world.event(&task).await;
+        done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+        assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair, "{name}");
+        world.stop(&task).await;
+        done(&look(&world, &later(&world, HIDDEN).await).await);
+        assert_eq!(held(&world).await["retiring"], json!(pair.token), "{name}");
+        done(&look(&world, &later(&world, DELETED).await).await);
+        assert!(!world.is_valid(&pair.token).await, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_reserved_token_is_shown_to_a_task_and_deleted_without_one() {
+    let world = World::without_deployment("before-reserved").await;
+    let pair = written_before(&world, reserved).await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
+
+    let world = World::without_deployment("before-reserved-idle").await;
+    let pair = written_before(&world, reserved).await;
+    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
+    assert!(!world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn a_reserved_token_that_consul_never_held_is_created_for_a_task() {
+    let world = World::without_deployment("before-unmade").await;
+    let pair = written_before(&world, reserved).await;
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    let event = world.event(&task).await;
+    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
+}
