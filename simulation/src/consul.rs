@@ -217,10 +217,7 @@ impl World {
             match mark.service {
                 Some(name) if self.was_ever_shown(&record) => {
                     self.revoked.insert(record.secret.clone());
-                    // Of one that is left after that, the grace period was over when its secret was emptied.
-                    if !self.was_emptied_by_the_controller(&name) {
-                        self.check_grace(&name);
-                    }
+                    self.check_grace(&name);
                     self.check_not_in_use(&record.secret);
                 }
                 Some(_) => {}

@@ -21,9 +21,9 @@ pub(crate) struct Disturbances {
     pub(crate) unmended: std::collections::BTreeMap<usize, u64>,
     /// The secrets in which an older version is current again.
     pub(crate) moved_back: std::collections::BTreeSet<usize>,
-    /// The secret halves that a restored Consul has lost.
+    /// The secret halves that a restored Consul has lost, or that somebody has deleted there.
     pub(crate) lost: std::collections::BTreeSet<String>,
-    /// The secret halves that tasks hold, and that no secret named when it was disturbed.
+    /// Consul's tokens, as the snapshot has them.
     snapshot: Option<Vec<Record>>,
 }
 

@@ -72,7 +72,7 @@ impl Schedule {
         self.with(|world| world.scenario.lag = 0);
         let (missed_in, bounds) = self.with(|world| (world.missed_in(), world.scope.bounds));
         let [hidden_for, settled_after, shown] =
-            [bounds.hidden_for() + bounds.attempt, bounds.settled_after(), bounds.shown]
+            [bounds.hidden_for() + bounds.clocks, bounds.settled_after(), bounds.shown]
                 .map(|bound| u64::try_from(bound.as_millis()).unwrap() + 1_000);
         self.wait(missed_in.max(settled_after)).await;
         self.sweep_calmly().await;

@@ -5,12 +5,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use ecs_mesh_controller::secrets::{SecretStore, SecretsError};
-use mesh::{
-    identity::MeshService,
-    secret::{SecretState, StoredSecret},
-    service_name::ServiceName,
-    token::TokenHolder,
-};
+use mesh::secret::{SecretState, StoredSecret};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -78,17 +73,6 @@ impl World {
     pub(crate) fn secret(&self, name: &str) -> SecretState {
         let current = self.secrets.held.get(name).and_then(|secret| secret.current_at(self.now));
         current.map_or(SecretState::Missing, |version| version.state(name))
-    }
-
-    /// Whether the controller has emptied the service's secret.
-    pub(crate) fn was_emptied_by_the_controller(&self, service: &ServiceName) -> bool {
-        let service = MeshService { tenancy: self.tenancy.clone(), name: service.clone() };
-        let name = self.scope.names.of(&TokenHolder::Service(service));
-        let current = self.secrets.held.get(&name).and_then(|secret| secret.current_at(self.now));
-        current.is_some_and(|version| {
-            let read = SecretState::parse(&name, &SecretString::from(version.text.clone()));
-            matches!(read, Ok((SecretState::Empty, true)))
-        })
     }
 
     /// Puts a version, and makes it the current one.

@@ -39,8 +39,8 @@ fn what_once_broke_a_promise_breaks_none_now() {
     }
 }
 
-/// Each bound that the controller assumes is needed: where it does not hold, a task loses its token, or something is taken from
-/// it. That all takes longer to come about is not counted.
+/// Each bound that the controller assumes is needed: where it does not hold, a task finds no token or loses it, or a revoked one
+/// comes back. That all takes longer to come about is not counted.
 #[test]
 fn beyond_any_bound_a_promise_is_broken() {
     let harm = |bound| {

@@ -176,8 +176,8 @@ async fn killed_at_every_call(path: &Path) {
     let summary = scene.done(RECONCILE, &json!({})).await;
     let cluster = &summary["clusters"][0];
     assert_eq!(
-        (&summary["outcome"], &cluster["deleted"], &cluster["created"]),
-        (&json!("done"), &json!({}), &json!({}))
+        (&summary["outcome"], &cluster["hidden"], &cluster["deleted"], &cluster["created"]),
+        (&json!("done"), &json!(0), &json!({}), &json!({}))
     );
     scene.crowd.converged().await;
     tell(&format!("{}: killed before and after each of its calls, {kills} times in all", path.name));

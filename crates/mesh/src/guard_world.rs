@@ -77,7 +77,7 @@ pub(super) fn node(cluster_name: &str) -> LeftoverNode {
     LeftoverNode { cluster: cluster(cluster_name), node: CatalogNode::default(), tenancy: Tenancy::Community }
 }
 
-/// What hides or deletes the token of an idle service.
+/// What hides the token of an idle service.
 pub(super) fn retirement_of(name: &str) -> Action {
     let retirement = Retirement::default();
     Action::Hide(service(name), Idle { retirement, listed_at: Timestamp::UNIX_EPOCH })

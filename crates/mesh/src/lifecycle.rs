@@ -69,7 +69,7 @@ pub enum Step {
     /// Write into the secret that tasks read this token, which Consul has. Where the secret shows it already, its version is
     /// then new: nobody hides the token until lists show the task.
     Show(TokenPair),
-    /// Ask for a later look, then write into the secret that this token is retiring.
+    /// Write into the secret that this token is retiring, then ask for a later look.
     Hide(TokenPair),
     /// Write into the secret that it holds nothing, then delete this token in Consul.
     Remove(TokenPair, Retirement),
@@ -121,16 +121,7 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
     }
 }
 
-/// A token that is marked as ours, and that its secret does not name.
-#[derive(Debug, Clone, Copy)]
-pub struct Orphan {
-    /// When Consul created it; `None` where that cannot be understood.
-    pub created_at: Option<Timestamp>,
-    /// Whether its mark names this very secret. Otherwise the old controller has made it, or our release before this one.
-    pub names_secret: bool,
-}
-
-/// What is done about an orphan.
+/// What is done about an orphan: a token that is marked as ours, and that its secret does not name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrphanStep {
     /// Nothing: living tasks may hold it, or its creator is about to show it.
@@ -141,30 +132,28 @@ pub enum OrphanStep {
     Delete,
 }
 
-/// Decides what is done about an orphan that was listed after `now`, and whose secret was read after `now`.
+/// Decides what is done about an orphan that Consul created at `created_at`. It was listed after `now`, and its secret was read
+/// after `now`.
 #[must_use]
 pub fn orphan_step(
-    orphan: Orphan,
+    created_at: Option<Timestamp>,
     secret: &StoredSecret,
     usage: &Usage,
     bounds: &Bounds,
     now: Timestamp,
 ) -> OrphanStep {
     // Without a time, nothing is old enough.
-    let is_settled = |at: Timestamp| now.duration_since(at) >= bounds.settled_after();
-    if !orphan.created_at.is_some_and(is_settled) {
+    let is_settled = |at: Option<Timestamp>| at.is_some_and(|at| now.duration_since(at) >= bounds.settled_after());
+    if !is_settled(created_at) {
         return OrphanStep::Keep;
     }
-    let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
-    let is_certain = secret.is_ours && orphan.names_secret;
+    let hidden_at = secret.written_at.unwrap_or(Timestamp::MAX);
     match (&secret.state, usage) {
-        // The controller empties a secret only when its service is idle: no task has read a token of it since.
-        (SecretState::Empty, _) if is_certain => OrphanStep::Delete,
-        (SecretState::Missing, Usage::Needed(_)) => OrphanStep::Show,
-        // A deletion that began before somebody emptied the secret has ended by then.
-        (SecretState::Empty, Usage::Needed(_)) if is_settled(written_at) => OrphanStep::Show,
+        // What the controller itself has emptied is to be deleted. A deletion that began before somebody emptied the secret
+        // has ended once that is settled.
+        (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
         (SecretState::Missing, Usage::Idle(_)) => OrphanStep::Delete,
-        (_, Usage::Idle(idle)) if idle.listed_at >= bounds.deleted_from(written_at) => OrphanStep::Delete,
+        (_, Usage::Idle(idle)) if idle.listed_at >= bounds.deleted_from(hidden_at) => OrphanStep::Delete,
         _ => OrphanStep::Keep,
     }
 }

@@ -159,7 +159,7 @@ fn kind(action: &Action) -> &'static str {
 fn arbitrary_observations_ask_for_every_kind_of_action() {
     let mut runner = TestRunner::deterministic();
     let mut planned = BTreeMap::new();
-    for _ in 0..2_000 {
+    for _ in 0..3_000 {
         let observed = any_observed().new_tree(&mut runner).unwrap().current();
         let kinds: BTreeSet<_> = actions(&observed, TokenMode::SecretsManager).iter().map(kind).collect();
         for kind in kinds {
@@ -181,7 +181,7 @@ fn arbitrary_observations_ask_for_every_kind_of_action() {
         "Revoke",
         "ShowOrphan",
     ];
-    assert_eq!(often, all, "of 2,000 observations, so many asked for each: {planned:?}");
+    assert_eq!(often, all, "of 3,000 observations, so many asked for each: {planned:?}");
 }
 
 proptest! {

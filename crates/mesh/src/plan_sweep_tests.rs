@@ -43,7 +43,7 @@ fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
     Observed { tokens, secrets, extent: Extent::Clusters(Some(listing)), ..Observed::default() }
 }
 
-/// The retirement of a service's token, which no task has used as far as ECS shows.
+/// The hiding of a service's token, which no task has used as far as ECS shows.
 fn hides(service: MeshService) -> Vec<Action> {
     vec![Action::Hide(service, Idle { retirement: Retirement::default(), listed_at: now() })]
 }

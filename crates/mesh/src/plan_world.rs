@@ -71,7 +71,7 @@ enum SecretKind {
 
 fn any_secret_kind() -> impl Strategy<Value = SecretKind> {
     use SecretKind::{Active, Empty, Missing, Retiring};
-    prop::sample::select(vec![Missing, Empty, Empty, Active, Active, Active, Retiring, Retiring, Retiring])
+    prop::sample::select(vec![Missing, Empty, Empty, Empty, Active, Active, Active, Retiring, Retiring, Retiring])
 }
 
 /// In seconds: about the time that a token is hidden, and about the time that a version stays.

@@ -48,10 +48,9 @@ pub enum SecretState {
 }
 
 /// What a revocation was triggered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// A task's stop.
+    /// A task's stop, or a cluster's deletion.
     Event,
     /// The scheduled sweep.
     Sweep,
@@ -60,7 +59,11 @@ pub enum Trigger {
 }
 
 impl Trigger {
-    /// The word in the log.
+    fn from_word(word: &str) -> Option<Self> {
+        [Self::Event, Self::Sweep, Self::Person].into_iter().find(|trigger| trigger.as_str() == word)
+    }
+
+    /// The word in the log and in the secret.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -90,10 +93,10 @@ struct Payload<'a> {
     token: Option<&'a str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     retiring: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    trigger: Option<Trigger>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    idle_since: Option<Timestamp>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    trigger: Option<&'a str>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    idle_since: Option<&'a str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     last_task: Option<&'a str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -166,8 +169,11 @@ impl SecretState {
             }
             (token, "") => Self::Active(pair(token)?),
             ("", hidden) => {
-                let last_task = payload.last_task.and_then(|arn| arn.parse().ok());
-                let retirement = Retirement { trigger: payload.trigger, idle_since: payload.idle_since, last_task };
+                let retirement = Retirement {
+                    trigger: payload.trigger.and_then(Trigger::from_word),
+                    idle_since: payload.idle_since.and_then(|at| at.parse().ok()),
+                    last_task: payload.last_task.and_then(|arn| arn.parse().ok()),
+                };
                 Self::Retiring(pair(hidden)?, retirement)
             }
             _ => return Err(invalid()),
@@ -183,10 +189,12 @@ impl SecretState {
         let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(NOTHING));
         let mut payload = Payload { accessor_id: accessor.as_deref(), nonce: Some(&nonce), ..Payload::default() };
         let secret = self.pair().map(|pair| pair.secret.expose_secret());
+        let idle_since;
         if let Self::Retiring(_, retirement) = self {
+            idle_since = retirement.idle_since.map(|at| at.to_string());
             payload.retiring = secret;
-            payload.trigger = retirement.trigger;
-            payload.idle_since = retirement.idle_since;
+            payload.trigger = retirement.trigger.map(Trigger::as_str);
+            payload.idle_since = idle_since.as_deref();
             payload.last_task = retirement.last_task.as_ref().map(TaskArn::as_str);
         } else {
             payload.token = secret;
@@ -260,6 +268,8 @@ mod tests {
         let nonce = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69/n";
         let with = |rest: &str| parse(&format!(r#"{{"nonce":"{nonce}",{rest}}}"#));
         assert!(matches!(with(r#""accessor_id":"","token":"""#), Ok((SecretState::Empty, false))));
+        let blank = with(r#""accessor_id":"","retiring":"","trigger":"","idle_since":"","last_task":"""#);
+        assert!(matches!(blank, Ok((SecretState::Empty, false))));
         let other = with(r#""accessor_id":"00000000-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t""#);
         assert!(matches!(other, Ok((SecretState::Active(_), false))));
     }

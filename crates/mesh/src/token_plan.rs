@@ -9,7 +9,7 @@ use super::{
     arn::TaskArn,
     identity::MeshService,
     idleness::{Idleness, TaskListing, judge},
-    lifecycle::{Held, Idle, Needed, Orphan, OrphanStep, Step, Usage, next_step, orphan_step},
+    lifecycle::{Held, Idle, Needed, OrphanStep, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
     plan::{Action, Observed, Rules, TokenMode},
     secret::StoredSecret,
@@ -108,9 +108,8 @@ fn plan_orphans(
         !is_named(secret, token) && mark.is_certainly_of(rules.clusters) && mark.may_be_for(&place)
     });
     let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
-    for (token, mark) in orphans {
-        let orphan = Orphan { created_at: token.created_at, names_secret: mark.secret.is_some() };
-        match orphan_step(orphan, secret, usage, rules.bounds, rules.now) {
+    for (token, _) in orphans {
+        match orphan_step(token.created_at, secret, usage, rules.bounds, rules.now) {
             OrphanStep::Show if shown.is_none_or(|known| known.created_at < token.created_at) => shown = Some(token),
             OrphanStep::Keep | OrphanStep::Show => {}
             OrphanStep::Delete => actions.push(Action::DeleteOrphan(holder.clone(), (*token).clone())),

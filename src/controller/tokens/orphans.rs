@@ -19,9 +19,11 @@ impl Controller {
         if secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor) {
             return Ok(Effect::Unchanged);
         }
-        // Whoever has read the same and is about to show the token then fails. And an empty secret may be an older version that
-        // somebody has made current again: the write is refused.
-        if secret.state.pair().is_none() && self.swap(holder, &name, &secret, &SecretState::Empty).await?.is_none() {
+        // Whoever has read the same and is about to show the token then fails. And it may be an older version that somebody has
+        // made current again: the write is refused.
+        if matches!(secret.state, SecretState::Empty)
+            && self.swap(holder, &name, &secret, &SecretState::Empty).await?.is_none()
+        {
             return Ok(Effect::Unchanged);
         }
         let retirement = Retirement { trigger: Some(trigger), ..Retirement::default() };
@@ -37,7 +39,7 @@ impl Controller {
     ) -> Result<Effect, ControllerError> {
         let name = self.secret_name(holder)?;
         let secret = self.edges.secrets.read(&name).await?;
-        if secret.is_ours || secret.state.pair().is_some() {
+        if secret.is_ours || !matches!(secret.state, SecretState::Empty) {
             return Ok(Effect::Unchanged);
         }
         let Some(token) = self.edges.consul.token(holder.tenancy(), token.accessor).await? else {

@@ -45,7 +45,8 @@ impl Controller {
                 Ok(Look::Overtaken(Some(now)))
             }
             Err(ControllerError::Secrets(refused @ SecretsError::Refused { .. })) => {
-                // An earlier try of the same call may have had an effect: a read tells of it when it lags no more.
+                // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. One that is
+                // still on its way is refused as well.
                 tokio::time::sleep(self.scope.bounds.secrets_lag.unsigned_abs()).await;
                 self.delete_unless_shown(holder, name, pair.accessor).await?;
                 Err(refused.into())
@@ -122,8 +123,8 @@ impl Controller {
         }
         if let TokenHolder::Service(service) = holder {
             let bounds = &self.scope.bounds;
-            // Should the write take as long as an attempt may, the look is not too early all the same.
-            let delay = std::time::Duration::try_from(bounds.hidden_for() + bounds.attempt).unwrap_or_default();
+            // The clock of whoever looks may be behind Secrets Manager's.
+            let delay = (bounds.hidden_for() + bounds.clocks).unsigned_abs();
             self.edges.queue.send_later(&[Message::idle_check(service)], delay).await?;
         }
         Ok(Look::Done(Effect::Done))
