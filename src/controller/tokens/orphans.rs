@@ -15,16 +15,20 @@ impl Controller {
         trigger: Trigger,
     ) -> Result<Effect, ControllerError> {
         let name = self.secret_name(holder)?;
-        let secret = self.edges.secrets.read(&name).await?;
+        let mut secret = self.edges.secrets.read(&name).await?;
         if secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor) {
             return Ok(Effect::Unchanged);
         }
         // Whoever has read the same and is about to show the token then fails. And it may be an older version that somebody has
-        // made current again: the write is refused.
-        if matches!(secret.state, SecretState::Empty)
-            && self.swap(holder, &name, &secret, &SecretState::Empty).await?.is_none()
-        {
-            return Ok(Effect::Unchanged);
+        // made current again: then the write is refused for good.
+        while matches!(secret.state, SecretState::Empty) {
+            if self.swap(holder, &name, &secret, &SecretState::Empty).await?.is_some() {
+                break;
+            }
+            secret = self.read_after(&name, &secret, None).await?;
+            if !matches!(secret.state, SecretState::Empty) {
+                return Ok(Effect::Unchanged);
+            }
         }
         let retirement = Retirement { trigger: Some(trigger), ..Retirement::default() };
         self.revoke(holder, token.accessor, &retirement, "its secret does not name it").await?;
