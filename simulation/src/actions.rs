@@ -70,6 +70,7 @@ impl Schedule {
                 free[world.random.usize(..free.len())]
             });
             let is_abandoned = board[index].is_abandoned();
+            world.was_cut_off |= is_abandoned;
             if !board[index].is_performed() && (!is_abandoned || world.random.bool()) {
                 let fate = fate(&mut world, board[index].service);
                 if is_abandoned {

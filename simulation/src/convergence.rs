@@ -110,7 +110,7 @@ impl World {
             self.broken(format!(
                 "converges: service {number} has a task, and its secret shows no token that Consul has"
             ));
-        } else if extra > 0 && is_swept && !self.scenario.is_troubled() {
+        } else if extra > 0 && is_swept && !self.scenario.is_troubled() && !self.was_cut_off {
             self.broken(format!("converges: service {number} has {extra} tokens that no task can have read"));
         } else if waits && is_swept {
             self.broken(format!("converges: service {number} has a task, and its token still waits for one"));

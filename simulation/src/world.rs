@@ -66,6 +66,8 @@ pub(crate) struct World {
     pub(crate) revoked: BTreeSet<String>,
     /// What people have done.
     pub(crate) disturbances: Disturbances,
+    /// Whether an attempt was cut off in the middle of a call.
+    pub(crate) was_cut_off: bool,
     /// Whose call is being served.
     pub(crate) caller: usize,
     /// The instances that were drained: node and ID.
@@ -106,6 +108,7 @@ impl World {
             consul_skew,
             revoked: BTreeSet::new(),
             disturbances: Disturbances::default(),
+            was_cut_off: false,
             caller: usize::MAX,
             drained: BTreeSet::new(),
             blind: BTreeMap::new(),

@@ -30,7 +30,18 @@ fn the_promises_hold_in_every_schedule() {
 }
 
 /// Schedules that once broke a promise, with this design or with one before.
-const ONCE_BROKEN: [u64; 6] = [173, 11_231, 371_556_439_068, 1_166_123_729_778, 249_703_271_711_238, 190];
+const ONCE_BROKEN: [u64; 10] = [
+    173,
+    190,
+    11_231,
+    371_556_439_068,
+    630_548_563_797,
+    815_996_938_450,
+    980_016_109_696,
+    991_892_924_315,
+    1_166_123_729_778,
+    249_703_271_711_238,
+];
 
 #[test]
 fn what_once_broke_a_promise_breaks_none_now() {
