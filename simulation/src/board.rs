@@ -114,11 +114,7 @@ impl Operation {
     }
 
     /// Hands the answer over.
-    pub(crate) fn deliver(self) {
-        self.hand_over();
-    }
-
-    fn hand_over(&self) {
+    pub(crate) fn deliver(&self) {
         self.ticket.delivered.store(true, SeqCst);
         if let Some(waker) = self.ticket.waker.lock().unwrap().take() {
             waker.wake();
@@ -127,7 +123,7 @@ impl Operation {
 
     /// Hands the answer over; the call is still somewhere on its way, and takes effect once more.
     pub(crate) fn deliver_and_repeat(self, world: &mut World) -> Self {
-        self.hand_over();
+        self.deliver();
         let ticket = Arc::new(Ticket { abandoned: AtomicBool::new(true), ..Ticket::default() });
         Self { since: world.now, stuck_until: world.stuck_until(), performed: false, ticket, ..self }
     }

@@ -1,38 +1,40 @@
 //! What people do behind the controller's back: they empty a secret, make an older version of it current again, delete a token
 //! in Consul, or restore that from an older snapshot. Until a sweep has passed, what tasks find is then not the controller's doing.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use secrecy::ExposeSecret;
 use uuid::Uuid;
 
 use super::{
     consul::Record,
     schedule::LONGEST_CALL,
-    secrets::Secret,
+    secrets::{Secret, Version},
     world::{World, note},
 };
 
-/// How long nobody meddles with a secret after it was written, in milliseconds: who wrote it has ended by then.
+/// How long people leave a secret alone after it was written, in milliseconds: its writer has ended by then.
 const UNTOUCHED: u64 = 2 * LONGEST_CALL + 60_000;
 
 /// What people have done.
 #[derive(Default)]
 pub(crate) struct Disturbances {
     /// When each service, by its number, was last disturbed and by no complete sweep since seen to.
-    pub(crate) unmended: std::collections::BTreeMap<usize, u64>,
+    pub(crate) unmended: BTreeMap<usize, u64>,
     /// The secrets in which an older version is current again.
-    pub(crate) moved_back: std::collections::BTreeSet<usize>,
-    /// The secret halves that a restored Consul has lost, or that somebody has deleted there.
-    pub(crate) lost: std::collections::BTreeSet<String>,
+    pub(crate) moved_back: BTreeSet<usize>,
+    /// The secret halves that a restored Consul has lost, or that a person has deleted there.
+    pub(crate) lost: BTreeSet<String>,
     /// Consul's tokens, as the snapshot has them.
     snapshot: Option<Vec<Record>>,
 }
 
 impl World {
-    /// Somebody meddles.
+    /// A person changes something.
     pub(crate) fn disturb(&mut self) {
         let number = self.random.usize(..self.scenario.services);
         let name = self.secret_name(number);
-        let is_fresh = |version: &super::secrets::Version| version.written_at + UNTOUCHED > self.now;
+        let is_fresh = |version: &Version| version.written_at + UNTOUCHED > self.now;
         if self.secrets.held.get(&name).is_none_or(|secret| secret.versions.iter().any(is_fresh)) {
             return;
         }
@@ -40,12 +42,6 @@ impl World {
             0 => {
                 note!(self, "somebody empties the secret of service {number}");
                 self.empty_by_hand(number, "{}".to_owned());
-            }
-            3 => self.delete_by_hand(number),
-            4 => {
-                note!(self, "somebody takes the token out of the secret of service {number}");
-                let emptied = self.secrets.held.get(&name).and_then(Secret::emptied);
-                self.empty_by_hand(number, emptied.unwrap_or_else(|| "{}".to_owned()));
             }
             1 => {
                 if self.move_back(&name) {
@@ -58,6 +54,12 @@ impl World {
                 note!(self, "a snapshot of Consul is taken");
                 self.disturbances.snapshot = Some(self.consul.tokens.clone());
             }
+            3 => self.delete_by_hand(number),
+            4 => {
+                note!(self, "somebody takes the token out of the secret of service {number}");
+                let emptied = self.secrets.held.get(&name).and_then(Secret::emptied);
+                self.empty_by_hand(number, emptied.unwrap_or_else(|| "{}".to_owned()));
+            }
             _ => self.restore_snapshot(),
         }
     }
@@ -69,7 +71,7 @@ impl World {
         self.disturbances.unmended.insert(number, self.now);
     }
 
-    /// Somebody deletes the token in Consul that the secret names.
+    /// A person deletes the token in Consul that the secret names.
     fn delete_by_hand(&mut self, number: usize) {
         let held = self.secret(&self.secret_name(number));
         let Some(half) = held.pair().map(|pair| pair.secret.expose_secret().to_owned()) else { return };
@@ -102,7 +104,7 @@ impl World {
         }
     }
 
-    /// A complete sweep that began at `began` has seen to what was done before, and whoever was at work then has ended.
+    /// A complete sweep that began at `began` has seen to what was done before, and every attempt that was under way then has ended.
     pub(crate) fn swept_since(&mut self, began: u64) {
         let moved_back = self.disturbances.moved_back.clone();
         self.disturbances.unmended.retain(|number, at| *at + UNTOUCHED >= began || moved_back.contains(number));

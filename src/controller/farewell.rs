@@ -168,8 +168,7 @@ impl Controller {
             info!(action = "empty_secret", outcome = "done", holder = %holder, secret = name);
         }
         for token in &own {
-            let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
-            self.revoke(holder, token.accessor, &retirement, "the stack is deleted").await?;
+            self.revoke(holder, token.accessor, &Retirement::at_once(Trigger::Person), "the stack is deleted").await?;
         }
         Ok(own.len())
     }

@@ -19,7 +19,7 @@ pub struct Bounds {
     pub secrets_lag: SignedDuration,
     /// How long one attempt at a token may take, until the last call that it begins.
     pub attempt: SignedDuration,
-    /// How long a call may still take effect after it was begun, also when nobody waits for its answer.
+    /// How long a call may still take effect after it was begun, also after its caller has ended.
     pub call: SignedDuration,
     /// How far any two clocks may differ: a function's, Secrets Manager's, Consul's.
     pub clocks: SignedDuration,
@@ -37,7 +37,7 @@ const EXPECTED: &str = "ecs-lag=60,secrets-lag=10,attempt=30,call=30,clocks=30,s
                         ecs-lag and twice clocks, attempt from 1 to 45, and the sum of the first five and clocks at most 900";
 
 impl Bounds {
-    /// The bounds that hold where nobody sets others.
+    /// The default of `TimeBounds`.
     pub const DEFAULT: Self = Self {
         ecs_lag: SignedDuration::from_secs(60),
         secrets_lag: SignedDuration::from_secs(10),
@@ -53,12 +53,12 @@ impl Bounds {
         now.duration_since(told_at) <= self.ecs_lag + self.clocks
     }
 
-    /// Until when an event may rely on a version that shows a token, written at `written_at`: whoever relies on it later
-    /// writes it anew.
+    /// Until when an event may rely on a version that shows a token, written at `written_at`. A later
+    /// event writes it anew.
     ///
     /// The token is hidden only after a listing that begins at `hidden_from` or later. A task whose event relied on the version
-    /// is then older than ECS's lag, so that the listing shows it. The clocks of whoever relies and of whoever lists may each
-    /// differ from Secrets Manager's.
+    /// is then older than ECS's lag, so that the listing shows it. Two functions' clocks are involved, and each may differ
+    /// from Secrets Manager's.
     #[must_use]
     pub fn relied_on_until(&self, written_at: Timestamp) -> Timestamp {
         if mutant::is(Mutant::ReliesForEver) {
@@ -89,7 +89,7 @@ impl Bounds {
         later(hidden_at, self.hidden_for())
     }
 
-    /// How old a token is once whoever created it has shown it in its secret or never will, and a read would tell.
+    /// How old a token is once its creator has shown it in its secret or never will, and a read would tell.
     #[must_use]
     pub fn settled_after(&self) -> SignedDuration {
         if mutant::is(Mutant::OrphanJudgedTooYoung) {
@@ -99,9 +99,7 @@ impl Bounds {
     }
 
     fn adds_up(&self) -> bool {
-        let parts = [self.ecs_lag, self.secrets_lag, self.attempt, self.call, self.clocks];
-        parts.iter().all(|part| !part.is_negative())
-            && !self.attempt.is_zero()
+        !self.attempt.is_zero()
             && self.attempt <= LONGEST_ATTEMPT
             && self.hidden_for() + self.clocks <= LONGEST_MESSAGE_DELAY
             && self.shown > self.ecs_lag + self.clocks * 2

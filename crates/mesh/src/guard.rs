@@ -141,7 +141,7 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
             Action::DeleteLoginToken(token) | Action::DeleteOrphan(_, token) => {
                 deleted.extend(owned.iter().filter(|o| o.accessor == token.accessor).map(|o| o.accessor));
             }
-            // Hidden is as good as deleted: nobody else can start.
+            // Hidden counts as deleted: no further task of the service can start.
             Action::Hide(service, _) | Action::Revoke(service, _) => {
                 let is_its = |token: &&&ListedToken| {
                     token.tenancy.is_same_place(&service.tenancy)

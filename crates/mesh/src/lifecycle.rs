@@ -67,7 +67,7 @@ pub enum Step {
     /// may hold it.
     Restore,
     /// Write into the secret that tasks read this token, which Consul has. Where the secret shows it already, its version is
-    /// then new: nobody hides the token until lists show the task.
+    /// then new: the token is not hidden until lists show the task.
     Show(TokenPair),
     /// Write into the secret that this token is retiring, then ask for a later look.
     Hide(TokenPair),
@@ -126,7 +126,7 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
 pub enum OrphanStep {
     /// Nothing: living tasks may hold it, or its creator is about to show it.
     Keep,
-    /// Show it in the secret: somebody has emptied that, and tasks need a token.
+    /// Show it in the secret: a person has emptied that, and tasks need a token.
     Show,
     /// Delete it.
     Delete,
@@ -149,7 +149,7 @@ pub fn orphan_step(
     }
     let hidden_at = secret.written_at.unwrap_or(Timestamp::MAX);
     match (&secret.state, usage) {
-        // What the controller itself has emptied is to be deleted. A deletion that began before somebody emptied the secret
+        // What the controller itself has emptied is to be deleted. A deletion that began before a person emptied the secret
         // has ended once that is settled.
         (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
         (SecretState::Missing, Usage::Idle(_)) => OrphanStep::Delete,

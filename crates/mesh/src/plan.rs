@@ -91,9 +91,9 @@ pub enum Action {
     Hide(MeshService, Idle),
     /// Delete the token of an idle service, which has been hidden for long enough.
     Revoke(MeshService, Idle),
-    /// Delete a token of ours that its secret does not name.
+    /// Delete a token that bears the controller's mark, and that its secret does not name.
     DeleteOrphan(TokenHolder, ListedToken),
-    /// Show a token of ours in its secret, which somebody has emptied.
+    /// Show such a token in its secret, which a person has emptied.
     ShowOrphan(TokenHolder, ListedToken),
 }
 

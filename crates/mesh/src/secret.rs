@@ -8,7 +8,7 @@
 //! | `{"nonce": N}` | nothing |
 //!
 //! The nonce makes each write unlike every other, and says that the controller has written the value: it begins with the
-//! accessor ID, or with `empty`, so that it does not vouch for a value that somebody has edited. Fields that are not known are
+//! accessor ID, or with `empty`, so that it does not vouch for a value that a person has edited. Fields that are not known are
 //! passed over. The controller's release before this one wrote `reserved` for a pair that no task reads, and `claim` or
 //! `adopted` where there is a nonce now.
 
@@ -85,6 +85,14 @@ pub struct Retirement {
     pub last_task: Option<TaskArn>,
 }
 
+impl Retirement {
+    /// What is said of a token that is deleted without having been hidden.
+    #[must_use]
+    pub fn at_once(trigger: Trigger) -> Self {
+        Self { trigger: Some(trigger), ..Self::default() }
+    }
+}
+
 #[derive(Default, Serialize, Deserialize)]
 struct Payload<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
@@ -109,7 +117,7 @@ struct Payload<'a> {
     adopted: bool,
 }
 
-/// The keys of a value that holds nothing, if somebody else has written it or emptied it.
+/// The keys of a value that holds nothing, if a person has written it or emptied it.
 const EMPTY_KEYS: [&str; 7] = ["accessor_id", "token", "retiring", "trigger", "idle_since", "last_task", "nonce"];
 /// What the nonce of a value that holds nothing begins with.
 const NOTHING: &str = "empty";

@@ -36,7 +36,7 @@ impl Controller {
                 info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
                 Ok(())
             }
-            // The answer to an earlier try was lost, or somebody else restores the same token.
+            // The answer to an earlier try was lost, or another attempt restores the same token.
             Err(conflict @ ConsulError::Conflict { .. }) => {
                 match consul.token(holder.tenancy(), pair.accessor).await? {
                     Some(token) if token.pair.is_same_as(pair) => Ok(()),

@@ -220,7 +220,7 @@ impl Controller {
             if is_service_token_of(description, service, &self.scope.clusters))
     }
 
-    /// Gives the holder's secret a state, unless somebody else has written it since it was seen: then there is nothing.
+    /// Gives the holder's secret a state, unless it was written since it was seen: then there is nothing.
     async fn swap(
         &self,
         holder: &TokenHolder,

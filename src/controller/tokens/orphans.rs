@@ -1,4 +1,4 @@
-//! Tokens of ours that their secrets do not name: what a crash or a person has left. Only sweeps see them.
+//! Tokens that bear the controller's mark, and that their secrets do not name: what a crash or a person has left. Only sweeps see them.
 
 use crate::controller::{Controller, ControllerError, apply::Effect};
 use mesh::{
@@ -19,8 +19,8 @@ impl Controller {
         if secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor) {
             return Ok(Effect::Unchanged);
         }
-        // Whoever has read the same and is about to show the token then fails. And it may be an older version that somebody has
-        // made current again: then the write is refused for good.
+        // An attempt that has read the same and is about to show the token then fails. And it may be an older version that a
+        // person has made current again: then the write is refused for good.
         while matches!(secret.state, SecretState::Empty) {
             if self.swap(holder, &name, &secret, &SecretState::Empty).await?.is_some() {
                 break;
@@ -30,8 +30,7 @@ impl Controller {
                 return Ok(Effect::Unchanged);
             }
         }
-        let retirement = Retirement { trigger: Some(trigger), ..Retirement::default() };
-        self.revoke(holder, token.accessor, &retirement, "its secret does not name it").await?;
+        self.revoke(holder, token.accessor, &Retirement::at_once(trigger), "its secret does not name it").await?;
         Ok(Effect::Done)
     }
 

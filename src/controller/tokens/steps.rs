@@ -91,7 +91,7 @@ impl Controller {
         Ok(Look::Again)
     }
 
-    /// Shows a token that Consul has; nothing where somebody else has written the secret.
+    /// Shows a token that Consul has; nothing where the secret was written meanwhile.
     pub(super) async fn show(
         &self,
         holder: &TokenHolder,
@@ -123,7 +123,7 @@ impl Controller {
         }
         if let TokenHolder::Service(service) = holder {
             let bounds = &self.scope.bounds;
-            // The clock of whoever looks may be behind Secrets Manager's.
+            // The clock of the function that looks may be behind Secrets Manager's.
             let delay = (bounds.hidden_for() + bounds.clocks).unsigned_abs();
             self.edges.queue.send_later(&[Message::idle_check(service)], delay).await?;
         }
