@@ -16,6 +16,8 @@ all := --locked --workspace
 # The simulation's search with some optimisation of our own code, with which it is six times as fast. scripts/suites.py reads it.
 export SEARCH_FLAGS := --features simulation/mutants $(foreach package,ecs-mesh-controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
 search := $(all) $(SEARCH_FLAGS)
+# The tests of properties try the same input each time, so that a run's result is that of the code; `make properties` tries other.
+export PROPTEST_RNG_SEED := 1
 
 export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
 export CARGO_TARGET_DIR := $(CURDIR)/target
@@ -99,6 +101,13 @@ simulate: ## Search fresh schedules for a broken promise (SECONDS=600 or SCHEDUL
 	cargo build $(search) --bin simulate --test search
 	@target/debug/simulate $(if $(SEED),--seed $(SEED),$(if $(SCHEDULES),--schedules $(SCHEDULES),--seconds $(or $(SECONDS),60)) \
 		$(if $(FIRST_SEED),--first-seed $(FIRST_SEED)))
+
+.PHONY: properties
+properties: ## Try fresh input on the tests of properties (ROUNDS=10)
+	cargo test $(all) --lib --test audit --no-run
+	@for round in $$(seq $(or $(ROUNDS),10)); do \
+		echo "round $$round"; env --unset PROPTEST_RNG_SEED cargo test --quiet $(all) --lib --test audit -- --skip conformance || exit 1; \
+	done
 
 .PHONY: mutants
 mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=NoNonce for one of them)
