@@ -43,7 +43,7 @@ impl Controller {
         };
         for holder in holders_for(identity.as_ref(), self.scope.mode) {
             let case = Case::Needed(&Need::Ahead(cluster));
-            deadline.run(self.settle_token(&holder, &case, None)).await.map_err(Arc::new)?;
+            deadline.run(self.reconcile_token(&holder, case, None)).await.map_err(Arc::new)?;
         }
         Ok(())
     }

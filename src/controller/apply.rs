@@ -14,7 +14,7 @@ use mesh::{
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::MeshService,
     plan::{Action, Planned},
-    secret::{StoredSecret, Trigger},
+    secret::StoredSecret,
     task::TaskChange,
     tenancy::{Tenancy, TenancyName},
     token::{ListedToken, TokenHolder},
@@ -32,7 +32,7 @@ pub(super) enum Basis<'a> {
     /// Events, which may be old.
     Events(&'a Changes),
     /// What ECS has just said of whole clusters, and what the secrets held then.
-    Survey(&'a BTreeMap<TokenHolder, StoredSecret>, Trigger),
+    Survey(&'a BTreeMap<TokenHolder, StoredSecret>),
 }
 
 /// What came of an action.
@@ -67,7 +67,7 @@ impl Controller {
             self.mark_all_critical(work.checks.into_values(), deadline),
             self.ask_for_idle_checks(work.idle_checks, deadline),
             self.bury_agents(work.agents, basis, deadline),
-            self.see_to_tokens(work.tokens, basis, deadline),
+            self.see_to_tokens(work.tokens, deadline),
         );
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
     }
@@ -82,9 +82,9 @@ impl Controller {
             let result = match basis {
                 Basis::Events(changes) => {
                     let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
-                    deadline.run(self.settle_token(&holder, &Case::Needed(&Need::Claimed(&changes)), None)).await
+                    deadline.run(self.reconcile_token(&holder, Case::Needed(&Need::Claimed(&changes)), None)).await
                 }
-                Basis::Survey(secrets, _) => {
+                Basis::Survey(secrets) => {
                     let seen = secrets.get(&holder).cloned();
                     self.provision_surveyed(&holder, &planned.tasks, seen, deadline).await
                 }
@@ -105,7 +105,7 @@ impl Controller {
         let cluster = tasks.iter().find_map(|task| self.cluster_of(task));
         // Where tasks log in, nothing is created, so that no cluster is named.
         let Some(cluster) = cluster.or(self.scope.clusters.first()) else { return Ok(Effect::Unchanged) };
-        deadline.run(self.settle_token(holder, &Case::Needed(&Need::Known(cluster)), seen)).await
+        deadline.run(self.reconcile_token(holder, Case::Needed(&Need::Known(cluster)), seen)).await
     }
 
     async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {
@@ -153,20 +153,21 @@ impl Controller {
     /// Asks for a look at each service, unless the one that was asked for a moment ago serves as well.
     async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         let (now, grace) = (self.edges.clock.now(), self.scope.grace);
-        let (asked, new): (Vec<_>, Vec<_>) =
-            checks.into_iter().partition(|(service, _)| self.asked.cover(service, now, grace));
+        let (asked, new): (Vec<_>, Vec<_>) = checks
+            .into_iter()
+            .partition(|(service, _)| self.asked.get(service).is_some_and(|at| grace.covers(at, now)));
         let mut outcomes: Vec<Outcome> =
             asked.into_iter().map(|(_, planned)| Outcome { planned, result: Ok(Effect::Unchanged) }).collect();
         if new.is_empty() {
             return outcomes;
         }
         let bodies: Vec<String> = new.iter().map(|(service, _)| Message::idle_check(service)).collect();
-        let delay = grace.delay().min(LONGEST_DELAY);
+        let delay = grace.delay().unsigned_abs().min(LONGEST_DELAY);
         let sent = deadline.run(self.edges.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
         outcomes.extend(new.into_iter().map(|(service, planned)| {
             if sent.is_ok() {
                 info!(action = "ask_for_idle_check", outcome = "done", service = %service.name, delay_seconds = delay.as_secs());
-                self.asked.remember(service, now);
+                self.asked.insert(service, now);
             }
             Outcome { planned, result: sent.clone().map(|()| Effect::Done) }
         }));
@@ -174,23 +175,26 @@ impl Controller {
     }
 
     /// Hides and deletes tokens of idle services, and sees to those that no secret names.
-    async fn see_to_tokens(&self, tokens: Vec<Planned>, basis: Basis<'_>, deadline: Deadline) -> Vec<Outcome> {
-        let Basis::Survey(_, trigger) = basis else { return Vec::new() };
+    async fn see_to_tokens(&self, tokens: Vec<Planned>, deadline: Deadline) -> Vec<Outcome> {
         let work = tokens.into_iter().map(|planned| async move {
             let result = match &planned.action {
                 Action::Hide(service, idle) | Action::Revoke(service, idle) => {
                     let holder = TokenHolder::Service(service.clone());
-                    deadline.run(self.settle_token(&holder, &Case::Idle(idle, trigger), None)).await
+                    deadline.run(self.reconcile_token(&holder, Case::Idle(idle), None)).await
                 }
-                Action::DeleteOrphan(holder, token) => deadline.run(self.delete_orphan(holder, token, trigger)).await,
-                Action::ShowOrphan(holder, token) => match deadline.run(self.show_orphan(holder, token)).await {
-                    // Then it is mended, or another one created in its place.
-                    Ok(shown) => self
-                        .provision_surveyed(holder, &planned.tasks, None, deadline)
-                        .await
-                        .map(|made| made.max(shown)),
-                    Err(error) => Err(error),
-                },
+                Action::DeleteOrphan(holder, token, retirement) => {
+                    deadline.run(async { self.attempt(holder)?.delete_orphan(token, retirement).await }).await
+                }
+                Action::ShowOrphan(holder, token) => {
+                    match deadline.run(async { self.attempt(holder)?.show_orphan(token).await }).await {
+                        // Then it is mended, or another one created in its place.
+                        Ok(shown) => self
+                            .provision_surveyed(holder, &planned.tasks, None, deadline)
+                            .await
+                            .map(|made| made.max(shown)),
+                        Err(error) => Err(error),
+                    }
+                }
                 _ => Ok(Effect::Unchanged),
             };
             Outcome { planned, result: result.map_err(Arc::new) }

@@ -12,13 +12,14 @@ use super::{
     Controller, ControllerError, Deadline, ProblemReport, SweepOrder,
     apply::{Basis, Effect, Outcome},
     sweep::Survey,
+    tokens::Case,
 };
 use mesh::{
     catalog::{CatalogNode, LeftoverNode},
     identity::MeshService,
     mark::{HolderMark, LoginMark},
     plan::{Action, Planned, plan},
-    secret::{Retirement, SecretState, Trigger},
+    secret::{Retirement, Trigger},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };
@@ -75,7 +76,7 @@ impl Controller {
             warn!(action = "farewell", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
-        let basis = Basis::Survey(&survey.observed.secrets, Trigger::Person);
+        let basis = Basis::Survey(&survey.observed.secrets);
         for Outcome { planned, result } in self.apply(self.leftovers(&survey), basis, deadline).await {
             match (result, planned.action) {
                 (Ok(Effect::Unchanged), _) => continue,
@@ -146,31 +147,22 @@ impl Controller {
         own
     }
 
-    /// Empties the holder's secret, whatever it holds of ours, then deletes its tokens. Should this end in between, they are
-    /// still listed, and the next time deletes them. Whoever is about to show one of them in the version that was read cannot
-    /// any more.
+    /// Removes the holder's tokens: those that its secret does not name, then the one that it names. Should this end in between,
+    /// the others are still listed, and the next time removes them.
     async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
-        let name = self.secret_name(holder)?;
-        let secret = self.edges.secrets.read(&name).await?;
-        let named = |token: &&&ListedToken| secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
-        let certain = |token: &&&ListedToken| {
-            HolderMark::parse(&token.description).is_some_and(|mark| {
-                mark.is_certainly_of(&self.scope.clusters) && mark.may_be_for(&self.scope.names.place_of(holder))
-            })
-        };
-        let own: Vec<_> = tokens.iter().filter(|token| named(token) || certain(token)).collect();
-        let is_ours = secret.state.pair().is_none() || secret.is_ours || own.iter().any(named);
-        if own.is_empty() {
-            return Ok(0);
+        let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
+        let attempt = self.attempt(holder)?;
+        let secret = attempt.read().await?;
+        let place = self.scope.names.place_of(holder);
+        let mut removed = 0;
+        for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
+            let mark = HolderMark::parse(&token.description);
+            if mark.is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters) && mark.may_be_for(&place)) {
+                removed += usize::from(attempt.delete_orphan(token, &retirement).await? == Effect::Done);
+            }
         }
-        if is_ours && !matches!(secret.state, SecretState::Missing) {
-            self.edges.secrets.write(&name, &secret, &SecretState::Empty).await?;
-            info!(action = "empty_secret", outcome = "done", holder = %holder, secret = name);
-        }
-        for token in &own {
-            self.revoke(holder, token.accessor, &Retirement::at_once(Trigger::Person), "the stack is deleted").await?;
-        }
-        Ok(own.len())
+        let named = self.reconcile_token(holder, Case::Ended(&retirement), Some(secret)).await?;
+        Ok(removed + usize::from(named == Effect::Done))
     }
 
     /// Removes the client agents' policy of a partition, if no token carries it any more.

@@ -10,8 +10,6 @@ use mesh::{
     arn::{ClusterArn, TaskArn},
     identity::MeshService,
     idleness::{Idleness, TaskListing, judge},
-    lifecycle::Idle,
-    secret::Trigger,
     token::TokenHolder,
 };
 
@@ -44,27 +42,21 @@ impl Controller {
 
     async fn check_service(&self, service: &MeshService, listing: &TaskListing) -> Result<(), ControllerError> {
         let holder = TokenHolder::Service(service.clone());
-        match judge(service, listing, self.edges.clock.now(), self.scope.grace) {
+        match judge(service, listing, self.rules()) {
             Idleness::Living(task) => {
                 info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "the service has a task");
-                match self.cluster_of(&task) {
-                    Some(cluster) => {
-                        self.settle_token(&holder, &Case::Needed(&Need::Known(cluster)), None).await.map(drop)
-                    }
-                    None => Ok(()),
+                if let Some(cluster) = self.cluster_of(&task) {
+                    self.reconcile_token(&holder, Case::Needed(&Need::Known(cluster)), None).await?;
                 }
             }
             // The look that its own stop asked for is still to come; where the grace period is longer than a message can be
             // delayed, the sweep.
             Idleness::RecentlyStopped(task) => {
                 info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "a task stopped a moment ago");
-                Ok(())
             }
-            Idleness::Idle(retirement) => {
-                let idle = Idle { retirement, listed_at: listing.listed_at };
-                self.settle_token(&holder, &Case::Idle(&idle, Trigger::Event), None).await.map(drop)
-            }
+            Idleness::Idle(idle) => drop(self.reconcile_token(&holder, Case::Idle(&idle), None).await?),
         }
+        Ok(())
     }
 
     /// The configured cluster that a task is of.

@@ -8,7 +8,6 @@
 
 mod ahead;
 mod apply;
-mod asked;
 mod batch;
 mod bootstrap;
 mod bury;
@@ -24,7 +23,7 @@ mod message;
 mod need;
 mod observe;
 mod preflight;
-mod relied;
+mod remembered;
 pub mod settings;
 mod sweep;
 mod tokens;
@@ -32,13 +31,11 @@ mod variables;
 
 use std::{
     collections::BTreeMap,
-    num::NonZeroUsize,
     sync::{Arc, Mutex},
 };
 
 use jiff::SignedDuration;
 
-use self::{asked::AskedLooks, bootstrap::SetUp, relied::ReliedTokens};
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
@@ -51,6 +48,7 @@ pub use self::{
     preflight::{Lack, PreflightError},
     sweep::{ClusterReport, Counts, ProblemReport, SweepOrder, SweepOutcome, SweepReport},
 };
+use self::{bootstrap::SetUp, remembered::Remembered};
 use crate::{
     consul::{Consul, ConsulBootstrap},
     ecs::Ecs,
@@ -62,14 +60,15 @@ use mesh::{
     bootstrap::BootstrapScope,
     bounds::Bounds,
     guard::MaxDeletePercent,
+    identity::MeshService,
     idleness::GracePeriod,
     plan::{Rules, TokenMode},
+    secret::Trigger,
     secret_name::SecretNames,
     tenancy::Tenancy,
+    token::TokenHolder,
 };
 
-/// How many services an environment remembers: on whose tokens it relies without asking, and for which it has asked for a look.
-const REMEMBERED_SERVICES: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
 /// How many tasks one `DescribeTasks` takes.
 const DESCRIBED_AT_ONCE: usize = 100;
 /// How many calls to one service are under way at once.
@@ -131,8 +130,11 @@ pub struct Edges {
 pub struct Controller {
     scope: Scope,
     edges: Edges,
-    relied: ReliedTokens,
-    asked: AskedLooks,
+    /// Until when the holder's token needs no look: see [`Bounds::relied_on_until`].
+    relied: Remembered<TokenHolder>,
+    /// When a look at each service was last asked for, so that a deployment of thousands of tasks asks for few: each look lists
+    /// every task of every cluster.
+    asked: Remembered<MeshService>,
     /// When this environment last set Consul up, and for which clusters.
     set_up: Mutex<Option<SetUp>>,
 }
@@ -141,7 +143,7 @@ impl Controller {
     /// A controller that relies on nothing yet.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
-        Self { scope, edges, relied: ReliedTokens::new(), asked: AskedLooks::new(), set_up: Mutex::default() }
+        Self { scope, edges, relied: Remembered::new(), asked: Remembered::new(), set_up: Mutex::default() }
     }
 
     /// Whether `cluster` is one of the configured ones.
@@ -158,6 +160,7 @@ impl Controller {
             grace: self.scope.grace,
             bounds: &self.scope.bounds,
             unused_for: self.scope.unused_for,
+            trigger: Trigger::Event,
             now: self.edges.clock.now(),
         }
     }

@@ -161,7 +161,7 @@ impl Controller {
         let now = self.edges.clock.now();
         let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.scope.mode));
-        holders.filter(|holder| self.relied.include(holder, now)).collect()
+        holders.filter(|holder| self.relied.get(holder).is_some_and(|until| now < until)).collect()
     }
 
     /// The client agents whose nodes still hold services of stopped tasks.

@@ -19,7 +19,7 @@ fn environment(changes: &[(&str, &str)]) -> Result<Settings, InvalidField> {
 fn the_minimum_gets_sensible_defaults() {
     let settings = environment(&[]).unwrap();
     assert_eq!(settings.scope.mode, TokenMode::SecretsManager);
-    assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
+    assert_eq!(settings.scope.grace.delay(), SignedDuration::from_secs(300));
     assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
     assert_eq!(settings.scope.bootstrap.extent, BootstrapExtent::Full);
     assert_eq!(settings.scope.bootstrap.iam_role_path.to_string(), "/consul-ecs/");

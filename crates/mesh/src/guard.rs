@@ -138,7 +138,7 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
     let mut deleted = BTreeSet::new();
     for planned in planned {
         match &planned.action {
-            Action::DeleteLoginToken(token) | Action::DeleteOrphan(_, token) => {
+            Action::DeleteLoginToken(token) | Action::DeleteOrphan(_, token, _) => {
                 deleted.extend(owned.iter().filter(|o| o.accessor == token.accessor).map(|o| o.accessor));
             }
             // Hidden counts as deleted: no further task of the service can start.

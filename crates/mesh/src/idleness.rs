@@ -1,10 +1,8 @@
 //! Whether a service has been without tasks for long enough that its token may go.
 
-use std::time::Duration;
-
 use jiff::{SignedDuration, Timestamp};
 
-use super::{arn::TaskArn, identity::MeshService, phase::TaskPhase, secret::Retirement};
+use super::{arn::TaskArn, identity::MeshService, lifecycle::Idle, phase::TaskPhase, plan::Rules, secret::Retirement};
 use crate::mutant::{self, Mutant};
 
 /// A task, and every service that it could be an instance of: one by its own tags, one by its definition's. The two
@@ -38,49 +36,49 @@ pub enum Idleness {
     /// No task of it lives, but this one stopped within the grace period; the look that its own stop asked for is
     /// still to come.
     RecentlyStopped(TaskArn),
-    /// It has had no task for the whole grace period: since when, as far as ECS still shows its last task.
-    Idle(Retirement),
+    /// It has had no task for the whole grace period.
+    Idle(Idle),
 }
 
 /// How long an idle service keeps its token. ECS shows stopped tasks for an hour, so that it can be 50 minutes at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GracePeriod(Duration);
+pub struct GracePeriod(SignedDuration);
 
 impl GracePeriod {
     /// A grace period of whole seconds (`RevocationGraceSeconds`).
     #[must_use]
     pub fn from_secs(seconds: u16) -> Self {
-        Self(Duration::from_secs(seconds.into()))
+        Self(SignedDuration::from_secs(seconds.into()))
     }
 
     /// How long after the last stop the service is looked at again.
     #[must_use]
-    pub fn delay(self) -> Duration {
+    pub fn delay(self) -> SignedDuration {
         self.0
     }
 
     /// How long a service must have been without tasks before its token goes. Shorter than the delay, or a look
     /// that comes a moment early would wait for a look that nobody asked for.
     #[must_use]
-    pub fn quiet(self) -> Duration {
-        self.0.mul_f64(if mutant::is(Mutant::NoGrace) { 0.0 } else { 0.9 })
+    pub fn quiet(self) -> SignedDuration {
+        if mutant::is(Mutant::NoGrace) { SignedDuration::ZERO } else { self.0 / 10 * 9 }
     }
 
-    /// For how long after a look was asked for no other needs to be asked for: it serves the stops of this time as well.
+    /// Whether the look that was asked for at `asked` serves a stop that is known at `now` as well.
     ///
-    /// The look comes no sooner than `delay()` after it was asked for. A task that has stopped by `covered()` after that
-    /// has then been gone for `delay() - covered()`, which is more than `quiet()`; the gap absorbs the difference between
-    /// clocks.
+    /// The look comes no sooner than `delay()` after it was asked for. A task that has stopped within a twentieth of that
+    /// has then been gone for longer than `quiet()`; the gap absorbs the difference between clocks.
     #[must_use]
-    pub fn covered(self) -> Duration {
-        self.0.mul_f64(0.05)
+    pub fn covers(self, asked: Timestamp, now: Timestamp) -> bool {
+        // A clock that was set back tells nothing.
+        (SignedDuration::ZERO..self.0 / 20).contains(&now.duration_since(asked))
     }
 }
 
-/// How `service` stands at `now`, judged by every task of every cluster that it may run in. A task that names no
-/// partition and namespace is one of the `default` ones, whose tokens may be seen either way.
+/// How `service` stands, judged by every task of every cluster that it may run in. A task that names no partition and
+/// namespace is one of the `default` ones, whose tokens may be seen either way.
 #[must_use]
-pub fn judge(service: &MeshService, listing: &TaskListing, now: Timestamp, grace: GracePeriod) -> Idleness {
+pub fn judge(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
     let is_same = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
     let own = || listing.tasks.iter().filter(|task| task.services.iter().any(is_same));
     if let Some(living) = own().find(|task| task.phase.is_living()) {
@@ -88,24 +86,23 @@ pub fn judge(service: &MeshService, listing: &TaskListing, now: Timestamp, grace
     }
     let last = own().max_by_key(|task| task.stopped_at);
     match last {
-        Some(task) if task.stopped_at.is_some_and(|at| elapsed(at, now) < quiet(grace)) => {
+        Some(task) if task.stopped_at.is_some_and(|at| elapsed(at, rules.now) < rules.grace.quiet()) => {
             Idleness::RecentlyStopped(task.arn.clone())
         }
-        _ => Idleness::Idle(Retirement {
-            trigger: None,
-            idle_since: last.and_then(|task| task.stopped_at),
-            last_task: last.map(|task| task.arn.clone()),
+        _ => Idleness::Idle(Idle {
+            retirement: Retirement {
+                trigger: Some(rules.trigger),
+                idle_since: last.and_then(|task| task.stopped_at),
+                last_task: last.map(|task| task.arn.clone()),
+            },
+            listed_at: listing.listed_at,
         }),
     }
 }
 
-/// The clock of whoever said `at` may be ahead of ours.
+/// The time from `at`, which another clock has said, which may be ahead.
 fn elapsed(at: Timestamp, now: Timestamp) -> SignedDuration {
     now.duration_since(at).max(SignedDuration::ZERO)
-}
-
-fn quiet(grace: GracePeriod) -> SignedDuration {
-    SignedDuration::try_from(grace.quiet()).unwrap_or(SignedDuration::MAX)
 }
 
 #[cfg(test)]
@@ -113,7 +110,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::tenancy::Tenancy;
+    use crate::{bounds::Bounds, plan::TokenMode, secret::Trigger, secret_name::SecretNames, tenancy::Tenancy};
 
     fn service(name: &str) -> MeshService {
         MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
@@ -128,13 +125,29 @@ mod tests {
         }
     }
 
+    fn judged_at(now: Timestamp, grace: GracePeriod, tasks: &[ServiceTask]) -> Idleness {
+        let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+        let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster);
+        let rules = Rules {
+            mode: TokenMode::AuthMethod,
+            clusters: &[],
+            names: &names,
+            grace,
+            bounds: &Bounds::DEFAULT,
+            unused_for: SignedDuration::ZERO,
+            trigger: Trigger::Sweep,
+            now,
+        };
+        judge(&service("web"), &TaskListing { listed_at: Timestamp::MIN, tasks: tasks.to_vec() }, rules)
+    }
+
     fn judged(tasks: &[ServiceTask]) -> Idleness {
-        let listing = TaskListing { listed_at: Timestamp::MIN, tasks: tasks.to_vec() };
-        judge(&service("web"), &listing, Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(300))
+        judged_at(Timestamp::from_second(1_000).unwrap(), GracePeriod::from_secs(300), tasks)
     }
 
     fn never_used() -> Idleness {
-        Idleness::Idle(Retirement::default())
+        let retirement = Retirement { trigger: Some(Trigger::Sweep), ..Retirement::default() };
+        Idleness::Idle(Idle { retirement, listed_at: Timestamp::MIN })
     }
 
     #[test]
@@ -152,7 +165,7 @@ mod tests {
         let stopped = |at| judged(&[task(TaskPhase::Stopped, Some(at), &["web"])]);
         assert!(matches!(stopped(900), Idleness::RecentlyStopped(_)));
         let idle = stopped(700);
-        let Idleness::Idle(retirement) = idle else { panic!("{idle:?}") };
+        let Idleness::Idle(Idle { retirement, .. }) = idle else { panic!("{idle:?}") };
         assert_eq!(retirement.idle_since, Timestamp::from_second(700).ok());
         assert!(retirement.last_task.is_some());
     }
@@ -175,25 +188,35 @@ mod tests {
     }
 
     proptest! {
-        /// The proof at [`GracePeriod::covered`]: whoever stops within that time is judged idle by the look that was asked
+        /// The proof at [`GracePeriod::covers`]: whoever stops within that time is judged idle by the look that was asked
         /// for at `asked`, even if the clock of whoever looks is a little behind.
         #[test]
         fn a_look_serves_the_stops_of_a_little_later_as_well(
             seconds in 20u16..=900,
             asked in 0i64..2_000,
-            stopped_after in 0f64..=1.0,
+            stopped_after in 0i64..50,
             late in 0i64..2_000,
         ) {
             let grace = GracePeriod::from_secs(seconds);
-            let at = |after: Duration| {
-                Timestamp::from_second(asked).unwrap() + SignedDuration::try_from(after).unwrap()
-            };
+            let at = |after| Timestamp::from_second(asked).unwrap() + after;
+            let stopped_at = at(SignedDuration::from_secs(stopped_after));
+            prop_assume!(grace.covers(at(SignedDuration::ZERO), stopped_at));
             let clocks = SignedDuration::from_secs((i64::from(seconds) / 20 - 1).min(late));
             let mut task = task(TaskPhase::Stopped, None, &["web"]);
-            task.stopped_at = Some(at(grace.covered().mul_f64(stopped_after)));
+            task.stopped_at = Some(stopped_at);
             let now = at(grace.delay()) - clocks + SignedDuration::from_secs(late);
-            let listing = TaskListing { listed_at: now, tasks: vec![task] };
-            prop_assert!(matches!(judge(&service("web"), &listing, now, grace), Idleness::Idle(_)));
+            prop_assert!(matches!(judged_at(now, grace, &[task]), Idleness::Idle(_)));
         }
+    }
+
+    #[test]
+    fn a_look_serves_a_twentieth_of_the_grace_period() {
+        let covers = |seconds, grace| {
+            let asked = Timestamp::from_second(1_000).unwrap();
+            GracePeriod::from_secs(grace).covers(asked, asked + SignedDuration::from_secs(seconds))
+        };
+        assert!(covers(0, 300) && covers(14, 300));
+        assert!(!covers(15, 300) && !covers(0, 0), "without a grace period every stop is looked at at once");
+        assert!(!covers(-1, 300), "the clock was set back");
     }
 }

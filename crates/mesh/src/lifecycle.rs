@@ -23,6 +23,8 @@ pub enum Usage {
     Recent,
     /// No task has needed it for the grace period.
     Idle(Idle),
+    /// The controller is removed, and every token with it.
+    Ended(Retirement),
 }
 
 /// A need.
@@ -63,14 +65,14 @@ pub enum Step {
     Nothing,
     /// Create a token with a fresh accessor ID in Consul, then show it in the secret.
     Create,
-    /// Write the secret once more as it is, which proves that it still is, then create the same token in Consul: living tasks
-    /// may hold it.
-    Restore,
+    /// Write the secret once more as it is, which proves that it still is, then create this token, which it names, in Consul:
+    /// living tasks may hold it.
+    Restore(TokenPair),
     /// Write into the secret that tasks read this token, which Consul has. Where the secret shows it already, its version is
     /// then new: the token is not hidden until lists show the task.
     Show(TokenPair),
     /// Write into the secret that this token is retiring, then ask for a later look.
-    Hide(TokenPair),
+    Hide(TokenPair, Retirement),
     /// Write into the secret that it holds nothing, then delete this token in Consul.
     Remove(TokenPair, Retirement),
 }
@@ -78,19 +80,16 @@ pub enum Step {
 /// Decides the next step. `held` is `None` only where Consul is known to hold no such token.
 #[must_use]
 pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, bounds: &Bounds, now: Timestamp) -> Step {
+    use SecretState::{Active, Empty, Missing, Retiring};
     // Without a time, nothing is old enough.
     let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
     let is_ours = secret.is_ours || held.is_some_and(|held| held.is_marked);
     match (&secret.state, usage, held) {
-        (SecretState::Missing | SecretState::Empty, Usage::Needed(needed), _) if needed.may_create => Step::Create,
-        (SecretState::Active(_) | SecretState::Retiring(..), Usage::Needed(needed), None) if needed.may_create => {
-            Step::Restore
+        (Missing | Empty, Usage::Needed(needed), _) if needed.may_create => Step::Create,
+        (Active(pair) | Retiring(pair, _), Usage::Needed(needed), None) if needed.may_create => {
+            Step::Restore(pair.clone())
         }
-        (
-            SecretState::Active(_) | SecretState::Retiring(..),
-            Usage::Needed(needed),
-            Some(Held { differs: Some(other), is_marked, .. }),
-        ) => {
+        (Active(_) | Retiring(..), Usage::Needed(needed), Some(Held { differs: Some(other), is_marked, .. })) => {
             match (is_marked, needed.may_create) {
                 (true, _) => Step::Show(other.clone()),
                 // Somebody else's is left to them.
@@ -98,23 +97,24 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
                 (false, false) => Step::Nothing,
             }
         }
-        (SecretState::Active(pair), Usage::Needed(needed), Some(_))
+        (Active(pair), Usage::Needed(needed), Some(_))
             if needed.is_told && is_ours && now >= bounds.relied_on_until(written_at) =>
         {
             Step::Show(pair.clone())
         }
-        (SecretState::Retiring(pair, _), Usage::Needed(_), Some(_)) => Step::Show(pair.clone()),
-        (SecretState::Active(pair), Usage::Idle(idle), _)
+        (Retiring(pair, _), Usage::Needed(_), Some(_)) => Step::Show(pair.clone()),
+        (Active(pair), Usage::Idle(idle), _)
             if is_ours
                 && idle.listed_at >= bounds.hidden_from(written_at)
                 && held.is_none_or(|held| !held.is_awaited) =>
         {
-            let is_hidden = !mutant::is(Mutant::NotHidden);
-            if is_hidden { Step::Hide(pair.clone()) } else { Step::Remove(pair.clone(), idle.retirement.clone()) }
+            let step = if mutant::is(Mutant::NotHidden) { Step::Remove } else { Step::Hide };
+            step(pair.clone(), idle.retirement.clone())
         }
-        (SecretState::Retiring(pair, retirement), Usage::Idle(idle), _)
-            if idle.listed_at >= bounds.deleted_from(written_at) =>
-        {
+        (Retiring(pair, retirement), Usage::Idle(idle), _) if idle.listed_at >= bounds.deleted_from(written_at) => {
+            Step::Remove(pair.clone(), retirement.clone())
+        }
+        (Active(pair) | Retiring(pair, _), Usage::Ended(retirement), _) if is_ours => {
             Step::Remove(pair.clone(), retirement.clone())
         }
         _ => Step::Nothing,
@@ -122,14 +122,14 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
 }
 
 /// What is done about an orphan: a token that is marked as ours, and that its secret does not name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrphanStep {
     /// Nothing: living tasks may hold it, or its creator is about to show it.
     Keep,
     /// Show it in the secret: a person has emptied that, and tasks need a token.
     Show,
     /// Delete it.
-    Delete,
+    Delete(Retirement),
 }
 
 /// Decides what is done about an orphan that Consul created at `created_at`. It was listed after `now`, and its secret was read
@@ -147,13 +147,16 @@ pub fn orphan_step(
     if !is_settled(created_at) {
         return OrphanStep::Keep;
     }
-    let hidden_at = secret.written_at.unwrap_or(Timestamp::MAX);
+    let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
     match (&secret.state, usage) {
         // What the controller itself has emptied is to be deleted. A deletion that began before a person emptied the secret
         // has ended once that is settled.
         (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
-        (SecretState::Missing, Usage::Idle(_)) => OrphanStep::Delete,
-        (_, Usage::Idle(idle)) if idle.listed_at >= bounds.deleted_from(hidden_at) => OrphanStep::Delete,
+        (state, Usage::Idle(idle))
+            if matches!(state, SecretState::Missing) || idle.listed_at >= bounds.deleted_from(written_at) =>
+        {
+            OrphanStep::Delete(idle.retirement.clone())
+        }
         _ => OrphanStep::Keep,
     }
 }

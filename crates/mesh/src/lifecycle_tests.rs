@@ -48,13 +48,17 @@ fn idle() -> Usage {
     Usage::Idle(Idle { retirement: Retirement::default(), listed_at: now() })
 }
 
+fn deleted() -> OrphanStep {
+    OrphanStep::Delete(Retirement::default())
+}
+
 fn step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage) -> String {
     match next_step(secret, held, usage, &BOUNDS, now()) {
         Step::Nothing => "nothing".to_owned(),
         Step::Create => "create".to_owned(),
-        Step::Restore => "restore".to_owned(),
+        Step::Restore(_) => "restore".to_owned(),
         Step::Show(pair) => format!("show {}", secrecy::ExposeSecret::expose_secret(&pair.secret)),
-        Step::Hide(_) => "hide".to_owned(),
+        Step::Hide(..) => "hide".to_owned(),
         Step::Remove(..) => "remove".to_owned(),
     }
 }
@@ -112,6 +116,20 @@ fn a_hidden_token_is_shown_again_when_a_task_lives() {
 }
 
 #[test]
+fn at_the_end_every_token_of_ours_goes_at_once() {
+    let ended = Usage::Ended(Retirement::default());
+    for secret in [active(0), retiring(0)] {
+        for held in [HELD, FOREIGN, ABSENT] {
+            assert_eq!(step(&secret, held.as_ref(), &ended), "remove", "the secret says that it is");
+        }
+    }
+    let by_hand = written(SecretState::Active(pair("a")), false, 100_000);
+    assert_eq!(step(&by_hand, HELD.as_ref(), &ended), "remove", "its description says that it is");
+    assert_eq!(step(&by_hand, FOREIGN.as_ref(), &ended), "nothing");
+    assert_eq!(step(&missing(), ABSENT.as_ref(), &ended), "nothing");
+}
+
+#[test]
 fn an_idle_token_is_hidden_once_its_version_is_old_enough() {
     assert_eq!(step(&active(2_699), HELD.as_ref(), &idle()), "nothing");
     assert_eq!(step(&active(2_700), HELD.as_ref(), &idle()), "hide");
@@ -166,7 +184,7 @@ fn a_token_whose_creator_may_be_at_work_is_kept() {
 fn one_that_living_tasks_may_hold_goes_when_the_service_is_idle() {
     for created in [1_000, 100_000, 910] {
         assert_eq!(orphan(&active(1_000), created, &BY_LISTING), OrphanStep::Keep, "{created}");
-        assert_eq!(orphan(&active(1_000), created, &idle()), OrphanStep::Delete, "{created}");
+        assert_eq!(orphan(&active(1_000), created, &idle()), deleted(), "{created}");
         assert_eq!(orphan(&active(1_000), created, &Usage::Recent), OrphanStep::Keep, "{created}");
     }
     assert_eq!(orphan(&active(159), 100_000, &idle()), OrphanStep::Keep, "who has read it may not be listed yet");
@@ -179,14 +197,14 @@ fn in_a_secret_that_somebody_has_emptied_a_needed_token_is_shown_again() {
     assert_eq!(orphan(&emptied(99), 100_000, &BY_LISTING), OrphanStep::Keep, "its deletion may be under way");
     // One that was deleted gets a new one: two sweeps may see a missing secret, one of them an idle service
     assert_eq!(orphan(&missing(), 100_000, &BY_LISTING), OrphanStep::Keep);
-    assert_eq!(orphan(&missing(), 100_000, &idle()), OrphanStep::Delete);
+    assert_eq!(orphan(&missing(), 100_000, &idle()), deleted());
 }
 
 #[test]
 fn what_is_left_of_a_token_whose_secret_the_controller_has_emptied_is_never_shown_again() {
     let empty = written(SecretState::Empty, true, 1_000);
     assert_eq!(orphan(&empty, 100_000, &BY_LISTING), OrphanStep::Keep);
-    assert_eq!(orphan(&empty, 100_000, &idle()), OrphanStep::Delete);
+    assert_eq!(orphan(&empty, 100_000, &idle()), deleted());
     assert_eq!(orphan_step(None, &empty, &idle(), &BOUNDS, now()), OrphanStep::Keep, "nobody knows how old it is");
 }
 
@@ -213,7 +231,7 @@ fn any_usage() -> impl Strategy<Value = Usage> {
     let needed =
         (any::<bool>(), any::<bool>()).prop_map(|(may_create, is_told)| Usage::Needed(Needed { may_create, is_told }));
     let idle = (0i64..200).prop_map(|age| Usage::Idle(Idle { retirement: Retirement::default(), listed_at: ago(age) }));
-    prop_oneof![needed, Just(Usage::Recent), idle]
+    prop_oneof![needed, Just(Usage::Recent), idle, Just(Usage::Ended(Retirement::default()))]
 }
 
 proptest! {
@@ -223,9 +241,12 @@ proptest! {
         let is_needed = matches!(usage, Usage::Needed(_));
         let is_idle = matches!(usage, Usage::Idle(_));
         match next_step(&secret, held.as_ref(), &usage, &BOUNDS, now()) {
-            Step::Create | Step::Restore | Step::Show(_) => prop_assert!(is_needed),
-            Step::Hide(_) => prop_assert!(is_idle && secret.state.shown().is_some()),
-            Step::Remove(..) => prop_assert!(is_idle && matches!(secret.state, SecretState::Retiring(..))),
+            Step::Create | Step::Restore(_) | Step::Show(_) => prop_assert!(is_needed),
+            Step::Hide(..) => prop_assert!(is_idle && secret.state.shown().is_some()),
+            Step::Remove(..) => {
+                let is_hidden = matches!(secret.state, SecretState::Retiring(..));
+                prop_assert!(is_idle && is_hidden || matches!(usage, Usage::Ended(_)));
+            }
             Step::Nothing => {}
         }
     }

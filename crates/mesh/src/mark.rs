@@ -5,10 +5,10 @@ use serde::Deserialize;
 
 use super::{
     arn::{ClusterArn, TaskId},
-    identity::MeshService,
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG},
     tenancy::{Tenancy, TenancyName},
+    token::TokenHolder,
 };
 use crate::mutant::{self, Mutant};
 
@@ -78,6 +78,16 @@ impl HolderMark {
         self.secret.as_deref().is_none_or(|secret| secret == place)
     }
 
+    /// Whether the token was made for `holder`.
+    #[must_use]
+    pub fn is_for(&self, holder: &TokenHolder) -> bool {
+        let service = match holder {
+            TokenHolder::Service(service) => Some(&service.name),
+            TokenHolder::Client { .. } => None,
+        };
+        self.service.as_ref() == service && self.is_in(holder.tenancy())
+    }
+
     /// Whether the token belongs in `tenancy`. Community Edition and its absent marks mean `default`.
     #[must_use]
     pub fn is_in(&self, tenancy: &Tenancy) -> bool {
@@ -86,14 +96,6 @@ impl HolderMark {
         };
         same(&self.partition, tenancy.partition()) && same(&self.namespace, tenancy.namespace())
     }
-}
-
-/// Whether `description` marks a service token of `service` that a controller of one of `clusters` made.
-#[must_use]
-pub fn is_service_token_of(description: &str, service: &MeshService, clusters: &[ClusterArn]) -> bool {
-    HolderMark::parse(description).is_some_and(|mark| {
-        mark.service.as_ref() == Some(&service.name) && mark.is_of(clusters) && mark.is_in(&service.tenancy)
-    })
 }
 
 /// The description of a token that was made for the secret at `place`, as [`super::secret_name::SecretNames::place_of`] says.
@@ -167,7 +169,7 @@ impl LoginMark {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::token::TokenHolder;
+    use crate::identity::MeshService;
 
     fn cluster() -> ClusterArn {
         "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()
@@ -205,7 +207,7 @@ mod tests {
         let since = Timestamp::from_second(1_000_000).unwrap();
         let unused = marked_unused(&description, since);
         assert_eq!(HolderMark::parse(&unused).unwrap().unused_since, Some(since));
-        assert!(is_service_token_of(&unused, &service(), &[cluster()]));
+        assert!(HolderMark::parse(&unused).unwrap().is_for(&TokenHolder::Service(service())));
         assert_eq!(marked_used(&unused), description);
         assert_eq!(marked_used(&description), description);
     }

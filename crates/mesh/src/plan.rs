@@ -16,9 +16,9 @@ use super::{
     identity::{MeshIdentity, MeshService},
     idleness::{GracePeriod, TaskListing},
     lifecycle::Idle,
-    mark::{LoginMark, is_service_token_of},
+    mark::{HolderMark, LoginMark},
     phase::TaskPhase,
-    secret::StoredSecret,
+    secret::{Retirement, StoredSecret, Trigger},
     secret_name::SecretNames,
     task::MeshTask,
     token::{ListedToken, TokenHolder},
@@ -92,7 +92,7 @@ pub enum Action {
     /// Delete the token of an idle service, which has been hidden for long enough.
     Revoke(MeshService, Idle),
     /// Delete a token that bears the controller's mark, and that its secret does not name.
-    DeleteOrphan(TokenHolder, ListedToken),
+    DeleteOrphan(TokenHolder, ListedToken, Retirement),
     /// Show such a token in its secret, which a person has emptied.
     ShowOrphan(TokenHolder, ListedToken),
 }
@@ -142,6 +142,8 @@ pub struct Rules<'a> {
     pub bounds: &'a Bounds,
     /// How long a token that was made ahead waits for its service's first task.
     pub unused_for: SignedDuration,
+    /// What a revocation would be triggered by.
+    pub trigger: Trigger,
     /// The time of day.
     pub now: Timestamp,
 }
@@ -264,7 +266,10 @@ fn is_left_alone(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
 /// In `secrets-manager` mode it may always have one: an event of the task's start may be at work just now.
 fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
     let service = &task.identity.as_ref()?.service;
-    let is_its = |token: &ListedToken| is_service_token_of(&token.description, service, rules.clusters);
+    let holder = TokenHolder::Service(service.clone());
+    let is_its = |token: &ListedToken| {
+        HolderMark::parse(&token.description).is_some_and(|mark| mark.is_for(&holder) && mark.is_of(rules.clusters))
+    };
     let may_have_one =
         !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
     may_have_one.then(|| service.clone())

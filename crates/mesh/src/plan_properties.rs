@@ -33,8 +33,10 @@ fn robs(action: &Action, task: &MeshTask) -> bool {
 
 /// The marked tokens of a service that a deployment of `clusters()` may revoke.
 fn own_tokens<'a>(observed: &'a Observed, service: &'a MeshService) -> impl Iterator<Item = &'a ListedToken> {
-    observed.tokens.iter().filter(|token| {
-        token.tenancy == service.tenancy && is_service_token_of(&token.description, service, &clusters())
+    let holder = TokenHolder::Service(service.clone());
+    observed.tokens.iter().filter(move |token| {
+        let mark = HolderMark::parse(&token.description);
+        token.tenancy == service.tenancy && mark.is_some_and(|mark| mark.is_for(&holder) && mark.is_of(&clusters()))
     })
 }
 
@@ -65,7 +67,7 @@ fn carry_out(observed: &mut Observed, actions: &[Action]) {
                 observed.provisioned.insert(holder.clone());
                 observed.secrets.insert(holder.clone(), written(naming(token.accessor, false).state));
             }
-            Action::DeleteOrphan(_, token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
+            Action::DeleteOrphan(_, token, _) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
             Action::MarkCritical(check) => {
                 observed
                     .checks
@@ -210,7 +212,7 @@ proptest! {
                     prop_assert!(leftover.node.is_synthetic && leftover.node.others.is_empty());
                 }
                 Action::Hide(service, _) | Action::Revoke(service, _) => prop_assert!(own_tokens(&observed, &service).next().is_some()),
-                Action::DeleteOrphan(holder, token) => {
+                Action::DeleteOrphan(holder, token, _) => {
                     let mark = HolderMark::parse(&token.description).unwrap();
                     prop_assert!(mark.is_certainly_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
                     let named = observed.secrets[&holder].state.pair();

@@ -45,7 +45,11 @@ fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
 
 /// The hiding of a service's token, which no task has used as far as ECS shows.
 fn hides(service: MeshService) -> Vec<Action> {
-    vec![Action::Hide(service, Idle { retirement: Retirement::default(), listed_at: now() })]
+    vec![Action::Hide(service, Idle { retirement: never_used(), listed_at: now() })]
+}
+
+fn never_used() -> Retirement {
+    Retirement { trigger: Some(Trigger::Sweep), ..Retirement::default() }
 }
 
 /// What a sweep does, which is the same in both modes where no task is active.
@@ -62,8 +66,8 @@ fn a_service_without_tasks_loses_its_token() {
         assert_eq!(swept(&sweep_of(vec![token.clone()], all_tasks)), hides(service("web")));
     }
     let stopped = service_task("web", TaskPhase::Stopped, Some(LONG_AGO));
-    let retirement =
-        Retirement { trigger: None, idle_since: Some(seconds_ago(LONG_AGO)), last_task: Some(stopped.arn.clone()) };
+    let (idle_since, last_task) = (Some(seconds_ago(LONG_AGO)), Some(stopped.arn.clone()));
+    let retirement = Retirement { trigger: Some(Trigger::Sweep), idle_since, last_task };
     let idle = Idle { retirement, listed_at: now() };
     assert_eq!(swept(&sweep_of(vec![token], vec![stopped])), [Action::Hide(service("web"), idle)]);
 }
@@ -106,7 +110,7 @@ fn a_token_that_its_secret_does_not_name_goes_when_the_service_is_idle() {
     let living = vec![service_task("web", TaskPhase::Active, None)];
     assert_eq!(swept(&sweep_of(tokens.clone(), living)), []);
     let mut all = hides(service("web"));
-    all.push(Action::DeleteOrphan(holder, orphan));
+    all.push(Action::DeleteOrphan(holder, orphan, never_used()));
     assert_eq!(swept(&sweep_of(tokens, vec![])), all);
 }
 

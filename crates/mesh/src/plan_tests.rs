@@ -146,6 +146,7 @@ fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
         grace: GracePeriod::from_secs(300),
         bounds: &Bounds::DEFAULT,
         unused_for: SignedDuration::from_hours(24),
+        trigger: Trigger::Sweep,
         now: now(),
     };
     plan(observed, rules)

@@ -14,11 +14,15 @@
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{arn::TaskArn, field::InvalidField, token::TokenPair};
+use super::{
+    arn::TaskArn,
+    field::InvalidField,
+    token::{AccessorId, TokenPair},
+};
 use crate::mutant::{self, Mutant};
 
 /// A secret as it was read, or written.
@@ -32,6 +36,14 @@ pub struct StoredSecret {
     pub version: Option<String>,
     /// When that version was written, by Secrets Manager's clock.
     pub written_at: Option<Timestamp>,
+}
+
+impl StoredSecret {
+    /// Whether it holds this token.
+    #[must_use]
+    pub fn names(&self, accessor: AccessorId) -> bool {
+        self.state.pair().is_some_and(|pair| pair.accessor == accessor)
+    }
 }
 
 /// What a secret holds.
@@ -85,42 +97,49 @@ pub struct Retirement {
     pub last_task: Option<TaskArn>,
 }
 
-impl Retirement {
-    /// What is said of a token that is deleted without having been hidden.
-    #[must_use]
-    pub fn at_once(trigger: Trigger) -> Self {
-        Self { trigger: Some(trigger), ..Self::default() }
-    }
-}
-
-#[derive(Default, Serialize, Deserialize)]
+/// What is read of a value. Texts that are missing are empty ones.
+#[derive(Default, Deserialize)]
+#[serde(default)]
 struct Payload<'a> {
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    accessor_id: Option<&'a str>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    token: Option<&'a str>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    retiring: Option<&'a str>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    accessor_id: &'a str,
+    token: &'a str,
+    retiring: &'a str,
+    #[serde(borrow)]
     trigger: Option<&'a str>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     idle_since: Option<&'a str>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow)]
     last_task: Option<&'a str>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    nonce: Option<&'a str>,
-    #[serde(borrow, skip_serializing)]
-    reserved: Option<&'a str>,
-    #[serde(borrow, skip_serializing)]
-    claim: Option<&'a str>,
-    #[serde(default, skip_serializing)]
+    nonce: &'a str,
+    reserved: &'a str,
+    claim: &'a str,
     adopted: bool,
+    #[serde(flatten)]
+    unknown: Map<String, Value>,
 }
 
-/// The keys of a value that holds nothing, if a person has written it or emptied it.
-const EMPTY_KEYS: [&str; 7] = ["accessor_id", "token", "retiring", "trigger", "idle_since", "last_task", "nonce"];
 /// What the nonce of a value that holds nothing begins with.
 const NOTHING: &str = "empty";
+
+impl Payload<'_> {
+    fn is_ours(&self) -> bool {
+        let vouched_for = if self.accessor_id.is_empty() { NOTHING } else { self.accessor_id };
+        let is_vouched_for = self.nonce.split_once('/').is_some_and(|(start, _)| start == vouched_for);
+        is_vouched_for || self.adopted || !self.claim.is_empty() || !self.reserved.is_empty()
+    }
+
+    fn pair(&self, secret: &str) -> Result<TokenPair, InvalidField> {
+        Ok(TokenPair { accessor: self.accessor_id.parse()?, secret: SecretString::from(secret) })
+    }
+
+    fn retirement(&self) -> Retirement {
+        Retirement {
+            trigger: self.trigger.and_then(Trigger::from_word),
+            idle_since: self.idle_since.and_then(|at| at.parse().ok()),
+            last_task: self.last_task.and_then(|arn| arn.parse().ok()),
+        }
+    }
+}
 
 impl SecretState {
     /// The token, whether tasks read it or not.
@@ -154,61 +173,39 @@ impl SecretState {
             )
         };
         let payload: Payload<'_> = serde_json::from_str(value.expose_secret()).map_err(|_| invalid())?;
-        let accessor = payload.accessor_id.unwrap_or_default();
-        let vouched_for = payload.nonce.and_then(|nonce| nonce.split_once('/')).map(|(vouched_for, _)| vouched_for);
-        let is_ours = vouched_for == Some(if accessor.is_empty() { NOTHING } else { accessor })
-            || payload.claim.is_some()
-            || payload.reserved.is_some()
-            || payload.adopted;
-        let pair = |secret: &str| {
-            let accessor = accessor.parse().map_err(|_| invalid())?;
-            Ok(TokenPair { accessor, secret: SecretString::from(secret) })
+        let is_ours = payload.is_ours();
+        let hidden = if payload.retiring.is_empty() { payload.reserved } else { payload.retiring };
+        let state = match (payload.accessor_id, payload.token, hidden) {
+            ("", "", "") if is_ours || payload.unknown.is_empty() => Ok(Self::Empty),
+            (_, "", "") => Err(invalid()),
+            (_, token, "") => payload.pair(token).map(Self::Active),
+            (_, "", hidden) => payload.pair(hidden).map(|pair| Self::Retiring(pair, payload.retirement())),
+            _ => Err(invalid()),
         };
-        let hidden = payload.retiring.or(payload.reserved).unwrap_or_default();
-        let state = match (payload.token.unwrap_or_default(), hidden) {
-            ("", "") => {
-                let fields: Map<String, Value> = serde_json::from_str(value.expose_secret()).map_err(|_| invalid())?;
-                let is_nothing =
-                    accessor.is_empty() && (is_ours || fields.keys().all(|key| EMPTY_KEYS.contains(&key.as_str())));
-                if !is_nothing {
-                    return Err(invalid());
-                }
-                Self::Empty
-            }
-            (token, "") => Self::Active(pair(token)?),
-            ("", hidden) => {
-                let retirement = Retirement {
-                    trigger: payload.trigger.and_then(Trigger::from_word),
-                    idle_since: payload.idle_since.and_then(|at| at.parse().ok()),
-                    last_task: payload.last_task.and_then(|arn| arn.parse().ok()),
-                };
-                Self::Retiring(pair(hidden)?, retirement)
-            }
-            _ => return Err(invalid()),
-        };
-        Ok((state, is_ours))
+        Ok((state.map_err(|_| invalid())?, is_ours))
     }
 
     /// The value of a secret in this state, unlike every other value for the same state.
     #[must_use]
     pub fn render(&self, nonce: Uuid) -> SecretString {
         let nonce = if mutant::is(Mutant::NoNonce) { Uuid::nil() } else { nonce };
-        let accessor = self.pair().map(|pair| pair.accessor.to_string());
-        let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(NOTHING));
-        let mut payload = Payload { accessor_id: accessor.as_deref(), nonce: Some(&nonce), ..Payload::default() };
-        let secret = self.pair().map(|pair| pair.secret.expose_secret());
-        let idle_since;
-        if let Self::Retiring(_, retirement) = self {
-            idle_since = retirement.idle_since.map(|at| at.to_string());
-            payload.retiring = secret;
-            payload.trigger = retirement.trigger.map(Trigger::as_str);
-            payload.idle_since = idle_since.as_deref();
-            payload.last_task = retirement.last_task.as_ref().map(TaskArn::as_str);
-        } else {
-            payload.token = secret;
-        }
-        // Optional texts always serialise.
-        SecretString::from(serde_json::to_string(&payload).unwrap_or_default())
+        let accessor = self.pair().map_or_else(|| NOTHING.to_owned(), |pair| pair.accessor.to_string());
+        let nonce = format!("{accessor}/{nonce}");
+        let value = match self {
+            Self::Missing | Self::Empty => json!({ "nonce": nonce }),
+            Self::Active(pair) => {
+                json!({ "accessor_id": accessor, "token": pair.secret.expose_secret(), "nonce": nonce })
+            }
+            Self::Retiring(pair, retirement) => json!({
+                "accessor_id": accessor,
+                "retiring": pair.secret.expose_secret(),
+                "trigger": retirement.trigger.map(Trigger::as_str),
+                "idle_since": retirement.idle_since.map(|at| at.to_string()),
+                "last_task": retirement.last_task.as_ref().map(TaskArn::as_str),
+                "nonce": nonce,
+            }),
+        };
+        SecretString::from(value.to_string())
     }
 }
 

@@ -9,7 +9,7 @@ use super::{
     arn::TaskArn,
     identity::MeshService,
     idleness::{Idleness, TaskListing, judge},
-    lifecycle::{Held, Idle, Needed, OrphanStep, Step, Usage, next_step, orphan_step},
+    lifecycle::{Held, Needed, OrphanStep, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
     plan::{Action, Observed, Rules, TokenMode},
     secret::StoredSecret,
@@ -19,10 +19,10 @@ use super::{
 /// How a service's token is used, judged by a listing of every task.
 #[must_use]
 pub fn usage(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> Usage {
-    match judge(service, listing, rules.now, rules.grace) {
+    match judge(service, listing, rules) {
         Idleness::Living(_) => needed_by_a_listed_task(rules),
         Idleness::RecentlyStopped(_) => Usage::Recent,
-        Idleness::Idle(retirement) => Usage::Idle(Idle { retirement, listed_at: listing.listed_at }),
+        Idleness::Idle(idle) => Usage::Idle(idle),
     }
 }
 
@@ -79,14 +79,14 @@ fn plan_named(
     usage: &Usage,
     rules: Rules<'_>,
 ) -> Option<Action> {
-    let named = tokens.iter().find(|(token, _)| is_named(secret, token));
+    let named = tokens.iter().find(|(token, _)| secret.names(token.accessor));
     let held = named.map(|(_, mark)| Held {
         is_marked: true,
         is_awaited: is_awaited(mark.unused_since, rules),
         differs: None,
     });
     match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
-        (Step::Hide(_), Usage::Idle(idle)) => Some(Action::Hide(service, idle.clone())),
+        (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(service, idle.clone())),
         (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(service, idle.clone())),
         // Tasks that log in ask for no token; others of the service may still read theirs.
         (Step::Show(_), _) if rules.mode == TokenMode::AuthMethod => Some(Action::Provision(holder.clone())),
@@ -105,20 +105,18 @@ fn plan_orphans(
     let place = rules.names.place_of(holder);
     let orphans = tokens.iter().filter(|(token, mark)| {
         // A name alone may be that of another account's cluster.
-        !is_named(secret, token) && mark.is_certainly_of(rules.clusters) && mark.may_be_for(&place)
+        !secret.names(token.accessor) && mark.is_certainly_of(rules.clusters) && mark.may_be_for(&place)
     });
     let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
     for (token, _) in orphans {
         match orphan_step(token.created_at, secret, usage, rules.bounds, rules.now) {
             OrphanStep::Show if shown.is_none_or(|known| known.created_at < token.created_at) => shown = Some(token),
             OrphanStep::Keep | OrphanStep::Show => {}
-            OrphanStep::Delete => actions.push(Action::DeleteOrphan(holder.clone(), (*token).clone())),
+            OrphanStep::Delete(retirement) => {
+                actions.push(Action::DeleteOrphan(holder.clone(), (*token).clone(), retirement));
+            }
         }
     }
     actions.extend(shown.map(|token| Action::ShowOrphan(holder.clone(), token.clone())));
     actions
-}
-
-fn is_named(secret: &StoredSecret, token: &ListedToken) -> bool {
-    secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor)
 }

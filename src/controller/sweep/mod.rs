@@ -93,7 +93,7 @@ impl Controller {
                 swept.end(survey, held, planned, held_back);
                 break;
             }
-            let basis = Basis::Survey(&survey.observed.secrets, order.trigger());
+            let basis = Basis::Survey(&survey.observed.secrets);
             let outcomes = self.apply(planned, basis, deadline).await;
             let (conflicts, settled): (Vec<_>, Vec<_>) =
                 outcomes.into_iter().partition(|outcome| outcome.result.as_ref().is_err_and(is_conflict));
@@ -112,7 +112,7 @@ impl Controller {
     /// What may be done, what the guard holds back, and why.
     fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Held) {
         // Everything was read after its beginning.
-        let rules = Rules { now: survey.began, ..self.rules() };
+        let rules = Rules { trigger: order.trigger(), now: survey.began, ..self.rules() };
         let mut planned = plan(&survey.observed, rules);
         // Time may run out, again and again: by chance, everything is among the first some day.
         let count = planned.len();

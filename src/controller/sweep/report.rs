@@ -286,7 +286,7 @@ fn describe(action: &Action) -> Value {
         Action::CheckIdleness(service) => json!({ "action": "check_idleness", "service": service.name.as_str() }),
         Action::Hide(service, _) => json!({ "action": "hide_token", "service": service.name.as_str() }),
         Action::Revoke(service, _) => json!({ "action": "revoke", "service": service.name.as_str() }),
-        Action::DeleteOrphan(holder, token) => {
+        Action::DeleteOrphan(holder, token, _) => {
             json!({ "action": "delete_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
         }
         Action::ShowOrphan(holder, token) => {

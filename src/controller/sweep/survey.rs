@@ -188,7 +188,7 @@ impl Controller {
             Some(TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name: mark.service? }))
         }));
         let reads = holders.into_iter().map(|holder| async move {
-            let read = async { Ok::<_, ControllerError>(self.edges.secrets.read(&self.secret_name(&holder)?).await?) };
+            let read = async { Ok::<_, ControllerError>(self.attempt(&holder)?.read().await?) };
             let read = deadline.run(read).await;
             (holder, read)
         });

@@ -2,10 +2,10 @@
 
 use tracing::{info, warn};
 
-use super::Look;
+use super::{Attempt, Look};
 use crate::{
     consul::ConsulError,
-    controller::{Controller, ControllerError, apply::Effect, need::Need},
+    controller::{ControllerError, apply::Effect, need::Need},
 };
 use mesh::{
     arn::ClusterArn,
@@ -14,31 +14,30 @@ use mesh::{
     token::{Grant, NewToken, Token, TokenHolder, TokenPair},
 };
 
-impl Controller {
+impl Attempt<'_> {
     /// Creates a token in Consul. One that is there already, with both halves, is as good.
     pub(super) async fn create(
         &self,
-        holder: &TokenHolder,
         cluster: &ClusterArn,
         pair: &TokenPair,
         need: &Need<'_>,
     ) -> Result<(), ControllerError> {
-        let consul = &self.edges.consul;
-        let grant = self.grant_for(holder).await?;
-        let place = self.scope.names.place_of(holder);
+        let (scope, edges, holder) = (&self.controller.scope, &self.controller.edges, self.holder);
+        let grant = self.grant().await?;
+        let place = scope.names.place_of(holder);
         let mut description = marked_for_secret(&holder.token_description(cluster), &place);
         if let (Need::Ahead(_), TokenHolder::Service(_)) = (need, holder) {
-            description = marked_unused(&description, self.edges.clock.now());
+            description = marked_unused(&description, edges.clock.now());
         }
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
-        match consul.create_token(&new).await {
+        match edges.consul.create_token(&new).await {
             Ok(_) => {
                 info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
                 Ok(())
             }
             // The answer to an earlier try was lost, or another attempt restores the same token.
             Err(conflict @ ConsulError::Conflict { .. }) => {
-                match consul.token(holder.tenancy(), pair.accessor).await? {
+                match edges.consul.token(holder.tenancy(), pair.accessor).await? {
                     Some(token) if token.pair.is_same_as(pair) => Ok(()),
                     _ => Err(conflict.into()),
                 }
@@ -52,40 +51,36 @@ impl Controller {
     /// has deleted gets its grant back.
     pub(super) async fn mend(
         &self,
-        holder: &TokenHolder,
         secret: &StoredSecret,
         token: Option<Token>,
         need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
+        let (scope, edges, holder) = (&self.controller.scope, &self.controller.edges, self.holder);
         let Some(token) = token else { return Ok(Look::Done(Effect::Unchanged)) };
-        let is_ours = secret.is_ours || self.bears_our_marks(&token.description, holder);
+        let description = match need {
+            Need::Ahead(_) => waiting_anew(&token.description, edges.clock.now(), scope.unused_for)
+                .unwrap_or_else(|| token.description.clone()),
+            Need::Claimed(_) | Need::Known(_) => marked_used(&token.description),
+        };
+        let is_ours = secret.is_ours || self.is_marked(&token);
         if !is_ours {
             warn!(holder = %holder, "the secret holds a valid token that is not ours; left alone");
-            self.relied_on(holder, need, secret);
+        }
+        if !is_ours || description == token.description && !token.grants_nothing() {
+            self.relied_on(need, secret);
             return Ok(Look::Done(Effect::Unchanged));
         }
-        let used = marked_used(&token.description);
-        let description = match need {
-            Need::Ahead(_) => waiting_anew(&token.description, self.edges.clock.now(), self.scope.unused_for)
-                .unwrap_or_else(|| token.description.clone()),
-            // Only a mark is worth the question whether an old event's task still lives.
-            Need::Claimed(_) if used != token.description && self.cluster_of_need(need).await?.is_none() => {
-                info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
-                return Ok(Look::Done(Effect::Unchanged));
-            }
-            Need::Claimed(_) | Need::Known(_) => used,
-        };
-        let grants_nothing = token.grants_nothing();
-        if description == token.description && !grants_nothing {
-            self.relied_on(holder, need, secret);
+        // Only a change is worth the question whether an old event's task still lives.
+        if self.controller.cluster_of_need(need).await?.is_none() {
+            info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
             return Ok(Look::Done(Effect::Unchanged));
         }
-        let grant = if grants_nothing { self.grant_for(holder).await? } else { Grant::AsBefore(token.grants) };
+        let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
         let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
-        match self.edges.consul.update_token(&mended).await {
+        match edges.consul.update_token(&mended).await {
             Ok(()) => {
                 info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %mended.pair.accessor);
-                self.relied_on(holder, need, secret);
+                self.relied_on(need, secret);
                 Ok(Look::Done(Effect::Done))
             }
             Err(ConsulError::NotFound { .. }) => Ok(Look::Again),
@@ -94,19 +89,20 @@ impl Controller {
     }
 
     /// The holder's token is good. Until the version that shows it may be hidden, further events need no look.
-    pub(super) fn relied_on(&self, holder: &TokenHolder, need: &Need<'_>, secret: &StoredSecret) {
+    pub(super) fn relied_on(&self, need: &Need<'_>, secret: &StoredSecret) {
         if let (Need::Claimed(_), Some(written_at)) = (need, secret.written_at) {
-            self.relied.remember(holder, self.scope.bounds.relied_on_until(written_at));
+            let until = self.controller.scope.bounds.relied_on_until(written_at);
+            self.controller.relied.insert(self.holder.clone(), until);
         }
     }
 
     /// What the holder's token may do; the policy that it names is there.
-    async fn grant_for(&self, holder: &TokenHolder) -> Result<Grant, ControllerError> {
-        Ok(match holder {
+    async fn grant(&self) -> Result<Grant, ControllerError> {
+        Ok(match self.holder {
             TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),
             TokenHolder::Client { tenancy } => {
-                let policy = self.scope.names.client_policy();
-                self.edges.consul.ensure_client_policy(tenancy, &policy).await?;
+                let policy = self.controller.scope.names.client_policy();
+                self.controller.edges.consul.ensure_client_policy(tenancy, &policy).await?;
                 Grant::Policy(policy)
             }
         })

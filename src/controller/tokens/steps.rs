@@ -1,131 +1,117 @@
 //! The steps of a token's life. Each order of writes is what the promises rest on: see [`mesh::lifecycle`].
 
 use jiff::Timestamp;
+use tokio::time::sleep;
 use tracing::{info, warn};
 
-use super::Look;
+use super::{Attempt, Look};
 use crate::{
-    controller::{Controller, ControllerError, apply::Effect, message::Message, need::Need},
+    controller::{ControllerError, apply::Effect, message::Message, need::Need},
     secrets::SecretsError,
 };
 use mesh::{
     arn::{ClusterArn, TaskArn},
-    lifecycle::Idle,
     mutant::{self, Mutant},
     secret::{Retirement, SecretState, StoredSecret, Trigger},
-    token::{AccessorId, TokenHolder, TokenPair},
+    token::{AccessorId, Token, TokenHolder, TokenPair},
 };
 
-impl Controller {
+impl Attempt<'_> {
     /// Creates a new token in Consul, then shows it in the secret. Who loses the race for the secret deletes its own token.
     pub(super) async fn create_and_show(
         &self,
-        holder: &TokenHolder,
-        name: &str,
         secret: &StoredSecret,
         cluster: &ClusterArn,
         need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
-        let entropy = &self.edges.entropy;
+        let entropy = &self.controller.edges.entropy;
         let pair = TokenPair { accessor: AccessorId::new(entropy.uuid()), secret: entropy.secret() };
         let active = SecretState::Active(pair.clone());
         if mutant::is(Mutant::ShownBeforeCreated) {
-            let shown = self.swap(holder, name, secret, &active).await?;
-            self.create(holder, cluster, &pair, need).await?;
+            let shown = self.swap(secret, active).await?;
+            self.create(cluster, &pair, need).await?;
             return Ok(shown.map_or(Look::Overtaken(None), |_| Look::Again));
         }
-        self.create(holder, cluster, &pair, need).await?;
-        match self.swap(holder, name, secret, &active).await {
+        self.create(cluster, &pair, need).await?;
+        match self.swap(secret, active).await {
             Ok(Some(shown)) => {
-                self.relied_on(holder, need, &shown);
+                self.relied_on(need, &shown);
                 Ok(Look::Done(Effect::Done))
             }
-            Ok(None) => {
-                let now = self.delete_unless_shown(holder, name, pair.accessor).await?;
-                Ok(Look::Overtaken(Some(now)))
-            }
-            Err(ControllerError::Secrets(refused @ SecretsError::Refused { .. })) => {
+            Ok(None) => Ok(Look::Overtaken(Some(self.delete_unless_shown(pair.accessor).await?))),
+            Err(refused @ SecretsError::Refused { .. }) => {
                 // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. One that is
                 // still on its way is refused as well.
-                tokio::time::sleep(self.scope.bounds.secrets_lag.unsigned_abs()).await;
-                self.delete_unless_shown(holder, name, pair.accessor).await?;
+                sleep(self.controller.scope.bounds.secrets_lag.unsigned_abs()).await;
+                self.delete_unless_shown(pair.accessor).await?;
                 Err(refused.into())
             }
             // Without an answer it may be shown, or may be yet: the sweep judges it when that is over.
-            Err(error) => Err(error),
+            Err(error) => Err(error.into()),
         }
     }
 
     /// Deletes a token that was to be shown, unless it is. The secret as it was read for that.
-    async fn delete_unless_shown(
-        &self,
-        holder: &TokenHolder,
-        name: &str,
-        accessor: AccessorId,
-    ) -> Result<StoredSecret, ControllerError> {
-        let now = self.edges.secrets.read(name).await?;
-        let is_shown = now.state.pair().is_some_and(|named| named.accessor == accessor);
-        if !is_shown && !mutant::is(Mutant::LoserKept) {
-            self.edges.consul.delete_token(holder.tenancy(), accessor).await?;
-            info!(action = "delete_unused_token", outcome = "done", holder = %holder, accessor_id = %accessor);
+    async fn delete_unless_shown(&self, accessor: AccessorId) -> Result<StoredSecret, ControllerError> {
+        let secret = self.read().await?;
+        if !secret.names(accessor) && !mutant::is(Mutant::LoserKept) {
+            self.controller.edges.consul.delete_token(self.holder.tenancy(), accessor).await?;
+            info!(action = "delete_unused_token", outcome = "done", holder = %self.holder, accessor_id = %accessor);
         }
-        Ok(now)
+        Ok(secret)
     }
 
     /// Creates the token that the secret names, once the secret is known to name it still.
     pub(super) async fn restore(
         &self,
-        holder: &TokenHolder,
-        name: &str,
         secret: &StoredSecret,
+        pair: &TokenPair,
         cluster: &ClusterArn,
         need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
-        let Some(pair) = secret.state.pair() else { return Ok(Look::Again) };
-        if !mutant::is(Mutant::RestoredWithoutProof) && self.swap(holder, name, secret, &secret.state).await?.is_none()
-        {
+        if !mutant::is(Mutant::RestoredWithoutProof) && self.swap(secret, secret.state.clone()).await?.is_none() {
             return Ok(Look::Overtaken(None));
         }
-        warn!(action = "restore_token", holder = %holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
-        self.create(holder, cluster, pair, need).await?;
+        warn!(action = "restore_token", holder = %self.holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
+        self.create(cluster, pair, need).await?;
         Ok(Look::Again)
     }
 
-    /// Shows a token that Consul has; nothing where the secret was written meanwhile.
+    /// Shows a token that Consul has, and mends it.
     pub(super) async fn show(
         &self,
-        holder: &TokenHolder,
-        name: &str,
         secret: &StoredSecret,
         pair: TokenPair,
-    ) -> Result<Option<StoredSecret>, ControllerError> {
-        let mut seen = secret.clone();
-        if mutant::is(Mutant::ShownWithoutSwap) {
-            seen = self.edges.secrets.read(name).await?;
-        }
-        self.swap(holder, name, &seen, &SecretState::Active(pair)).await
+        token: Option<Token>,
+        need: &Need<'_>,
+    ) -> Result<Look, ControllerError> {
+        let seen = if mutant::is(Mutant::ShownWithoutSwap) { self.read().await? } else { secret.clone() };
+        let Some(shown) = self.swap(&seen, SecretState::Active(pair)).await? else {
+            return Ok(Look::Overtaken(None));
+        };
+        Ok(match self.mend(&shown, token, need).await? {
+            Look::Done(_) => Look::Done(Effect::Done),
+            look => look,
+        })
     }
 
     /// Hides a token from tasks, then asks for the look that deletes it. A write that is refused again and again asks for none.
     /// Whoever dies in between leaves the deletion to the sweep.
     pub(super) async fn hide(
         &self,
-        holder: &TokenHolder,
-        name: &str,
         secret: &StoredSecret,
         pair: TokenPair,
-        (idle, trigger): (&Idle, Trigger),
+        retirement: Retirement,
     ) -> Result<Look, ControllerError> {
-        self.relied.forget(holder);
-        let retirement = Retirement { trigger: Some(trigger), ..idle.retirement.clone() };
-        if self.swap(holder, name, secret, &SecretState::Retiring(pair, retirement)).await?.is_none() {
+        self.controller.relied.remove(self.holder);
+        if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
             return Ok(Look::Overtaken(None));
         }
-        if let TokenHolder::Service(service) = holder {
-            let bounds = &self.scope.bounds;
+        if let TokenHolder::Service(service) = self.holder {
+            let bounds = &self.controller.scope.bounds;
             // The clock of the function that looks may be behind Secrets Manager's.
             let delay = (bounds.hidden_for() + bounds.clocks).unsigned_abs();
-            self.edges.queue.send_later(&[Message::idle_check(service)], delay).await?;
+            self.controller.edges.queue.send_later(&[Message::idle_check(service)], delay).await?;
         }
         Ok(Look::Done(Effect::Done))
     }
@@ -133,35 +119,33 @@ impl Controller {
     /// Empties the secret, then deletes the token in Consul.
     pub(super) async fn remove(
         &self,
-        holder: &TokenHolder,
-        name: &str,
         secret: &StoredSecret,
-        accessor: AccessorId,
+        pair: &TokenPair,
         retirement: &Retirement,
+        reason: &str,
     ) -> Result<Look, ControllerError> {
         if mutant::is(Mutant::DeletedBeforeEmptied) {
-            self.edges.consul.delete_token(holder.tenancy(), accessor).await?;
+            self.controller.edges.consul.delete_token(self.holder.tenancy(), pair.accessor).await?;
         }
-        if self.swap(holder, name, secret, &SecretState::Empty).await?.is_none() {
+        if self.swap(secret, SecretState::Empty).await?.is_none() {
             return Ok(Look::Overtaken(None));
         }
-        self.revoke(holder, accessor, retirement, "idle").await?;
+        self.revoke(pair.accessor, retirement, reason).await?;
         Ok(Look::Done(Effect::Done))
     }
 
     /// Deletes a token, and says why: this line alone answers it.
-    pub(in crate::controller) async fn revoke(
+    pub(super) async fn revoke(
         &self,
-        holder: &TokenHolder,
         accessor: AccessorId,
         retirement: &Retirement,
         reason: &str,
     ) -> Result<(), ControllerError> {
-        self.edges.consul.delete_token(holder.tenancy(), accessor).await?;
+        self.controller.edges.consul.delete_token(self.holder.tenancy(), accessor).await?;
         info!(
             action = "revoke",
             outcome = "done",
-            holder = %holder,
+            holder = %self.holder,
             accessor_id = %accessor,
             reason,
             trigger = retirement.trigger.map(Trigger::as_str),
