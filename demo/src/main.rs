@@ -27,7 +27,7 @@ const STACK: &str = "ecs-mesh-controller";
 const PREFIX: &str = "mesh";
 /// Short, so that nobody has to wait five minutes for the last scene.
 const GRACE_SECONDS: &str = "5";
-/// Short for the same reason: a token is hidden for four seconds before it is deleted, and not for 160.
+/// Short for the same reason: a token is hidden for four seconds before it is deleted, and not for 400.
 const TIME_BOUNDS: &str = "ecs-lag=0,secrets-lag=0,attempt=3,call=1,clocks=0,shown=1";
 
 #[tokio::main]

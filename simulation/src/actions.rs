@@ -70,9 +70,10 @@ impl Schedule {
                 free[world.random.usize(..free.len())]
             });
             let is_abandoned = board[index].is_abandoned();
-            world.was_cut_off |= is_abandoned;
+            world.mishaps += usize::from(is_abandoned);
             if !board[index].is_performed() && (!is_abandoned || world.random.bool()) {
                 let fate = fate(&mut world, board[index].service);
+                world.mishaps += usize::from(!matches!(fate, Fate::Served));
                 if is_abandoned {
                     world.note("a call takes effect although nobody waits for it any more:");
                 }
@@ -81,6 +82,7 @@ impl Schedule {
             if is_abandoned || world.calm || world.random.u32(..5) > 0 {
                 let operation = board.swap_remove(index);
                 if !is_abandoned && world.repeats_late() {
+                    world.mishaps += 1;
                     let repeated = operation.deliver_and_repeat(&mut world);
                     board.push(repeated);
                 } else {
@@ -202,6 +204,7 @@ impl Schedule {
         let environment = self.environments.remove(index);
         self.with(|world| {
             note!(world, "environment {} {how}", environment.number);
+            world.mishaps += 1;
             world.blind.remove(&environment.number);
             world.looking.remove(&environment.number);
             world.lost.remove(&environment.number);

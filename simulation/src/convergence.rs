@@ -102,16 +102,19 @@ impl World {
         let held = self.secret(&name);
         let shown = held.shown().map(|pair| pair.secret.expose_secret().to_owned());
         let is_held = |token: &&Record| shown.as_deref() == Some(token.secret.as_str());
-        // One that was shown before a person emptied the secret may be what tasks hold, and one whose creator has died may pass
-        // for such: they go when the service is idle.
+        // One that was shown before a person emptied the secret may be what tasks hold, and one whose creator was interrupted may
+        // pass for such: they go when the service is idle.
         let extra = tokens.iter().filter(|token| !is_held(token) && !self.was_shown(&name, &token.secret)).count();
         let waits = tokens.iter().filter(is_held).any(|token| token.description.contains("unused-since"));
         if tokens.iter().filter(is_held).count() != 1 {
             self.broken(format!(
                 "converges: service {number} has a task, and its secret shows no token that Consul has"
             ));
-        } else if extra > 0 && is_swept && !self.scenario.is_troubled() && !self.was_cut_off {
-            self.broken(format!("converges: service {number} has {extra} tokens that no task can have read"));
+        } else if extra > self.mishaps {
+            let mishaps = self.mishaps;
+            self.broken(format!(
+                "converges: service {number} has {extra} tokens that no task can have read, after {mishaps} mishaps"
+            ));
         } else if waits && is_swept {
             self.broken(format!("converges: service {number} has a task, and its token still waits for one"));
         }

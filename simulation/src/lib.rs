@@ -8,10 +8,10 @@
 //!                                 promises ◀── world: ECS, Consul, Secrets Manager, SQS
 //! ```
 //!
-//! What is assumed of the world, beyond what its owners document: an invocation ends with its function's time-out, no
-//! single call takes longer than half a minute, answers of ECS and of Secrets Manager lag by a few seconds each, a task
-//! needs longer than the two lags together to read its secret or to log in, gossip misses a dead agent within a minute,
-//! and clocks are off by less than a fourteenth of the grace period and half a minute.
+//! What is assumed of the world, beyond what its owners document, is what [`mesh::bounds::Bounds`] says, at a scale of seconds:
+//! each scenario draws how late answers of ECS and of Secrets Manager are, how long a call may be stuck, and how far clocks
+//! differ, and the controller is told the bounds that hold there. Besides, an invocation ends with its function's time-out, and
+//! gossip misses a dead agent within a minute.
 //!
 //! Not simulated: setting Consul up (`BOOTSTRAP=none`), and more than one admin partition.
 

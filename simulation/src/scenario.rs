@@ -200,13 +200,6 @@ impl Scenario {
         self
     }
 
-    /// Whether anything may go wrong but the order of things.
-    pub(crate) fn is_troubled(&self) -> bool {
-        self.lag + self.secret_lag > 0
-            || self.kills + self.outages > 0
-            || self.refused + self.answer_lost + self.repeated + self.stuck > 0
-    }
-
     pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
         let chance = |random: &mut Rng, rates: &[u32]| rates[random.usize(..rates.len())];
         let grace = [0, 30, 300, 300, 900][random.usize(..5)];

@@ -66,8 +66,9 @@ pub(crate) struct World {
     pub(crate) revoked: BTreeSet<String>,
     /// What people have done.
     pub(crate) disturbances: Disturbances,
-    /// Whether an attempt was cut off in the middle of a call.
-    pub(crate) was_cut_off: bool,
+    /// How many calls failed, lost their answer, were repeated or cut off, and how many environments were killed: each may have
+    /// left a token that was not shown yet.
+    pub(crate) mishaps: usize,
     /// Whose call is being served.
     pub(crate) caller: usize,
     /// The instances that were drained: node and ID.
@@ -108,7 +109,7 @@ impl World {
             consul_skew,
             revoked: BTreeSet::new(),
             disturbances: Disturbances::default(),
-            was_cut_off: false,
+            mishaps: 0,
             caller: usize::MAX,
             drained: BTreeSet::new(),
             blind: BTreeMap::new(),

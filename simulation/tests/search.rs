@@ -29,8 +29,8 @@ fn the_promises_hold_in_every_schedule() {
     println!("{} schedules in {:.0?}", found.schedules, found.took);
 }
 
-/// Schedules that once broke a promise, with this design or with one before.
-const ONCE_BROKEN: [u64; 10] = [
+/// Seeds of schedules that once broke a promise. What a seed draws has changed since, so that each is now one schedule more.
+const ONCE_BROKEN: [u64; 11] = [
     173,
     190,
     11_231,
@@ -38,6 +38,7 @@ const ONCE_BROKEN: [u64; 10] = [
     630_548_563_797,
     815_996_938_450,
     980_016_109_696,
+    981_395_186_306,
     991_892_924_315,
     1_166_123_729_778,
     249_703_271_711_238,

@@ -6,17 +6,22 @@ use futures::{StreamExt, stream};
 use tracing::info;
 
 use super::{
-    CONCURRENCY, Controller, ControllerError, Deadline, message::Message, need::Need, observe::Failures, tokens::Case,
+    CONCURRENCY, Controller, ControllerError, Deadline,
+    message::Message,
+    need::Need,
+    observe::Failures,
+    tokens::Case,
+    work::{Group, TokenWork, Work},
 };
 use crate::consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
     arn::TaskArn,
-    catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    catalog::{HealthCheck, ServiceInstance},
     identity::MeshService,
     plan::{Action, Planned},
     secret::StoredSecret,
     task::TaskChange,
-    tenancy::{Tenancy, TenancyName},
+    tenancy::TenancyName,
     token::{ListedToken, TokenHolder},
 };
 
@@ -175,76 +180,27 @@ impl Controller {
     }
 
     /// Hides and deletes tokens of idle services, and sees to those that no secret names.
-    async fn see_to_tokens(&self, tokens: Vec<Planned>, deadline: Deadline) -> Vec<Outcome> {
-        let work = tokens.into_iter().map(|planned| async move {
-            let result = match &planned.action {
-                Action::Hide(service, idle) | Action::Revoke(service, idle) => {
-                    let holder = TokenHolder::Service(service.clone());
-                    deadline.run(self.reconcile_token(&holder, Case::Idle(idle), None)).await
+    async fn see_to_tokens(&self, tokens: Group<TokenWork>, deadline: Deadline) -> Vec<Outcome> {
+        let work = tokens.into_iter().map(|(work, planned)| async move {
+            let result = match work {
+                TokenWork::Retire(holder, idle) => {
+                    deadline.run(self.reconcile_token(&holder, Case::Idle(&idle), None)).await
                 }
-                Action::DeleteOrphan(holder, token, retirement) => {
-                    deadline.run(async { self.attempt(holder)?.delete_orphan(token, retirement).await }).await
+                TokenWork::DeleteOrphan(holder, token, retirement) => {
+                    deadline.run(self.delete_orphan(&holder, &token, &retirement)).await
                 }
-                Action::ShowOrphan(holder, token) => {
-                    match deadline.run(async { self.attempt(holder)?.show_orphan(token).await }).await {
-                        // Then it is mended, or another one created in its place.
-                        Ok(shown) => self
-                            .provision_surveyed(holder, &planned.tasks, None, deadline)
-                            .await
-                            .map(|made| made.max(shown)),
-                        Err(error) => Err(error),
+                TokenWork::ShowOrphan(holder, token) => match deadline.run(self.show_orphan(&holder, &token)).await {
+                    // Then it is mended, or another one created in its place.
+                    Ok(shown) => {
+                        let made = self.provision_surveyed(&holder, &planned.tasks, None, deadline).await;
+                        made.map(|made| made.max(shown))
                     }
-                }
-                _ => Ok(Effect::Unchanged),
+                    Err(error) => Err(error),
+                },
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
         all(work).await
-    }
-}
-
-/// Things to change, each as it was planned.
-pub(super) type Group<T> = Vec<(T, Planned)>;
-
-#[derive(Default)]
-struct Work {
-    provisions: Group<TokenHolder>,
-    login_tokens: Group<ListedToken>,
-    idle_checks: Group<MeshService>,
-    agents: Group<ClientAgent>,
-    nodes: Group<LeftoverNode>,
-    /// What is about services' tokens that are in nobody's use.
-    tokens: Vec<Planned>,
-    /// By partition: a transaction cannot cross it.
-    instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
-    /// By node and tenancy: a registration is about one node.
-    checks: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
-}
-
-impl Work {
-    fn sort(all: Vec<Planned>) -> Self {
-        let mut work = Self::default();
-        for planned in all {
-            match planned.action.clone() {
-                Action::Provision(holder) => work.provisions.push((holder, planned)),
-                Action::DeleteLoginToken(token) => work.login_tokens.push((token, planned)),
-                Action::CheckIdleness(service) => work.idle_checks.push((service, planned)),
-                Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) | Action::ShowOrphan(..) => {
-                    work.tokens.push(planned);
-                }
-                Action::ForceLeave(agent) | Action::AwaitAgent(agent) => work.agents.push((agent, planned)),
-                Action::DeregisterNode(node) => work.nodes.push((node, planned)),
-                Action::MarkCritical(check) => {
-                    let node = (check.node.clone(), check.tenancy.clone());
-                    work.checks.entry(node).or_default().push((check, planned));
-                }
-                Action::Deregister(instance) => {
-                    let partition = instance.tenancy.partition().cloned();
-                    work.instances.entry(partition).or_default().push((instance, planned));
-                }
-            }
-        }
-        work
     }
 }
 

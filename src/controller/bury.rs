@@ -7,7 +7,8 @@ use tracing::info;
 
 use super::{
     Controller, ControllerError, Deadline,
-    apply::{Basis, Effect, Group, Outcome, all},
+    apply::{Basis, Effect, Outcome, all},
+    work::Group,
 };
 use crate::consul::ConsulError;
 use mesh::{

@@ -151,14 +151,15 @@ impl Controller {
     /// the others are still listed, and the next time removes them.
     async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
         let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
-        let attempt = self.attempt(holder)?;
-        let secret = attempt.read().await?;
+        let secret = self.attempt(holder)?.read().await?;
         let place = self.scope.names.place_of(holder);
         let mut removed = 0;
         for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
             let mark = HolderMark::parse(&token.description);
             if mark.is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters) && mark.may_be_for(&place)) {
-                removed += usize::from(attempt.delete_orphan(token, &retirement).await? == Effect::Done);
+                removed += usize::from(self.delete_orphan(holder, token, &retirement).await? == Effect::Done);
+            } else {
+                warn!(action = "farewell", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
             }
         }
         let named = self.reconcile_token(holder, Case::Ended(&retirement), Some(secret)).await?;

@@ -28,6 +28,7 @@ pub mod settings;
 mod sweep;
 mod tokens;
 mod variables;
+mod work;
 
 use std::{
     collections::BTreeMap,
@@ -130,7 +131,7 @@ pub struct Edges {
 pub struct Controller {
     scope: Scope,
     edges: Edges,
-    /// Until when the holder's token needs no look: see [`Bounds::relied_on_until`].
+    /// Until when the holder's token needs no look: see [`Bounds::without_a_look_until`].
     relied: Remembered<TokenHolder>,
     /// When a look at each service was last asked for, so that a deployment of thousands of tasks asks for few: each look lists
     /// every task of every cluster.

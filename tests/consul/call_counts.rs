@@ -81,10 +81,9 @@ async fn a_token_that_consul_has_lost_is_restored_in_one_write_of_each() {
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let cold = Environment::start(&world, "secrets-manager").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
-    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
-    // The client agents' token, this one, and our own: that it is gone is believed only of a credential that is good. Then
-    // this one once more, which is there
-    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
+    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    // The client agents' token, this one, and our own: that it is gone is believed only of a credential that is good
+    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
     assert_eq!(world.provisioned(&world.secret_name("cost-lost-web")).await, pair);
 }
 

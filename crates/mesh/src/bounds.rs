@@ -13,13 +13,17 @@ use crate::mutant::{self, Mutant};
 /// The bounds of one deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// How long ECS's lists may lag: a listing that begins this long after a task was created shows the task.
+    /// How long ECS's lists may lag: a listing that begins this long after a task was created shows the task. ECS names no
+    /// limit, and advises to wait for up to five minutes:
+    /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>.
     pub ecs_lag: SignedDuration,
-    /// How long a read of a secret may go on showing what was replaced.
+    /// How long a read of a secret may go on showing what was replaced. Secrets Manager names no limit.
     pub secrets_lag: SignedDuration,
-    /// How long one attempt at a token may take, until the last call that it begins.
+    /// How long one attempt at a token may take, until the last call that it begins: half of the time that the
+    /// function for events has.
     pub attempt: SignedDuration,
-    /// How long a call may still take effect after it was begun, also after its caller has ended.
+    /// How long a call may still take effect after it was begun, also after its caller has ended. A caller waits for 5 seconds
+    /// for an answer.
     pub call: SignedDuration,
     /// How far any two clocks may differ: a function's, Secrets Manager's, Consul's.
     pub clocks: SignedDuration,
@@ -33,13 +37,20 @@ const LONGEST_MESSAGE_DELAY: SignedDuration = SignedDuration::from_mins(15);
 /// How long an attempt may take at most: the function that handles events ends after a minute.
 const LONGEST_ATTEMPT: SignedDuration = SignedDuration::from_secs(45);
 
-const EXPECTED: &str = "ecs-lag=60,secrets-lag=10,attempt=30,call=30,clocks=30,shown=2700 (seconds), where shown is longer than \
-                        ecs-lag and twice clocks, attempt from 1 to 45, and the sum of the first five and clocks at most 900";
+/// How long an execution environment goes without a look at most: a task's events and those of one deployment share a look, and
+/// what a person does to a secret is seen by the events after that.
+const WITHOUT_A_LOOK: SignedDuration = SignedDuration::from_mins(1);
+/// How much longer than a read may lag an attempt has to last at least, in order to read again what was late.
+const READ_AGAIN: SignedDuration = SignedDuration::from_secs(2);
+
+const EXPECTED: &str = "ecs-lag=300,secrets-lag=10,attempt=30,call=30,clocks=30,shown=2700 (seconds), where shown is longer than \
+                        ecs-lag and twice clocks, attempt at least 3 seconds longer than secrets-lag and at most 45, and the \
+                        sum of the first five and clocks at most 900";
 
 impl Bounds {
     /// The default of `TimeBounds`.
     pub const DEFAULT: Self = Self {
-        ecs_lag: SignedDuration::from_secs(60),
+        ecs_lag: SignedDuration::from_mins(5),
         secrets_lag: SignedDuration::from_secs(10),
         attempt: SignedDuration::from_secs(30),
         call: SignedDuration::from_secs(30),
@@ -65,6 +76,13 @@ impl Bounds {
             return Timestamp::MAX;
         }
         later(written_at, self.shown - self.ecs_lag - self.clocks * 2)
+    }
+
+    /// Until when an execution environment needs no look at a token that a version written at `written_at` shows, as it has seen
+    /// at `now`.
+    #[must_use]
+    pub fn without_a_look_until(&self, written_at: Timestamp, now: Timestamp) -> Timestamp {
+        self.relied_on_until(written_at).min(later(now, WITHOUT_A_LOOK))
     }
 
     /// From when on the token that a version shows may be hidden.
@@ -99,8 +117,8 @@ impl Bounds {
     }
 
     fn adds_up(&self) -> bool {
-        !self.attempt.is_zero()
-            && self.attempt <= LONGEST_ATTEMPT
+        self.attempt <= LONGEST_ATTEMPT
+            && self.attempt > self.secrets_lag + READ_AGAIN
             && self.hidden_for() + self.clocks <= LONGEST_MESSAGE_DELAY
             && self.shown > self.ecs_lag + self.clocks * 2
     }
@@ -142,7 +160,7 @@ mod tests {
     fn the_default_bounds_add_up() {
         let bounds = Bounds::DEFAULT;
         assert!(bounds.adds_up());
-        assert_eq!(bounds.hidden_for(), SignedDuration::from_secs(160));
+        assert_eq!(bounds.hidden_for(), SignedDuration::from_secs(400));
         assert_eq!(bounds.settled_after(), SignedDuration::from_secs(100));
         // Shown, hidden and emptied once in each such time: fewer versions a day than Secrets Manager keeps.
         let day = SignedDuration::from_hours(24);
@@ -158,6 +176,16 @@ mod tests {
     }
 
     #[test]
+    fn an_environment_looks_again_after_a_minute_and_before_the_token_may_be_hidden() {
+        let bounds = Bounds::DEFAULT;
+        let written_at = Timestamp::from_second(1_000_000).unwrap();
+        let after = |seconds| written_at + SignedDuration::from_secs(seconds);
+        assert_eq!(bounds.without_a_look_until(written_at, after(5)), after(65));
+        assert_eq!(bounds.without_a_look_until(written_at, after(2_339)), after(2_340));
+        assert_eq!(bounds.without_a_look_until(written_at, after(2_400)), after(2_340), "it is looked at each time");
+    }
+
+    #[test]
     fn bounds_are_read_and_those_that_are_not_named_keep_their_default() {
         let bounds: Bounds = "ecs-lag=1, shown=70".parse().unwrap();
         assert_eq!(bounds.ecs_lag, SignedDuration::from_secs(1));
@@ -166,9 +194,18 @@ mod tests {
 
     #[test]
     fn bounds_that_do_not_add_up_are_refused() {
-        for text in
-            ["", "ecs-lag", "ecs-lag=x", "ecs-lag=-1", "shown=120", "attempt=46", "attempt=0", "ecs-lag=800", "lag=1"]
-        {
+        for text in [
+            "",
+            "ecs-lag",
+            "ecs-lag=x",
+            "ecs-lag=-1",
+            "shown=120",
+            "attempt=46",
+            "attempt=0",
+            "secrets-lag=28",
+            "ecs-lag=800",
+            "lag=1",
+        ] {
             assert_eq!(text.parse::<Bounds>().unwrap_err().field(), "time bounds", "{text}");
         }
     }

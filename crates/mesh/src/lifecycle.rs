@@ -111,7 +111,9 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
             let step = if mutant::is(Mutant::NotHidden) { Step::Remove } else { Step::Hide };
             step(pair.clone(), idle.retirement.clone())
         }
-        (Retiring(pair, retirement), Usage::Idle(idle), _) if idle.listed_at >= bounds.deleted_from(written_at) => {
+        (Retiring(pair, retirement), Usage::Idle(idle), _)
+            if is_ours && idle.listed_at >= bounds.deleted_from(written_at) =>
+        {
             Step::Remove(pair.clone(), retirement.clone())
         }
         (Active(pair) | Retiring(pair, _), Usage::Ended(retirement), _) if is_ours => {

@@ -83,11 +83,11 @@ fn a_token_in_place_is_left_alone_whoever_made_it() {
 
 #[test]
 fn an_event_that_relies_on_an_old_version_writes_it_anew() {
-    // The token may be hidden from 2,700 s on, by a listing that does not show a task of the last 60 s: clocks differ by 30 s.
-    assert_eq!(step(&active(2_700 - 121), HELD.as_ref(), &BY_EVENT), "nothing");
-    assert_eq!(step(&active(2_700 - 120), HELD.as_ref(), &BY_EVENT), "show a");
+    // The token may be hidden from 2,700 s on, by a listing that does not show a task of the last 300 s: clocks differ by 30 s.
+    assert_eq!(step(&active(2_700 - 361), HELD.as_ref(), &BY_EVENT), "nothing");
+    assert_eq!(step(&active(2_700 - 360), HELD.as_ref(), &BY_EVENT), "show a");
     assert_eq!(
-        step(&active(2_700 - 120), HELD.as_ref(), &BY_LISTING),
+        step(&active(2_700 - 360), HELD.as_ref(), &BY_LISTING),
         "nothing",
         "the next listing shows the task as well"
     );
@@ -153,10 +153,16 @@ fn the_old_controllers_token_goes_like_our_own() {
 
 #[test]
 fn a_hidden_token_is_deleted_when_every_task_that_can_have_read_it_would_be_listed() {
-    // 10 s for reads, 60 s for lists, 30 s each for an attempt, a call, and clocks
-    assert_eq!(step(&retiring(159), ABSENT.as_ref(), &idle()), "nothing");
-    assert_eq!(step(&retiring(160), ABSENT.as_ref(), &idle()), "remove");
+    // 10 s for reads, 300 s for lists, 30 s each for an attempt, a call, and clocks
+    assert_eq!(step(&retiring(399), ABSENT.as_ref(), &idle()), "nothing");
+    assert_eq!(step(&retiring(400), ABSENT.as_ref(), &idle()), "remove");
     assert_eq!(step(&retiring(100_000), ABSENT.as_ref(), &Usage::Recent), "nothing");
+}
+
+#[test]
+fn what_a_person_has_put_into_a_hidden_token_s_place_stays() {
+    let edited = written(SecretState::Retiring(pair("a"), Retirement::default()), false, 100_000);
+    assert_eq!(step(&edited, ABSENT.as_ref(), &idle()), "nothing");
 }
 
 #[test]
@@ -240,12 +246,13 @@ proptest! {
     fn usage_says_which_way_a_step_goes(secret in any_secret(), held in any_held(), usage in any_usage()) {
         let is_needed = matches!(usage, Usage::Needed(_));
         let is_idle = matches!(usage, Usage::Idle(_));
+        let is_ours = secret.is_ours || held.as_ref().is_some_and(|held| held.is_marked);
         match next_step(&secret, held.as_ref(), &usage, &BOUNDS, now()) {
             Step::Create | Step::Restore(_) | Step::Show(_) => prop_assert!(is_needed),
-            Step::Hide(..) => prop_assert!(is_idle && secret.state.shown().is_some()),
+            Step::Hide(..) => prop_assert!(is_idle && is_ours && secret.state.shown().is_some()),
             Step::Remove(..) => {
                 let is_hidden = matches!(secret.state, SecretState::Retiring(..));
-                prop_assert!(is_idle && is_hidden || matches!(usage, Usage::Ended(_)));
+                prop_assert!(is_ours && (is_idle && is_hidden || matches!(usage, Usage::Ended(_))));
             }
             Step::Nothing => {}
         }

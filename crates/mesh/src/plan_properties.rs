@@ -273,7 +273,7 @@ proptest! {
             }
             let secret = &observed.secrets[&TokenHolder::Service(service.clone())];
             let age = secret.written_at.map(|at| now().duration_since(at).as_secs());
-            let least = if secret.state.shown().is_some() { 2_700 } else { 160 };
+            let least = if secret.state.shown().is_some() { 2_700 } else { 400 };
             prop_assert!(age.is_some_and(|seconds| seconds >= least), "{secret:?} may be of a task not seen yet");
             let named = |token: &&ListedToken| secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
             for token in own_tokens(&observed, &service).filter(named).filter(|_| secret.state.shown().is_some()) {

@@ -22,13 +22,9 @@ impl Attempt<'_> {
         pair: &TokenPair,
         need: &Need<'_>,
     ) -> Result<(), ControllerError> {
-        let (scope, edges, holder) = (&self.controller.scope, &self.controller.edges, self.holder);
+        let (edges, holder) = (&self.controller.edges, self.holder);
         let grant = self.grant().await?;
-        let place = scope.names.place_of(holder);
-        let mut description = marked_for_secret(&holder.token_description(cluster), &place);
-        if let (Need::Ahead(_), TokenHolder::Service(_)) = (need, holder) {
-            description = marked_unused(&description, edges.clock.now());
-        }
+        let description = self.description(cluster, need);
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
         match edges.consul.create_token(&new).await {
             Ok(_) => {
@@ -46,9 +42,20 @@ impl Attempt<'_> {
         }
     }
 
+    /// What marks a token that is created now.
+    fn description(&self, cluster: &ClusterArn, need: &Need<'_>) -> String {
+        let place = self.controller.scope.names.place_of(self.holder);
+        let description = marked_for_secret(&self.holder.token_description(cluster), &place);
+        match (need, self.holder) {
+            (Need::Ahead(_), TokenHolder::Service(_)) => marked_unused(&description, self.controller.edges.clock.now()),
+            _ => description,
+        }
+    }
+
     /// Mends a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
-    /// it goes when its service is idle. If only another first start is ahead, it waits anew. And one whose policy somebody
-    /// has deleted gets its grant back.
+    /// it goes when its service is idle. If only another first start is ahead, it waits anew. One that
+    /// is marked for a cluster which the controller does not look after any more is marked for one of its own. And one whose
+    /// policy somebody has deleted gets its grant back.
     pub(super) async fn mend(
         &self,
         secret: &StoredSecret,
@@ -62,19 +69,21 @@ impl Attempt<'_> {
                 .unwrap_or_else(|| token.description.clone()),
             Need::Claimed(_) | Need::Known(_) => marked_used(&token.description),
         };
-        let is_ours = secret.is_ours || self.is_marked(&token);
+        let is_marked = self.is_marked(&token);
+        let is_ours = secret.is_ours || is_marked;
         if !is_ours {
             warn!(holder = %holder, "the secret holds a valid token that is not ours; left alone");
         }
-        if !is_ours || description == token.description && !token.grants_nothing() {
+        if !is_ours || is_marked && description == token.description && !token.grants_nothing() {
             self.relied_on(need, secret);
             return Ok(Look::Done(Effect::Unchanged));
         }
         // Only a change is worth the question whether an old event's task still lives.
-        if self.controller.cluster_of_need(need).await?.is_none() {
+        let Some(cluster) = self.controller.cluster_of_need(need).await? else {
             info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
             return Ok(Look::Done(Effect::Unchanged));
-        }
+        };
+        let description = if is_marked { description } else { self.description(&cluster, need) };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
         let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
         match edges.consul.update_token(&mended).await {
@@ -88,10 +97,11 @@ impl Attempt<'_> {
         }
     }
 
-    /// The holder's token is good. Until the version that shows it may be hidden, further events need no look.
+    /// The holder's token is good: further events need no look for a while.
     pub(super) fn relied_on(&self, need: &Need<'_>, secret: &StoredSecret) {
         if let (Need::Claimed(_), Some(written_at)) = (need, secret.written_at) {
-            let until = self.controller.scope.bounds.relied_on_until(written_at);
+            let now = self.controller.edges.clock.now();
+            let until = self.controller.scope.bounds.without_a_look_until(written_at, now);
             self.controller.relied.insert(self.holder.clone(), until);
         }
     }

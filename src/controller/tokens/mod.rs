@@ -83,12 +83,17 @@ impl Controller {
         seen: Option<StoredSecret>,
     ) -> Result<Effect, ControllerError> {
         let attempt = self.attempt(holder)?;
-        let bound = self.scope.bounds.attempt.unsigned_abs();
-        timeout(bound, attempt.run(&case, seen)).await.unwrap_or(Err(ControllerError::OutOfTime))
+        attempt.bounded(attempt.run(&case, seen)).await
     }
 }
 
 impl Attempt<'_> {
+    /// Does the work, unless it takes longer than an attempt may.
+    async fn bounded<T>(&self, work: impl Future<Output = Result<T, ControllerError>>) -> Result<T, ControllerError> {
+        let bound = self.controller.scope.bounds.attempt.unsigned_abs();
+        timeout(bound, Box::pin(work)).await.unwrap_or(Err(ControllerError::OutOfTime))
+    }
+
     async fn run(&self, case: &Case<'_>, mut seen: Option<StoredSecret>) -> Result<Effect, ControllerError> {
         let mut effect = Effect::Unchanged;
         loop {
@@ -125,13 +130,15 @@ impl Attempt<'_> {
                     Step::Create => self.create_and_show(secret, &cluster, need).await,
                     Step::Restore(pair) => self.restore(secret, &pair, &cluster, need).await,
                     Step::Show(pair) => self.show(secret, pair, token, need).await,
-                    _ => Ok(Look::Done(Effect::Unchanged)),
+                    Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Look::Done(Effect::Unchanged)),
                 }
             }
-            (_, Step::Hide(pair, why)) => self.hide(secret, pair, why).await,
+            (Case::Idle(_) | Case::Ended(_), Step::Hide(pair, why)) => self.hide(secret, pair, why).await,
             (Case::Ended(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "the stack is deleted").await,
-            (_, Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
-            _ => Ok(Look::Done(Effect::Unchanged)),
+            (Case::Idle(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
+            (Case::Idle(_) | Case::Ended(_), Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_)) => {
+                Ok(Look::Done(Effect::Unchanged))
+            }
         }
     }
 
@@ -217,7 +224,8 @@ impl Attempt<'_> {
         let written_at = Some(self.controller.edges.clock.now());
         match self.controller.edges.secrets.write(&self.name, seen, &state).await {
             Ok(version) => {
-                let accessor_id = state.pair().map(|pair| tracing::field::display(pair.accessor));
+                let pair = state.pair().or(seen.state.pair());
+                let accessor_id = pair.map(|pair| tracing::field::display(pair.accessor));
                 info!(action, outcome = "done", holder = %self.holder, secret = self.name, accessor_id);
                 Ok(Some(StoredSecret { state, is_ours: true, version: Some(version), written_at }))
             }

@@ -1,19 +1,43 @@
 //! Tokens that bear the controller's mark, and that their secrets do not name: what a crash or a person has left.
 
 use super::Attempt;
-use crate::controller::{ControllerError, apply::Effect};
+use crate::controller::{Controller, ControllerError, apply::Effect};
 use mesh::{
     secret::{Retirement, SecretState},
-    token::ListedToken,
+    token::{ListedToken, TokenHolder},
 };
 
-impl Attempt<'_> {
+impl Controller {
     /// Deletes an orphan. Its secret is read again: it may name the token by now.
+    ///
+    /// # Errors
+    /// What went wrong, [`ControllerError::OutOfTime`] if it took longer than an attempt may.
     pub(in crate::controller) async fn delete_orphan(
         &self,
+        holder: &TokenHolder,
         token: &ListedToken,
         retirement: &Retirement,
     ) -> Result<Effect, ControllerError> {
+        let attempt = self.attempt(holder)?;
+        attempt.bounded(attempt.delete_orphan(token, retirement)).await
+    }
+
+    /// Shows an orphan in its secret, if that is still empty.
+    ///
+    /// # Errors
+    /// As those of [`Controller::delete_orphan`].
+    pub(in crate::controller) async fn show_orphan(
+        &self,
+        holder: &TokenHolder,
+        token: &ListedToken,
+    ) -> Result<Effect, ControllerError> {
+        let attempt = self.attempt(holder)?;
+        attempt.bounded(attempt.show_orphan(token)).await
+    }
+}
+
+impl Attempt<'_> {
+    async fn delete_orphan(&self, token: &ListedToken, retirement: &Retirement) -> Result<Effect, ControllerError> {
         let mut secret = self.read().await?;
         // Emptied once more, so that an attempt which has read the same, and is about to show the token, fails.
         while matches!(secret.state, SecretState::Empty) && self.swap(&secret, SecretState::Empty).await?.is_none() {
@@ -26,8 +50,7 @@ impl Attempt<'_> {
         Ok(Effect::Done)
     }
 
-    /// Shows an orphan in its secret, if that is still empty.
-    pub(in crate::controller) async fn show_orphan(&self, token: &ListedToken) -> Result<Effect, ControllerError> {
+    async fn show_orphan(&self, token: &ListedToken) -> Result<Effect, ControllerError> {
         let secret = self.read().await?;
         if secret.is_ours || !matches!(secret.state, SecretState::Empty) {
             return Ok(Effect::Unchanged);

@@ -40,8 +40,8 @@ impl Attempt<'_> {
             }
             Ok(None) => Ok(Look::Overtaken(Some(self.delete_unless_shown(pair.accessor).await?))),
             Err(refused @ SecretsError::Refused { .. }) => {
-                // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. One that is
-                // still on its way is refused as well.
+                // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. If one has an
+                // effect still later, the secret shows a token that is deleted: the next look restores it.
                 sleep(self.controller.scope.bounds.secrets_lag.unsigned_abs()).await;
                 self.delete_unless_shown(pair.accessor).await?;
                 Err(refused.into())
@@ -69,12 +69,19 @@ impl Attempt<'_> {
         cluster: &ClusterArn,
         need: &Need<'_>,
     ) -> Result<Look, ControllerError> {
-        if !mutant::is(Mutant::RestoredWithoutProof) && self.swap(secret, secret.state.clone()).await?.is_none() {
-            return Ok(Look::Overtaken(None));
-        }
+        let proof = if mutant::is(Mutant::RestoredWithoutProof) {
+            Some(secret.clone())
+        } else {
+            self.swap(secret, secret.state.clone()).await?
+        };
+        let Some(written) = proof else { return Ok(Look::Overtaken(None)) };
         warn!(action = "restore_token", holder = %self.holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
         self.create(cluster, pair, need).await?;
-        Ok(Look::Again)
+        if written.state.shown().is_none() {
+            return Ok(Look::Again);
+        }
+        self.relied_on(need, &written);
+        Ok(Look::Done(Effect::Done))
     }
 
     /// Shows a token that Consul has, and mends it.

@@ -1,18 +1,27 @@
 //! Secrets as the release before this one wrote them: each form is taken over.
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
 use super::{DELETED, HIDDEN, done, held, later, look};
 use crate::environment::Environment;
 use local_stack::world::{Pair, World};
 
-/// A token that the release before marked as ours, and a secret that holds it in this form.
+/// A token as the release before made it, under an accessor ID that it derived from the secret's name, and a secret that holds
+/// it in this form.
 async fn written_before(world: &World<'_>, form: impl Fn(&Pair) -> Value) -> Pair {
     let service = world.service();
-    let pair = world.token_of_old_controller(&service).await;
     let secret = world.secret_name(&service);
-    let call = world.aws.secrets().put_secret_value().secret_id(&secret).secret_string(form(&pair).to_string());
-    call.send().await.expect("PutSecretValue");
+    let derived = |of: &str| Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("{of} {secret}").as_bytes()).to_string();
+    let pair = Pair { accessor_id: derived("accessor ID"), token: derived("secret half") };
+    let body = json!({
+        "AccessorID": pair.accessor_id,
+        "SecretID": pair.token,
+        "Description": format!("Token for {service} service\nconsul.hashicorp.com/cluster: {}", world.cluster()),
+        "ServiceIdentities": [{ "ServiceName": service }],
+    });
+    world.consul.put("/v1/acl/token", &body).await;
+    world.put_secret(&secret, &form(&pair)).await;
     pair
 }
 
@@ -77,4 +86,28 @@ async fn a_reserved_token_that_consul_never_held_is_created_for_a_task() {
     let event = world.event(&task).await;
     done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
+}
+
+#[tokio::test]
+async fn a_token_of_a_cluster_that_is_not_looked_after_any_more_is_marked_for_one_that_is() {
+    // Given a token whose description names another cluster, and which the secret says is the controller's
+    let world = World::without_deployment("before-moved").await;
+    let pair = written_before(&world, claimed).await;
+    let service = world.service();
+    let mark = |cluster: &str| format!("Token for {service} service\nconsul.hashicorp.com/cluster: {cluster}");
+    let path = format!("/v1/acl/token/{}", pair.accessor_id);
+    let elsewhere = mark("arn:aws:ecs:us-east-1:123456789012:cluster/gone");
+    world
+        .consul
+        .put(&path, &json!({ "Description": elsewhere, "ServiceIdentities": [{ "ServiceName": service }] }))
+        .await;
+    // When a task needs it
+    let task = world.run(&world.mesh_definition(&service).await).await;
+    let event = world.event(&task).await;
+    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    // Then sweeps will see it, and it grants what it did
+    let token = world.consul.get(&path).await;
+    assert!(token["Description"].as_str().is_some_and(|said| said.starts_with(&mark(&world.cluster()))), "{token}");
+    assert_eq!(token["ServiceIdentities"][0]["ServiceName"], json!(service));
+    assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair);
 }

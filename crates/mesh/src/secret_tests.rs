@@ -1,0 +1,108 @@
+//! What each value of a secret means, and what no value lets out.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const CANARY: &str = "canary-5d2f1c";
+const TASK: &str = "arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef";
+
+fn parse(value: &str) -> Result<(SecretState, bool), InvalidField> {
+    SecretState::parse("consul-ecs-web", &SecretString::from(value))
+}
+
+fn pair() -> TokenPair {
+    let accessor = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69".parse().unwrap();
+    TokenPair { accessor, secret: SecretString::from(CANARY) }
+}
+
+fn retiring() -> SecretState {
+    let idle_since = Timestamp::from_second(1_000).ok();
+    SecretState::Retiring(
+        pair(),
+        Retirement { trigger: Some(Trigger::Sweep), idle_since, last_task: TASK.parse().ok() },
+    )
+}
+
+#[test]
+fn what_somebody_else_has_written_is_not_ours() {
+    assert!(matches!(parse("{}"), Ok((SecretState::Empty, false))));
+    assert!(matches!(parse(r#"{"accessor_id":"","token":""}"#), Ok((SecretState::Empty, false))));
+    let old = parse(r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t"}"#);
+    assert!(matches!(old, Ok((SecretState::Active(_), false))));
+}
+
+#[test]
+fn each_form_of_the_release_before_is_read() {
+    let with = |rest: &str| parse(&format!(r#"{{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69",{rest}}}"#));
+    assert!(matches!(
+        with(r#""reserved":"t""#),
+        Ok((SecretState::Retiring(_, Retirement { idle_since: None, .. }), true))
+    ));
+    assert!(matches!(with(r#""token":"t","adopted":true"#), Ok((SecretState::Active(_), true))));
+    assert!(matches!(with(r#""token":"t","claim":"c""#), Ok((SecretState::Active(_), true))));
+    assert!(matches!(with(r#""reserved":"t","claim":"c""#), Ok((SecretState::Retiring(..), true))));
+}
+
+#[test]
+fn fields_that_are_not_known_are_passed_over() {
+    let value = r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t","rotated_at":{"by":1}}"#;
+    assert!(matches!(parse(value), Ok((SecretState::Active(_), false))));
+    assert!(matches!(parse(r#"{"nonce":"empty/n","later":1}"#), Ok((SecretState::Empty, true))));
+}
+
+#[test]
+fn what_somebody_has_edited_is_not_ours_although_the_nonce_is_left() {
+    let nonce = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69/n";
+    let with = |rest: &str| parse(&format!(r#"{{"nonce":"{nonce}",{rest}}}"#));
+    assert!(matches!(with(r#""accessor_id":"","token":"""#), Ok((SecretState::Empty, false))));
+    let blank = with(r#""accessor_id":"","retiring":"","trigger":"","idle_since":"","last_task":"""#);
+    assert!(matches!(blank, Ok((SecretState::Empty, false))));
+    let other = with(r#""accessor_id":"00000000-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t""#);
+    assert!(matches!(other, Ok((SecretState::Active(_), false))));
+}
+
+#[test]
+fn tasks_find_no_token_in_a_retiring_pair() {
+    let value: serde_json::Value = serde_json::from_str(retiring().render(Uuid::nil()).expose_secret()).unwrap();
+    assert_eq!(value.get("token"), None);
+    assert!(retiring().shown().is_none());
+}
+
+#[test]
+fn somebody_else_s_value_is_refused_without_repeating_it() {
+    for value in [
+        CANARY,
+        r#"{"token":"canary-5d2f1c"}"#,
+        r#"{"accessor_id":"canary-5d2f1c"}"#,
+        r#"{"username":"canary-5d2f1c"}"#,
+        r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"canary-5d2f1c","retiring":"canary-5d2f1c"}"#,
+        "[]",
+    ] {
+        let error = parse(value).unwrap_err();
+        assert!(error.to_string().starts_with("secret consul-ecs-web: "), "{error}");
+        assert!(!error.to_string().contains(CANARY), "{error}");
+    }
+}
+
+#[test]
+fn a_state_survives_the_round_trip_and_debug_shows_no_secret() {
+    for state in [SecretState::Active(pair()), retiring()] {
+        let (read, is_ours) = SecretState::parse("s", &state.render(Uuid::nil())).unwrap();
+        assert!(is_ours && !format!("{read:?}").contains(CANARY));
+        assert_eq!(format!("{read:?}"), format!("{state:?}"));
+        assert!(read.pair().is_some_and(|read| read.is_same_as(&pair())));
+        assert_ne!(state.render(Uuid::nil()).expose_secret(), state.render(Uuid::max()).expose_secret());
+    }
+    assert_eq!(
+        SecretState::Empty.render(Uuid::nil()).expose_secret(),
+        format!(r#"{{"nonce":"empty/{}"}}"#, Uuid::nil())
+    );
+}
+
+proptest! {
+    #[test]
+    fn parsing_never_panics(value in "\\PC*") {
+        let _ = parse(&value);
+    }
+}

@@ -1,0 +1,73 @@
+//! What a plan asks for, sorted by how it is done.
+
+use std::collections::BTreeMap;
+
+use mesh::{
+    catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    identity::MeshService,
+    lifecycle::Idle,
+    plan::{Action, Planned},
+    secret::Retirement,
+    tenancy::{Tenancy, TenancyName},
+    token::{ListedToken, TokenHolder},
+};
+
+/// Things to change, each as it was planned.
+pub(super) type Group<T> = Vec<(T, Planned)>;
+
+/// What is done about a service's token that no task needs, or that its secret does not name.
+pub(super) enum TokenWork {
+    /// Hide the holder's token, or delete it.
+    Retire(TokenHolder, Idle),
+    /// Delete a token that the holder's secret does not name.
+    DeleteOrphan(TokenHolder, ListedToken, Retirement),
+    /// Show one in the holder's secret.
+    ShowOrphan(TokenHolder, ListedToken),
+}
+
+/// All that a plan asks for.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) provisions: Group<TokenHolder>,
+    pub(super) login_tokens: Group<ListedToken>,
+    pub(super) idle_checks: Group<MeshService>,
+    pub(super) agents: Group<ClientAgent>,
+    pub(super) nodes: Group<LeftoverNode>,
+    pub(super) tokens: Group<TokenWork>,
+    /// By partition: a transaction cannot cross it.
+    pub(super) instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
+    /// By node and tenancy: a registration is about one node.
+    pub(super) checks: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
+}
+
+impl Work {
+    /// Sorts a plan.
+    pub(super) fn sort(all: Vec<Planned>) -> Self {
+        let mut work = Self::default();
+        for planned in all {
+            match planned.action.clone() {
+                Action::Provision(holder) => work.provisions.push((holder, planned)),
+                Action::DeleteLoginToken(token) => work.login_tokens.push((token, planned)),
+                Action::CheckIdleness(service) => work.idle_checks.push((service, planned)),
+                Action::Hide(service, idle) | Action::Revoke(service, idle) => {
+                    work.tokens.push((TokenWork::Retire(TokenHolder::Service(service), idle), planned));
+                }
+                Action::DeleteOrphan(holder, token, retirement) => {
+                    work.tokens.push((TokenWork::DeleteOrphan(holder, token, retirement), planned));
+                }
+                Action::ShowOrphan(holder, token) => work.tokens.push((TokenWork::ShowOrphan(holder, token), planned)),
+                Action::ForceLeave(agent) | Action::AwaitAgent(agent) => work.agents.push((agent, planned)),
+                Action::DeregisterNode(node) => work.nodes.push((node, planned)),
+                Action::MarkCritical(check) => {
+                    let node = (check.node.clone(), check.tenancy.clone());
+                    work.checks.entry(node).or_default().push((check, planned));
+                }
+                Action::Deregister(instance) => {
+                    let partition = instance.tenancy.partition().cloned();
+                    work.instances.entry(partition).or_default().push((instance, planned));
+                }
+            }
+        }
+        work
+    }
+}
