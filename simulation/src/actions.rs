@@ -13,7 +13,8 @@ use super::{
 
 impl Schedule {
     pub(crate) async fn act(&mut self, action: Action) {
-        self.steps += 1;
+        // Tasks without a token read again and again: that is not work which could never end.
+        self.steps += usize::from(!matches!(action, Action::Read));
         if self.steps > MOST_STEPS {
             self.with(|world| world.broken("converges: the messages never end".to_owned()));
         }

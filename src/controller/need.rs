@@ -20,7 +20,7 @@ pub(super) enum Need<'a> {
 }
 
 impl Controller {
-    /// The cluster of whoever needs the token; `None` where nobody does any more.
+    /// The cluster of a task that needs the token; `None` where none does any more.
     pub(super) async fn cluster_of_need(&self, need: &Need<'_>) -> Result<Option<ClusterArn>, ControllerError> {
         match need {
             Need::Known(cluster) | Need::Ahead(cluster) => Ok(Some((*cluster).clone())),

@@ -163,7 +163,7 @@ impl SecretState {
     /// What the value of the secret called `name` means, and whether the controller has written it.
     ///
     /// # Errors
-    /// The value is something else: it is somebody's, and not overwritten. The error never repeats it.
+    /// The value is something else, which is not overwritten. The error never repeats it.
     pub fn parse(name: &str, value: &SecretString) -> Result<(Self, bool), InvalidField> {
         let invalid = || {
             InvalidField::new(
@@ -209,7 +209,7 @@ impl SecretState {
     }
 }
 
-/// What somebody said, without `secret`: whoever refuses a request may repeat it.
+/// An answer's text without `secret`: a refusal may repeat the request.
 #[must_use]
 pub fn without(said: &str, secret: &str) -> String {
     if secret.is_empty() { said.to_owned() } else { said.replace(secret, "(secret)") }

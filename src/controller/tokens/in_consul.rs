@@ -53,9 +53,8 @@ impl Attempt<'_> {
     }
 
     /// Mends a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
-    /// it goes when its service is idle. If only another first start is ahead, it waits anew. One that
-    /// is marked for a cluster which the controller does not look after any more is marked for one of its own. And one whose
-    /// policy somebody has deleted gets its grant back.
+    /// it goes when its service is idle. If only another first start is ahead, it waits anew. One that is marked for a cluster
+    /// which the controller does not look after is marked for one of its own. One whose policy was deleted gets its grant back.
     pub(super) async fn mend(
         &self,
         secret: &StoredSecret,
