@@ -71,10 +71,11 @@ impl Schedule {
                 free[world.random.usize(..free.len())]
             });
             let is_abandoned = board[index].is_abandoned();
-            world.mishaps += usize::from(is_abandoned);
+            let is_write = matches!(board[index].service, Service::Consul | Service::Secrets);
+            world.mishaps += usize::from(is_abandoned && is_write);
             if !board[index].is_performed() && (!is_abandoned || world.random.bool()) {
                 let fate = fate(&mut world, board[index].service);
-                world.mishaps += usize::from(!matches!(fate, Fate::Served));
+                world.mishaps += usize::from(!matches!(fate, Fate::Served) && is_write);
                 if is_abandoned {
                     world.note("a call takes effect although nobody waits for it any more:");
                 }
@@ -83,7 +84,7 @@ impl Schedule {
             if is_abandoned || world.calm || world.random.u32(..5) > 0 {
                 let operation = board.swap_remove(index);
                 if !is_abandoned && world.repeats_late() {
-                    world.mishaps += 1;
+                    world.mishaps += usize::from(is_write);
                     let repeated = operation.deliver_and_repeat(&mut world);
                     board.push(repeated);
                 } else {

@@ -83,6 +83,7 @@ impl World {
 
     fn restore_snapshot(&mut self) {
         let Some(snapshot) = self.disturbances.snapshot.take() else { return };
+        self.mishaps += snapshot.len();
         note!(self, "Consul is restored from the snapshot");
         let kept: Vec<String> = snapshot.iter().map(|record| record.secret.clone()).collect();
         let lost = self.consul.tokens.iter().filter(|record| !kept.contains(&record.secret));

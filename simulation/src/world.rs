@@ -66,8 +66,8 @@ pub(crate) struct World {
     pub(crate) revoked: BTreeSet<String>,
     /// What people have done.
     pub(crate) disturbances: Disturbances,
-    /// How many calls failed, lost their answer, were repeated or cut off, and how many environments were killed: each may have
-    /// left a token that was not shown yet.
+    /// How many calls to Consul and Secrets Manager failed, lost their answer, were repeated or cut off, how many environments were
+    /// killed, and how many tokens a restored snapshot brought back: each may be or have left a token that was never shown.
     pub(crate) mishaps: usize,
     /// Whose call is being served.
     pub(crate) caller: usize,

@@ -162,7 +162,7 @@ impl Controller {
                 warn!(action = "farewell", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
             }
         }
-        let named = self.reconcile_token(holder, Case::Ended(&retirement), Some(secret)).await?;
+        let named = self.reconcile_token(holder, Case::Ended(&retirement), None).await?;
         Ok(removed + usize::from(named == Effect::Done))
     }
 

@@ -196,12 +196,13 @@ mod tests {
             asked in 0i64..2_000,
             stopped_after in 0i64..50,
             late in 0i64..2_000,
+            behind in 0i64..45,
         ) {
             let grace = GracePeriod::from_secs(seconds);
             let at = |after| Timestamp::from_second(asked).unwrap() + after;
             let stopped_at = at(SignedDuration::from_secs(stopped_after));
             prop_assume!(grace.covers(at(SignedDuration::ZERO), stopped_at));
-            let clocks = SignedDuration::from_secs((i64::from(seconds) / 20 - 1).min(late));
+            let clocks = SignedDuration::from_secs(behind.min(i64::from(seconds) / 20 - 1));
             let mut task = task(TaskPhase::Stopped, None, &["web"]);
             task.stopped_at = Some(stopped_at);
             let now = at(grace.delay()) - clocks + SignedDuration::from_secs(late);

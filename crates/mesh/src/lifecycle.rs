@@ -102,7 +102,9 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
         {
             Step::Show(pair.clone())
         }
-        (Retiring(pair, _), Usage::Needed(_), Some(_)) => Step::Show(pair.clone()),
+        (Retiring(pair, _), Usage::Needed(_), Some(_)) if is_ours => Step::Show(pair.clone()),
+        // A person has put another token into its place.
+        (Retiring(..), Usage::Needed(needed), Some(_)) if needed.may_create => Step::Create,
         (Active(pair), Usage::Idle(idle), _)
             if is_ours
                 && idle.listed_at >= bounds.hidden_from(written_at)

@@ -162,7 +162,12 @@ fn a_hidden_token_is_deleted_when_every_task_that_can_have_read_it_would_be_list
 #[test]
 fn what_a_person_has_put_into_a_hidden_token_s_place_stays() {
     let edited = written(SecretState::Retiring(pair("a"), Retirement::default()), false, 100_000);
-    assert_eq!(step(&edited, ABSENT.as_ref(), &idle()), "nothing");
+    for held in [FOREIGN, ABSENT] {
+        assert_eq!(step(&edited, held.as_ref(), &idle()), "nothing");
+    }
+    assert_eq!(step(&edited, FOREIGN.as_ref(), &BY_EVENT), "create", "it is not shown as the controller's own");
+    assert_eq!(step(&edited, FOREIGN.as_ref(), &OF_TASKS_THAT_LOG_IN), "nothing");
+    assert_eq!(step(&edited, HELD.as_ref(), &idle()), "remove", "its description says that it is the controller's");
 }
 
 #[test]
@@ -193,7 +198,8 @@ fn one_that_living_tasks_may_hold_goes_when_the_service_is_idle() {
         assert_eq!(orphan(&active(1_000), created, &idle()), deleted(), "{created}");
         assert_eq!(orphan(&active(1_000), created, &Usage::Recent), OrphanStep::Keep, "{created}");
     }
-    assert_eq!(orphan(&active(159), 100_000, &idle()), OrphanStep::Keep, "who has read it may not be listed yet");
+    assert_eq!(orphan(&active(399), 100_000, &idle()), OrphanStep::Keep, "who has read it may not be listed yet");
+    assert_eq!(orphan(&active(400), 100_000, &idle()), deleted());
 }
 
 #[test]

@@ -12,10 +12,11 @@
 //! passed over. The controller's release before this one wrote `reserved` for a pair that no task reads, and `claim` or
 //! `adopted` where there is a nonce now.
 
+use std::{borrow::Cow, collections::HashMap};
+
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use uuid::Uuid;
 
 use super::{
@@ -97,45 +98,58 @@ pub struct Retirement {
     pub last_task: Option<TaskArn>,
 }
 
-/// What is read of a value. Texts that are missing are empty ones.
-#[derive(Default, Deserialize)]
+/// The fields of a value.
+#[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Payload<'a> {
-    accessor_id: &'a str,
-    token: &'a str,
-    retiring: &'a str,
-    #[serde(borrow)]
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    accessor_id: Option<&'a str>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    token: Option<&'a str>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    retiring: Option<&'a str>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
     trigger: Option<&'a str>,
-    #[serde(borrow)]
-    idle_since: Option<&'a str>,
-    #[serde(borrow)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_since: Option<Cow<'a, str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
     last_task: Option<&'a str>,
-    nonce: &'a str,
-    reserved: &'a str,
-    claim: &'a str,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    nonce: Option<&'a str>,
+    #[serde(borrow, skip_serializing)]
+    reserved: Option<&'a str>,
+    #[serde(borrow, skip_serializing)]
+    claim: Option<&'a str>,
+    #[serde(skip_serializing)]
     adopted: bool,
-    #[serde(flatten)]
-    unknown: Map<String, Value>,
+    #[serde(borrow, flatten, skip_serializing)]
+    #[expect(clippy::zero_sized_map_values, reason = "what is flattened is a map")]
+    unknown: HashMap<&'a str, IgnoredAny>,
 }
 
 /// What the nonce of a value that holds nothing begins with.
 const NOTHING: &str = "empty";
 
 impl Payload<'_> {
+    fn accessor(&self) -> &str {
+        self.accessor_id.unwrap_or_default()
+    }
+
     fn is_ours(&self) -> bool {
-        let vouched_for = if self.accessor_id.is_empty() { NOTHING } else { self.accessor_id };
-        let is_vouched_for = self.nonce.split_once('/').is_some_and(|(start, _)| start == vouched_for);
-        is_vouched_for || self.adopted || !self.claim.is_empty() || !self.reserved.is_empty()
+        let vouched_for = if self.accessor().is_empty() { NOTHING } else { self.accessor() };
+        let is_vouched_for =
+            self.nonce.and_then(|nonce| nonce.split_once('/')).is_some_and(|(start, _)| start == vouched_for);
+        is_vouched_for || self.adopted || self.claim.is_some() || self.reserved.is_some()
     }
 
     fn pair(&self, secret: &str) -> Result<TokenPair, InvalidField> {
-        Ok(TokenPair { accessor: self.accessor_id.parse()?, secret: SecretString::from(secret) })
+        Ok(TokenPair { accessor: self.accessor().parse()?, secret: SecretString::from(secret) })
     }
 
     fn retirement(&self) -> Retirement {
         Retirement {
             trigger: self.trigger.and_then(Trigger::from_word),
-            idle_since: self.idle_since.and_then(|at| at.parse().ok()),
+            idle_since: self.idle_since.as_deref().and_then(|at| at.parse().ok()),
             last_task: self.last_task.and_then(|arn| arn.parse().ok()),
         }
     }
@@ -174,8 +188,8 @@ impl SecretState {
         };
         let payload: Payload<'_> = serde_json::from_str(value.expose_secret()).map_err(|_| invalid())?;
         let is_ours = payload.is_ours();
-        let hidden = if payload.retiring.is_empty() { payload.reserved } else { payload.retiring };
-        let state = match (payload.accessor_id, payload.token, hidden) {
+        let hidden = payload.retiring.or(payload.reserved).unwrap_or_default();
+        let state = match (payload.accessor(), payload.token.unwrap_or_default(), hidden) {
             ("", "", "") if is_ours || payload.unknown.is_empty() => Ok(Self::Empty),
             (_, "", "") => Err(invalid()),
             (_, token, "") => payload.pair(token).map(Self::Active),
@@ -189,23 +203,20 @@ impl SecretState {
     #[must_use]
     pub fn render(&self, nonce: Uuid) -> SecretString {
         let nonce = if mutant::is(Mutant::NoNonce) { Uuid::nil() } else { nonce };
-        let accessor = self.pair().map_or_else(|| NOTHING.to_owned(), |pair| pair.accessor.to_string());
-        let nonce = format!("{accessor}/{nonce}");
-        let value = match self {
-            Self::Missing | Self::Empty => json!({ "nonce": nonce }),
-            Self::Active(pair) => {
-                json!({ "accessor_id": accessor, "token": pair.secret.expose_secret(), "nonce": nonce })
-            }
-            Self::Retiring(pair, retirement) => json!({
-                "accessor_id": accessor,
-                "retiring": pair.secret.expose_secret(),
-                "trigger": retirement.trigger.map(Trigger::as_str),
-                "idle_since": retirement.idle_since.map(|at| at.to_string()),
-                "last_task": retirement.last_task.as_ref().map(TaskArn::as_str),
-                "nonce": nonce,
-            }),
-        };
-        SecretString::from(value.to_string())
+        let accessor = self.pair().map(|pair| pair.accessor.to_string());
+        let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(NOTHING));
+        let mut payload = Payload { accessor_id: accessor.as_deref(), nonce: Some(&nonce), ..Payload::default() };
+        let secret = self.pair().map(|pair| pair.secret.expose_secret());
+        if let Self::Retiring(_, retirement) = self {
+            payload.retiring = secret;
+            payload.trigger = retirement.trigger.map(Trigger::as_str);
+            payload.idle_since = retirement.idle_since.map(|at| at.to_string().into());
+            payload.last_task = retirement.last_task.as_ref().map(TaskArn::as_str);
+        } else {
+            payload.token = secret;
+        }
+        // Optional texts always serialise.
+        SecretString::from(serde_json::to_string(&payload).unwrap_or_default())
     }
 }
 

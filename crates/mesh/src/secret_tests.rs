@@ -28,6 +28,7 @@ fn retiring() -> SecretState {
 fn what_somebody_else_has_written_is_not_ours() {
     assert!(matches!(parse("{}"), Ok((SecretState::Empty, false))));
     assert!(matches!(parse(r#"{"accessor_id":"","token":""}"#), Ok((SecretState::Empty, false))));
+    assert!(matches!(parse(r#"{"accessor_id":null,"token":null}"#), Ok((SecretState::Empty, false))));
     let old = parse(r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t"}"#);
     assert!(matches!(old, Ok((SecretState::Active(_), false))));
 }

@@ -24,7 +24,10 @@ impl Attempt<'_> {
     ) -> Result<(), ControllerError> {
         let (edges, holder) = (&self.controller.edges, self.holder);
         let grant = self.grant().await?;
-        let description = self.description(cluster, need);
+        let description = match (need, holder) {
+            (Need::Ahead(_), TokenHolder::Service(_)) => marked_unused(&self.marks(cluster), edges.clock.now()),
+            _ => self.marks(cluster),
+        };
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
         match edges.consul.create_token(&new).await {
             Ok(_) => {
@@ -42,14 +45,10 @@ impl Attempt<'_> {
         }
     }
 
-    /// What marks a token that is created now.
-    fn description(&self, cluster: &ClusterArn, need: &Need<'_>) -> String {
+    /// What marks the holder's token.
+    fn marks(&self, cluster: &ClusterArn) -> String {
         let place = self.controller.scope.names.place_of(self.holder);
-        let description = marked_for_secret(&self.holder.token_description(cluster), &place);
-        match (need, self.holder) {
-            (Need::Ahead(_), TokenHolder::Service(_)) => marked_unused(&description, self.controller.edges.clock.now()),
-            _ => description,
-        }
+        marked_for_secret(&self.holder.token_description(cluster), &place)
     }
 
     /// Mends a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
@@ -82,7 +81,7 @@ impl Attempt<'_> {
             info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
             return Ok(Look::Done(Effect::Unchanged));
         };
-        let description = if is_marked { description } else { self.description(&cluster, need) };
+        let description = if is_marked { description } else { self.marks(&cluster) };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
         let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
         match edges.consul.update_token(&mended).await {

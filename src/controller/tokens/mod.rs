@@ -153,11 +153,12 @@ impl Attempt<'_> {
         }
     }
 
-    /// What Consul holds under the accessor ID that the secret names. A hidden token of an idle service is the controller's,
-    /// whatever Consul holds.
+    /// What Consul holds under the accessor ID that the secret names. A hidden token of an idle service that the secret says is
+    /// the controller's is deleted whether Consul holds it or not.
     async fn named_token(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Option<Token>, ControllerError> {
         match (&secret.state, case) {
-            (SecretState::Missing | SecretState::Empty, _) | (SecretState::Retiring(..), Case::Idle(_)) => Ok(None),
+            (SecretState::Missing | SecretState::Empty, _) => Ok(None),
+            (SecretState::Retiring(..), Case::Idle(_)) if secret.is_ours => Ok(None),
             (SecretState::Active(pair) | SecretState::Retiring(pair, _), _) => {
                 Ok(self.controller.edges.consul.token(self.holder.tenancy(), pair.accessor).await?)
             }

@@ -124,6 +124,27 @@ async fn a_task_whose_event_was_lost_is_found_before_its_token_is_deleted() {
 }
 
 #[tokio::test]
+async fn a_hidden_token_whose_secret_a_person_has_edited_goes_if_consul_holds_it_as_the_controller_s() {
+    let world = World::without_deployment("edited-hidden").await;
+    let (_, pair) = hidden_token(&world).await;
+    let edit = async |value: Value| {
+        let secret = world.secret_name(&world.service());
+        let call = world.aws.secrets().put_secret_value().secret_id(secret).secret_string(value.to_string());
+        call.send().await.expect("PutSecretValue");
+    };
+    // Given another token in the place of the hidden one, then that stays
+    let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
+    edit(json!({ "accessor_id": made["AccessorID"], "retiring": made["SecretID"] })).await;
+    done(&look(&world, &later(&world, DELETED).await).await);
+    assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
+    // Given the hidden one without the nonce that vouches for it, then its description does
+    edit(json!({ "accessor_id": pair.accessor_id, "retiring": pair.token })).await;
+    done(&look(&world, &later(&world, DELETED).await).await);
+    assert!(!world.is_valid(&pair.token).await);
+    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
+}
+
+#[tokio::test]
 async fn of_a_deletion_and_a_task_that_meet_the_task_wins_that_is_faster() {
     let world: &World<'static> = Box::leak(Box::new(World::without_deployment("meeting").await));
     let (definition, pair) = hidden_token(world).await;
