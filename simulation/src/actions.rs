@@ -183,15 +183,15 @@ impl Schedule {
         }
     }
 
-    pub(crate) fn say_goodbye(&mut self) {
+    pub(crate) fn clean_up(&mut self) {
         let idle = self.idle_environment(true);
         let number = self.environments[idle].number;
         let now = self.with(|world| {
-            note!(world, "environment {number} says goodbye");
-            world.is_farewell = true;
+            note!(world, "environment {number} cleans up");
+            world.is_cleaned_up = true;
             world.now
         });
-        self.environments[idle].say_goodbye(now);
+        self.environments[idle].clean_up(now);
     }
 
     pub(crate) fn kill_any(&mut self) {

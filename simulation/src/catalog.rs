@@ -168,7 +168,7 @@ impl World {
         }
         self.check_not_blind(Some(name));
         self.check_node_is_free(name);
-        if !self.is_farewell && !self.ecs.deleted.iter().any(|(cluster, _)| cluster.as_str() == name) {
+        if !self.is_cleaned_up && !self.ecs.deleted.iter().any(|(cluster, _)| cluster.as_str() == name) {
             self.broken(format!("only ours: node {name} was deregistered, and its cluster exists"));
         }
         self.consul.remove_node(name);

@@ -221,7 +221,7 @@ impl World {
                     self.check_not_in_use(&record.secret);
                 }
                 Some(_) => {}
-                None if self.is_farewell || !self.was_ever_shown(&record) => {}
+                None if self.is_cleaned_up || !self.was_ever_shown(&record) => {}
                 None => self.broken("never the living: the client agents' token was deleted".to_owned()),
             }
         }

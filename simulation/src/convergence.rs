@@ -69,8 +69,8 @@ impl World {
         }
     }
 
-    /// After the farewell: nothing of ours is left, and everything else is.
-    pub(crate) fn check_farewell(&mut self) {
+    /// After the clean-up: nothing of ours is left, and everything else is.
+    pub(crate) fn check_cleaned_up(&mut self) {
         let is_ours = |record: &&Record| {
             let login = LoginMark::parse(&record.description).map(|mark| mark.cluster);
             let named = login.or_else(|| HolderMark::parse(&record.description).map(|mark| mark.cluster));
@@ -80,15 +80,15 @@ impl World {
         let services = self.consul.instances.iter().filter(|instance| instance.node.starts_with("arn:")).count();
         let foreign = self.consul.tokens.iter().filter(|record| record.foreign).count();
         if left + services > 0 {
-            self.broken(format!("no leak: the farewell has left {left} tokens and {services} services"));
+            self.broken(format!("no leak: the clean-up has left {left} tokens and {services} services"));
         } else if foreign != self.strangers || self.scenario.strangers && self.consul.others.is_empty() {
-            self.broken("only ours: the farewell has taken something of others".to_owned());
+            self.broken("only ours: the clean-up has taken something of others".to_owned());
         }
         for number in 0..self.scenario.services {
             // A pair that never was a token in Consul opens nothing.
             let held = self.secret(&self.secret_name(number));
             if held.shown().is_some_and(|pair| self.revoked.contains(pair.secret.expose_secret())) {
-                self.broken("no leak: after the farewell a secret still holds a token".to_owned());
+                self.broken("no leak: after the clean-up a secret still holds a token".to_owned());
             }
         }
     }

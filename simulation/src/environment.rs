@@ -13,7 +13,7 @@ use std::{
 };
 
 use ecs_mesh_controller::controller::{
-    BatchReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, FarewellReport, HealthReport, SweepOrder,
+    BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, HealthReport, SweepOrder,
     SweepReport,
 };
 use jiff::Timestamp;
@@ -37,7 +37,7 @@ pub(crate) enum Outcome {
     Batch(BatchReport),
     Sweep(SweepReport),
     Health(HealthReport),
-    Farewell(FarewellReport),
+    Cleanup(CleanupReport),
 }
 
 /// An invocation under way.
@@ -50,7 +50,7 @@ pub(crate) struct Invocation {
 
 pub(crate) struct Environment {
     pub(crate) number: usize,
-    /// Whether it is of the function that sweeps, syncs health, and says goodbye.
+    /// Whether it is of the function that sweeps, syncs health, and cleans up.
     pub(crate) sweeps: bool,
     controller: Arc<Controller>,
     /// How much slower its timers are than the time of day.
@@ -138,10 +138,10 @@ impl Environment {
         self.begin(Box::pin(work), Vec::new(), now + self.slow * SWEEP_TIMEOUT);
     }
 
-    pub(crate) fn say_goodbye(&mut self, now: u64) {
+    pub(crate) fn clean_up(&mut self, now: u64) {
         let controller = Arc::clone(&self.controller);
         let deadline = Deadline::after(Duration::from_millis(SWEEP_TIMEOUT));
-        let work = async move { Outcome::Farewell(controller.farewell(deadline).await) };
+        let work = async move { Outcome::Cleanup(controller.clean_up(deadline).await) };
         self.begin(Box::pin(work), Vec::new(), now + self.slow * SWEEP_TIMEOUT);
     }
 

@@ -80,8 +80,8 @@ impl Schedule {
                     note!(world, "environment {number} has synced health: {report:?}");
                     world.check_no_leak(&format!("{report:?}"));
                 }
-                Outcome::Farewell(report) => {
-                    note!(world, "environment {number} has said goodbye: {report:?}");
+                Outcome::Cleanup(report) => {
+                    note!(world, "environment {number} has cleaned up: {report:?}");
                     world.check_no_leak(&format!("{report:?}"));
                 }
             }

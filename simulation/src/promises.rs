@@ -31,7 +31,7 @@ const LONGEST_INVOCATION: u64 = 300_000;
 impl World {
     /// Never the living: what belongs to a task goes only when it has stopped for good.
     pub(crate) fn check_stopped(&mut self, id: &TaskId, how: &str) {
-        if self.is_farewell {
+        if self.is_cleaned_up {
             return;
         }
         let living = self.ecs.tasks.iter().position(|task| task.arn.id() == id && !task.is_stopped());
@@ -79,7 +79,7 @@ impl World {
 
     /// Never the living: no task holds a token that is deleted.
     pub(crate) fn check_not_in_use(&mut self, half: &str) {
-        if let (Some(index), false) = (self.holder_of(half), self.is_farewell) {
+        if let (Some(index), false) = (self.holder_of(half), self.is_cleaned_up) {
             self.broken(format!("never the living: the token that task {index} has read is deleted"));
         }
     }
@@ -114,7 +114,7 @@ impl World {
     /// Never the living: a service's token goes only when its last task, which every list shows, has been gone for the grace
     /// period.
     pub(crate) fn check_grace(&mut self, service: &ServiceName) {
-        if self.is_farewell || self.lost.contains(&self.caller) {
+        if self.is_cleaned_up || self.lost.contains(&self.caller) {
             return;
         }
         let quiet = u64::from(self.scenario.grace) * 900;
@@ -163,7 +163,7 @@ impl World {
                     self.broken(format!("never the living: {name} shows a token that Consul does not have"));
                 }
             }
-            None if before.shown().is_some() && !self.is_farewell => {
+            None if before.shown().is_some() && !self.is_cleaned_up => {
                 self.check_not_blind(None);
                 self.check_grace(&service_name(number));
                 let waits = |task: &super::ecs::Task| {

@@ -29,7 +29,7 @@ pub struct Limits {
     pub(crate) disturbed: bool,
     /// Which of the bounds does not hold.
     pub(crate) exceeded: Option<Bound>,
-    /// Whether there are client agents, Enterprise, deleted clusters, health sync and farewells.
+    /// Whether there are client agents, Enterprise, deleted clusters, health sync and clean-up.
     pub(crate) extras: bool,
 }
 
@@ -137,7 +137,7 @@ pub(crate) struct Scenario {
     /// Whether messages that gave up are put back into the queue once all works again.
     pub(crate) redrives: bool,
     /// Whether the controller is removed in the end.
-    pub(crate) farewell: bool,
+    pub(crate) cleanup: bool,
     /// How likely it is that a task lives on at the end.
     pub(crate) survivors: u32,
     /// Whether idle environments end.
@@ -219,7 +219,7 @@ impl Scenario {
             deletes: clusters > 1 && extra(random, 3),
             syncs: if extra(random, 3) { 3 } else { 0 },
             redrives: extra(random, 2),
-            farewell: extra(random, 5),
+            cleanup: extra(random, 5),
             environments: random.usize(1..=limits.environments),
             sweeps: random.usize(..=limits.sweeps),
             kills: random.usize(..=limits.kills),

@@ -97,15 +97,15 @@ impl Schedule {
             self.settle().await;
             self.check(World::check_health);
         }
-        if self.with(|world| world.scenario.farewell) && !self.is_broken() {
+        if self.with(|world| world.scenario.cleanup) && !self.is_broken() {
             self.leave().await;
-            self.check(World::check_farewell);
+            self.check(World::check_cleaned_up);
         }
     }
 
     /// The controller is removed for good: killed in the middle of it, it begins again.
     async fn leave(&mut self) {
-        self.say_goodbye();
+        self.clean_up();
         self.go_on();
         for _ in 0..self.with(|world| world.random.usize(..60)) {
             let action = self.choose();
@@ -116,7 +116,7 @@ impl Schedule {
             self.kill_any();
         }
         self.settle().await;
-        self.say_goodbye();
+        self.clean_up();
         self.go_on();
         self.settle().await;
     }

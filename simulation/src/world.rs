@@ -48,7 +48,7 @@ pub(crate) struct World {
     /// Services that answer nothing but errors now.
     pub(crate) down: BTreeMap<Service, Fault>,
     /// Whether the controller is being removed for good.
-    pub(crate) is_farewell: bool,
+    pub(crate) is_cleaned_up: bool,
     /// How many tokens others have.
     pub(crate) strangers: usize,
     /// Whether nothing goes wrong any more.
@@ -99,7 +99,7 @@ impl World {
             secrets: Secrets::default(),
             sqs: Sqs::default(),
             down: BTreeMap::new(),
-            is_farewell: false,
+            is_cleaned_up: false,
             strangers: 0,
             calm: false,
             looking: BTreeSet::new(),

@@ -46,7 +46,7 @@ const ONCE_BROKEN: [u64; 12] = [
 ];
 
 #[test]
-fn what_once_broke_a_promise_breaks_none_now() {
+fn kept_seeds_break_no_promise() {
     for seed in ONCE_BROKEN {
         assert_eq!(run(seed, &Limits::WIDEST, false).broken, None, "seed {seed}");
     }

@@ -1,4 +1,4 @@
-//! Applying: the only place, with `tokens` and `farewell`, that writes to Consul or AWS.
+//! Applying: the only place, with `tokens` and `cleanup`, that writes to Consul or AWS.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -71,7 +71,7 @@ impl Controller {
             deregister,
             self.mark_all_critical(work.checks.into_values(), deadline),
             self.ask_for_idle_checks(work.idle_checks, deadline),
-            self.bury_agents(work.agents, basis, deadline),
+            self.force_leave_agents(work.agents, basis, deadline),
             self.see_to_tokens(work.tokens, deadline),
         );
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()

@@ -10,13 +10,13 @@ mod ahead;
 mod apply;
 mod batch;
 mod bootstrap;
-mod bury;
+mod cleanup;
 mod clock;
 mod cluster_tasks;
+mod dead_nodes;
 mod deadline;
 mod entropy;
 mod error;
-mod farewell;
 mod health_sync;
 mod idle_check;
 mod message;
@@ -40,11 +40,11 @@ use jiff::SignedDuration;
 pub use self::{
     batch::{BatchReport, Delivery, Failure},
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
+    cleanup::CleanupReport,
     clock::{Clock, SystemClock},
     deadline::Deadline,
     entropy::{Entropy, SystemEntropy},
     error::ControllerError,
-    farewell::FarewellReport,
     health_sync::HealthReport,
     preflight::{Lack, PreflightError},
     sweep::{ClusterReport, Counts, ProblemReport, SweepOrder, SweepOutcome, SweepReport},

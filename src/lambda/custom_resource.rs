@@ -110,11 +110,11 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), Strin
 }
 
 async fn clean_up(controller: &Controller, deadline: Deadline) -> Result<(), String> {
-    let farewell = controller.farewell(deadline).await;
-    if farewell.problems.is_empty() {
+    let cleanup = controller.clean_up(deadline).await;
+    if cleanup.problems.is_empty() {
         return Ok(());
     }
-    let reasons = reasons(&farewell.problems);
+    let reasons = reasons(&cleanup.problems);
     Err(format!("cleaning up: {reasons}. To delete the stack without cleaning up, set CleanupOnDelete to false first"))
 }
 

@@ -212,11 +212,11 @@ async fn community_edition_is_not_asked_for_partitions() {
 }
 
 #[tokio::test]
-async fn a_farewell_takes_the_cluster_s_node_out_of_every_partition() {
-    let world = World::without_deployment("farewell-partitions").await;
+async fn a_clean_up_takes_the_cluster_s_node_out_of_every_partition() {
+    let world = World::without_deployment("cleanup-partitions").await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
     let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
-    let report = environment.controller.farewell(Deadline::after(LONG)).await;
+    let report = environment.controller.clean_up(Deadline::after(LONG)).await;
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(
         writes(&environment),

@@ -60,7 +60,7 @@ fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
 /// Where secrets come out of their type, and how often: for requests, for the form in which they are stored, and to be
 /// compared; and in mutants, which never ship. A new place has to be looked at before it is listed here.
 const EXPOSURES: [(&str, usize); 7] = [
-    ("crates/mesh/src/secret.rs", 3),
+    ("crates/mesh/src/secret.rs", 2),
     ("crates/mesh/src/token.rs", 2),
     ("src/consul/acl.rs", 2),
     ("src/consul/credential.rs", 4),

@@ -183,7 +183,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
         }));
     }
     planned.extend(wanted.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
-    planned.extend(observed.agents.iter().filter_map(|agent| bury(agent, observed)));
+    planned.extend(observed.agents.iter().filter_map(|agent| forget_agent(agent, observed)));
     if matches!(observed.extent, Extent::Events) {
         planned
             .extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }));
@@ -229,7 +229,7 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
 }
 
 /// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
-fn bury(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
+fn forget_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
     let mut tasks = BTreeSet::new();
     for instance in &agent.node.instances {

@@ -129,7 +129,7 @@ async fn the_catalog_behaves_as_on_a_real_consul() {
         let cluster = world.scope.clusters[0].clone();
         world.consul.others.push((cluster.as_str().to_owned(), "database".to_owned()));
         world.ecs.deleted.push((cluster.clone(), 0));
-        world.is_farewell = true;
+        world.is_cleaned_up = true;
         cluster
     });
     let simulated = simulated.drive(Fate::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
@@ -154,7 +154,7 @@ async fn what_is_deregistered_twice_is_told_apart_as_by_a_real_consul() {
     let simulated = Direct::new();
     let cluster = simulated.with(|world| {
         world.register(0);
-        world.is_farewell = true;
+        world.is_cleaned_up = true;
         world.scope.clusters[0].clone()
     });
     assert_same(&simulated.drive(Fate::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);

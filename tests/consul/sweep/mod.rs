@@ -2,7 +2,7 @@
 
 mod agents;
 mod ahead;
-mod farewell;
+mod cleanup;
 mod pages;
 mod rotation;
 

@@ -12,14 +12,14 @@ async fn without_the_audit_nothing_of_it_is_there() {
 #[tokio::test]
 async fn a_stack_that_has_announced_something_can_be_deleted_and_its_bucket_stays() {
     let aws = &Stack::shared().await.aws;
-    let audit = deployment("audit-goodbye", "audit-goodbye", &[]).await.audit.expect("the audit");
-    let revision = register_broken(aws, "goodbye-web", &["db"]).await;
+    let audit = deployment("audit-deleted", "audit-deleted", &[]).await.audit.expect("the audit");
+    let revision = register_broken(aws, "cleanup-web", &["db"]).await;
     {
         let _alone = aws.ecs_alone().await;
         audited(aws, &audit, &registered(&revision)).await.unwrap();
     }
-    delete(aws, "audit-goodbye").await.unwrap();
+    delete(aws, "audit-deleted").await.unwrap();
     let left = aws_sdk_s3::Client::new(&aws.sdk()).list_objects_v2().bucket(&audit.bucket).send().await.unwrap();
     let keys: Vec<&str> = left.contents().iter().filter_map(|object| object.key()).collect();
-    assert_eq!(keys, ["announced/goodbye-web/1.json"]);
+    assert_eq!(keys, ["announced/cleanup-web/1.json"]);
 }

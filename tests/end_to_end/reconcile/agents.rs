@@ -27,7 +27,7 @@ fn service(name: &str, task: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_sweep_buries_an_agent_that_died_and_leaves_the_living_alone() {
+async fn a_sweep_forces_an_agent_to_leave_that_died_with_its_task() {
     let world = world("dead-agent").await;
     let definition = client_generation(&world).await;
     let (stopped, living) = (world.run(&definition).await, world.run(&definition).await);
@@ -61,7 +61,7 @@ async fn a_sweep_buries_an_agent_that_died_and_leaves_the_living_alone() {
 }
 
 #[tokio::test]
-async fn the_stopped_event_buries_the_agent_once_consul_has_missed_it() {
+async fn the_stopped_event_forces_the_agent_to_leave_once_it_has_failed() {
     let world = world("dead-agent-event").await;
     let definition = client_generation(&world).await;
     let task = world.run(&definition).await;

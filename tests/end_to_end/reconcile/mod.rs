@@ -1,5 +1,5 @@
 //! The `reconcile` function, deployed from our own template: sweeps, the guard, the custom resource, dead agents, and the
-//! clean goodbye. Assertions are about what Consul and Secrets Manager hold.
+//! clean-up. Assertions are about what Consul and Secrets Manager hold.
 
 mod agents;
 mod ahead;

@@ -91,12 +91,12 @@ async fn lived_in(consul: &'static Consul, name: &'static str, cleanup: &str) ->
 #[tokio::test]
 async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
     let stack = Stack::shared().await;
-    let (world, login) = lived_in(&stack.consul, "goodbye", "true").await;
+    let (world, login) = lived_in(&stack.consul, "cleanup", "true").await;
     let pair = world.pair(&world.secret_name(&world.service())).await.unwrap();
-    let client = world.pair("goodbye-consul-client-token").await.unwrap();
-    let by_hand = stack.consul.put("/v1/acl/token", &json!({ "Description": "goodbye: made by hand" })).await;
+    let client = world.pair("cleanup-consul-client-token").await.unwrap();
+    let by_hand = stack.consul.put("/v1/acl/token", &json!({ "Description": "cleanup: made by hand" })).await;
     // When the stack is destroyed, and its services with it
-    delete(&stack.aws, "goodbye").await.unwrap();
+    delete(&stack.aws, "cleanup").await.unwrap();
     // Then nothing of the controller's is left
     let nodes = stack.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&format!("\"{}\"", world.cluster())), "{nodes}");
@@ -105,7 +105,7 @@ async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
     }
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
     let policies = stack.consul.get("/v1/acl/policies").await.to_string();
-    assert!(!policies.contains("\"goodbye-consul-client-policy\""), "{policies}");
+    assert!(!policies.contains("\"cleanup-consul-client-policy\""), "{policies}");
     // And what is somebody else's is
     assert!(world.is_valid(by_hand["SecretID"].as_str().unwrap()).await);
 }
@@ -113,17 +113,17 @@ async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
 #[tokio::test]
 async fn a_node_that_somebody_else_uses_stays_with_what_is_theirs() {
     let stack = Stack::shared().await;
-    let (world, _) = lived_in(&stack.consul, "goodbye-shared", "true").await;
+    let (world, _) = lived_in(&stack.consul, "cleanup-shared", "true").await;
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
-    delete(&stack.aws, "goodbye-shared").await.unwrap();
+    delete(&stack.aws, "cleanup-shared").await.unwrap();
     assert_eq!(world.service_ids().await, ["by-hand"]);
 }
 
 #[tokio::test]
 async fn without_being_asked_to_a_stack_leaves_everything() {
     let stack = Stack::shared().await;
-    let (world, login) = lived_in(&stack.consul, "quiet-goodbye", "false").await;
-    delete(&stack.aws, "quiet-goodbye").await.unwrap();
+    let (world, login) = lived_in(&stack.consul, "no-cleanup", "false").await;
+    delete(&stack.aws, "no-cleanup").await.unwrap();
     assert_eq!(world.service_ids().await.len(), 2);
     assert!(world.is_valid(&login).await);
     let pair = world.pair(&world.secret_name(&world.service())).await.unwrap();

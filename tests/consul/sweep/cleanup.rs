@@ -1,11 +1,11 @@
-//! The goodbye may end halfway: repeating it ends in the same clean state.
+//! A clean-up may end halfway: repeating it ends in the same clean state.
 
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
 };
 
-use ecs_mesh_controller::controller::{Deadline, FarewellReport};
+use ecs_mesh_controller::controller::{CleanupReport, Deadline};
 use serde_json::json;
 
 use super::{environment, forward};
@@ -23,8 +23,8 @@ async fn lived_in(world: &World<'_>) -> [Pair; 2] {
     [world.pair(&secrets[0]).await.unwrap(), world.pair(&secrets[1]).await.unwrap()]
 }
 
-async fn farewell(environment: &Environment) -> FarewellReport {
-    environment.controller.farewell(Deadline::after(LONG)).await
+async fn clean_up(environment: &Environment) -> CleanupReport {
+    environment.controller.clean_up(Deadline::after(LONG)).await
 }
 
 async fn is_clean(world: &World<'_>, pairs: &[Pair; 2]) {
@@ -38,7 +38,7 @@ async fn is_clean(world: &World<'_>, pairs: &[Pair; 2]) {
     assert!(!policies.contains(&format!("\"{}-consul-client-policy", world.prefix)), "{policies}");
 }
 
-/// Says goodbye while every request that `is_hit` refuses, and then once more in another environment.
+/// Cleans up while every request that `is_hit` refuses, and then once more in another environment.
 async fn interrupted(name: &'static str, is_hit: fn(&Seen) -> bool) {
     let world = World::without_deployment(name).await;
     let pairs = lived_in(&world).await;
@@ -55,25 +55,25 @@ async fn interrupted(name: &'static str, is_hit: fn(&Seen) -> bool) {
     };
     let aws = refuse(json!({ "__type": "AccessDeniedException", "message": "no" }).to_string());
     let first = environment(&world, refuse("Permission denied".to_owned()), aws, &[], |edges| edges).await;
-    assert!(!farewell(&first).await.problems.is_empty(), "it did not end halfway");
+    assert!(!clean_up(&first).await.problems.is_empty(), "it did not end halfway");
     assert!(was_hit.load(Ordering::SeqCst));
     let second = environment(&world, forward, forward, &[], |edges| edges).await;
-    let report = farewell(&second).await;
+    let report = clean_up(&second).await;
     assert!(report.problems.is_empty(), "{report:?}");
     is_clean(&world, &pairs).await;
 }
 
 #[tokio::test]
-async fn a_goodbye_that_could_not_write_the_secrets_heals() {
+async fn a_clean_up_that_could_not_write_the_secrets_heals() {
     interrupted("bye-secret", |seen| seen.operation().as_deref() == Some("PutSecretValue")).await;
 }
 
 #[tokio::test]
-async fn a_goodbye_that_could_not_delete_the_tokens_heals() {
+async fn a_clean_up_that_could_not_delete_the_tokens_heals() {
     interrupted("bye-token", |seen| seen.line().starts_with("DELETE /v1/acl/token")).await;
 }
 
 #[tokio::test]
-async fn a_goodbye_that_could_not_delete_the_policy_heals() {
+async fn a_clean_up_that_could_not_delete_the_policy_heals() {
     interrupted("bye-policy", |seen| seen.line().starts_with("DELETE /v1/acl/policy")).await;
 }

@@ -1,4 +1,4 @@
-//! A clean goodbye: when the controller is removed for good, nothing that it owns stays in Consul.
+//! Clean-up: when the controller is removed for good, nothing that it owns stays in Consul.
 //!
 //! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
 //! of ours stays, and so do policies, roles and auth methods, which other clusters share.
@@ -30,7 +30,7 @@ const ROUNDS: usize = 3;
 /// What was removed.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FarewellReport {
+pub struct CleanupReport {
     /// How many login, service and client tokens.
     pub tokens: usize,
     /// How many service instances.
@@ -43,19 +43,19 @@ pub struct FarewellReport {
 
 impl Controller {
     /// Removes every token, service, check and node that the controller owns.
-    pub async fn farewell(&self, deadline: Deadline) -> FarewellReport {
-        let mut report = FarewellReport::default();
+    pub async fn clean_up(&self, deadline: Deadline) -> CleanupReport {
+        let mut report = CleanupReport::default();
         for _ in 0..ROUNDS {
             report.problems.clear();
-            if self.farewell_once(&mut report, deadline).await == Effect::Unchanged {
+            if self.clean_up_once(&mut report, deadline).await == Effect::Unchanged {
                 break;
             }
         }
         for problem in &report.problems {
-            warn!(action = "farewell", outcome = "failed", error = problem.label, reason = problem.reason);
+            warn!(action = "clean_up", outcome = "failed", error = problem.label, reason = problem.reason);
         }
         info!(
-            action = "farewell",
+            action = "clean_up",
             outcome = "done",
             tokens = report.tokens,
             services = report.services,
@@ -65,7 +65,7 @@ impl Controller {
     }
 
     /// One round; unchanged where nothing was left, or nothing could be removed.
-    async fn farewell_once(&self, report: &mut FarewellReport, deadline: Deadline) -> Effect {
+    async fn clean_up_once(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let statuses = self.cluster_statuses(deadline).await;
         let survey = self.survey(&order, &statuses, deadline).await;
@@ -73,7 +73,7 @@ impl Controller {
         report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
         if living > 0 {
-            warn!(action = "farewell", living, "tasks still run, and lose their tokens and services");
+            warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
         let basis = Basis::Survey(&survey.observed.secrets);
@@ -159,7 +159,7 @@ impl Controller {
             if mark.is_some_and(|mark| mark.is_certainly_of(&self.scope.clusters) && mark.may_be_for(&place)) {
                 removed += usize::from(self.delete_orphan(holder, token, &retirement).await? == Effect::Done);
             } else {
-                warn!(action = "farewell", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
+                warn!(action = "clean_up", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
             }
         }
         let named = self.reconcile_token(holder, Case::Ended(&retirement), None).await?;

@@ -20,7 +20,7 @@ use mesh::{
 const AGENT_LAG: SignedDuration = SignedDuration::from_secs(120);
 
 impl Controller {
-    pub(super) async fn bury_agents(
+    pub(super) async fn force_leave_agents(
         &self,
         agents: Group<ClientAgent>,
         basis: Basis<'_>,
