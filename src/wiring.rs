@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::{
     announce::AwsAnnouncer,
     auditor::{self, Auditor, settings::AuditSettings},
-    consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{ConsulBootstrap, CredentialSource, HttpConsul, RetryPolicy, TlsSettings},
     controller::{
         Edges, SystemClock, SystemEntropy,
         settings::{CredentialSetting, Settings},
@@ -48,7 +48,7 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, Stri
     };
     let ecs: Arc<dyn Ecs> = Arc::new(AwsEcs::new(aws));
     let servers = discovery::servers(&settings.consul_addresses, &ecs);
-    let consul = Arc::new(HttpConsul::new(servers, &tls, credential, Patience::default())?);
+    let consul = Arc::new(HttpConsul::new(servers, &tls, credential, RetryPolicy::default())?);
     Ok(Edges {
         bootstrap: Arc::clone(&consul) as Arc<dyn ConsulBootstrap>,
         consul,

@@ -10,7 +10,7 @@ use std::{
 
 use async_trait::async_trait;
 use ecs_mesh_controller::consul::{
-    Consul, ConsulBootstrap, ConsulError, ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings,
+    Consul, ConsulBootstrap, ConsulError, ConsulUrls, CredentialSource, HttpConsul, RetryPolicy, TlsSettings,
 };
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -80,9 +80,9 @@ impl Exchange {
         let urls: ConsulUrls = format!("http://{}", listener.local_addr().expect("an address")).parse().expect("a URL");
         let answer = Rc::new(RefCell::default());
         tasks.spawn_local(serve(listener, Rc::clone(&answer)));
-        let patience = Patience { retries: 0, ..Patience::default() };
+        let retry_policy = RetryPolicy { retries: 0, ..RetryPolicy::default() };
         let client =
-            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Canary), patience).expect("a client");
+            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Canary), retry_policy).expect("a client");
         Self { runtime, answer, client, tasks }
     }
 

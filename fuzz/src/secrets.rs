@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use ecs_mesh_controller::{
-    consul::{ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{ConsulUrls, CredentialSource, HttpConsul, RetryPolicy, TlsSettings},
     controller::{Entropy, SystemEntropy},
     wiring,
 };
@@ -63,7 +63,7 @@ impl CredentialSource for NoToken {
 fn certificate(text: &str) {
     let tls = TlsSettings { ca_certificates: Some(text.to_owned()), server_name: None };
     let urls: ConsulUrls = "https://127.0.0.1:8501".parse().expect("a URL");
-    if let Err(reason) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), Patience::default()) {
+    if let Err(reason) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), RetryPolicy::default()) {
         assert!(reason.starts_with("CONSUL_CACERT_SECRET_ARN: "), "{reason}");
     }
 }

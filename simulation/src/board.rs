@@ -1,5 +1,5 @@
 //! Where calls wait: every call of an edge is put here, and goes on only when the schedule serves it. Whoever calls may
-//! be killed meanwhile, or lose patience: then the call may take effect all the same.
+//! be killed meanwhile, or give up: then the call may take effect all the same.
 
 use std::{
     fmt,

@@ -10,7 +10,7 @@ use tokio::{
 };
 
 use super::{
-    http::Patience,
+    http::RetryPolicy,
     servers::{NoServers, ServerSource},
     tls::Connector,
 };
@@ -28,7 +28,7 @@ pub(super) struct Endpoint {
 pub(super) struct Endpoints {
     source: Arc<dyn ServerSource>,
     connector: Connector,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     known: Mutex<Known>,
 }
 
@@ -45,8 +45,8 @@ struct Failure {
 }
 
 impl Endpoints {
-    pub(super) fn new(source: Arc<dyn ServerSource>, connector: Connector, patience: Patience) -> Self {
-        Self { source, connector, patience, known: Mutex::default() }
+    pub(super) fn new(source: Arc<dyn ServerSource>, connector: Connector, retry_policy: RetryPolicy) -> Self {
+        Self { source, connector, retry_policy, known: Mutex::default() }
     }
 
     /// The servers as last found; looked for now if they never were, or were forgotten. An error says what to do.
@@ -82,17 +82,17 @@ impl Endpoints {
     /// Looks for servers, and waits for the first one to come up.
     async fn found_in_time(&self) -> Result<Arc<[Endpoint]>, String> {
         let backoff = ExponentialBuilder::default()
-            .with_min_delay(self.patience.first_retry)
+            .with_min_delay(self.retry_policy.first_retry)
             .with_factor(2.0)
             .with_max_delay(LONGEST_PAUSE)
             .without_max_times()
             .with_jitter();
-        let mut last_seen = format!("the Consul servers were not found within {:?}", self.patience.discovery);
+        let mut last_seen = format!("the Consul servers were not found within {:?}", self.retry_policy.discovery);
         let search = (|| self.found_now())
             .retry(backoff)
             .when(|failure| matches!(failure, NoServers::NotUp(_)))
             .notify(|failure, _| last_seen = failure.to_string());
-        match timeout(self.patience.discovery, search).await {
+        match timeout(self.retry_policy.discovery, search).await {
             Ok(found) => found.map_err(|failure| failure.to_string()),
             Err(_) => Err(last_seen),
         }
@@ -114,10 +114,10 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_servers_that_failed_are_forgotten() {
-        let patience = Patience::default();
+        let retry_policy = RetryPolicy::default();
         let source = Arc::new("http://127.0.0.1:8500".parse::<ConsulUrls>().unwrap());
-        let connector = Connector::new(&TlsSettings::default(), patience).unwrap();
-        let endpoints = Endpoints::new(source, connector, patience);
+        let connector = Connector::new(&TlsSettings::default(), retry_policy).unwrap();
+        let endpoints = Endpoints::new(source, connector, retry_policy);
         let first = endpoints.current().await.unwrap();
         assert!(Arc::ptr_eq(&first, &endpoints.current().await.unwrap()));
         endpoints.forget(&first).await;

@@ -33,9 +33,9 @@ const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(5);
 /// the load on Consul, whatever work meets in a batch.
 const AT_ONCE: usize = 8;
 
-/// How patient the client is.
+/// How long the client waits, and how often it tries again.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Time to establish a connection.
     pub connect: Duration,
     /// Time for one request, from start to the last byte of the answer.
@@ -48,7 +48,7 @@ pub struct Patience {
     pub discovery: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(2),
@@ -65,7 +65,7 @@ pub(super) struct Http {
     endpoints: Endpoints,
     preferred: AtomicUsize,
     credential: Credential,
-    patience: Patience,
+    retry_policy: RetryPolicy,
     under_way: Semaphore,
 }
 
@@ -74,14 +74,14 @@ impl Http {
         servers: Arc<dyn ServerSource>,
         tls: &TlsSettings,
         credential: Arc<dyn CredentialSource>,
-        patience: Patience,
+        retry_policy: RetryPolicy,
     ) -> Result<Self, String> {
-        let endpoints = Endpoints::new(servers, Connector::new(tls, patience)?, patience);
+        let endpoints = Endpoints::new(servers, Connector::new(tls, retry_policy)?, retry_policy);
         Ok(Self {
             endpoints,
             preferred: AtomicUsize::new(0),
             credential: Credential::new(credential),
-            patience,
+            retry_policy,
             under_way: Semaphore::new(AT_ONCE),
         })
     }
@@ -112,7 +112,7 @@ impl Http {
 
     /// Sends a request with one token, and finds out what an ambiguous answer means.
     async fn send_as(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, ConsulError> {
-        match self.patiently(request, reading).await {
+        match self.with_retries(request, reading).await {
             Ok(body) => Ok(body),
             Err(Refusal::Ambiguous) if self.is_known(reading).await? => {
                 Err(ConsulError::NotFound { subject: request.subject.clone() })
@@ -125,18 +125,18 @@ impl Http {
     /// Whether Consul knows our own token: what tells the two meanings of an ambiguous answer apart.
     async fn is_known(&self, reading: &Reading) -> Result<bool, ConsulError> {
         let own_token = Request::get("the controller's own token", &["acl", "token", "self"]);
-        match self.patiently(&own_token, reading).await {
+        match self.with_retries(&own_token, reading).await {
             Ok(_) => Ok(true),
             Err(Refusal::Ambiguous | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),
             Err(Refusal::NoServers(error) | Refusal::Known(error)) => Err(error),
         }
     }
 
-    async fn patiently(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    async fn with_retries(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
         let backoff = ExponentialBuilder::default()
-            .with_min_delay(self.patience.first_retry)
+            .with_min_delay(self.retry_policy.first_retry)
             .with_factor(2.0)
-            .with_max_times(self.patience.retries);
+            .with_max_times(self.retry_policy.retries);
         (|| self.at_any_endpoint(request, reading))
             .retry(backoff)
             .when(is_worth_a_retry)

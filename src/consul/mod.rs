@@ -26,7 +26,7 @@ pub use self::{
     bootstrap::{ConsulBootstrap, Fields},
     credential::CredentialSource,
     error::ConsulError,
-    http::Patience,
+    http::RetryPolicy,
     servers::{NoServers, Server, ServerSource},
     tls::{TlsSettings, choose_tls_backend},
 };
@@ -147,9 +147,9 @@ impl HttpConsul {
         servers: Arc<dyn ServerSource>,
         tls: &TlsSettings,
         credential: Arc<dyn CredentialSource>,
-        patience: Patience,
+        retry_policy: RetryPolicy,
     ) -> Result<Self, String> {
-        Ok(Self { http: Http::new(servers, tls, credential, patience)? })
+        Ok(Self { http: Http::new(servers, tls, credential, retry_policy)? })
     }
 }
 

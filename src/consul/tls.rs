@@ -10,7 +10,7 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
 };
 
-use super::{endpoints::Endpoint, http::Patience, servers::Server};
+use super::{endpoints::Endpoint, http::RetryPolicy, servers::Server};
 
 /// How to trust the servers.
 #[derive(Debug, Clone, Default)]
@@ -32,16 +32,16 @@ pub fn choose_tls_backend() {
 pub(super) struct Connector {
     certificates: Option<Vec<Certificate>>,
     server_name: Option<String>,
-    patience: Patience,
+    retry_policy: RetryPolicy,
 }
 
 impl Connector {
     /// # Errors
     /// The CA certificate or the server name is not usable.
-    pub(super) fn new(tls: &TlsSettings, patience: Patience) -> Result<Self, String> {
+    pub(super) fn new(tls: &TlsSettings, retry_policy: RetryPolicy) -> Result<Self, String> {
         choose_tls_backend();
         let certificates = tls.ca_certificates.as_deref().map(read_certificates).transpose()?;
-        let connector = Self { certificates, server_name: tls.server_name.clone(), patience };
+        let connector = Self { certificates, server_name: tls.server_name.clone(), retry_policy };
         // No server is known yet, but what is wrong with the settings has to be told at the start.
         let url = Url::parse("https://localhost").map_err(|e| e.to_string())?;
         connector.url_for(&url)?;
@@ -60,8 +60,8 @@ impl Connector {
 
     fn client_for(&self, server: &Server) -> Result<Client, String> {
         let mut builder = Client::builder()
-            .connect_timeout(self.patience.connect)
-            .timeout(self.patience.request)
+            .connect_timeout(self.retry_policy.connect)
+            .timeout(self.retry_policy.request)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(Pinned(server.address)));

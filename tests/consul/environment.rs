@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use ecs_mesh_controller::{
-    consul::{ConsulBootstrap, CredentialSource, HttpConsul, Patience, TlsSettings},
+    consul::{ConsulBootstrap, CredentialSource, HttpConsul, RetryPolicy, TlsSettings},
     controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings},
     discovery, wiring,
 };
@@ -21,8 +21,8 @@ use test_harness::recorder::{Answer, Recorder, Seen};
 
 /// Settings of a client of Consul that waits for an answer as long as it takes: requests that time out are repeated, and would
 /// be counted twice. A server that is not there, or says that it cannot answer now, is asked again all the same.
-pub(crate) fn without_time_limits() -> Patience {
-    Patience { connect: 2 * LONG, request: 2 * LONG, discovery: 2 * LONG, ..Patience::default() }
+pub(crate) fn without_time_limits() -> RetryPolicy {
+    RetryPolicy { connect: 2 * LONG, request: 2 * LONG, discovery: 2 * LONG, ..RetryPolicy::default() }
 }
 
 /// A token that does not change.
@@ -35,8 +35,8 @@ impl CredentialSource for Token {
     }
 }
 
-/// The function's own edges, with a patient client of Consul and a clock that stands still.
-pub(crate) async fn patient_edges(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
+/// The function's own edges, with a client of Consul without time limits and a clock that stands still.
+pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
     let edges = wiring::connect(settings, aws).await.expect("edges");
     let servers = discovery::servers(&settings.consul_addresses, &edges.ecs);
     let token = Arc::new(Token(token.to_owned()));
@@ -126,7 +126,7 @@ impl Environment {
         })
         .expect("settings");
         let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
-        let edges = patient_edges(&settings, &world.consul.management_token, &config).await;
+        let edges = edges_without_time_limits(&settings, &world.consul.management_token, &config).await;
         Self { controller: Controller::new(settings.scope, change(edges)), consul, aws }
     }
 

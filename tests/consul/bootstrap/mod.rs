@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use test_harness::recorder::{Answer, Recorder};
 
 use crate::{
-    environment::{patient_edges, sdk_at},
+    environment::{edges_without_time_limits, sdk_at},
     time::{LONG, without_pauses},
 };
 
@@ -70,7 +70,7 @@ async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&st
         Some(value.to_owned())
     })
     .expect("settings");
-    let edges = patient_edges(&settings, token, &sdk_at(aws)).await;
+    let edges = edges_without_time_limits(&settings, token, &sdk_at(aws)).await;
     Controller::new(settings.scope, edges)
 }
 

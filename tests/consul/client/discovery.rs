@@ -11,7 +11,7 @@ use std::{
 
 use async_trait::async_trait;
 use ecs_mesh_controller::consul::{
-    Consul, ConsulError, HttpConsul, NoServers, Patience, Server, ServerSource, TlsSettings,
+    Consul, ConsulError, HttpConsul, NoServers, RetryPolicy, Server, ServerSource, TlsSettings,
 };
 use futures::future::join_all;
 use mesh::tenancy::Tenancy;
@@ -38,8 +38,8 @@ impl<F: Fn(usize) -> Result<Vec<Server>, NoServers> + Send + Sync + 'static> Scr
         self.asks.load(Ordering::SeqCst)
     }
 
-    fn client(self: &Arc<Self>, patience: Patience) -> HttpConsul {
-        HttpConsul::new(self.clone(), &TlsSettings::default(), Rotating::new(&["own"]), patience).unwrap()
+    fn client(self: &Arc<Self>, retry_policy: RetryPolicy) -> HttpConsul {
+        HttpConsul::new(self.clone(), &TlsSettings::default(), Rotating::new(&["own"]), retry_policy).unwrap()
     }
 }
 
@@ -81,8 +81,8 @@ fn not_up() -> Result<Vec<Server>, NoServers> {
 }
 
 /// As long as a test waits for servers that do not come up.
-fn short() -> Patience {
-    Patience { discovery: Duration::from_millis(400), ..quick_retries() }
+fn short() -> RetryPolicy {
+    RetryPolicy { discovery: Duration::from_millis(400), ..quick_retries() }
 }
 
 async fn ask(consul: &HttpConsul) -> Result<(), ConsulError> {

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ecs_mesh_controller::consul::{Consul, ConsulError, CredentialSource, HttpConsul, Patience, TlsSettings};
+use ecs_mesh_controller::consul::{Consul, ConsulError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
 use mesh::{
     tenancy::Tenancy,
     token::{Grant, NewToken, TokenPair},
@@ -128,9 +128,9 @@ async fn a_connection_that_went_stale_in_the_pool_is_replaced() {
 async fn a_black_hole_is_given_up_on() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
-    // Given a client that is patient with each request, and time that runs out while it waits
-    let patience = Patience { request: 2 * LONG, retries: 2, ..quick_retries() };
-    let consul = HttpConsul::new(urls(&server.url), &TlsSettings::default(), credential, patience).unwrap();
+    // Given a client without a time limit for each request, and time that runs out while it waits
+    let retry_policy = RetryPolicy { request: 2 * LONG, retries: 2, ..quick_retries() };
+    let consul = HttpConsul::new(urls(&server.url), &TlsSettings::default(), credential, retry_policy).unwrap();
     let time = async {
         for attempt in 1..=3 {
             eventually(&format!("attempt {attempt}"), LONG, || async {
@@ -140,7 +140,7 @@ async fn a_black_hole_is_given_up_on() {
                 }
             })
             .await;
-            pass(patience.request).await;
+            pass(retry_policy.request).await;
         }
     };
     let tenancy = Tenancy::Community;

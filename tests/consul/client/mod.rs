@@ -16,7 +16,7 @@ use std::{
 };
 
 use async_trait::async_trait;
-use ecs_mesh_controller::consul::{ConsulUrls, CredentialSource, HttpConsul, Patience, ServerSource, TlsSettings};
+use ecs_mesh_controller::consul::{ConsulUrls, CredentialSource, HttpConsul, RetryPolicy, ServerSource, TlsSettings};
 use mesh::{catalog::ServiceInstance, tenancy::Tenancy, token::AccessorId};
 
 use crate::environment::without_time_limits;
@@ -52,8 +52,8 @@ impl CredentialSource for Rotating {
 }
 
 /// No time limits, and short pauses before the first retries.
-pub(crate) fn quick_retries() -> Patience {
-    Patience { first_retry: Duration::from_millis(5), ..without_time_limits() }
+pub(crate) fn quick_retries() -> RetryPolicy {
+    RetryPolicy { first_retry: Duration::from_millis(5), ..without_time_limits() }
 }
 
 fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {

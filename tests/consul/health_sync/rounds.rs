@@ -19,7 +19,7 @@ use mesh::{
 };
 use tokio::time::Instant;
 
-use crate::environment::{patient_edges, sdk_at};
+use crate::environment::{edges_without_time_limits, sdk_at};
 
 /// What a deadline keeps for the answer.
 const RESERVE: Duration = Duration::from_secs(3);
@@ -79,7 +79,7 @@ async fn synced(interval: Option<Duration>, takes: Duration, time: Duration) -> 
         Some(value.to_owned())
     })
     .expect("settings");
-    let edges = patient_edges(&settings, "own", &sdk_at("http://127.0.0.1:1")).await;
+    let edges = edges_without_time_limits(&settings, "own", &sdk_at("http://127.0.0.1:1")).await;
     let asked = Arc::new(Mutex::default());
     let ecs = Arc::new(Empty { takes, start: Instant::now(), asked: Arc::clone(&asked) });
     let controller = Controller::new(settings.scope, Edges { ecs, ..edges });

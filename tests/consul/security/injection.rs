@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ecs_mesh_controller::consul::{Consul as _, ConsulUrls, CredentialSource, HttpConsul, Patience, TlsSettings};
+use ecs_mesh_controller::consul::{Consul as _, ConsulUrls, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
 use mesh::{
     identity::TaskDefinition,
     tags::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG, Tags},
@@ -127,7 +127,7 @@ async fn a_node_s_name_stays_one_part_of_a_path() {
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
     let urls: ConsulUrls = server.url.parse().unwrap();
     let tls = TlsSettings::default();
-    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoSecret), Patience::default()).unwrap();
+    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoSecret), RetryPolicy::default()).unwrap();
     for name in HOSTILE.iter().filter(|name| **name != "..") {
         consul.node_checks(name, &Tenancy::Community).await.unwrap();
         consul.force_leave(name, &Tenancy::Community).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ecs_mesh_controller::consul::{Consul as _, ConsulError, ConsulUrls, HttpConsul, Patience, TlsSettings};
+use ecs_mesh_controller::consul::{Consul as _, ConsulError, ConsulUrls, HttpConsul, RetryPolicy, TlsSettings};
 use mesh::tenancy::Tenancy;
 
 use crate::environment::{Token, without_time_limits};
@@ -18,8 +18,8 @@ const NAME: &str = "server.dc1.consul";
 async fn ask(address: &str, token: &str, ca: Option<&str>, name: Option<&str>) -> Result<usize, ConsulError> {
     let urls: ConsulUrls = address.parse().unwrap();
     let tls = TlsSettings { ca_certificates: ca.map(str::to_owned), server_name: name.map(str::to_owned) };
-    let patience = Patience { retries: 0, ..without_time_limits() };
-    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(Token(token.to_owned())), patience).unwrap();
+    let retry_policy = RetryPolicy { retries: 0, ..without_time_limits() };
+    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(Token(token.to_owned())), retry_policy).unwrap();
     Ok(consul.tokens(&Tenancy::Community).await?.len())
 }
 

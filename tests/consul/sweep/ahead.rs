@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::{
     environment::Environment,
-    sweep::{patient, swept},
+    sweep::{environment_at, swept},
 };
 use local_stack::world::{Definition, Pair, World};
 
 async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
-    patient(world, Timestamp::now() + SignedDuration::from_hours(hours)).await
+    environment_at(world, Timestamp::now() + SignedDuration::from_hours(hours)).await
 }
 
 fn registered(definition: &Definition) -> Value {

@@ -46,7 +46,7 @@ fn forward(_: &Seen, _: usize) -> Answer {
 }
 
 /// An environment whose grace period is the default one, at a time of day.
-async fn patient(world: &World<'_>, now: Timestamp) -> Environment {
+async fn environment_at(world: &World<'_>, now: Timestamp) -> Environment {
     let consul = Recorder::before(&world.consul.address, forward).await;
     let aws = environment::aws(forward).await;
     let clock = Arc::new(Fixed(now));
@@ -240,7 +240,7 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_stays() {
     let before = Timestamp::now();
     let pair = world.token_of_old_controller(&world.service()).await;
     let after = Timestamp::now();
-    let now = patient(&world, before).await;
+    let now = environment_at(&world, before).await;
     let report = swept(&now, &SweepOrder::default()).await;
     assert_eq!((report.outcome, report.clusters[0].deleted.is_empty()), (SweepOutcome::Done, true), "{report:?}");
     assert!(now.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", now.consul.lines());
@@ -250,7 +250,7 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_stays() {
     assert!(world.is_valid(&pair.token).await);
     // And when the task has not come by then, it goes
     let in_time = after + SignedDuration::from_secs(2_701);
-    let report = swept(&patient(&world, in_time).await, &SweepOrder::default()).await;
+    let report = swept(&environment_at(&world, in_time).await, &SweepOrder::default()).await;
     assert_eq!(report.clusters[0].hidden, 1, "{report:?}");
     assert!(is_hidden(&world, &world.service()).await);
 }
