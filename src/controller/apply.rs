@@ -7,8 +7,8 @@ use tracing::info;
 
 use super::{
     CONCURRENCY, Controller, ControllerError, Deadline,
+    demand::Demand,
     message::Message,
-    need::Need,
     observe::Failures,
     tokens::Case,
     work::{Group, TokenWork, Work},
@@ -87,7 +87,7 @@ impl Controller {
             let result = match basis {
                 Basis::Events(changes) => {
                     let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
-                    deadline.run(self.reconcile_token(&holder, Case::Needed(&Need::Claimed(&changes)), None)).await
+                    deadline.run(self.reconcile_token(&holder, Case::Needed(&Demand::Told(&changes)), None)).await
                 }
                 Basis::Survey(secrets) => {
                     let seen = secrets.get(&holder).cloned();
@@ -110,7 +110,7 @@ impl Controller {
         let cluster = tasks.iter().find_map(|task| self.cluster_of(task));
         // Where tasks log in, nothing is created, so that no cluster is named.
         let Some(cluster) = cluster.or(self.scope.clusters.first()) else { return Ok(Effect::Unchanged) };
-        deadline.run(self.reconcile_token(holder, Case::Needed(&Need::Known(cluster)), seen)).await
+        deadline.run(self.reconcile_token(holder, Case::Needed(&Demand::Listed(cluster)), seen)).await
     }
 
     async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use futures::{StreamExt, stream};
 use tracing::info;
 
-use super::{CONCURRENCY, Controller, ControllerError, Deadline, need::Need, tokens::Case};
+use super::{CONCURRENCY, Controller, ControllerError, Deadline, demand::Demand, tokens::Case};
 use mesh::{
     arn::{ClusterArn, TaskArn},
     identity::MeshService,
@@ -46,7 +46,7 @@ impl Controller {
             Idleness::Living(task) => {
                 info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "the service has a task");
                 if let Some(cluster) = self.cluster_of(&task) {
-                    self.reconcile_token(&holder, Case::Needed(&Need::Known(cluster)), None).await?;
+                    self.reconcile_token(&holder, Case::Needed(&Demand::Listed(cluster)), None).await?;
                 }
             }
             // The look that its own stop asked for is still to come; where the grace period is longer than a message can be

@@ -6,7 +6,6 @@
 //! deployment ─▶ preflight ─▶ bootstrap
 //! ```
 
-mod ahead;
 mod apply;
 mod batch;
 mod bootstrap;
@@ -15,13 +14,14 @@ mod clock;
 mod cluster_tasks;
 mod dead_nodes;
 mod deadline;
+mod demand;
 mod entropy;
 mod error;
 mod health_sync;
 mod idle_check;
 mod message;
-mod need;
 mod observe;
+mod pre_provision;
 mod preflight;
 mod remembered;
 pub mod settings;

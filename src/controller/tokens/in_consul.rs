@@ -1,11 +1,11 @@
-//! Tokens in Consul: created, and mended where they are in use.
+//! Tokens in Consul: created, and updated where they are in use.
 
 use tracing::{info, warn};
 
-use super::{Attempt, Look};
+use super::{Attempt, Progress};
 use crate::{
     consul::ConsulError,
-    controller::{ControllerError, apply::Effect, need::Need},
+    controller::{ControllerError, apply::Effect, demand::Demand},
 };
 use mesh::{
     arn::ClusterArn,
@@ -20,12 +20,12 @@ impl Attempt<'_> {
         &self,
         cluster: &ClusterArn,
         pair: &TokenPair,
-        need: &Need<'_>,
+        demand: &Demand<'_>,
     ) -> Result<(), ControllerError> {
         let (edges, holder) = (&self.controller.edges, self.holder);
         let grant = self.grant().await?;
-        let description = match (need, holder) {
-            (Need::Ahead(_), TokenHolder::Service(_)) => marked_unused(&self.marks(cluster), edges.clock.now()),
+        let description = match (demand, holder) {
+            (Demand::Ahead(_), TokenHolder::Service(_)) => marked_unused(&self.marks(cluster), edges.clock.now()),
             _ => self.marks(cluster),
         };
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
@@ -51,21 +51,21 @@ impl Attempt<'_> {
         marked_for_secret(&self.holder.token_description(cluster), &place)
     }
 
-    /// Mends a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
+    /// Updates a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
     /// it goes when its service is idle. If only another first start is ahead, it waits anew. One that is marked for a cluster
     /// which the controller does not look after is marked for one of its own. One whose policy was deleted gets its grant back.
-    pub(super) async fn mend(
+    pub(super) async fn update_in_use(
         &self,
         secret: &StoredSecret,
         token: Option<Token>,
-        need: &Need<'_>,
-    ) -> Result<Look, ControllerError> {
+        demand: &Demand<'_>,
+    ) -> Result<Progress, ControllerError> {
         let (scope, edges, holder) = (&self.controller.scope, &self.controller.edges, self.holder);
-        let Some(token) = token else { return Ok(Look::Done(Effect::Unchanged)) };
-        let description = match need {
-            Need::Ahead(_) => waiting_anew(&token.description, edges.clock.now(), scope.unused_for)
+        let Some(token) = token else { return Ok(Progress::Done(Effect::Unchanged)) };
+        let description = match demand {
+            Demand::Ahead(_) => waiting_anew(&token.description, edges.clock.now(), scope.unused_for)
                 .unwrap_or_else(|| token.description.clone()),
-            Need::Claimed(_) | Need::Known(_) => marked_used(&token.description),
+            Demand::Told(_) | Demand::Listed(_) => marked_used(&token.description),
         };
         let is_marked = self.is_marked(&token);
         let is_ours = secret.is_ours || is_marked;
@@ -73,13 +73,13 @@ impl Attempt<'_> {
             warn!(holder = %holder, "the secret holds a valid token that is not ours; left alone");
         }
         if !is_ours || is_marked && description == token.description && !token.grants_nothing() {
-            self.relied_on(need, secret);
-            return Ok(Look::Done(Effect::Unchanged));
+            self.relied_on(demand, secret);
+            return Ok(Progress::Done(Effect::Unchanged));
         }
         // Only a change is worth the question whether an old event's task still lives.
-        let Some(cluster) = self.controller.cluster_of_need(need).await? else {
+        let Some(cluster) = self.controller.cluster_of_demand(demand).await? else {
             info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
-            return Ok(Look::Done(Effect::Unchanged));
+            return Ok(Progress::Done(Effect::Unchanged));
         };
         let description = if is_marked { description } else { self.marks(&cluster) };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
@@ -87,17 +87,17 @@ impl Attempt<'_> {
         match edges.consul.update_token(&mended).await {
             Ok(()) => {
                 info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %mended.pair.accessor);
-                self.relied_on(need, secret);
-                Ok(Look::Done(Effect::Done))
+                self.relied_on(demand, secret);
+                Ok(Progress::Done(Effect::Done))
             }
-            Err(ConsulError::NotFound { .. }) => Ok(Look::Again),
+            Err(ConsulError::NotFound { .. }) => Ok(Progress::Again),
             Err(error) => Err(error.into()),
         }
     }
 
     /// The holder's token is good: further events need no look for a while.
-    pub(super) fn relied_on(&self, need: &Need<'_>, secret: &StoredSecret) {
-        if let (Need::Claimed(_), Some(written_at)) = (need, secret.written_at) {
+    pub(super) fn relied_on(&self, demand: &Demand<'_>, secret: &StoredSecret) {
+        if let (Demand::Told(_), Some(written_at)) = (demand, secret.written_at) {
             let now = self.controller.edges.clock.now();
             let until = self.controller.scope.bounds.without_a_look_until(written_at, now);
             self.controller.relied.insert(self.holder.clone(), until);

@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 use tokio::time::timeout;
 use tracing::info;
 
-use super::{Controller, ControllerError, apply::Effect, need::Need};
+use super::{Controller, ControllerError, apply::Effect, demand::Demand};
 use crate::secrets::SecretsError;
 use mesh::{
     field::InvalidField,
@@ -28,21 +28,21 @@ use mesh::{
 
 /// Why a token is looked at.
 pub(super) enum Case<'a> {
-    /// Somebody needs it.
-    Needed(&'a Need<'a>),
+    /// A task needs it, or will need it soon.
+    Needed(&'a Demand<'a>),
     /// Its service is idle.
     Idle(&'a Idle),
     /// The controller is removed.
     Ended(&'a Retirement),
 }
 
-/// What one look came to.
-enum Look {
+/// What one step came to.
+enum Progress {
     /// All is done.
     Done(Effect),
     /// The step is taken; the next one follows from what is there now.
     Again,
-    /// Somebody else has written the secret: it is not any more what was read. What it was read as since, if it was.
+    /// The secret was written meanwhile: it is not what was read. What it was read as since, if it was.
     Overtaken(Option<StoredSecret>),
 }
 
@@ -101,16 +101,16 @@ impl Attempt<'_> {
                 Some(secret) => secret,
                 None => self.read().await?,
             };
-            match self.look(&secret, case).await? {
-                Look::Done(done) => return Ok(done.max(effect)),
-                Look::Again => effect = Effect::Done,
-                Look::Overtaken(read) => seen = Some(self.read_after(&secret, read).await?),
+            match self.take_step(&secret, case).await? {
+                Progress::Done(done) => return Ok(done.max(effect)),
+                Progress::Again => effect = Effect::Done,
+                Progress::Overtaken(read) => seen = Some(self.read_after(&secret, read).await?),
             }
         }
     }
 
-    async fn look(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Look, ControllerError> {
-        if let (true, SecretState::Retiring(pair, why), Case::Needed(Need::Known(_))) =
+    async fn take_step(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Progress, ControllerError> {
+        if let (true, SecretState::Retiring(pair, why), Case::Needed(Demand::Listed(_))) =
             (mutant::is(Mutant::NoSecondListing), &secret.state, case)
         {
             return self.remove(secret, pair, why, "idle").await;
@@ -120,24 +120,24 @@ impl Attempt<'_> {
         let (bounds, now) = (&self.controller.scope.bounds, self.controller.edges.clock.now());
         let step = next_step(secret, held.as_ref(), &self.usage(case), bounds, now);
         match (case, step) {
-            (Case::Needed(need), Step::Nothing) => self.mend(secret, token, need).await,
-            (Case::Needed(need), step) => {
-                let Some(cluster) = self.controller.cluster_of_need(need).await? else {
+            (Case::Needed(demand), Step::Nothing) => self.update_in_use(secret, token, demand).await,
+            (Case::Needed(demand), step) => {
+                let Some(cluster) = self.controller.cluster_of_demand(demand).await? else {
                     info!(action = "provision", outcome = "skipped", holder = %self.holder, "the task is gone already");
-                    return Ok(Look::Done(Effect::Unchanged));
+                    return Ok(Progress::Done(Effect::Unchanged));
                 };
                 match step {
-                    Step::Create => self.create_and_show(secret, &cluster, need).await,
-                    Step::Restore(pair) => self.restore(secret, &pair, &cluster, need).await,
-                    Step::Show(pair) => self.show(secret, pair, token, need).await,
-                    Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Look::Done(Effect::Unchanged)),
+                    Step::Create => self.create_and_show(secret, &cluster, demand).await,
+                    Step::Restore(pair) => self.restore(secret, &pair, &cluster, demand).await,
+                    Step::Show(pair) => self.show(secret, pair, token, demand).await,
+                    Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Progress::Done(Effect::Unchanged)),
                 }
             }
             (Case::Idle(_) | Case::Ended(_), Step::Hide(pair, why)) => self.hide(secret, pair, why).await,
             (Case::Ended(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "the stack is deleted").await,
             (Case::Idle(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
             (Case::Idle(_) | Case::Ended(_), Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_)) => {
-                Ok(Look::Done(Effect::Unchanged))
+                Ok(Progress::Done(Effect::Unchanged))
             }
         }
     }
@@ -146,9 +146,9 @@ impl Attempt<'_> {
         match case {
             Case::Idle(idle) => Usage::Idle((*idle).clone()),
             Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
-            Case::Needed(need) => Usage::Needed(Needed {
+            Case::Needed(demand) => Usage::Needed(Needed {
                 may_create: self.controller.scope.mode == TokenMode::SecretsManager,
-                is_told: !matches!(need, Need::Known(_)),
+                is_told: !matches!(demand, Demand::Listed(_)),
             }),
         }
     }

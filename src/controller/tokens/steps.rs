@@ -4,9 +4,9 @@ use jiff::Timestamp;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use super::{Attempt, Look};
+use super::{Attempt, Progress};
 use crate::{
-    controller::{ControllerError, apply::Effect, message::Message, need::Need},
+    controller::{ControllerError, apply::Effect, demand::Demand, message::Message},
     secrets::SecretsError,
 };
 use mesh::{
@@ -22,23 +22,23 @@ impl Attempt<'_> {
         &self,
         secret: &StoredSecret,
         cluster: &ClusterArn,
-        need: &Need<'_>,
-    ) -> Result<Look, ControllerError> {
+        demand: &Demand<'_>,
+    ) -> Result<Progress, ControllerError> {
         let entropy = &self.controller.edges.entropy;
         let pair = TokenPair { accessor: AccessorId::new(entropy.uuid()), secret: entropy.secret() };
         let active = SecretState::Active(pair.clone());
         if mutant::is(Mutant::ShownBeforeCreated) {
             let shown = self.swap(secret, active).await?;
-            self.create(cluster, &pair, need).await?;
-            return Ok(shown.map_or(Look::Overtaken(None), |_| Look::Again));
+            self.create(cluster, &pair, demand).await?;
+            return Ok(shown.map_or(Progress::Overtaken(None), |_| Progress::Again));
         }
-        self.create(cluster, &pair, need).await?;
+        self.create(cluster, &pair, demand).await?;
         match self.swap(secret, active).await {
             Ok(Some(shown)) => {
-                self.relied_on(need, &shown);
-                Ok(Look::Done(Effect::Done))
+                self.relied_on(demand, &shown);
+                Ok(Progress::Done(Effect::Done))
             }
-            Ok(None) => Ok(Look::Overtaken(Some(self.delete_unless_shown(pair.accessor).await?))),
+            Ok(None) => Ok(Progress::Overtaken(Some(self.delete_unless_shown(pair.accessor).await?))),
             Err(refused @ SecretsError::Refused { .. }) => {
                 // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. If one has an
                 // effect still later, the secret shows a token that is deleted: the next look restores it.
@@ -67,38 +67,38 @@ impl Attempt<'_> {
         secret: &StoredSecret,
         pair: &TokenPair,
         cluster: &ClusterArn,
-        need: &Need<'_>,
-    ) -> Result<Look, ControllerError> {
+        demand: &Demand<'_>,
+    ) -> Result<Progress, ControllerError> {
         let proof = if mutant::is(Mutant::RestoredWithoutProof) {
             Some(secret.clone())
         } else {
             self.swap(secret, secret.state.clone()).await?
         };
-        let Some(written) = proof else { return Ok(Look::Overtaken(None)) };
+        let Some(written) = proof else { return Ok(Progress::Overtaken(None)) };
         warn!(action = "restore_token", holder = %self.holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
-        self.create(cluster, pair, need).await?;
+        self.create(cluster, pair, demand).await?;
         if written.state.shown().is_none() {
-            return Ok(Look::Again);
+            return Ok(Progress::Again);
         }
-        self.relied_on(need, &written);
-        Ok(Look::Done(Effect::Done))
+        self.relied_on(demand, &written);
+        Ok(Progress::Done(Effect::Done))
     }
 
-    /// Shows a token that Consul has, and mends it.
+    /// Shows a token that Consul has, and updates it.
     pub(super) async fn show(
         &self,
         secret: &StoredSecret,
         pair: TokenPair,
         token: Option<Token>,
-        need: &Need<'_>,
-    ) -> Result<Look, ControllerError> {
+        demand: &Demand<'_>,
+    ) -> Result<Progress, ControllerError> {
         let seen = if mutant::is(Mutant::ShownWithoutSwap) { self.read().await? } else { secret.clone() };
         let Some(shown) = self.swap(&seen, SecretState::Active(pair)).await? else {
-            return Ok(Look::Overtaken(None));
+            return Ok(Progress::Overtaken(None));
         };
-        Ok(match self.mend(&shown, token, need).await? {
-            Look::Done(_) => Look::Done(Effect::Done),
-            look => look,
+        Ok(match self.update_in_use(&shown, token, demand).await? {
+            Progress::Done(_) => Progress::Done(Effect::Done),
+            progress => progress,
         })
     }
 
@@ -109,10 +109,10 @@ impl Attempt<'_> {
         secret: &StoredSecret,
         pair: TokenPair,
         retirement: Retirement,
-    ) -> Result<Look, ControllerError> {
+    ) -> Result<Progress, ControllerError> {
         self.controller.relied.remove(self.holder);
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
-            return Ok(Look::Overtaken(None));
+            return Ok(Progress::Overtaken(None));
         }
         if let TokenHolder::Service(service) = self.holder {
             let bounds = &self.controller.scope.bounds;
@@ -120,7 +120,7 @@ impl Attempt<'_> {
             let delay = (bounds.hidden_for() + bounds.clocks).unsigned_abs();
             self.controller.edges.queue.send_later(&[Message::idle_check(service)], delay).await?;
         }
-        Ok(Look::Done(Effect::Done))
+        Ok(Progress::Done(Effect::Done))
     }
 
     /// Empties the secret, then deletes the token in Consul.
@@ -130,15 +130,15 @@ impl Attempt<'_> {
         pair: &TokenPair,
         retirement: &Retirement,
         reason: &str,
-    ) -> Result<Look, ControllerError> {
+    ) -> Result<Progress, ControllerError> {
         if mutant::is(Mutant::DeletedBeforeEmptied) {
             self.controller.edges.consul.delete_token(self.holder.tenancy(), pair.accessor).await?;
         }
         if self.swap(secret, SecretState::Empty).await?.is_none() {
-            return Ok(Look::Overtaken(None));
+            return Ok(Progress::Overtaken(None));
         }
         self.revoke(pair.accessor, retirement, reason).await?;
-        Ok(Look::Done(Effect::Done))
+        Ok(Progress::Done(Effect::Done))
     }
 
     /// Deletes a token, and says why: this line alone answers it.

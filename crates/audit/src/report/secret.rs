@@ -117,10 +117,10 @@ impl Secrets {
         for span in overlapping(&self.secret, here).chain(private) {
             let from = span.start.saturating_sub(starts_at);
             let to = (span.end - starts_at).min(piece.len());
-            blot(&mut bytes, from..to);
+            redact(&mut bytes, from..to);
         }
         for span in self.found_in(piece) {
-            blot(&mut bytes, span.start..span.end);
+            redact(&mut bytes, span.start..span.end);
         }
         String::from_utf8(bytes).unwrap_or_else(|_| "*".repeat(piece.len()))
     }
@@ -158,7 +158,7 @@ fn overlapping(spans: &[Span], here: Span) -> impl Iterator<Item = &Span> {
 }
 
 /// Covers everything but blanks and the quotes around it.
-fn blot(bytes: &mut [u8], range: Range<usize>) {
+fn redact(bytes: &mut [u8], range: Range<usize>) {
     for byte in bytes.get_mut(range).into_iter().flatten() {
         if !matches!(byte, b'"' | b'\'' | b'\\') && !byte.is_ascii_whitespace() {
             *byte = b'*';

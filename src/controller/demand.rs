@@ -1,4 +1,4 @@
-//! Who needs a token: a task that lives, one of which an event tells, or one that is still to come.
+//! The demand for a token: by a task that lives, by one of which an event tells, or by one that is still to come.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +9,29 @@ use mesh::{
     task::TaskChange,
 };
 
-/// Who needs the token.
-pub(super) enum Need<'a> {
-    /// A task that ECS called active a moment ago, in this cluster.
-    Known(&'a ClusterArn),
-    /// Events said so, but they may be old.
-    Claimed(&'a [&'a TaskChange]),
-    /// No task yet: one may start in this cluster.
+/// The demand for a token.
+pub(super) enum Demand<'a> {
+    /// A listing of ECS shows an active task in this cluster.
+    Listed(&'a ClusterArn),
+    /// Events tell of active tasks, but they may be old.
+    Told(&'a [&'a TaskChange]),
+    /// No task needs it yet: one may start in this cluster.
     Ahead(&'a ClusterArn),
 }
 
 impl Controller {
     /// The cluster of a task that needs the token; `None` where none does any more.
-    pub(super) async fn cluster_of_need(&self, need: &Need<'_>) -> Result<Option<ClusterArn>, ControllerError> {
-        match need {
-            Need::Known(cluster) | Need::Ahead(cluster) => Ok(Some((*cluster).clone())),
-            Need::Claimed(changes) => self.cluster_in_need(changes).await,
+    pub(super) async fn cluster_of_demand(&self, demand: &Demand<'_>) -> Result<Option<ClusterArn>, ControllerError> {
+        match demand {
+            Demand::Listed(cluster) | Demand::Ahead(cluster) => Ok(Some((*cluster).clone())),
+            Demand::Told(changes) => self.cluster_of_active_task(changes).await,
         }
     }
 
     /// The cluster of a task that needs the token, so that an old event makes nothing for the dead.
     ///
     /// A new event is believed without asking: ECS may not describe its task yet.
-    async fn cluster_in_need(&self, changes: &[&TaskChange]) -> Result<Option<ClusterArn>, ControllerError> {
+    async fn cluster_of_active_task(&self, changes: &[&TaskChange]) -> Result<Option<ClusterArn>, ControllerError> {
         let now = self.edges.clock.now();
         let is_new = |change: &&&TaskChange| self.scope.bounds.may_lag(change.time, now);
         if let Some(new) = changes.iter().find(is_new) {

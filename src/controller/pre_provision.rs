@@ -1,11 +1,11 @@
-//! Ahead of the first start: a task definition of the mesh was registered, or a service uses one now. Its tokens are
+//! Provisioning ahead of the first start: a task definition of the mesh was registered, or a service uses one now. Its tokens are
 //! made before any task can ask for them.
 
 use std::sync::Arc;
 
 use tracing::{info, warn};
 
-use super::{Controller, ControllerError, Deadline, need::Need, tokens::Case};
+use super::{Controller, ControllerError, Deadline, demand::Demand, tokens::Case};
 use crate::ecs::EcsError;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
@@ -42,7 +42,7 @@ impl Controller {
             }
         };
         for holder in holders_for(identity.as_ref(), self.scope.mode) {
-            let case = Case::Needed(&Need::Ahead(cluster));
+            let case = Case::Needed(&Demand::Ahead(cluster));
             deadline.run(self.reconcile_token(&holder, case, None)).await.map_err(Arc::new)?;
         }
         Ok(())
