@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// After the clean-up: nothing of ours is left, and everything else is.
+    /// After the clean-up: nothing of the controller's is left, and everything else is.
     pub(crate) fn check_cleaned_up(&mut self) {
         let is_ours = |record: &&Record| {
             let login = LoginMark::parse(&record.description).map(|mark| mark.cluster);

@@ -188,8 +188,8 @@ mod tests {
     }
 
     proptest! {
-        /// The proof at [`GracePeriod::covers`]: whoever stops within that time is judged idle by the look that was asked
-        /// for at `asked`, even if the clock of whoever looks is a little behind.
+        /// The proof at [`GracePeriod::covers`]: a task that stops within that time is judged idle by the look that was asked
+        /// for at `asked`, even if the clock of the function that looks is a little behind.
         #[test]
         fn a_look_serves_the_stops_of_a_little_later_as_well(
             seconds in 20u16..=900,

@@ -79,8 +79,7 @@ impl HolderMark {
     }
 
     /// Whether the token was made for `holder`.
-    #[must_use]
-    pub fn is_for(&self, holder: &TokenHolder) -> bool {
+    fn is_for(&self, holder: &TokenHolder) -> bool {
         let service = match holder {
             TokenHolder::Service(service) => Some(&service.name),
             TokenHolder::Client { .. } => None,
@@ -96,6 +95,12 @@ impl HolderMark {
         };
         same(&self.partition, tenancy.partition()) && same(&self.namespace, tenancy.namespace())
     }
+}
+
+/// Whether `description` marks a token that a controller of one of `clusters` made for `holder`.
+#[must_use]
+pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &[ClusterArn]) -> bool {
+    HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
 }
 
 /// The description of a token that was made for the secret at `place`, as [`super::secret_name::SecretNames::place_of`] says.
@@ -207,7 +212,7 @@ mod tests {
         let since = Timestamp::from_second(1_000_000).unwrap();
         let unused = marked_unused(&description, since);
         assert_eq!(HolderMark::parse(&unused).unwrap().unused_since, Some(since));
-        assert!(HolderMark::parse(&unused).unwrap().is_for(&TokenHolder::Service(service())));
+        assert!(is_token_of(&unused, &TokenHolder::Service(service()), &[cluster()]));
         assert_eq!(marked_used(&unused), description);
         assert_eq!(marked_used(&description), description);
     }

@@ -16,7 +16,7 @@ use super::{
     identity::{MeshIdentity, MeshService},
     idleness::{GracePeriod, TaskListing},
     lifecycle::Idle,
-    mark::{HolderMark, LoginMark},
+    mark::{LoginMark, is_token_of},
     phase::TaskPhase,
     secret::{Retirement, StoredSecret, Trigger},
     secret_name::SecretNames,
@@ -267,9 +267,7 @@ fn is_left_alone(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
 fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
     let service = &task.identity.as_ref()?.service;
     let holder = TokenHolder::Service(service.clone());
-    let is_its = |token: &ListedToken| {
-        HolderMark::parse(&token.description).is_some_and(|mark| mark.is_for(&holder) && mark.is_of(rules.clusters))
-    };
+    let is_its = |token: &ListedToken| is_token_of(&token.description, &holder, rules.clusters);
     let may_have_one =
         !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
     may_have_one.then(|| service.clone())

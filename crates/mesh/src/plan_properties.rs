@@ -34,10 +34,10 @@ fn robs(action: &Action, task: &MeshTask) -> bool {
 /// The marked tokens of a service that a deployment of `clusters()` may revoke.
 fn own_tokens<'a>(observed: &'a Observed, service: &'a MeshService) -> impl Iterator<Item = &'a ListedToken> {
     let holder = TokenHolder::Service(service.clone());
-    observed.tokens.iter().filter(move |token| {
-        let mark = HolderMark::parse(&token.description);
-        token.tenancy == service.tenancy && mark.is_some_and(|mark| mark.is_for(&holder) && mark.is_of(&clusters()))
-    })
+    observed
+        .tokens
+        .iter()
+        .filter(move |token| token.tenancy == service.tenancy && is_token_of(&token.description, &holder, &clusters()))
 }
 
 /// Community Edition, and Enterprise where nothing is named, mean the same place.

@@ -17,7 +17,7 @@ use crate::secrets::SecretsError;
 use mesh::{
     field::InvalidField,
     lifecycle::{Held, Idle, Needed, Step, Usage, next_step},
-    mark::HolderMark,
+    mark::{HolderMark, is_token_of},
     mutant::{self, Mutant},
     plan::TokenMode,
     secret::{Retirement, SecretState, StoredSecret},
@@ -177,8 +177,7 @@ impl Attempt<'_> {
 
     /// Whether its description says that a controller of these clusters made the token for the holder.
     fn is_marked(&self, token: &Token) -> bool {
-        HolderMark::parse(&token.description)
-            .is_some_and(|mark| mark.is_for(self.holder) && mark.is_of(&self.controller.scope.clusters))
+        is_token_of(&token.description, self.holder, &self.controller.scope.clusters)
     }
 
     /// The holder's secret.
