@@ -10,11 +10,12 @@ tools := $(CURDIR)/target/tools
 # The binaries that run in Lambda; mesh-audit runs in a terminal.
 functions := task-events reconcile audit
 architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
+lambda_flags := $(if $(filter arm64,$(architecture)),--arm64)
 # All packages are always chosen together: cargo unites the features of what is chosen, and builds every dependency anew for
 # another choice.
 all := --locked --workspace
 # The simulation's search with some optimisation of our own code, with which it is six times as fast. scripts/suites.py reads it.
-export SEARCH_FLAGS := --features simulation/mutants $(foreach package,ecs-mesh-controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
+export SEARCH_FLAGS := $(foreach package,controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
 search := $(all) $(SEARCH_FLAGS)
 # The tests of properties try the same input each time, so that a run's result is that of the code; `make properties` tries other.
 export PROPTEST_RNG_SEED := 1
@@ -53,7 +54,9 @@ demo: ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 .PHONY: build
 build: tools validate ## Build the optimised functions and the template, ready to deploy (into target/sam)
 	@# The same build that `sam build` makes, which would show no progress; it then finds everything done.
-	cargo lambda build --release --locked $(addprefix --bin ,$(functions)) $(if $(filter arm64,$(architecture)),--arm64)
+	@# The audit is a package of its own: what must not share dependencies is not built together.
+	cargo lambda build --release --locked --bin task-events --bin reconcile $(lambda_flags)
+	cargo lambda build --release --locked --package audit-function --bin audit $(lambda_flags)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
 
 .PHONY: validate
@@ -67,7 +70,7 @@ fmt: ## Format the code
 .PHONY: lint
 lint: ## Check format and lints
 	cargo fmt --all --check
-	cargo clippy $(all) --features simulation/mutants --all-targets -- -D warnings
+	cargo clippy $(all) --all-targets -- -D warnings
 
 .PHONY: check
 check: lint ## Check format and lints, and run the tests that need no server
@@ -93,8 +96,8 @@ sam-build: tools
 	done
 
 .PHONY: repeat
-repeat: tools ## Run one suite again and again (SUITE=consul RUNS=20 BUSY=1: every second run with all processors kept busy)
-	@python3 scripts/suites.py repeat $(or $(SUITE),consul) --runs $(or $(RUNS),20) $(if $(BUSY),--busy)
+repeat: tools ## Run one suite again and again (SUITE=in_process RUNS=20 BUSY=1: every second run with all processors kept busy)
+	@python3 scripts/suites.py repeat $(or $(SUITE),in_process) --runs $(or $(RUNS),20) $(if $(BUSY),--busy)
 
 .PHONY: simulate
 simulate: ## Search fresh schedules for a broken promise (SECONDS=600 or SCHEDULES=1000000), or replay one (SEED=42)

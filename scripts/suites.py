@@ -27,9 +27,9 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "target" / "test"
 # The longest first, so that the last one to end is a short one.
-LONGEST = ["faults", "end_to_end", "search", "consul"]
+LONGEST = ["faults", "end_to_end", "search", "in_process"]
 # How many tests of a suite run at the same time, where most of them wait for servers; else as many as there are processors.
-THREADS = {"end_to_end": 6, "consul": 4, "faults": 3}
+THREADS = {"end_to_end": 6, "in_process": 4, "faults": 3}
 # What the names of benchmarks begin with, which are run without measuring.
 BENCHMARK = "benchmark_"
 # What a suite is killed after. Far more than it takes, so that it ends only what hangs.
@@ -92,7 +92,7 @@ def build() -> dict[str, Suite]:
     cargo = ["cargo", "test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]
     # How the simulation's search is built, the Makefile says.
     if "SEARCH_FLAGS" not in os.environ:
-        sys.exit("suites: SEARCH_FLAGS is not set: run this by make, for example make repeat SUITE=consul")
+        sys.exit("suites: SEARCH_FLAGS is not set: run this by make, for example make repeat SUITE=in_process")
     search = [*cargo, *os.environ["SEARCH_FLAGS"].split(), "--test", "search"]
     suites = {}
     for command in (cargo, search):

@@ -3,23 +3,20 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-
-use crate::{
-    consul::{ConsulAddresses, EcsServers, NoServers, Server, ServerSource},
-    ecs::Ecs,
-};
+use aws::ecs::TaskAddresses;
+use consul::{ConsulAddresses, EcsServers, NoServers, Server, ServerSource};
 
 /// Where the client gets its servers from.
-pub fn servers(addresses: &ConsulAddresses, ecs: &Arc<dyn Ecs>) -> Arc<dyn ServerSource> {
+pub fn servers(addresses: &ConsulAddresses, ecs: Arc<dyn TaskAddresses>) -> Arc<dyn ServerSource> {
     match addresses {
         ConsulAddresses::Urls(urls) => Arc::new(urls.clone()),
-        ConsulAddresses::Ecs(servers) => Arc::new(InEcs { ecs: Arc::clone(ecs), servers: servers.clone() }),
+        ConsulAddresses::Ecs(servers) => Arc::new(InEcs { ecs, servers: servers.clone() }),
     }
 }
 
 /// Servers that are tasks: whenever one is replaced, its address changes.
 struct InEcs {
-    ecs: Arc<dyn Ecs>,
+    ecs: Arc<dyn TaskAddresses>,
     servers: EcsServers,
 }
 
@@ -41,6 +38,6 @@ impl ServerSource for InEcs {
             );
             return Err(NoServers::NotUp(reason));
         }
-        addresses.into_iter().map(|address| self.servers.at(address).map_err(NoServers::Unknown)).collect()
+        addresses.into_iter().map(|address| self.servers.at(address)).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! A serverless controller for Consul's service mesh on Amazon ECS.
+//! The Lambda functions that keep Consul and Secrets Manager in agreement with Amazon ECS.
 //!
 //! ```text
 //!  ECS ─▶ EventBridge ─▶ SQS ─▶ task-events ─▶ Consul (ACL tokens, catalog)
@@ -7,29 +7,23 @@
 //!  schedule, deployment, a person ─▶ reconcile ────────────┴─▶ Consul (set up, swept, health, cleaned up)
 //! ```
 //!
-//! Everything is level-triggered: an event never says what to do, only where to look. The parts, of which each knows only
-//! those below it:
+//! The code is a workspace, in which each crate knows only those below it:
 //!
-//! - `bin/`, [`lambda`], [`wiring`], [`discovery`], [`logging`]: what runs in AWS Lambda.
-//! - [`cli`]: what runs in a terminal.
-//! - [`controller`]: observes, plans, applies.
-//! - [`auditor`]: audits an account, and announces what is new.
-//! - [`audit`] (a crate): judges task definitions.
-//! - [`consul`], [`ecs`], [`secrets`], [`queue`], [`announce`], [`report_store`] (and [`aws`], which configures the SDK):
-//!   the clients of Consul and AWS.
-//! - [`mesh`] (a crate): the domain, without I/O.
+//! ```text
+//!  task-events, reconcile (here)      audit-function   cli
+//!        │           │                      │  └──────┬──┘
+//!        │       controller                 │     audit-live
+//!        │        │      │                  │     │        │
+//!      lambda   consul  aws ────────────────┴─────┘      audit
+//!        └────────┴──┬───┴─────────────────────────────────┘
+//!                  mesh   the domain, without I/O
+//! ```
+//!
+//! Here are what each function does with an invocation, and the wiring of the controller to Consul and AWS.
 
-pub mod announce;
-pub mod auditor;
-pub mod aws;
-pub mod cli;
-pub mod consul;
-pub mod controller;
+pub mod credential;
+mod custom_resource;
 pub mod discovery;
-pub mod ecs;
-pub mod lambda;
-pub mod logging;
-pub mod queue;
-pub mod report_store;
-pub mod secrets;
+pub mod reconcile;
+pub mod task_events;
 pub mod wiring;

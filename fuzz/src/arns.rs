@@ -1,12 +1,12 @@
 //! ARNs, and the other names that end up in URLs, filters, bodies and log lines.
 
-use std::{fmt::Display, str::FromStr};
+use std::{fmt::Display, str::FromStr, time::Duration};
 
-use ecs_mesh_controller::consul::ConsulAddresses;
-use jiff::{SignedDuration, Timestamp};
+use consul::ConsulAddresses;
+use controller::bootstrap::IamRolePath;
+use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
-    bootstrap::IamRolePath,
     field::InvalidField,
     mark::{self, HolderMark, LoginMark},
     secret_name::SecretNamePrefix,
@@ -86,5 +86,5 @@ fn descriptions(text: &str) {
         let unused = HolderMark::parse(&mark::marked_unused(&used, Timestamp::UNIX_EPOCH));
         assert_eq!(unused.map(|again| again.cluster), Some(mark.cluster));
     }
-    let _ = mark::waiting_anew(text, Timestamp::MAX, SignedDuration::MAX);
+    let _ = mark::waiting_anew(text, Timestamp::MAX, Duration::MAX);
 }

@@ -9,12 +9,13 @@ use std::{
 };
 
 use async_trait::async_trait;
-use ecs_mesh_controller::consul::{
-    Consul, ConsulBootstrap, ConsulError, ConsulUrls, CredentialSource, HttpConsul, RetryPolicy, TlsSettings,
+use consul::{
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, ConsulUrls, CredentialError, CredentialSource, HttpConsul,
+    Kind, Object, RetryPolicy, TlsSettings,
 };
+use controller::bootstrap::policy::of_client_agents;
 use mesh::{
     arn::{ClusterArn, TaskId},
-    bootstrap::object::{Kind, Object},
     permission,
     tenancy::Tenancy,
 };
@@ -60,7 +61,7 @@ struct Canary;
 
 #[async_trait]
 impl CredentialSource for Canary {
-    async fn read(&self) -> Result<SecretString, String> {
+    async fn read(&self) -> Result<SecretString, CredentialError> {
         Ok(SecretString::from(CANARY))
     }
 }
@@ -156,7 +157,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'H' => drop(consul.partitions().await?),
         b'I' => consul.force_leave("node", &tenancy).await?,
         b'J' => consul.delete_token(&tenancy, accessor).await?,
-        b'K' => drop(consul.delete_client_policy(&tenancy, "p").await?),
+        b'K' => drop(consul.delete_policy(&of_client_agents(&tenancy, "p")).await?),
         b'L' => drop(consul.is_primary().await?),
         b'M' => drop(consul.namespaces(&"team".parse().expect("a name")).await?),
         b'N' => drop(consul.lacking(&tenancy, &permission::required(&[cluster])).await?),
@@ -165,7 +166,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
             for kind in [Kind::Policy, Kind::AuthMethod, Kind::BindingRule, Kind::SyntheticNode] {
                 let object = Object { kind, name: CLUSTER.to_owned(), tenancy: tenancy.clone(), body: body_of(kind) };
                 let found = consul.read(&object).await?;
-                let _ = mesh::bootstrap::merge::merge(found.as_ref(), &object);
+                let _ = controller::bootstrap::merge::merge(found.as_ref(), &object);
             }
         }
         _ => {

@@ -6,11 +6,9 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use ecs_mesh_controller::{
-    auditor::Order,
-    controller::{Controller, settings::Settings},
-    lambda,
-};
+use audit_function::Order;
+use controller::{Controller, settings::Settings};
+use ecs_mesh_controller::{reconcile::reconcile, task_events, wiring::StartError};
 use lambda_runtime::{Context, LambdaEvent};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
@@ -70,12 +68,12 @@ fn order(text: &str) {
         return;
     }
     let controller = controller();
-    let _ = block_on(lambda::reconcile(Ok(&controller), None, event(payload)));
+    let _ = block_on(reconcile(Ok::<_, StartError>(&controller), None, event(payload)));
 }
 
 fn task_events(payload: Value) -> Option<Value> {
     let controller = controller();
-    block_on(lambda::task_events(&controller, event(payload))).ok()
+    block_on(task_events::task_events(&controller, event(payload))).ok()
 }
 
 /// With a minute to go.

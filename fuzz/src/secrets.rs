@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use ecs_mesh_controller::{
-    consul::{ConsulUrls, CredentialSource, HttpConsul, RetryPolicy, TlsSettings},
-    controller::{Entropy, SystemEntropy},
-    wiring,
-};
+use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use controller::{Entropy, SystemEntropy};
+use ecs_mesh_controller::credential;
 use mesh::{secret::SecretState, token::TokenPair};
 use secrecy::{ExposeSecret, SecretString};
 
@@ -45,7 +43,7 @@ fn of_a_task(text: &str) {
 }
 
 fn of_the_controller(text: &str) {
-    if let Some(token) = wiring::controller_token(&SecretString::from(text)) {
+    if let Some(token) = credential::controller_token(&SecretString::from(text)) {
         let token = token.expose_secret();
         assert!(!token.is_empty() && token.bytes().all(|b| b.is_ascii_graphic()), "it could break a header");
     }
@@ -55,15 +53,16 @@ struct NoToken;
 
 #[async_trait]
 impl CredentialSource for NoToken {
-    async fn read(&self) -> Result<SecretString, String> {
-        Err("never asked".to_owned())
+    async fn read(&self) -> Result<SecretString, CredentialError> {
+        Err(CredentialError::NoToken { secret: "never asked".to_owned() })
     }
 }
 
 fn certificate(text: &str) {
     let tls = TlsSettings { ca_certificates: Some(text.to_owned()), server_name: None };
     let urls: ConsulUrls = "https://127.0.0.1:8501".parse().expect("a URL");
-    if let Err(reason) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), RetryPolicy::default()) {
+    if let Err(error) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), RetryPolicy::default()) {
+        let reason = error.to_string();
         assert!(reason.starts_with("CONSUL_CACERT_SECRET_ARN: "), "{reason}");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ecs_mesh_controller::{auditor::settings::AuditSettings, controller::settings::Settings};
+use audit_function::AuditSettings;
+use controller::settings::Settings;
 
 use super::text;
 

@@ -1,6 +1,6 @@
 //! What happens once it is chosen: calls are served, environments start, are killed, and look at the wrong clock.
 
-use ecs_mesh_controller::controller::SweepOrder;
+use controller::SweepOrder;
 
 use super::{
     board::{Fate, Fault, Service},

@@ -1,6 +1,6 @@
 //! Simulated Consul: the catalog, with instances of tasks on their clusters' synthetic nodes and on client agents' nodes.
 
-use ecs_mesh_controller::consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
+use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
     arn::{TaskArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, ServiceInstance},

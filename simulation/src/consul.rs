@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ecs_mesh_controller::consul::ConsulError;
+use consul::ConsulError;
 use mesh::{
     catalog::HealthCheck,
     mark::{HolderMark, LoginMark},

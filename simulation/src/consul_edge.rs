@@ -1,10 +1,9 @@
 //! Simulated Consul, as one environment reaches it.
 
 use async_trait::async_trait;
-use ecs_mesh_controller::consul::{Consul, ConsulBootstrap, ConsulError, Fields};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object};
 use mesh::{
     arn::{ClusterArn, TaskId},
-    bootstrap::object::Object,
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
     permission::Permission,
     service_name::ServiceName,
@@ -42,7 +41,7 @@ impl ConsulEdge {
 }
 
 #[async_trait]
-impl Consul for ConsulEdge {
+impl Acl for ConsulEdge {
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
         let tenancy = tenancy.clone();
         self.call(|| format!("GET token {accessor}"), move |world| Ok(world.token(&tenancy, accessor))).await
@@ -83,8 +82,8 @@ impl Consul for ConsulEdge {
         self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await
     }
 
-    async fn ensure_client_policy(&self, _: &Tenancy, name: &str) -> Result<(), ConsulError> {
-        let name = name.to_owned();
+    async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {
+        let name = policy.name.clone();
         let effect = move |world: &mut World| {
             world.consul.policies.insert(name.clone());
             Ok(())
@@ -92,11 +91,14 @@ impl Consul for ConsulEdge {
         self.call(|| "PUT client policy".to_owned(), effect).await
     }
 
-    async fn delete_client_policy(&self, _: &Tenancy, name: &str) -> Result<bool, ConsulError> {
-        let name = name.to_owned();
+    async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError> {
+        let name = policy.name.clone();
         self.call(|| "DELETE client policy".to_owned(), move |world| Ok(world.delete_policy(&name))).await
     }
+}
 
+#[async_trait]
+impl Catalog for ConsulEdge {
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
         let effect = |world: &mut World| Ok(world.tenancy.partition().cloned().into_iter().collect());
         self.call(|| "GET partitions".to_owned(), effect).await
@@ -134,17 +136,24 @@ impl Consul for ConsulEdge {
         self.call(|| format!("GET checks of {node}"), move |world| Ok(world.node_checks(&asked))).await
     }
 
-    async fn members(&self, _: &Tenancy) -> Result<Vec<Member>, ConsulError> {
-        self.call(|| "GET members".to_owned(), |world| Ok(world.members())).await
+    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
+        if instances.is_empty() {
+            return Ok(Vec::new());
+        }
+        let asked = instances.to_vec();
+        self.call(|| "GET checks".to_owned(), move |world| Ok(world.checks_of(&asked))).await
     }
 
-    async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
-        let asked = node.to_owned();
-        let effect = move |world: &mut World| {
-            world.force_leave(&asked);
-            Ok(())
-        };
-        self.call(|| format!("PUT force-leave {node}"), effect).await
+    async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
+        let asked = instances.to_vec();
+        let label = || format!("PUT txn: delete {:?}", instances.iter().map(|i| &i.id).collect::<Vec<_>>());
+        self.call(label, move |world| world.deregister(&asked)).await
+    }
+
+    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        let asked = checks.to_vec();
+        let label = || format!("PUT checks {:?}", checks.iter().map(|check| &check.id).collect::<Vec<_>>());
+        self.call(label, move |world| world.set_checks(&asked)).await
     }
 
     async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
@@ -164,25 +173,21 @@ impl Consul for ConsulEdge {
         };
         self.call(|| format!("PUT deregister check {}", check.id), effect).await
     }
+}
 
-    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
-        if instances.is_empty() {
-            return Ok(Vec::new());
-        }
-        let asked = instances.to_vec();
-        self.call(|| "GET checks".to_owned(), move |world| Ok(world.checks_of(&asked))).await
+#[async_trait]
+impl Agents for ConsulEdge {
+    async fn members(&self, _: &Tenancy) -> Result<Vec<Member>, ConsulError> {
+        self.call(|| "GET members".to_owned(), |world| Ok(world.members())).await
     }
 
-    async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
-        let asked = instances.to_vec();
-        let label = || format!("PUT txn: delete {:?}", instances.iter().map(|i| &i.id).collect::<Vec<_>>());
-        self.call(label, move |world| world.deregister(&asked)).await
-    }
-
-    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
-        let asked = checks.to_vec();
-        let label = || format!("PUT checks {:?}", checks.iter().map(|check| &check.id).collect::<Vec<_>>());
-        self.call(label, move |world| world.set_checks(&asked)).await
+    async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        let asked = node.to_owned();
+        let effect = move |world: &mut World| {
+            world.force_leave(&asked);
+            Ok(())
+        };
+        self.call(|| format!("PUT force-leave {node}"), effect).await
     }
 }
 

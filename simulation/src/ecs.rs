@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ecs_mesh_controller::ecs::EcsError;
+use aws::ecs::EcsError;
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{

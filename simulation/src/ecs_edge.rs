@@ -1,9 +1,9 @@
 //! Simulated ECS, as one environment reaches it.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use ecs_mesh_controller::ecs::{self, ClusterStatus, EcsError, TaskList};
+use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     identity::TaskDefinition,
@@ -29,7 +29,7 @@ fn failed(subject: &str) -> impl Fn(Fault) -> EcsError + Send + 'static {
 }
 
 #[async_trait]
-impl ecs::Ecs for EcsEdge {
+impl TaskDefinitions for EcsEdge {
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
         if let Some(known) = self.definitions.lock().unwrap().get(arn) {
             return Ok(Arc::clone(known));
@@ -48,7 +48,10 @@ impl ecs::Ecs for EcsEdge {
     fn forget(&self, arn: &TaskDefinitionArn) {
         self.definitions.lock().unwrap().remove(arn);
     }
+}
 
+#[async_trait]
+impl Clusters for EcsEdge {
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         let asked = clusters.to_vec();
         let effect = move |world: &mut World| {
@@ -61,7 +64,10 @@ impl ecs::Ecs for EcsEdge {
         };
         self.line.call(Service::Ecs, || "DescribeClusters".to_owned(), effect, failed("clusters")).await
     }
+}
 
+#[async_trait]
+impl Tasks for EcsEdge {
     async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
         let asked = cluster.clone();
         let effect = move |world: &mut World| {
@@ -106,9 +112,5 @@ impl ecs::Ecs for EcsEdge {
         };
         let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
         self.line.call(Service::Ecs, label, effect, failed("tasks")).await
-    }
-
-    async fn addresses(&self, _: &str, _: &str) -> Result<Vec<IpAddr>, EcsError> {
-        Ok(Vec::new())
     }
 }

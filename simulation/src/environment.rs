@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use ecs_mesh_controller::controller::{
+use controller::{
     BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, HealthReport, SweepOrder,
     SweepReport,
 };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ecs_mesh_controller::controller::SweepOutcome;
+use controller::SweepOutcome;
 
 use super::{
     environment::{Environment, Outcome},

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use ecs_mesh_controller::controller::{BatchReport, Delivery, SweepReport};
+use controller::{BatchReport, Delivery, SweepReport};
 use mesh::{
     arn::{ClusterArn, TaskId},
     mark::LoginMark,

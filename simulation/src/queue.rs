@@ -3,10 +3,8 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use ecs_mesh_controller::{
-    controller::Delivery,
-    queue::{Queue, QueueError},
-};
+use aws::queue::{Queue, QueueError};
+use controller::Delivery;
 use serde_json::Value;
 
 use super::{

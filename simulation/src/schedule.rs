@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ecs_mesh_controller::controller::SweepOrder;
+use controller::SweepOrder;
 
 use super::{
     board::{Operation, Stage},

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use ecs_mesh_controller::secrets::{SecretStore, SecretsError};
+use aws::secrets::{SecretStore, SecretsError};
 use mesh::secret::{SecretState, StoredSecret};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};

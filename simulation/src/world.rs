@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ecs_mesh_controller::controller::{Scope, settings::Settings};
+use controller::{Scope, settings::Settings};
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{identity::MeshService, plan::TokenMode, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder};

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use local_stack::{
     Stack,
     aws::{Aws, REGION},
+    functions::beside_us,
     wait::SOON,
 };
 use serde_json::{Value, json};
@@ -55,9 +56,14 @@ impl Account {
     }
 }
 
+/// The command line, which is a package of its own.
+fn mesh_audit() -> String {
+    beside_us("mesh-audit").to_str().unwrap().to_owned()
+}
+
 /// Exit code, JSON report, standard error.
 async fn audit(endpoint: &str, account: &str, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = with_account(env!("CARGO_BIN_EXE_mesh-audit"), endpoint, account);
+    let mut command = with_account(&mesh_audit(), endpoint, account);
     command.args(["check", "--format", "json"]).args(arguments);
     let Output { status, stdout, stderr } = command.output().await.unwrap();
     let report = serde_json::from_slice(&stdout).unwrap_or_default();
@@ -102,7 +108,7 @@ async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the
 async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
     let account = Account::new("100000000002").await;
     account.register("web", "awsvpc").await;
-    let line = format!("{} check --family web", env!("CARGO_BIN_EXE_mesh-audit"));
+    let line = format!("{} check --family web", mesh_audit());
     let mut terminal = with_account("script", &account.aws.endpoint, account.number);
     let output = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true).output();
     let output = timeout(SOON, output).await.expect("it comes to an end").unwrap();

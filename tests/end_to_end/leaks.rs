@@ -274,7 +274,8 @@ async fn a_secret_in_a_task_definition_is_in_no_report_and_no_announcement() {
     let formats = ["json", "text", "sarif", "junit", "github", "markdown", "html"];
     let orders = formats.map(|format| json!({ "taskDefinition": definition.0, "format": format }));
     let runtime = Runtime::start(orders.to_vec()).await;
-    let function = Function::start(env!("CARGO_BIN_EXE_audit"), &runtime, &variables);
+    let audit = local_stack::functions::binary("AuditFunction");
+    let function = Function::start(audit.to_str().unwrap(), &runtime, &variables);
     let answers = runtime.answers(formats.len()).await;
     let announced = seen(&aws, 1, |seen| seen.body.contains("Publish")).await;
     let printed = function.end();

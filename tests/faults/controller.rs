@@ -13,12 +13,10 @@ use std::{
     time::Duration,
 };
 
-use ecs_mesh_controller::{
-    controller::{
-        BatchReport, Clock, Controller, Deadline, Delivery, Edges, SweepOrder, SweepOutcome, settings::Settings,
-    },
-    wiring,
+use controller::{
+    BatchReport, Clock, Controller, Deadline, Delivery, Edges, SweepOrder, SweepOutcome, settings::Settings,
 };
+use ecs_mesh_controller::wiring;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::TIME_BOUNDS;
 use serde_json::Value;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ecs_mesh_controller::controller::settings::Settings;
+use controller::settings::Settings;
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
@@ -22,31 +22,6 @@ fn references(section: &str) -> BTreeSet<&str> {
     let name = |rest| str::split(rest, |c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let after = |mark| section.split(mark).skip(1).map(name);
     after("!Ref ").chain(after("${")).filter(|name| *name != "AWS").collect()
-}
-
-#[test]
-fn no_build_that_ships_makes_mistakes_on_purpose() {
-    let makefile = include_str!("../../Makefile");
-    let (_, build) = makefile.split_once("\nbuild: ").expect("a target build");
-    let (build, _) = build.split_once(".PHONY").expect("its end");
-    let manifest = include_str!("../../Cargo.toml");
-    let (_, features) = include_str!("../../crates/mesh/Cargo.toml").split_once("[features]").expect("features");
-    let (features, _) = features.split_once("\n[").expect("their end");
-    // A build with debug assertions is none that ships; any other refuses the feature.
-    assert!(
-        include_str!("../../crates/mesh/src/lib.rs")
-            .contains("#[cfg(all(feature = \"mutants\", not(debug_assertions)))]\ncompile_error!")
-    );
-    assert!(
-        build.contains("--release") && !build.contains("--features") && !build.contains("--all-features"),
-        "{build}"
-    );
-    assert!(!features.contains("default"), "{features}");
-    assert!(!manifest.contains("mutants"), "the functions' package switches mistakes on");
-    assert!(!TEMPLATE.contains("mutants") && !TEMPLATE.contains("features"));
-    let (_, release) = manifest.split_once("[profile.release]").expect("a release profile");
-    let (release, _) = release.split_once("\n[").expect("its end");
-    assert!(!release.contains("debug-assertions"), "{release}");
 }
 
 #[test]

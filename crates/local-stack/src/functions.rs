@@ -28,6 +28,11 @@ pub(crate) fn built_template() -> &'static Path {
             let head = format!("\n  {function}:\n    Type: AWS::Serverless::Function\n");
             let (before, after) = template.split_once(&head).unwrap_or_else(|| panic!("{function} has another head"));
             let (between, after) = after.split_once("    Properties:\n").expect("properties");
+            // A package of its own is built where it is.
+            let after = match after.split_once('\n') {
+                Some((first, rest)) if first.trim_start().starts_with("CodeUri: ") => rest,
+                _ => after,
+            };
             template = format!("{before}{head}{between}    Properties:\n      CodeUri: {function}\n{after}");
         }
         let path = folder.join("template.yaml");
@@ -53,9 +58,9 @@ fn functions(template: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A binary of the profile that the running program was built with. Cargo builds the root package's binaries along with
-/// its tests, and `make` along with the demo.
-fn beside_us(binary: &str) -> PathBuf {
+/// A binary of the profile that the running program was built with. Cargo builds the binaries of each package along with the
+/// package's tests, and `make` those of the functions along with the demo.
+pub fn beside_us(binary: &str) -> PathBuf {
     let program = env::current_exe().unwrap();
     // Tests are one folder further down.
     let folders = program.ancestors().skip(1).take(2);

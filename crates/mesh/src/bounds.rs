@@ -5,10 +5,12 @@
 
 use std::str::FromStr;
 
-use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::field::InvalidField;
-use crate::mutant::{self, Mutant};
+use crate::time::{elapsed, later};
 
 /// The bounds of one deployment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,32 +18,32 @@ pub struct Bounds {
     /// How long ECS's lists may lag: a listing that begins this long after a task was created shows the task. ECS names no
     /// limit, and advises to wait for up to five minutes:
     /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RunTask.html>.
-    pub ecs_lag: SignedDuration,
+    pub ecs_lag: Duration,
     /// How long a read of a secret may go on showing what was replaced. Secrets Manager names no limit.
-    pub secrets_lag: SignedDuration,
+    pub secrets_lag: Duration,
     /// How long one attempt at a token may take, until the last call that it begins: half of the time that the
     /// function for events has.
-    pub attempt: SignedDuration,
+    pub attempt: Duration,
     /// How long a call may still take effect after it was begun, also after its caller has ended. A caller waits for 5 seconds
     /// for an answer.
-    pub call: SignedDuration,
+    pub call: Duration,
     /// How far any two clocks may differ: a function's, Secrets Manager's, Consul's.
-    pub clocks: SignedDuration,
+    pub clocks: Duration,
     /// How long a version of a secret that shows a token stays, before the token is hidden. Secrets Manager keeps about 100
     /// versions of a secret, and removes none within a day: <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>.
-    pub shown: SignedDuration,
+    pub shown: Duration,
 }
 
 /// The longest delay of a message in SQS, which a hidden token's next look has to fit in.
-const LONGEST_MESSAGE_DELAY: SignedDuration = SignedDuration::from_mins(15);
+const LONGEST_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 /// How long an attempt may take at most: the function that handles events ends after a minute.
-const LONGEST_ATTEMPT: SignedDuration = SignedDuration::from_secs(45);
+const LONGEST_ATTEMPT: Duration = Duration::from_secs(45);
 
 /// How long an execution environment goes without a look at most: a task's events and those of one deployment share a look, and
 /// what a person does to a secret is seen by the events after that.
-const WITHOUT_A_LOOK: SignedDuration = SignedDuration::from_mins(1);
+const WITHOUT_A_LOOK: Duration = Duration::from_mins(1);
 /// How much longer than a read may lag an attempt has to last at least, in order to read again what was late.
-const READ_AGAIN: SignedDuration = SignedDuration::from_secs(2);
+const READ_AGAIN: Duration = Duration::from_secs(2);
 
 const EXPECTED: &str = "ecs-lag=300,secrets-lag=10,attempt=30,call=30,clocks=30,shown=2700 (seconds), where shown is longer than \
                         ecs-lag and twice clocks, attempt at least 3 seconds longer than secrets-lag and at most 45, and the \
@@ -50,18 +52,18 @@ const EXPECTED: &str = "ecs-lag=300,secrets-lag=10,attempt=30,call=30,clocks=30,
 impl Bounds {
     /// The default of `TimeBounds`.
     pub const DEFAULT: Self = Self {
-        ecs_lag: SignedDuration::from_mins(5),
-        secrets_lag: SignedDuration::from_secs(10),
-        attempt: SignedDuration::from_secs(30),
-        call: SignedDuration::from_secs(30),
-        clocks: SignedDuration::from_secs(30),
-        shown: SignedDuration::from_mins(45),
+        ecs_lag: Duration::from_mins(5),
+        secrets_lag: Duration::from_secs(10),
+        attempt: Duration::from_secs(30),
+        call: Duration::from_secs(30),
+        clocks: Duration::from_secs(30),
+        shown: Duration::from_mins(45),
     };
 
     /// Whether a task that an event told of at `told_at` may be missing from what ECS says at `now`.
     #[must_use]
     pub fn may_lag(&self, told_at: Timestamp, now: Timestamp) -> bool {
-        now.duration_since(told_at) <= self.ecs_lag + self.clocks
+        elapsed(told_at, now) <= self.ecs_lag + self.clocks
     }
 
     /// Until when an event may rely on a version that shows a token, written at `written_at`. A later
@@ -72,10 +74,7 @@ impl Bounds {
     /// from Secrets Manager's.
     #[must_use]
     pub fn relied_on_until(&self, written_at: Timestamp) -> Timestamp {
-        if mutant::is(Mutant::ReliesForEver) {
-            return Timestamp::MAX;
-        }
-        later(written_at, self.shown - self.ecs_lag - self.clocks * 2)
+        later(written_at, self.shown.saturating_sub(self.ecs_lag + self.clocks * 2))
     }
 
     /// Until when an execution environment needs no look at a token that a version written at `written_at` shows, as it has seen
@@ -94,10 +93,7 @@ impl Bounds {
     /// How long a token is hidden before it is deleted: until a listing shows every task that can have read it, and until
     /// every creation of it that was begun has ended.
     #[must_use]
-    pub fn hidden_for(&self) -> SignedDuration {
-        if mutant::is(Mutant::DeletedTooEarly) {
-            return SignedDuration::ZERO;
-        }
+    pub fn hidden_for(&self) -> Duration {
         self.secrets_lag + self.ecs_lag + self.attempt + self.call + self.clocks
     }
 
@@ -109,10 +105,7 @@ impl Bounds {
 
     /// How old a token is once its creator has shown it in its secret or never will, and a read would tell.
     #[must_use]
-    pub fn settled_after(&self) -> SignedDuration {
-        if mutant::is(Mutant::OrphanJudgedTooYoung) {
-            return SignedDuration::ZERO;
-        }
+    pub fn settled_after(&self) -> Duration {
         self.secrets_lag + self.attempt + self.call + self.clocks
     }
 
@@ -122,10 +115,6 @@ impl Bounds {
             && self.hidden_for() + self.clocks <= LONGEST_MESSAGE_DELAY
             && self.shown > self.ecs_lag + self.clocks * 2
     }
-}
-
-fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
-    at.checked_add(by).unwrap_or(Timestamp::MAX)
 }
 
 impl FromStr for Bounds {
@@ -146,7 +135,7 @@ impl FromStr for Bounds {
                 "shown" => &mut bounds.shown,
                 _ => return Err(invalid()),
             };
-            *bound = SignedDuration::from_secs(seconds.into());
+            *bound = Duration::from_secs(seconds.into());
         }
         if bounds.adds_up() { Ok(bounds) } else { Err(invalid()) }
     }
@@ -160,10 +149,10 @@ mod tests {
     fn the_default_bounds_add_up() {
         let bounds = Bounds::DEFAULT;
         assert!(bounds.adds_up());
-        assert_eq!(bounds.hidden_for(), SignedDuration::from_secs(400));
-        assert_eq!(bounds.settled_after(), SignedDuration::from_secs(100));
+        assert_eq!(bounds.hidden_for(), Duration::from_secs(400));
+        assert_eq!(bounds.settled_after(), Duration::from_secs(100));
         // Shown, hidden and emptied once in each such time: fewer versions a day than Secrets Manager keeps.
-        let day = SignedDuration::from_hours(24);
+        let day = Duration::from_hours(24);
         assert!(3 * day.as_secs() / bounds.shown.as_secs() < 100);
     }
 
@@ -171,7 +160,7 @@ mod tests {
     fn a_listing_that_hides_a_token_shows_every_task_whose_event_relied_on_it() {
         let bounds = Bounds::DEFAULT;
         let written_at = Timestamp::from_second(1_000_000).unwrap();
-        let apart = bounds.hidden_from(written_at).duration_since(bounds.relied_on_until(written_at));
+        let apart = elapsed(bounds.relied_on_until(written_at), bounds.hidden_from(written_at));
         assert_eq!(apart, bounds.ecs_lag + bounds.clocks * 2);
     }
 
@@ -179,7 +168,7 @@ mod tests {
     fn an_environment_looks_again_after_a_minute_and_before_the_token_may_be_hidden() {
         let bounds = Bounds::DEFAULT;
         let written_at = Timestamp::from_second(1_000_000).unwrap();
-        let after = |seconds| written_at + SignedDuration::from_secs(seconds);
+        let after = |seconds| written_at + Duration::from_secs(seconds);
         assert_eq!(bounds.without_a_look_until(written_at, after(5)), after(65));
         assert_eq!(bounds.without_a_look_until(written_at, after(2_339)), after(2_340));
         assert_eq!(bounds.without_a_look_until(written_at, after(2_400)), after(2_340), "it is looked at each time");
@@ -188,7 +177,7 @@ mod tests {
     #[test]
     fn bounds_are_read_and_those_that_are_not_named_keep_their_default() {
         let bounds: Bounds = "ecs-lag=1, shown=70".parse().unwrap();
-        assert_eq!(bounds.ecs_lag, SignedDuration::from_secs(1));
+        assert_eq!(bounds.ecs_lag, Duration::from_secs(1));
         assert_eq!(bounds.call, Bounds::DEFAULT.call);
     }
 

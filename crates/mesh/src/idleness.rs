@@ -1,9 +1,11 @@
 //! Whether a service has been without tasks for long enough that its token may go.
 
-use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::{arn::TaskArn, identity::MeshService, lifecycle::Idle, phase::TaskPhase, plan::Rules, secret::Retirement};
-use crate::mutant::{self, Mutant};
+use crate::time::elapsed;
 
 /// A task, and every service that it could be an instance of: one by its own tags, one by its definition's. The two
 /// differ only where a user overrides tags, and then neither may lose its token.
@@ -42,26 +44,26 @@ pub enum Idleness {
 
 /// How long an idle service keeps its token. ECS shows stopped tasks for an hour, so that it can be 50 minutes at most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct GracePeriod(SignedDuration);
+pub struct GracePeriod(Duration);
 
 impl GracePeriod {
     /// A grace period of whole seconds (`RevocationGraceSeconds`).
     #[must_use]
     pub fn from_secs(seconds: u16) -> Self {
-        Self(SignedDuration::from_secs(seconds.into()))
+        Self(Duration::from_secs(seconds.into()))
     }
 
     /// How long after the last stop the service is looked at again.
     #[must_use]
-    pub fn delay(self) -> SignedDuration {
+    pub fn delay(self) -> Duration {
         self.0
     }
 
     /// How long a service must have been without tasks before its token goes. Shorter than the delay, or a look
     /// that comes a moment early would wait for a look that nobody asked for.
     #[must_use]
-    pub fn quiet(self) -> SignedDuration {
-        if mutant::is(Mutant::NoGrace) { SignedDuration::ZERO } else { self.0 / 10 * 9 }
+    pub fn quiet(self) -> Duration {
+        self.0 / 10 * 9
     }
 
     /// Whether the look that was asked for at `asked` serves a stop that is known at `now` as well.
@@ -71,7 +73,7 @@ impl GracePeriod {
     #[must_use]
     pub fn covers(self, asked: Timestamp, now: Timestamp) -> bool {
         // A clock that was set back tells nothing.
-        (SignedDuration::ZERO..self.0 / 20).contains(&now.duration_since(asked))
+        asked <= now && elapsed(asked, now) < self.0 / 20
     }
 }
 
@@ -98,11 +100,6 @@ pub fn judge(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> 
             listed_at: listing.listed_at,
         }),
     }
-}
-
-/// The time from `at`, which another clock has said, which may be ahead.
-fn elapsed(at: Timestamp, now: Timestamp) -> SignedDuration {
-    now.duration_since(at).max(SignedDuration::ZERO)
 }
 
 #[cfg(test)]
@@ -134,7 +131,7 @@ mod tests {
             names: &names,
             grace,
             bounds: &Bounds::DEFAULT,
-            unused_for: SignedDuration::ZERO,
+            unused_for: Duration::ZERO,
             trigger: Trigger::Sweep,
             now,
         };
@@ -194,27 +191,27 @@ mod tests {
         fn a_look_serves_the_stops_of_a_little_later_as_well(
             seconds in 20u16..=900,
             asked in 0i64..2_000,
-            stopped_after in 0i64..50,
-            late in 0i64..2_000,
-            behind in 0i64..45,
+            stopped_after in 0u64..50,
+            late in 0u64..2_000,
+            behind in 0u64..45,
         ) {
             let grace = GracePeriod::from_secs(seconds);
             let at = |after| Timestamp::from_second(asked).unwrap() + after;
-            let stopped_at = at(SignedDuration::from_secs(stopped_after));
-            prop_assume!(grace.covers(at(SignedDuration::ZERO), stopped_at));
-            let clocks = SignedDuration::from_secs(behind.min(i64::from(seconds) / 20 - 1));
+            let stopped_at = at(Duration::from_secs(stopped_after));
+            prop_assume!(grace.covers(at(Duration::ZERO), stopped_at));
+            let clocks = Duration::from_secs(behind.min(u64::from(seconds) / 20 - 1));
             let mut task = task(TaskPhase::Stopped, None, &["web"]);
             task.stopped_at = Some(stopped_at);
-            let now = at(grace.delay()) - clocks + SignedDuration::from_secs(late);
+            let now = at(grace.delay()) - clocks + Duration::from_secs(late);
             prop_assert!(matches!(judged_at(now, grace, &[task]), Idleness::Idle(_)));
         }
     }
 
     #[test]
     fn a_look_serves_a_twentieth_of_the_grace_period() {
-        let covers = |seconds, grace| {
+        let covers = |seconds: i64, grace| {
             let asked = Timestamp::from_second(1_000).unwrap();
-            GracePeriod::from_secs(grace).covers(asked, asked + SignedDuration::from_secs(seconds))
+            GracePeriod::from_secs(grace).covers(asked, Timestamp::from_second(1_000 + seconds).unwrap())
         };
         assert!(covers(0, 300) && covers(14, 300));
         assert!(!covers(15, 300) && !covers(0, 0), "without a grace period every stop is looked at at once");

@@ -1,11 +1,7 @@
 //! The domain: who a task is in the mesh, what Consul and Secrets Manager should hold for it, and the plan that
 //! brings that about. Nothing here does I/O, knows a client's types, or has a clock of its own.
 
-#[cfg(all(feature = "mutants", not(debug_assertions)))]
-compile_error!("the feature `mutants` makes mistakes on purpose: it is for tests, and nothing that ships may have it");
-
 pub mod arn;
-pub mod bootstrap;
 pub mod bounds;
 pub mod catalog;
 pub mod ecs_config;
@@ -16,8 +12,6 @@ pub mod identity;
 pub mod idleness;
 pub mod lifecycle;
 pub mod mark;
-#[cfg_attr(feature = "mutants", doc(hidden))]
-pub mod mutant;
 pub mod permission;
 pub mod phase;
 pub mod plan;
@@ -27,5 +21,6 @@ pub mod service_name;
 pub mod tags;
 pub mod task;
 pub mod tenancy;
+pub mod time;
 pub mod token;
 pub mod token_plan;

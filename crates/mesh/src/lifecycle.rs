@@ -12,7 +12,7 @@ use super::{
     secret::{Retirement, SecretState, StoredSecret},
     token::TokenPair,
 };
-use crate::mutant::{self, Mutant};
+use crate::time::elapsed;
 
 /// Whether a holder's token is in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,8 +110,7 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
                 && idle.listed_at >= bounds.hidden_from(written_at)
                 && held.is_none_or(|held| !held.is_awaited) =>
         {
-            let step = if mutant::is(Mutant::NotHidden) { Step::Remove } else { Step::Hide };
-            step(pair.clone(), idle.retirement.clone())
+            Step::Hide(pair.clone(), idle.retirement.clone())
         }
         (Retiring(pair, retirement), Usage::Idle(idle), _)
             if is_ours && idle.listed_at >= bounds.deleted_from(written_at) =>
@@ -147,7 +146,7 @@ pub fn orphan_step(
     now: Timestamp,
 ) -> OrphanStep {
     // Without a time, nothing is old enough.
-    let is_settled = |at: Option<Timestamp>| at.is_some_and(|at| now.duration_since(at) >= bounds.settled_after());
+    let is_settled = |at: Option<Timestamp>| at.is_some_and(|at| elapsed(at, now) >= bounds.settled_after());
     if !is_settled(created_at) {
         return OrphanStep::Keep;
     }

@@ -1,6 +1,7 @@
 //! Each row of the decision as an example, and what holds whatever is seen.
 
-use jiff::SignedDuration;
+use std::time::Duration;
+
 use proptest::prelude::*;
 use secrecy::SecretString;
 
@@ -12,23 +13,23 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_000_000).unwrap()
 }
 
-fn ago(seconds: i64) -> Timestamp {
-    now() - SignedDuration::from_secs(seconds)
+fn ago(seconds: u64) -> Timestamp {
+    now() - Duration::from_secs(seconds)
 }
 
 fn pair(secret: &str) -> TokenPair {
     TokenPair { accessor: "00000000-0000-4000-8000-000000000001".parse().unwrap(), secret: SecretString::from(secret) }
 }
 
-fn written(state: SecretState, is_ours: bool, seconds_ago: i64) -> StoredSecret {
+fn written(state: SecretState, is_ours: bool, seconds_ago: u64) -> StoredSecret {
     StoredSecret { state, is_ours, version: Some("v".to_owned()), written_at: Some(ago(seconds_ago)) }
 }
 
-fn active(seconds_ago: i64) -> StoredSecret {
+fn active(seconds_ago: u64) -> StoredSecret {
     written(SecretState::Active(pair("a")), true, seconds_ago)
 }
 
-fn retiring(seconds_ago: i64) -> StoredSecret {
+fn retiring(seconds_ago: u64) -> StoredSecret {
     written(SecretState::Retiring(pair("a"), Retirement::default()), true, seconds_ago)
 }
 
@@ -178,7 +179,7 @@ fn without_a_time_nothing_is_old_enough() {
     }
 }
 
-fn orphan(secret: &StoredSecret, seconds_ago: i64, usage: &Usage) -> OrphanStep {
+fn orphan(secret: &StoredSecret, seconds_ago: u64, usage: &Usage) -> OrphanStep {
     orphan_step(Some(ago(seconds_ago)), secret, usage, &BOUNDS, now())
 }
 
@@ -227,7 +228,7 @@ fn any_secret() -> impl Strategy<Value = StoredSecret> {
         SecretState::Active(pair("a")),
         SecretState::Retiring(pair("a"), Retirement::default()),
     ]);
-    (states, any::<bool>(), 0i64..4_000).prop_map(|(state, is_ours, age)| written(state, is_ours, age))
+    (states, any::<bool>(), 0u64..4_000).prop_map(|(state, is_ours, age)| written(state, is_ours, age))
 }
 
 fn any_held() -> impl Strategy<Value = Option<Held>> {
@@ -242,7 +243,7 @@ fn any_held() -> impl Strategy<Value = Option<Held>> {
 fn any_usage() -> impl Strategy<Value = Usage> {
     let needed =
         (any::<bool>(), any::<bool>()).prop_map(|(may_create, is_told)| Usage::Needed(Needed { may_create, is_told }));
-    let idle = (0i64..200).prop_map(|age| Usage::Idle(Idle { retirement: Retirement::default(), listed_at: ago(age) }));
+    let idle = (0u64..200).prop_map(|age| Usage::Idle(Idle { retirement: Retirement::default(), listed_at: ago(age) }));
     prop_oneof![needed, Just(Usage::Recent), idle, Just(Usage::Ended(Retirement::default()))]
 }
 
@@ -266,10 +267,10 @@ proptest! {
 
     /// No event relies on a version by which a token can be hidden before lists show the event's task.
     #[test]
-    fn between_the_last_reliance_and_the_first_hiding_lists_catch_up(age in 0i64..4_000) {
+    fn between_the_last_reliance_and_the_first_hiding_lists_catch_up(age in 0u64..4_000) {
         let is_relied_on = step(&active(age), HELD.as_ref(), &BY_EVENT) == "nothing";
         let listed_at = now() + BOUNDS.ecs_lag + BOUNDS.clocks * 2;
-        let later = Usage::Idle(Idle { retirement: Retirement::default(), listed_at: listed_at - SignedDuration::from_secs(1) });
+        let later = Usage::Idle(Idle { retirement: Retirement::default(), listed_at: listed_at - Duration::from_secs(1) });
         if is_relied_on {
             prop_assert_eq!(step(&active(age), HELD.as_ref(), &later), "nothing");
         }

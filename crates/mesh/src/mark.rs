@@ -1,6 +1,8 @@
 //! The marks in tokens' descriptions, by which we know whose they are.
 
-use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::{
@@ -10,7 +12,7 @@ use super::{
     tenancy::{Tenancy, TenancyName},
     token::TokenHolder,
 };
-use crate::mutant::{self, Mutant};
+use crate::time::elapsed;
 
 /// What Consul puts before a login's meta in the description of the token it makes.
 const LOGIN_PREFIX: &str = "token created via login: ";
@@ -69,7 +71,6 @@ impl HolderMark {
     #[must_use]
     pub fn is_certainly_of(&self, clusters: &[ClusterArn]) -> bool {
         clusters.iter().any(|cluster| cluster.as_str() == self.cluster)
-            || mutant::is(Mutant::TrustsNames) && self.is_of(clusters)
     }
 
     /// Whether the token may be that of the secret at `place`: it names no other.
@@ -118,8 +119,7 @@ pub fn marked_unused(description: &str, since: Timestamp) -> String {
 /// The description of the same token once a task has appeared.
 #[must_use]
 pub fn marked_used(description: &str) -> String {
-    let lines =
-        description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY) || mutant::is(Mutant::UnusedForEver));
+    let lines = description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY));
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -129,9 +129,9 @@ pub fn marked_used(description: &str) -> String {
 /// A wait that is less than a tenth over is not begun anew: the next one is then hardly shorter than promised, and
 /// whoever registers definitions by the minute does not cost a write each time.
 #[must_use]
-pub fn waiting_anew(description: &str, now: Timestamp, wait: SignedDuration) -> Option<String> {
+pub fn waiting_anew(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
     let since = HolderMark::parse(description)?.unused_since?;
-    (now.duration_since(since) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
+    (elapsed(since, now) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
 }
 
 /// The task that logged in for a token.
@@ -229,13 +229,12 @@ mod tests {
     #[test]
     fn a_wait_is_begun_anew_once_a_tenth_of_it_is_over() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
-        let (since, wait) = (Timestamp::from_second(1_000_000).unwrap(), SignedDuration::from_hours(20));
-        let after =
-            |description: &str, hours| waiting_anew(description, since + SignedDuration::from_hours(hours), wait);
+        let (since, wait) = (Timestamp::from_second(1_000_000).unwrap(), Duration::from_hours(20));
+        let after = |description: &str, hours| waiting_anew(description, since + Duration::from_hours(hours), wait);
         let unused = marked_unused(&description, since);
         assert_eq!(after(&unused, 1), None);
         let anew = after(&unused, 2).unwrap();
-        assert_eq!(anew, marked_unused(&description, since + SignedDuration::from_hours(2)));
+        assert_eq!(anew, marked_unused(&description, since + Duration::from_hours(2)));
         assert_eq!(after(&description, 19), None, "nobody waits for the first task of a service in use");
     }
 }

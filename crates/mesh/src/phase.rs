@@ -3,7 +3,6 @@
 //! Source: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html>
 
 use super::field::InvalidField;
-use crate::mutant::{self, Mutant};
 
 /// What matters to the mesh about a task's `lastStatus` and `desiredStatus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -32,7 +31,6 @@ impl TaskPhase {
         match last_status {
             "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" if told_to_stop => Ok(Self::Stopping),
             "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" => Ok(Self::Active),
-            "DEACTIVATING" | "STOPPING" if mutant::is(Mutant::StoppingIsStopped) => Ok(Self::Stopped),
             "DEACTIVATING" | "STOPPING" | "DEPROVISIONING" => Ok(Self::Stopping),
             "STOPPED" | "DELETED" => Ok(Self::Stopped),
             other => Err(InvalidField::new(

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::{SignedDuration, Timestamp};
+use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::{
     arn::{ClusterArn, TaskArn},
@@ -141,7 +143,7 @@ pub struct Rules<'a> {
     /// What is assumed of time.
     pub bounds: &'a Bounds,
     /// How long a token that was made ahead waits for its service's first task.
-    pub unused_for: SignedDuration,
+    pub unused_for: Duration,
     /// What a revocation would be triggered by.
     pub trigger: Trigger,
     /// The time of day.

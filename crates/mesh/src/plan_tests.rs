@@ -134,7 +134,7 @@ fn clusters() -> [ClusterArn; 2] {
 }
 
 fn seconds_ago(seconds: i64) -> Timestamp {
-    now() - SignedDuration::from_secs(seconds)
+    Timestamp::from_second(now().as_second() - seconds).unwrap()
 }
 
 fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
@@ -145,7 +145,7 @@ fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
         names: &names,
         grace: GracePeriod::from_secs(300),
         bounds: &Bounds::DEFAULT,
-        unused_for: SignedDuration::from_hours(24),
+        unused_for: Duration::from_hours(24),
         trigger: Trigger::Sweep,
         now: now(),
     };

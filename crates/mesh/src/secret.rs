@@ -24,7 +24,6 @@ use super::{
     field::InvalidField,
     token::{AccessorId, TokenPair},
 };
-use crate::mutant::{self, Mutant};
 
 /// A secret as it was read, or written.
 #[derive(Debug, Clone)]
@@ -202,7 +201,6 @@ impl SecretState {
     /// The value of a secret in this state, unlike every other value for the same state.
     #[must_use]
     pub fn render(&self, nonce: Uuid) -> SecretString {
-        let nonce = if mutant::is(Mutant::NoNonce) { Uuid::nil() } else { nonce };
         let accessor = self.pair().map(|pair| pair.accessor.to_string());
         let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(NOTHING));
         let mut payload = Payload { accessor_id: accessor.as_deref(), nonce: Some(&nonce), ..Payload::default() };

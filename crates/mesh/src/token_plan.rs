@@ -15,6 +15,7 @@ use super::{
     secret::StoredSecret,
     token::{ListedToken, TokenHolder},
 };
+use crate::time::elapsed;
 
 /// How a service's token is used, judged by a listing of every task.
 #[must_use]
@@ -33,7 +34,7 @@ fn needed_by_a_listed_task(rules: Rules<'_>) -> Usage {
 /// Whether a token was made ahead of its service's first task, and still waits for that.
 #[must_use]
 pub fn is_awaited(unused_since: Option<Timestamp>, rules: Rules<'_>) -> bool {
-    unused_since.is_some_and(|since| rules.now.duration_since(since) < rules.unused_for)
+    unused_since.is_some_and(|since| elapsed(since, rules.now) < rules.unused_for)
 }
 
 /// What has to be done about the services' tokens that Consul lists. Without a listing of every task, only services with a task,

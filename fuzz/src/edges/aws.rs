@@ -1,13 +1,11 @@
 //! ECS, Secrets Manager and SQS, as that small world has them.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use ecs_mesh_controller::{
-    ecs::{ClusterStatus, Ecs, EcsError, TaskList},
-    queue::{Queue, QueueError},
-    secrets::{SecretStore, SecretsError},
-};
+use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
+use aws::queue::{Queue, QueueError};
+use aws::secrets::{SecretStore, SecretsError};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     identity::TaskDefinition,
@@ -20,7 +18,7 @@ use mesh::{
 use super::{LIVING, STOPPED, World, is_ours, task};
 
 #[async_trait]
-impl Ecs for World {
+impl TaskDefinitions for World {
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
         Ok(Arc::new(TaskDefinition {
             arn: arn.clone(),
@@ -31,12 +29,18 @@ impl Ecs for World {
     }
 
     fn forget(&self, _: &TaskDefinitionArn) {}
+}
 
+#[async_trait]
+impl Clusters for World {
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         clusters.iter().for_each(is_ours);
         Ok(clusters.iter().map(|cluster| (cluster.clone(), ClusterStatus::Active)).collect())
     }
+}
 
+#[async_trait]
+impl Tasks for World {
     async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
         is_ours(cluster);
         Ok(vec![task(LIVING)])
@@ -59,10 +63,6 @@ impl Ecs for World {
         };
         let all = [described(LIVING, TaskPhase::Active), described(STOPPED, TaskPhase::Stopped)];
         Ok(all.into_iter().filter(|task| tasks.contains(&task.arn)).collect())
-    }
-
-    async fn addresses(&self, _: &str, _: &str) -> Result<Vec<IpAddr>, EcsError> {
-        Ok(Vec::new())
     }
 }
 

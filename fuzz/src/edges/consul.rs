@@ -1,10 +1,9 @@
 //! Consul, as that small world has it.
 
 use async_trait::async_trait;
-use ecs_mesh_controller::consul::{Consul, ConsulBootstrap, ConsulError, Fields};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object};
 use mesh::{
     arn::{ClusterArn, TaskId},
-    bootstrap::object::Object,
     catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
     permission::Permission,
     service_name::ServiceName,
@@ -49,7 +48,7 @@ fn absent(subject: &str) -> ConsulError {
 }
 
 #[async_trait]
-impl Consul for World {
+impl Acl for World {
     async fn token(&self, _: &Tenancy, _: AccessorId) -> Result<Option<Token>, ConsulError> {
         Ok(None)
     }
@@ -78,14 +77,17 @@ impl Consul for World {
         Ok(tokens)
     }
 
-    async fn ensure_client_policy(&self, _: &Tenancy, _: &str) -> Result<(), ConsulError> {
+    async fn create_policy(&self, _: &Object) -> Result<(), ConsulError> {
         Ok(())
     }
 
-    async fn delete_client_policy(&self, _: &Tenancy, _: &str) -> Result<bool, ConsulError> {
+    async fn delete_policy(&self, _: &Object) -> Result<bool, ConsulError> {
         Ok(false)
     }
+}
 
+#[async_trait]
+impl Catalog for World {
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
         Ok(Vec::new())
     }
@@ -120,22 +122,6 @@ impl Consul for World {
         Ok(Vec::new())
     }
 
-    async fn members(&self, _: &Tenancy) -> Result<Vec<Member>, ConsulError> {
-        Ok(Vec::new())
-    }
-
-    async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
-        panic!("there is no agent {node}");
-    }
-
-    async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
-        panic!("nobody has deleted the cluster of node {node}");
-    }
-
-    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
-        panic!("check {} is not ours", check.id);
-    }
-
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
         let check = |instance: &ServiceInstance| HealthCheck {
             node: instance.node.clone(),
@@ -161,6 +147,25 @@ impl Consul for World {
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
         assert!(checks.iter().all(|check| check.node == CLUSTER), "{checks:?}");
         Ok(())
+    }
+
+    async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        panic!("nobody has deleted the cluster of node {node}");
+    }
+
+    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
+        panic!("check {} is not ours", check.id);
+    }
+}
+
+#[async_trait]
+impl Agents for World {
+    async fn members(&self, _: &Tenancy) -> Result<Vec<Member>, ConsulError> {
+        Ok(Vec::new())
+    }
+
+    async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        panic!("there is no agent {node}");
     }
 }
 

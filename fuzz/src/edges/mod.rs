@@ -9,7 +9,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use ecs_mesh_controller::controller::{Edges, SystemClock, SystemEntropy};
+use controller::{Edges, SystemClock, SystemEntropy};
 use mesh::{
     arn::{ClusterArn, TaskArn},
     secret::SecretState,

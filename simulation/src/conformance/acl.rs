@@ -1,6 +1,7 @@
 //! Tokens and policies: simulated Consul against a real one.
 
-use ecs_mesh_controller::consul::{Consul, ConsulError};
+use consul::{ConsulError, Object};
+use controller::{Consul, bootstrap::policy};
 use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, Grant, NewToken, Token, TokenPair},
@@ -90,21 +91,25 @@ async fn tokens(consul: &dyn Consul) -> Exchange {
     all
 }
 
+fn policy() -> Object {
+    policy::of_client_agents(&HOME, POLICY)
+}
+
 async fn policies(consul: &dyn Consul) -> Exchange {
     let mut all = Exchange::default();
-    all.note("delete a policy that is not there", consul.delete_client_policy(&HOME, POLICY).await);
-    all.note("make a policy", consul.ensure_client_policy(&HOME, POLICY).await);
-    all.note("make it again", consul.ensure_client_policy(&HOME, POLICY).await);
+    all.note("delete a policy that is not there", consul.delete_policy(&policy()).await);
+    all.note("make a policy", consul.create_policy(&policy()).await);
+    all.note("make it again", consul.create_policy(&policy()).await);
     all.note("create", consul.create_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await.map(drop));
     all.note("list what carries it", listed(consul).await);
-    all.note("delete the policy", consul.delete_client_policy(&HOME, POLICY).await);
-    all.note("delete it again", consul.delete_client_policy(&HOME, POLICY).await);
+    all.note("delete the policy", consul.delete_policy(&policy()).await);
+    all.note("delete it again", consul.delete_policy(&policy()).await);
     all.note("read what carried it", read(consul, 0).await);
-    all.note("make the policy anew", consul.ensure_client_policy(&HOME, POLICY).await);
+    all.note("make the policy anew", consul.create_policy(&policy()).await);
     all.note("give it back", consul.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await);
     all.note("read what has it back", read(consul, 0).await);
     all.note("delete the token", consul.delete_token(&HOME, accessor(0)).await);
-    all.note("delete the policy in the end", consul.delete_client_policy(&HOME, POLICY).await);
+    all.note("delete the policy in the end", consul.delete_policy(&policy()).await);
     all
 }
 
@@ -116,8 +121,8 @@ async fn refusals(consul: &dyn Consul) -> Exchange {
     all.note("create", consul.create_token(&token(0, 0, of_service())).await.map(drop));
     all.note("update", consul.update_token(&token(0, 0, of_service())).await);
     all.note("delete", consul.delete_token(&HOME, accessor(0)).await);
-    all.note("make a policy", consul.ensure_client_policy(&HOME, POLICY).await);
-    all.note("delete a policy", consul.delete_client_policy(&HOME, POLICY).await);
+    all.note("make a policy", consul.create_policy(&policy()).await);
+    all.note("delete a policy", consul.delete_policy(&policy()).await);
     all.note("node", consul.node("conformance", &HOME).await);
     all.note("members", consul.members(&HOME).await);
     all

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use ecs_mesh_controller::{
-    ecs::{Ecs, EcsError},
-    secrets::{SecretStore, SecretsError},
-};
+use ::aws::ecs::EcsError;
+use aws::secrets::{SecretStore, SecretsError};
+use controller::Ecs;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     secret::{Retirement, SecretState, StoredSecret},

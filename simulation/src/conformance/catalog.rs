@@ -1,6 +1,7 @@
 //! Services, checks, nodes and agents: simulated Consul against a real one.
 
-use ecs_mesh_controller::consul::{Consul, ConsulError};
+use consul::ConsulError;
+use controller::Consul;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, HealthCheck, ServiceInstance},

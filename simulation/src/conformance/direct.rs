@@ -6,7 +6,7 @@ use std::{
     task::{Context, Poll, Waker},
 };
 
-use ecs_mesh_controller::controller::Edges;
+use controller::Edges;
 use fastrand::Rng;
 use mesh::plan::TokenMode;
 

@@ -12,13 +12,10 @@ mod direct;
 
 use std::fmt::Debug;
 
-use ecs_mesh_controller::{
-    consul::ConsulError,
-    controller::{Edges, settings::Settings},
-    ecs::EcsError,
-    secrets::SecretsError,
-    wiring,
-};
+use ::aws::{ecs::EcsError, secrets::SecretsError};
+use consul::ConsulError;
+use controller::{Edges, settings::Settings};
+use ecs_mesh_controller::wiring;
 use local_stack::world::World;
 
 /// The edges of a real environment, whose own token may be another one.

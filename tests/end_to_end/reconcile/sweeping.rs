@@ -1,7 +1,9 @@
 //! What events alone cannot give: lost events, zombies, and what nobody remembers.
 
-use jiff::{SignedDuration, Timestamp};
-use mesh::bounds::Bounds;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use mesh::{bounds::Bounds, time::elapsed};
 use serde_json::{Value, json};
 
 use super::world;
@@ -181,8 +183,8 @@ async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
     // Before that, its token may be one that its creator is about to show, or one that is being deleted
     let bounds: Bounds = TIME_BOUNDS.parse().unwrap();
     eventually("the emptied secret to be old enough", SOON, || async {
-        let age = Timestamp::now().duration_since(emptied_at);
-        if age > bounds.settled_after() + SignedDuration::from_secs(1) { Ok(()) } else { Err(format!("{age:#}")) }
+        let age = elapsed(emptied_at, Timestamp::now());
+        if age > bounds.settled_after() + Duration::from_secs(1) { Ok(()) } else { Err(format!("{age:?}")) }
     })
     .await;
     world.swept().await;

@@ -1,6 +1,5 @@
 //! The functions' binaries refuse to start with wrong settings: one line that names the variable, and no secret value.
 
-mod audit;
 mod reconcile;
 
 use std::process::{Command, Output};

@@ -1,0 +1,167 @@
+//! Where findings are announced: an SNS topic for people, the default event bus of `EventBridge` for programs.
+
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_eventbridge::types::PutEventsRequestEntry;
+use aws_sdk_sns::types::MessageAttributeValue;
+use serde_json::Value;
+
+use aws::sdk::describe;
+
+/// Who our events are from.
+pub(crate) const SOURCE: &str = "ecs-mesh-controller";
+/// What our events are.
+pub(crate) const DETAIL_TYPE: &str = "ECS Mesh Audit Finding";
+/// The attribute of messages that subscriptions can filter by.
+const SEVERITY: &str = "severity";
+
+/// The most entries that one `PutEvents` takes.
+const ENTRIES_AT_ONCE: usize = 10;
+/// How many bytes they may have together: `EventBridge` takes 256 KiB, and counts a little more than the texts.
+const BYTES_AT_ONCE: usize = 240_000;
+
+/// An announcement that did not go out.
+#[derive(Debug, thiserror::Error)]
+#[error("announcing: {subject} failed: {reason}")]
+pub struct AnnounceError {
+    subject: &'static str,
+    reason: String,
+}
+
+impl AnnounceError {
+    /// `subject`, the AWS operation, failed.
+    pub fn new(subject: &'static str, reason: impl Into<String>) -> Self {
+        Self { subject, reason: reason.into() }
+    }
+}
+
+/// A message to people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// Its subject: ASCII in one line, at most 100 characters.
+    pub subject: String,
+    /// Its text, at most 256 KiB.
+    pub text: String,
+    /// The highest severity in it.
+    pub severity: &'static str,
+}
+
+/// An event about one finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The ARN of what it is about.
+    pub resource: String,
+    /// What was found.
+    pub detail: Value,
+}
+
+/// What the auditor needs to announce something.
+#[async_trait]
+pub trait Announcer: Send + Sync {
+    /// Sends a message to everybody who subscribed.
+    async fn tell(&self, message: &Message) -> Result<(), AnnounceError>;
+
+    /// Puts events on the bus.
+    ///
+    /// # Errors
+    /// One of them was not taken: then others may have been.
+    async fn emit(&self, events: &[Event]) -> Result<(), AnnounceError>;
+}
+
+/// A topic of SNS, and the default event bus.
+pub struct AwsAnnouncer {
+    topics: aws_sdk_sns::Client,
+    buses: aws_sdk_eventbridge::Client,
+    topic_arn: String,
+}
+
+impl AwsAnnouncer {
+    /// The topic with this ARN, and the bus of the configuration's region.
+    #[must_use]
+    pub fn new(config: &SdkConfig, topic_arn: String) -> Self {
+        let (topics, buses) = (aws_sdk_sns::Client::new(config), aws_sdk_eventbridge::Client::new(config));
+        Self { topics, buses, topic_arn }
+    }
+}
+
+#[async_trait]
+impl Announcer for AwsAnnouncer {
+    async fn tell(&self, message: &Message) -> Result<(), AnnounceError> {
+        let subject = "Publish";
+        let severity = MessageAttributeValue::builder().data_type("String").string_value(message.severity).build();
+        let call = self
+            .topics
+            .publish()
+            .topic_arn(&self.topic_arn)
+            .subject(&message.subject)
+            .message(&message.text)
+            .message_attributes(SEVERITY, severity.map_err(|e| AnnounceError::new(subject, describe(&e)))?);
+        call.send().await.map(drop).map_err(|e| AnnounceError::new(subject, describe(&e)))
+    }
+
+    async fn emit(&self, events: &[Event]) -> Result<(), AnnounceError> {
+        let subject = "PutEvents";
+        for batch in batches(events) {
+            let call = self.buses.put_events().set_entries(Some(batch));
+            let answer = call.send().await.map_err(|e| AnnounceError::new(subject, describe(&e)))?;
+            // The call succeeds even where single entries fail.
+            if let Some(refused) = answer.entries().iter().find(|entry| entry.error_code().is_some()) {
+                let reason = refused.error_message().or(refused.error_code()).unwrap_or_default();
+                return Err(AnnounceError::new(subject, reason));
+            }
+            if answer.failed_entry_count() > 0 {
+                return Err(AnnounceError::new(subject, format!("{} entries", answer.failed_entry_count())));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The events in as few calls as `EventBridge` admits.
+fn batches(events: &[Event]) -> Vec<Vec<PutEventsRequestEntry>> {
+    let mut batches: Vec<Vec<PutEventsRequestEntry>> = Vec::new();
+    let mut bytes = 0;
+    for event in events {
+        let detail = event.detail.to_string();
+        let size = detail.len() + event.resource.len() + SOURCE.len() + DETAIL_TYPE.len();
+        let entry = PutEventsRequestEntry::builder().source(SOURCE).detail_type(DETAIL_TYPE).resources(&event.resource);
+        let entry = entry.detail(detail).build();
+        match batches.last_mut() {
+            Some(batch) if batch.len() < ENTRIES_AT_ONCE && bytes + size <= BYTES_AT_ONCE => {
+                bytes += size;
+                batch.push(entry);
+            }
+            _ => {
+                bytes = size;
+                batches.push(vec![entry]);
+            }
+        }
+    }
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn events(number: usize, text: &str) -> Vec<Event> {
+        vec![Event { resource: "arn".to_owned(), detail: json!({ "message": text }) }; number]
+    }
+
+    fn sizes(events: &[Event]) -> Vec<usize> {
+        batches(events).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn a_call_has_at_most_ten_entries() {
+        assert_eq!(sizes(&[]), Vec::<usize>::new());
+        assert_eq!(sizes(&events(23, "short")), [10, 10, 3]);
+    }
+
+    #[test]
+    fn a_call_is_not_larger_than_is_taken() {
+        assert_eq!(sizes(&events(5, &"x".repeat(100_000))), [2, 2, 1]);
+    }
+}

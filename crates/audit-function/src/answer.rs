@@ -1,0 +1,110 @@
+//! The answer of an invocation: the report, or where it is.
+
+use serde_json::{Value, json};
+
+use crate::invocation::Invocation;
+use crate::report_store::{ReportStore, StoreError};
+use audit::report::{Format, RenderError, Report};
+
+/// The largest answer, in bytes: Lambda takes 6 MB.
+const LARGEST: usize = 5_000_000;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum AnswerError {
+    /// The report could not be written in the format.
+    #[error(transparent)]
+    Render(#[from] RenderError),
+    /// What was written as JSON is none.
+    #[error("the report is no JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The report could not be stored.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Answers an invocation.
+pub(super) struct Answering<'a> {
+    pub(super) store: &'a dyn ReportStore,
+    pub(super) invocation: &'a Invocation,
+}
+
+impl Answering<'_> {
+    /// The report in `format`, or the link to it.
+    pub(super) async fn answer(&self, report: &Report, format: Format) -> Result<Value, AnswerError> {
+        let text = report.render(format, false)?;
+        self.fitting(text, format, LARGEST).await
+    }
+
+    /// An answer of at most `largest` bytes.
+    async fn fitting(&self, text: String, format: Format, largest: usize) -> Result<Value, AnswerError> {
+        // What is as large as its answer may be is not worth being made into one.
+        if text.len() <= largest || format == Format::Json {
+            let answer = match format {
+                Format::Json => serde_json::from_str(&text)?,
+                _ => json!({ "format": format.as_str(), "report": text }),
+            };
+            if answer.to_string().len() <= largest {
+                return Ok(answer);
+            }
+        }
+        self.stored(text, format).await
+    }
+
+    async fn stored(&self, text: String, format: Format) -> Result<Value, AnswerError> {
+        let (extension, content_type) = kind(format);
+        let Invocation { id, now, .. } = self.invocation;
+        let key = format!("reports/{}-{id}.{extension}", now.strftime("%Y-%m-%d/%H%M%S"));
+        self.store.put_report(&key, text, content_type).await?;
+        let link = self.store.link(&key).await?;
+        Ok(json!({ "outcome": "stored", "bucket": self.store.bucket(), "key": key, "link": link }))
+    }
+}
+
+/// How a report of a format is called, and what browsers are told that it is.
+fn kind(format: Format) -> (&'static str, &'static str) {
+    match format {
+        Format::Json => ("json", "application/json"),
+        Format::Sarif => ("sarif", "application/sarif+json"),
+        Format::Junit => ("xml", "application/xml"),
+        Format::Html => ("html", "text/html; charset=utf-8"),
+        Format::Markdown => ("md", "text/markdown; charset=utf-8"),
+        Format::Text | Format::Github => ("txt", "text/plain; charset=utf-8"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fakes::{Bucket, invocation};
+
+    const REPORT: &str = "{\n  \"schemaVersion\": 1\n}\n";
+
+    async fn answer(format: Format, largest: usize) -> (Value, Bucket) {
+        let (store, invocation) = (Bucket::default(), invocation("one"));
+        let answering = Answering { store: &store, invocation: &invocation };
+        let answer = answering.fitting(REPORT.to_owned(), format, largest).await.unwrap();
+        (answer, store)
+    }
+
+    #[tokio::test]
+    async fn json_is_the_answer_itself_and_everything_else_a_text_in_it() {
+        assert_eq!(answer(Format::Json, 100).await.0, json!({ "schemaVersion": 1 }));
+        assert_eq!(answer(Format::Junit, 100).await.0, json!({ "format": "junit", "report": REPORT }));
+    }
+
+    #[tokio::test]
+    async fn what_is_too_large_as_an_answer_is_stored_as_it_was_written() {
+        // As JSON, its answer has 19 bytes; as a text it fits, but not the answer around it
+        for (format, largest, extension) in [(Format::Json, 18, "json"), (Format::Html, 50, "html")] {
+            let (answer, bucket) = answer(format, largest).await;
+            let key = format!("reports/2026-11-21/100000-one.{extension}");
+            let expected = json!({
+                "outcome": "stored", "bucket": "the-bucket", "key": key,
+                "link": format!("https://the-bucket/{key}?signed"),
+            });
+            assert_eq!(answer, expected);
+            assert_eq!(bucket.text(&key).as_deref(), Some(REPORT));
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Audits an account, and announces what is new.
+
+use std::{path::Path, sync::Arc};
+
+use futures::{StreamExt, stream};
+use serde_json::Value;
+use tracing::{info, warn};
+
+use crate::{
+    announce::{AnnounceError, Announcer},
+    answer::Answering,
+    discovery::Discovery,
+    invocation::Invocation,
+    memory::{Claim, Memory},
+    order::{Order, Scope},
+    report_store::ReportStore,
+    wording,
+};
+use audit::{
+    audit,
+    ignore::{self, Config},
+    report::{Report, Threshold},
+};
+use audit_live::{LiveScope, gather_live};
+use aws::ecs::Inventory;
+use lambda::logging::METRICS;
+use mesh::arn::ClusterArn;
+
+/// Records that are read or written at the same time.
+const CONCURRENCY: usize = 8;
+
+/// What the auditor reads from and writes to.
+#[derive(Clone)]
+pub struct Edges {
+    /// The account.
+    pub inventory: Arc<dyn Inventory>,
+    /// The bucket.
+    pub store: Arc<dyn ReportStore>,
+    /// The topic and the event bus.
+    pub announcer: Arc<dyn Announcer>,
+}
+
+/// Audits an account.
+pub struct Auditor {
+    clusters: Vec<ClusterArn>,
+    configuration: Config,
+    edges: Edges,
+}
+
+/// What did not work, and what was found all the same.
+#[derive(Debug, thiserror::Error)]
+#[error("{}\n{summary}", reasons.join("; "))]
+pub struct Incomplete {
+    /// Why.
+    pub reasons: Vec<String>,
+    /// The report in a line.
+    pub summary: String,
+}
+
+impl Auditor {
+    /// An auditor that by its schedule looks at these clusters, and lives with what `configuration` says.
+    #[must_use]
+    pub fn new(clusters: Vec<ClusterArn>, configuration: Config, edges: Edges) -> Self {
+        Self { clusters, configuration, edges }
+    }
+
+    /// Does what is asked for. The answer is the report, or says where it is.
+    ///
+    /// # Errors
+    /// Something could not be announced or stored; or, where nobody waits for the answer, could not be read. Everything else
+    /// was done.
+    pub async fn run(&self, order: &Order, invocation: &Invocation) -> Result<Value, Incomplete> {
+        let report = self.report(&order.scope).await;
+        let mut reasons: Vec<String> = Vec::new();
+        let announced = if order.announces { self.announce(&report, invocation, &mut reasons).await } else { 0 };
+        let answering = Answering { store: self.edges.store.as_ref(), invocation };
+        let answer =
+            answering.answer(&report, order.format).await.map_err(|error| reasons.push(error.to_string())).ok();
+        for problem in &report.problems {
+            warn!(action = "audit", outcome = "unreadable", reason = %problem);
+        }
+        if order.scope.is_unattended() {
+            reasons.extend(report.problems.iter().map(ToString::to_string));
+        }
+        log(&report, announced, &reasons);
+        match answer {
+            Some(answer) if reasons.is_empty() => Ok(answer),
+            _ => Err(Incomplete { reasons, summary: report.summary() }),
+        }
+    }
+
+    async fn report(&self, scope: &Scope) -> Report {
+        let gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
+        let found = audit(&gathered.material);
+        let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
+        let threshold = Threshold::wanted(self.configuration.fail_on.as_deref());
+        Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold)
+    }
+
+    fn live_scope(&self, scope: &Scope) -> LiveScope {
+        let mut live = LiveScope::default();
+        match scope {
+            Scope::Everything => {}
+            Scope::Scheduled => live.clusters = self.clusters.iter().map(|arn| arn.as_str().to_owned()).collect(),
+            Scope::Cluster(name) => live.clusters.push(name.clone()),
+            Scope::Family(name) => live.families.push(name.clone()),
+            Scope::Definition(name) => live.definitions.push(name.clone()),
+            Scope::Registered(arn) => live.definitions.push(arn.as_str().to_owned()),
+        }
+        live
+    }
+
+    /// Announces what is new in `report`; how many findings that were.
+    async fn announce(&self, report: &Report, invocation: &Invocation, reasons: &mut Vec<String>) -> usize {
+        let memory = Memory { store: self.edges.store.as_ref(), invocation };
+        let discoveries = Discovery::all_in(report, reasons);
+        let mut claims = Vec::new();
+        let mut claiming = stream::iter(&discoveries).map(|discovery| memory.claim(discovery)).buffered(CONCURRENCY);
+        while let Some(claimed) = claiming.next().await {
+            match claimed {
+                Ok(claim) if claim.fresh.is_empty() => {}
+                Ok(claim) => claims.push(claim),
+                Err(error) => reasons.push(error.to_string()),
+            }
+        }
+        drop(claiming);
+        let published = self.publish(&claims).await;
+        let settling = stream::iter(&claims).map(|claim| memory.settle(claim, published.is_ok())).buffered(CONCURRENCY);
+        let settled: Vec<_> = settling.collect().await;
+        reasons.extend(settled.into_iter().filter_map(|settled| settled.err().map(|error| error.to_string())));
+        match published {
+            Ok(()) => claims.iter().map(|claim| claim.fresh.len()).sum(),
+            Err(error) => {
+                reasons.push(error.to_string());
+                0
+            }
+        }
+    }
+
+    async fn publish(&self, claims: &[Claim<'_>]) -> Result<(), AnnounceError> {
+        let events = wording::events(claims);
+        if events.is_empty() {
+            return Ok(());
+        }
+        self.edges.announcer.emit(&events).await?;
+        for message in wording::messages(claims) {
+            self.edges.announcer.tell(&message).await?;
+        }
+        Ok(())
+    }
+}
+
+fn log(report: &Report, announced: usize, reasons: &[String]) {
+    let outcome = if reasons.is_empty() { "done" } else { "failed" };
+    let counts = report.counts;
+    info!(
+        target: METRICS,
+        action = "audit",
+        outcome,
+        errors = counts.errors,
+        warnings = counts.warnings,
+        infos = counts.infos,
+        announced,
+        definitions = counts.definitions,
+        reason = reasons.join("; "),
+    );
+}

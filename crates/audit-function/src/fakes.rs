@@ -1,0 +1,200 @@
+//! The auditor's edges in memory, with faults at will.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use crate::announce::{AnnounceError, Announcer, Event, Message};
+use crate::invocation::Invocation;
+use crate::report_store::{ReportStore, StoreError, Stored, Version};
+use aws::ecs::{EcsError, Inventory, RunningService};
+
+/// An invocation that runs at ten o'clock, for five minutes.
+pub(super) fn invocation(id: &str) -> Invocation {
+    Invocation {
+        id: id.to_owned(),
+        now: "2026-11-21T10:00:00Z".parse().unwrap(),
+        until: "2026-11-21T10:05:00Z".parse().unwrap(),
+    }
+}
+
+/// The ARN of revision 7 of a family.
+pub(super) fn arn(family: &str) -> String {
+    format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{family}:7")
+}
+
+/// An account with one cluster, `prod`, that runs revision 7 of each family.
+#[derive(Default)]
+pub(super) struct Account {
+    definitions: BTreeMap<String, Value>,
+}
+
+impl Account {
+    /// Adds a family whose app waits for containers that do not exist: a finding for each.
+    pub(super) fn with_mistakes(mut self, family: &str, missing: &[&str]) -> Self {
+        let waits: Vec<Value> =
+            missing.iter().map(|name| json!({ "containerName": name, "condition": "START" })).collect();
+        let definition = json!({
+            "taskDefinitionArn": arn(family), "family": family, "revision": 7,
+            "containerDefinitions": [{ "name": "app", "image": "app:1", "essential": true, "dependsOn": waits }],
+        });
+        self.definitions.insert(arn(family), json!({ "taskDefinition": definition, "tags": [] }));
+        self
+    }
+}
+
+#[async_trait]
+impl Inventory for Account {
+    async fn clusters(&self) -> Result<Vec<String>, EcsError> {
+        Ok(vec!["prod".to_owned()])
+    }
+
+    async fn services(&self, cluster: &str, _: &[String]) -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError> {
+        if cluster.ends_with("prod") {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        Err(EcsError::Failed {
+            subject: format!("services of cluster {cluster}"),
+            reason: "no such cluster".to_owned(),
+        })
+    }
+
+    async fn running_definitions(&self, _: &str) -> Result<BTreeSet<String>, EcsError> {
+        Ok(self.definitions.keys().cloned().collect())
+    }
+
+    async fn families(&self) -> Result<Vec<String>, EcsError> {
+        Ok(Vec::new())
+    }
+
+    async fn newest_revision(&self, family: &str) -> Result<Option<String>, EcsError> {
+        Ok(self.definitions.contains_key(&arn(family)).then(|| arn(family)))
+    }
+
+    async fn describe_definition(&self, name: &str) -> Result<Value, EcsError> {
+        let named = |(arn, _): &(&String, &Value)| *arn == name || arn.ends_with(&format!("/{name}"));
+        let found = self.definitions.iter().find(named).map(|(_, definition)| definition.clone());
+        found.ok_or_else(|| EcsError::Failed { subject: name.to_owned(), reason: "ECS does not know it".to_owned() })
+    }
+}
+
+/// A bucket.
+#[derive(Default)]
+pub(super) struct Bucket {
+    objects: Mutex<BTreeMap<String, Stored>>,
+    writes: Mutex<usize>,
+    /// What somebody else writes after the next read.
+    pub(super) interloper: Mutex<Option<String>>,
+    /// Whether nothing can be written.
+    pub(super) is_down: AtomicBool,
+}
+
+impl Bucket {
+    /// The text of an object.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        self.objects.lock().unwrap().get(key).map(|stored| stored.text.clone())
+    }
+
+    /// The keys of all objects.
+    pub(super) fn keys(&self) -> Vec<String> {
+        self.objects.lock().unwrap().keys().cloned().collect()
+    }
+
+    fn write(&self, operation: &'static str, key: &str, text: String) -> Result<Version, StoreError> {
+        if self.is_down.load(Ordering::SeqCst) {
+            return Err(StoreError::new(operation, key, "the bucket is down"));
+        }
+        let mut writes = self.writes.lock().unwrap();
+        *writes += 1;
+        let version = Version(format!("\"{writes}\""));
+        self.objects.lock().unwrap().insert(key.to_owned(), Stored { text, version: version.clone() });
+        Ok(version)
+    }
+}
+
+#[async_trait]
+impl ReportStore for Bucket {
+    fn bucket(&self) -> &'static str {
+        "the-bucket"
+    }
+
+    async fn put_report(&self, key: &str, text: String, _: &str) -> Result<(), StoreError> {
+        self.write("PutObject", key, text).map(drop)
+    }
+
+    async fn link(&self, key: &str) -> Result<String, StoreError> {
+        Ok(format!("https://the-bucket/{key}?signed"))
+    }
+
+    async fn create(&self, key: &str, text: String) -> Result<Option<Version>, StoreError> {
+        if self.text(key).is_some() { Ok(None) } else { self.write("PutObject", key, text).map(Some) }
+    }
+
+    async fn read(&self, key: &str) -> Result<Stored, StoreError> {
+        let stored = self.objects.lock().unwrap().get(key).cloned();
+        let interloper = self.interloper.lock().unwrap().take();
+        if let Some(text) = interloper {
+            self.write("PutObject", key, text)?;
+        }
+        stored.ok_or_else(|| StoreError::new("GetObject", key, "no such key"))
+    }
+
+    async fn replace(&self, key: &str, text: String, seen: &Version) -> Result<Option<Version>, StoreError> {
+        let is_current = self.objects.lock().unwrap().get(key).is_some_and(|stored| stored.version == *seen);
+        if is_current { self.write("PutObject", key, text).map(Some) } else { Ok(None) }
+    }
+}
+
+/// A topic and a bus that remember what they were given.
+pub(super) struct Listener {
+    pub(super) messages: Mutex<Vec<Message>>,
+    pub(super) events: Mutex<Vec<Event>>,
+    /// Whether the topic refuses messages.
+    pub(super) is_deaf: AtomicBool,
+    /// As many announcements get through as there are permits.
+    pub(super) gate: Semaphore,
+}
+
+impl Default for Listener {
+    fn default() -> Self {
+        Self {
+            messages: Mutex::default(),
+            events: Mutex::default(),
+            is_deaf: AtomicBool::new(false),
+            gate: Semaphore::new(1_000),
+        }
+    }
+}
+
+impl Listener {
+    /// The messages of the events so far.
+    pub(super) fn heard(&self) -> Vec<String> {
+        let events = self.events.lock().unwrap();
+        events.iter().map(|event| event.detail["message"].as_str().unwrap().to_owned()).collect()
+    }
+}
+
+#[async_trait]
+impl Announcer for Listener {
+    async fn tell(&self, message: &Message) -> Result<(), AnnounceError> {
+        if self.is_deaf.load(Ordering::SeqCst) {
+            return Err(AnnounceError::new("Publish", "the topic is down"));
+        }
+        self.messages.lock().unwrap().push(message.clone());
+        Ok(())
+    }
+
+    async fn emit(&self, events: &[Event]) -> Result<(), AnnounceError> {
+        self.gate.acquire().await.unwrap().forget();
+        self.events.lock().unwrap().extend_from_slice(events);
+        Ok(())
+    }
+}

@@ -1,0 +1,26 @@
+//! The `audit` Lambda function: tells whether the account's task definitions will really work in the mesh.
+
+use std::{env, process::ExitCode, sync::Arc};
+
+use audit_function::{AuditSettings, Auditor, AwsAnnouncer, Edges, S3Store, SettingsError, audit};
+use aws::{ecs::AwsEcs, sdk};
+use lambda::{logging, serve};
+use mesh::field::InvalidField;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let level = logging::start(env::var("LOG_LEVEL").ok().as_deref());
+    serve(async || start(level.clone()).await, async |auditor, event| audit(auditor, event).await).await
+}
+
+async fn start(level: Result<(), InvalidField>) -> Result<Auditor, SettingsError> {
+    level?;
+    let settings = AuditSettings::read(|name| env::var(name).ok())?;
+    let config = sdk::config().await;
+    let edges = Edges {
+        inventory: Arc::new(AwsEcs::new(&config)),
+        store: Arc::new(S3Store::new(&config, settings.bucket)),
+        announcer: Arc::new(AwsAnnouncer::new(&config, settings.topic_arn)),
+    };
+    Ok(Auditor::new(settings.clusters, settings.configuration, edges))
+}

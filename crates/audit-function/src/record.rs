@@ -1,0 +1,63 @@
+//! What is remembered of a revision: what was announced, and what somebody is about to announce.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::invocation::Invocation;
+
+/// What is remembered of a revision.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Record {
+    /// The findings that were announced, and when.
+    #[serde(default)]
+    announced: BTreeMap<Uuid, Timestamp>,
+    /// The findings that are being announced.
+    #[serde(default)]
+    claimed: BTreeMap<Uuid, Claimed>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Claimed {
+    by: String,
+    until: Timestamp,
+}
+
+impl Record {
+    /// Claims those of `wanted` that are neither announced nor somebody else's at that time. Answers which.
+    pub(super) fn claim<'a>(
+        &mut self,
+        wanted: impl Iterator<Item = &'a Uuid>,
+        invocation: &Invocation,
+    ) -> BTreeSet<Uuid> {
+        let mut fresh = BTreeSet::new();
+        for finding in wanted {
+            let is_announced = self.announced.contains_key(finding);
+            let is_taken = self
+                .claimed
+                .get(finding)
+                .is_some_and(|claimed| claimed.by != invocation.id && claimed.until > invocation.now);
+            if !is_announced && !is_taken {
+                let claimed = Claimed { by: invocation.id.clone(), until: invocation.until };
+                self.claimed.insert(*finding, claimed);
+                fresh.insert(*finding);
+            }
+        }
+        fresh
+    }
+
+    /// Findings that were claimed are announced.
+    pub(super) fn announced(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
+        for finding in findings {
+            self.claimed.remove(finding);
+            self.announced.insert(*finding, invocation.now);
+        }
+    }
+
+    /// Findings that were claimed are anybody's again.
+    pub(super) fn give_back(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
+        self.claimed.retain(|finding, claimed| claimed.by != invocation.id || !findings.contains(finding));
+    }
+}

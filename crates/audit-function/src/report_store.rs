@@ -1,0 +1,142 @@
+//! The bucket of the audit function: reports that are too large for an answer, and records of what was announced.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_s3::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    operation::put_object::{PutObjectError, PutObjectOutput},
+    presigning::PresigningConfig,
+};
+
+use aws::sdk::describe;
+
+/// How long a link works.
+const LINK_LIFETIME: Duration = Duration::from_secs(60 * 60);
+const RECORD_TYPE: &str = "application/json";
+
+/// An error of S3.
+#[derive(Debug, thiserror::Error)]
+#[error("bucket: {operation} of {key} failed: {reason}")]
+pub struct StoreError {
+    operation: &'static str,
+    key: String,
+    reason: String,
+}
+
+impl StoreError {
+    /// `operation`, the AWS operation, failed for `key`.
+    pub fn new(operation: &'static str, key: &str, reason: impl Into<String>) -> Self {
+        Self { operation, key: key.to_owned(), reason: reason.into() }
+    }
+}
+
+/// A record as it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stored {
+    /// Its text.
+    pub text: String,
+    /// Which state of it this is.
+    pub version: Version,
+}
+
+/// A state of a record: S3's `ETag`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Version(pub String);
+
+/// What the auditor needs of its bucket. Keys are whole: `reports/…`, `announced/…`.
+#[async_trait]
+pub trait ReportStore: Send + Sync {
+    /// The bucket's name.
+    fn bucket(&self) -> &str;
+
+    /// Writes a report.
+    async fn put_report(&self, key: &str, text: String, content_type: &str) -> Result<(), StoreError>;
+
+    /// A link to a report, with which anybody can read it for an hour.
+    async fn link(&self, key: &str) -> Result<String, StoreError>;
+
+    /// Writes a record where there is none; nothing where there is one.
+    async fn create(&self, key: &str, text: String) -> Result<Option<Version>, StoreError>;
+
+    /// Reads a record that exists.
+    async fn read(&self, key: &str) -> Result<Stored, StoreError>;
+
+    /// Writes a record in the place of the state that was seen; nothing where somebody else has written it since.
+    async fn replace(&self, key: &str, text: String, seen: &Version) -> Result<Option<Version>, StoreError>;
+}
+
+/// A bucket of S3.
+pub struct S3Store {
+    client: Client,
+    bucket: String,
+}
+
+impl S3Store {
+    /// The bucket with this name.
+    #[must_use]
+    pub fn new(config: &SdkConfig, bucket: String) -> Self {
+        Self { client: Client::new(config), bucket }
+    }
+}
+
+#[async_trait]
+impl ReportStore for S3Store {
+    fn bucket(&self) -> &str {
+        &self.bucket
+    }
+
+    async fn put_report(&self, key: &str, text: String, content_type: &str) -> Result<(), StoreError> {
+        let call = self.client.put_object().bucket(&self.bucket).key(key).content_type(content_type);
+        let sent = call.body(text.into_bytes().into()).send().await;
+        sent.map(drop).map_err(|e| StoreError::new("PutObject", key, describe(&e)))
+    }
+
+    async fn link(&self, key: &str) -> Result<String, StoreError> {
+        let failed = |reason: String| StoreError::new("signing a link", key, reason);
+        let lifetime = PresigningConfig::expires_in(LINK_LIFETIME).map_err(|e| failed(describe(&e)))?;
+        let call = self.client.get_object().bucket(&self.bucket).key(key);
+        let signed = call.presigned(lifetime).await.map_err(|e| failed(describe(&e)))?;
+        Ok(signed.uri().to_owned())
+    }
+
+    async fn create(&self, key: &str, text: String) -> Result<Option<Version>, StoreError> {
+        let call = self.client.put_object().bucket(&self.bucket).key(key).content_type(RECORD_TYPE);
+        written(key, call.body(text.into_bytes().into()).if_none_match("*").send().await)
+    }
+
+    async fn read(&self, key: &str) -> Result<Stored, StoreError> {
+        let failed = |reason: String| StoreError::new("GetObject", key, reason);
+        let call = self.client.get_object().bucket(&self.bucket).key(key);
+        let answer = call.send().await.map_err(|e| failed(describe(&e)))?;
+        let version = answer.e_tag.ok_or_else(|| failed("the answer has no ETag".to_owned()))?;
+        let bytes = answer.body.collect().await.map_err(|e| failed(describe(&e)))?.into_bytes();
+        let text = String::from_utf8(bytes.to_vec()).map_err(|e| failed(e.to_string()))?;
+        Ok(Stored { text, version: Version(version) })
+    }
+
+    async fn replace(&self, key: &str, text: String, seen: &Version) -> Result<Option<Version>, StoreError> {
+        let call = self.client.put_object().bucket(&self.bucket).key(key).content_type(RECORD_TYPE);
+        written(key, call.body(text.into_bytes().into()).if_match(&seen.0).send().await)
+    }
+}
+
+/// What became of a write with a condition.
+fn written(key: &str, sent: Result<PutObjectOutput, SdkError<PutObjectError>>) -> Result<Option<Version>, StoreError> {
+    let failed = |reason: String| StoreError::new("PutObject", key, reason);
+    match sent {
+        Ok(answer) => match answer.e_tag {
+            Some(version) => Ok(Some(Version(version))),
+            None => Err(failed("the answer has no ETag".to_owned())),
+        },
+        // The condition does not hold; another write is under way; the record has gone since it was read.
+        Err(SdkError::ServiceError(e))
+            if matches!(e.err().code(), Some("PreconditionFailed" | "ConditionalRequestConflict" | "NoSuchKey")) =>
+        {
+            Ok(None)
+        }
+        Err(e) => Err(failed(describe(&e))),
+    }
+}

@@ -1,0 +1,230 @@
+//! Orders, and what becomes of what is found.
+
+use std::sync::{Arc, atomic::Ordering};
+
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+
+use audit::ignore::Config;
+
+use super::{
+    Auditor, Edges, Incomplete, Order,
+    fakes::{Account, Bucket, Listener, arn, invocation},
+};
+
+const RECORD: &str = "announced/web/7.json";
+
+#[derive(Default)]
+struct World {
+    account: Arc<Account>,
+    bucket: Arc<Bucket>,
+    listener: Arc<Listener>,
+}
+
+impl World {
+    fn of(account: Account) -> Self {
+        Self { account: Arc::new(account), ..Self::default() }
+    }
+
+    /// The same account and bucket with another listener, as another invocation has it.
+    fn beside(&self, listener: Listener) -> Self {
+        let Self { account, bucket, .. } = self;
+        Self { account: account.clone(), bucket: bucket.clone(), listener: Arc::new(listener) }
+    }
+
+    async fn run(&self, id: &str, payload: &Value) -> Result<Value, Incomplete> {
+        self.order(id, &Order::read(payload).unwrap()).await
+    }
+
+    async fn order(&self, id: &str, order: &Order) -> Result<Value, Incomplete> {
+        let edges =
+            Edges { inventory: self.account.clone(), store: self.bucket.clone(), announcer: self.listener.clone() };
+        let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+        Auditor::new(vec![cluster], Config::default(), edges).run(order, &invocation(id)).await
+    }
+}
+
+fn web(missing: &[&str]) -> World {
+    World::of(Account::default().with_mistakes("web", missing))
+}
+
+#[tokio::test]
+async fn the_answer_is_the_report() {
+    let world = web(&["db"]);
+    for payload in [
+        json!({ "family": "web" }),
+        json!({ "taskDefinition": "web:7" }),
+        json!({ "taskDefinition": arn("web") }),
+        json!({ "cluster": "prod" }),
+        json!({ "all": true }),
+        json!({ "scheduled": true }),
+    ] {
+        let report = world.run("one", &payload).await.unwrap();
+        assert_eq!(report["findings"][0]["rule"], "ecs-dependency-unknown", "{payload}");
+        assert_eq!(report["summary"]["definitions"], 1, "{payload}");
+    }
+    let answer = world.run("one", &json!({ "family": "web", "format": "markdown" })).await.unwrap();
+    assert_eq!(answer["format"], "markdown");
+    assert!(answer["report"].as_str().unwrap().contains("ecs-dependency-unknown"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_finding_is_announced_once_for_its_revision_by_whatever_name_that_is_asked_for() {
+    let world = web(&["db"]);
+    for (id, payload) in [("one", json!({ "taskDefinition": "web:7" })), ("two", json!({ "cluster": "prod" }))] {
+        world.run(id, &payload).await.unwrap();
+    }
+    assert_eq!(world.listener.heard().len(), 1);
+    assert_eq!(world.listener.messages.lock().unwrap().len(), 1);
+    assert_eq!(world.bucket.keys(), [RECORD]);
+}
+
+#[tokio::test]
+async fn of_a_revision_that_was_announced_only_what_is_new_is_announced() {
+    let before = web(&["db"]);
+    before.run("one", &json!({ "all": true })).await.unwrap();
+    let after = World { bucket: before.bucket.clone(), ..web(&["db", "cache"]) };
+    after.run("two", &json!({ "all": true })).await.unwrap();
+    let heard = after.listener.heard();
+    assert_eq!(heard.len(), 1);
+    assert!(heard[0].contains("cache"), "{heard:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_announced_if_one_asks_for_that() {
+    let world = web(&["db"]);
+    world.run("one", &json!({ "all": true, "announce": false })).await.unwrap();
+    assert_eq!((world.listener.heard().len(), world.bucket.keys().len()), (0, 0));
+}
+
+#[tokio::test]
+async fn of_two_at_once_one_announces() {
+    let first = web(&["db"]);
+    let slow = first.beside(Listener { gate: Semaphore::new(0), ..Listener::default() });
+    let order = json!({ "all": true });
+    let second = async {
+        // While the slow one is about to speak
+        first.run("second", &order).await.unwrap();
+        slow.listener.gate.add_permits(1);
+    };
+    let (slow_answer, ()) = tokio::join!(slow.run("slow", &order), second);
+    slow_answer.unwrap();
+    assert_eq!((slow.listener.heard().len(), first.listener.heard().len()), (1, 0));
+}
+
+#[tokio::test]
+async fn a_record_that_somebody_else_writes_meanwhile_is_read_again() {
+    let world = web(&["db"]);
+    world.run("one", &json!({ "all": true })).await.unwrap();
+    let announced = world.bucket.text(RECORD).unwrap();
+    // The next one reads an empty record, and before it can claim anything, all is announced
+    let late = World { bucket: Arc::default(), ..world.beside(Listener::default()) };
+    let empty = Listener { is_deaf: true.into(), ..Listener::default() };
+    let failed = World { bucket: late.bucket.clone(), ..late.beside(empty) };
+    failed.run("two", &json!({ "all": true })).await.unwrap_err();
+    *late.bucket.interloper.lock().unwrap() = Some(announced);
+    late.run("three", &json!({ "all": true })).await.unwrap();
+    assert_eq!(late.listener.heard().len(), 0);
+}
+
+#[tokio::test]
+async fn what_could_not_be_announced_is_announced_the_next_time() {
+    let world = web(&["db"]);
+    world.listener.is_deaf.store(true, Ordering::SeqCst);
+    let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();
+    assert!(error.starts_with("announcing: Publish failed: the topic is down\n1 error in 1 of 1"), "{error}");
+    world.listener.is_deaf.store(false, Ordering::SeqCst);
+    world.run("two", &json!({ "all": true })).await.unwrap();
+    assert_eq!(world.listener.messages.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_claim_ends_with_its_invocation() {
+    // A record of an invocation that died at five past nine, and of one that lives until five past ten
+    let world = web(&["db"]);
+    for (until, announced) in [("2026-11-21T10:05:00Z", 0), ("2026-11-21T09:05:00Z", 1)] {
+        let mut record: Value = json!({ "claimed": {} });
+        let reported = web(&["db"]);
+        reported.run("one", &json!({ "all": true })).await.unwrap();
+        let known: Value = serde_json::from_str(&reported.bucket.text(RECORD).unwrap()).unwrap();
+        for fingerprint in known["announced"].as_object().unwrap().keys() {
+            record["claimed"][fingerprint] = json!({ "by": "the dead", "until": until });
+        }
+        let late = World { bucket: Arc::default(), ..world.beside(Listener::default()) };
+        crate::report_store::ReportStore::create(late.bucket.as_ref(), RECORD, record.to_string()).await.unwrap();
+        late.run("two", &json!({ "all": true })).await.unwrap();
+        assert_eq!(late.listener.heard().len(), announced, "{until}");
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_claimed_is_not_announced_but_is_said() {
+    let world = web(&["db"]);
+    world.bucket.is_down.store(true, Ordering::SeqCst);
+    let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();
+    assert!(error.contains(RECORD) && error.contains("the bucket is down"), "{error}");
+    assert_eq!(world.listener.heard().len(), 0);
+}
+
+#[tokio::test]
+async fn what_cannot_be_read_is_in_the_report_and_fails_only_where_nobody_reads_that() {
+    let world = web(&["db"]);
+    let report = world.run("one", &json!({ "taskDefinition": "api:1" })).await.unwrap();
+    assert!(report["problems"][0]["reason"].as_str().unwrap().contains("does not know it"), "{report}");
+    let registered = Order::registered(arn("api").parse().unwrap());
+    let error = world.order("two", &registered).await.unwrap_err().to_string();
+    assert!(error.contains("does not know it"), "{error}");
+}
+
+#[tokio::test]
+async fn a_scheduled_audit_announces_before_it_fails() {
+    let world = World::of(Account::default().with_mistakes("web", &["db"]));
+    let edges =
+        Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.listener.clone() };
+    let clusters = ["prod", "gone"].map(|name| format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}"));
+    let auditor = Auditor::new(clusters.iter().map(|arn| arn.parse().unwrap()).collect(), Config::default(), edges);
+    let order = Order::read(&json!({ "scheduled": true })).unwrap();
+    let error = auditor.run(&order, &invocation("one")).await.unwrap_err().to_string();
+    assert!(error.contains("no such cluster"), "{error}");
+    assert_eq!(world.listener.heard().len(), 1);
+}
+
+#[tokio::test]
+async fn people_get_one_message_and_programs_an_event_for_each_finding() {
+    let account = Account::default().with_mistakes("web", &["db", "cache"]).with_mistakes("api", &["db"]);
+    let world = World::of(account);
+    world.run("one", &json!({ "all": true })).await.unwrap();
+    let messages = world.listener.messages.lock().unwrap();
+    assert_eq!(messages.len(), 1);
+    assert_eq!(messages[0].subject, "mesh-audit: 3 errors in 2 task definitions");
+    assert_eq!(messages[0].severity, "error");
+    for part in
+        ["web:7\n", "api:7\n", "error in container app: ", "[ecs-dependency-unknown]", "at run time: ", "mend: "]
+    {
+        assert!(messages[0].text.contains(part), "{part}: {}", messages[0].text);
+    }
+    let events = world.listener.events.lock().unwrap();
+    let resources: Vec<&str> = events.iter().map(|event| event.resource.as_str()).collect();
+    assert_eq!(resources, [&arn("api"), &arn("web"), &arn("web")]);
+    let detail = &events[0].detail;
+    assert_eq!(detail["taskDefinitionArn"], arn("api"));
+    assert_eq!((&detail["family"], &detail["revision"]), (&json!("api"), &json!("7")));
+    assert_eq!((&detail["severity"], &detail["container"]), (&json!("error"), &json!("app")));
+}
+
+#[tokio::test]
+async fn more_than_fits_into_a_message_goes_into_several_with_all_of_it() {
+    let names: Vec<String> = (0..2_000).map(|n| format!("missing-{n:04}")).collect();
+    let world = web(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    world.run("one", &json!({ "all": true })).await.unwrap();
+    let messages = world.listener.messages.lock().unwrap();
+    assert!(messages.len() > 1);
+    for message in messages.iter() {
+        assert!(message.text.len() < 250_000 && message.subject.len() <= 100, "{}", message.subject);
+        assert!(message.text.contains(&arn("web")), "each says what it is about");
+    }
+    let all: String = messages.iter().map(|message| message.text.as_str()).collect();
+    for name in &names {
+        assert!(all.contains(name), "{name}");
+    }
+}

@@ -1,0 +1,122 @@
+//! What is announced, in words for people and in fields for programs.
+
+use serde_json::json;
+
+use crate::announce::{Event, Message};
+use crate::memory::Claim;
+use audit::{
+    finding::Severity,
+    report::{Reported, page},
+};
+use mesh::arn::TaskDefinitionArn;
+
+/// The longest text of a message, in bytes: SNS takes 256 KiB, attributes included.
+const LONGEST_MESSAGE: usize = 240_000;
+/// The longest text about one finding, in bytes, so that several fit into a message.
+const LONGEST_FINDING: usize = 20_000;
+/// The longest name in a subject; SNS takes 100 characters.
+const LONGEST_NAME: usize = 50;
+
+/// An event for each finding.
+pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
+    let all = claims.iter().flat_map(|claim| claim.fresh.iter().map(move |(id, found)| (claim, id, *found)));
+    all.map(|(claim, id, found)| Event {
+        resource: claim.revision.to_string(),
+        detail: json!({
+            "taskDefinitionArn": claim.revision.as_str(),
+            "family": claim.revision.family(),
+            "revision": claim.revision.revision(),
+            "rule": found.rule.id,
+            "severity": found.severity,
+            "container": found.container,
+            "message": found.message,
+            "effect": found.rule.effect,
+            "help": found.help,
+            "page": page(found.rule),
+            "fingerprint": id,
+        }),
+    })
+    .collect()
+}
+
+/// One message about all findings, or several where they are too many for one.
+pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
+    let severities: Vec<Severity> =
+        claims.iter().flat_map(|claim| claim.fresh.values()).map(|found| found.severity).collect();
+    let Some(severity) = severities.iter().max() else { return Vec::new() };
+    let subject = format!("mesh-audit: {} in {}", counted(&severities), place(claims));
+    let texts = texts(claims);
+    let number = texts.len();
+    let messages = texts.into_iter().enumerate().map(|(index, text)| {
+        let part = if number == 1 { String::new() } else { format!(" ({} of {number})", index + 1) };
+        Message { subject: format!("{subject}{part}"), text, severity: severity.as_str() }
+    });
+    messages.collect()
+}
+
+/// `2 errors, 1 warning`.
+fn counted(severities: &[Severity]) -> String {
+    let counts = [Severity::Error, Severity::Warning, Severity::Info].map(|severity| {
+        let number = severities.iter().filter(|found| **found == severity).count();
+        (number, severity.as_str(), if number == 1 { "" } else { "s" })
+    });
+    let shown = counts.iter().filter(|(number, ..)| *number > 0);
+    shown.map(|(number, name, plural)| format!("{number} {name}{plural}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Where it is: the revision, if there is one.
+fn place(claims: &[Claim<'_>]) -> String {
+    match claims {
+        [claim] => name(&claim.revision).chars().take(LONGEST_NAME).collect(),
+        _ => format!("{} task definitions", claims.len()),
+    }
+}
+
+fn name(revision: &TaskDefinitionArn) -> String {
+    format!("{}:{}", revision.family(), revision.revision())
+}
+
+/// The findings, revision by revision, in as few texts as are not too long.
+fn texts(claims: &[Claim<'_>]) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    for claim in claims {
+        let heading = format!("{}\n{}\n\n", name(&claim.revision), claim.revision);
+        let mut has_heading = false;
+        let mut findings: Vec<&Reported> = claim.fresh.values().copied().collect();
+        findings.sort_by_key(|found| (std::cmp::Reverse(found.severity), found.start));
+        for found in findings {
+            let finding = paragraph(found);
+            match texts.last_mut() {
+                Some(text) if text.len() + heading.len() + finding.len() <= LONGEST_MESSAGE => {
+                    if !has_heading {
+                        text.push_str(&heading);
+                    }
+                    text.push_str(&finding);
+                }
+                _ => texts.push(format!("{heading}{finding}")),
+            }
+            has_heading = true;
+        }
+    }
+    texts
+}
+
+fn paragraph(found: &Reported) -> String {
+    let container = found.container.as_ref().map(|name| format!(" in container {name}")).unwrap_or_default();
+    let mut text = format!(
+        "  {}{container}: {} [{}]\n    at run time: {}\n    mend: {}\n    more: {}\n",
+        found.severity.as_str(),
+        found.message,
+        found.rule.id,
+        found.rule.effect,
+        found.help,
+        page(found.rule),
+    );
+    if text.len() > LONGEST_FINDING {
+        let end = (0..=LONGEST_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+        text.truncate(end);
+        text.push_str("…\n");
+    }
+    text.push('\n');
+    text
+}

@@ -1,0 +1,60 @@
+//! `audit` says what is wrong with its settings, and goes on: each invocation is to answer with the reason.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const GOOD: [(&str, &str); 3] = [
+    ("ECS_CLUSTER_ARNS", "arn:aws:ecs:us-east-1:123456789012:cluster/prod"),
+    ("FINDINGS_TOPIC_ARN", "arn:aws:sns:us-east-1:123456789012:findings"),
+    ("REPORTS_BUCKET", "mesh-reports"),
+];
+
+/// Starts the function where no Lambda runtime answers, so that even a start that succeeds ends.
+fn start(settings: &[(&str, &str)]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_audit"))
+        .env_clear()
+        .envs(settings.iter().copied())
+        .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:1")
+        .env("AWS_REGION", "us-east-1")
+        .env("AWS_LAMBDA_FUNCTION_NAME", "audit")
+        .env("AWS_LAMBDA_FUNCTION_VERSION", "1")
+        .env("AWS_LAMBDA_FUNCTION_MEMORY_SIZE", "512")
+        .output()
+        .expect("the binary runs")
+}
+
+/// What it gives as reason for not starting, if it does.
+fn refusal(variable: &str, value: &str) -> Option<String> {
+    let settings: Vec<(&str, &str)> = GOOD.into_iter().chain([(variable, value)]).collect();
+    let output = start(&settings);
+    let text = [output.stdout, output.stderr].concat();
+    let lines = text.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let mut refusals = lines.filter(|line| line["outcome"] == "refused_to_start");
+    refusals.next().map(|line| line["reason"].as_str().expect("a reason").to_owned())
+}
+
+#[test]
+fn each_wrong_setting_is_named_with_what_it_should_hold() {
+    for (variable, value, reason) in [
+        ("ECS_CLUSTER_ARNS", "prod", "ECS_CLUSTER_ARNS: got \"prod\""),
+        ("FINDINGS_TOPIC_ARN", "", "FINDINGS_TOPIC_ARN: got \"\""),
+        ("REPORTS_BUCKET", "a bucket", "REPORTS_BUCKET: got \"a bucket\""),
+        ("LOG_LEVEL", "loud", "LOG_LEVEL: got \"loud\""),
+        ("AUDIT_CONFIGURATION", "[[ignore]]\nrule = \"x\"", "AUDIT_CONFIGURATION:"),
+    ] {
+        let said = refusal(variable, value).unwrap_or_else(|| panic!("{variable}={value} was accepted"));
+        assert!(said.starts_with(reason), "{said}");
+    }
+}
+
+#[test]
+fn right_settings_are_accepted() {
+    assert_eq!(refusal("AUDIT_CONFIGURATION", ""), None);
+    // Nobody hands it an event, so it ends: for that, and not sooner
+    let output = start(&GOOD);
+    let text = [output.stdout, output.stderr].concat();
+    assert!(String::from_utf8_lossy(&text).contains("\"stopped\""), "it did not get as far as asking for an event");
+}

@@ -1,0 +1,167 @@
+//! Task definitions of a running account, as material for the auditor: the `audit` crate itself knows no AWS.
+//!
+//! ```text
+//!  LiveScope ─▶ which revisions (clusters, services, families) ─▶ describe each ─▶ audit::input
+//! ```
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use futures::{StreamExt, stream};
+
+use audit::input::{Gathered, InputProblem, read_source};
+use audit::{
+    Material,
+    definition::{Field, List, Maybe, ServiceUse, TaskDefinition, Text},
+    document::Place,
+    source::SourceFile,
+};
+use aws::ecs::{EcsError, Inventory, RunningService};
+
+/// Definitions that are described at the same time: ECS answers about 20 a second.
+const CONCURRENCY: usize = 8;
+
+/// What of an account to look at. With nothing given: the newest revision of every active family, and all that any
+/// cluster runs.
+#[derive(Debug, Clone, Default)]
+pub struct LiveScope {
+    /// Clusters, by name or ARN: what their services and tasks run.
+    pub clusters: Vec<String>,
+    /// Services of the clusters, by name; all of them, if there are none.
+    pub services: Vec<String>,
+    /// Families: their newest active revision.
+    pub families: Vec<String>,
+    /// Revisions, by `family:revision` or ARN.
+    pub definitions: Vec<String>,
+}
+
+impl LiveScope {
+    /// Whether nothing in particular is asked for.
+    #[must_use]
+    pub fn is_everything(&self) -> bool {
+        self.clusters.is_empty() && self.families.is_empty() && self.definitions.is_empty()
+    }
+}
+
+/// Reads what `scope` names. `progress` is told how many of how many definitions are read.
+pub async fn gather_live(
+    inventory: &dyn Inventory,
+    scope: &LiveScope,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Gathered {
+    let mut gathered = Gathered::default();
+    let mut wanted = Wanted::default();
+    wanted.find(inventory, scope, &mut gathered.problems).await;
+    let total = wanted.definitions.len();
+    let reads = wanted.definitions.iter().map(|name| async move { (name, inventory.describe_definition(name).await) });
+    let mut reads = stream::iter(reads).buffered(CONCURRENCY);
+    let mut done = 0;
+    let mut seen = BTreeSet::new();
+    while let Some((name, answer)) = reads.next().await {
+        done += 1;
+        progress(done, total);
+        let file = match answer {
+            // What is described is written down as the command line prints it, so that findings have a text to point at.
+            Ok(json) => Arc::new(SourceFile::new(name.clone(), format!("{json:#}\n"))),
+            Err(error) => {
+                gathered.problems.push(problem(name, &error));
+                continue;
+            }
+        };
+        gathered.files_read += 1;
+        let mut described = Material::default();
+        if let Err(problem) = read_source(file, true, &mut described) {
+            gathered.problems.push(problem);
+        }
+        for mut definition in described.definitions {
+            // One revision may be asked for by its name and by its ARN.
+            if seen.insert(definition.address.clone()) {
+                definition.services = wanted.services_of(name, &definition);
+                gathered.material.definitions.push(definition);
+            }
+        }
+    }
+    drop(reads);
+    gathered
+}
+
+#[derive(Default)]
+struct Wanted {
+    definitions: BTreeSet<String>,
+    /// By the revisions that they run.
+    services: BTreeMap<String, Vec<RunningService>>,
+}
+
+impl Wanted {
+    async fn find(&mut self, inventory: &dyn Inventory, scope: &LiveScope, problems: &mut Vec<InputProblem>) {
+        self.definitions.extend(scope.definitions.iter().cloned());
+        let everything = scope.is_everything();
+        let clusters =
+            if everything { known(inventory.clusters().await, "clusters", problems) } else { scope.clusters.clone() };
+        for cluster in &clusters {
+            let (services, errors) = known(inventory.services(cluster, &scope.services).await, cluster, problems);
+            problems.extend(errors.iter().map(|error| problem(cluster, error)));
+            for service in services {
+                for definition in &service.task_definitions {
+                    self.definitions.insert(definition.clone());
+                    self.services.entry(definition.clone()).or_default().push(service.clone());
+                }
+            }
+            if scope.services.is_empty() {
+                self.definitions.extend(known(inventory.running_definitions(cluster).await, cluster, problems));
+            }
+        }
+        let families =
+            if everything { known(inventory.families().await, "families", problems) } else { scope.families.clone() };
+        let newest = families.iter().map(|family| async move { (family, inventory.newest_revision(family).await) });
+        let mut newest = stream::iter(newest).buffered(CONCURRENCY);
+        while let Some((family, answer)) = newest.next().await {
+            match answer {
+                Ok(Some(definition)) => drop(self.definitions.insert(definition)),
+                // Asked for by name, it has to be there; of all, it may have gone since it was listed.
+                Ok(None) if everything => {}
+                Ok(None) => problems.push(InputProblem {
+                    file: family.clone(),
+                    position: None,
+                    reason: "the family has no active revision".to_owned(),
+                }),
+                Err(error) => problems.push(problem(family, &error)),
+            }
+        }
+    }
+
+    fn services_of(&self, name: &str, definition: &TaskDefinition) -> Vec<ServiceUse> {
+        let known = |key: &str| self.services.get(key).into_iter().flatten();
+        let place = Place::fixed(definition.span());
+        let services = known(name).chain(known(&definition.address).filter(|_| definition.address != name));
+        services.map(|service| service_use(service, &place)).collect()
+    }
+}
+
+fn service_use(service: &RunningService, place: &Place) -> ServiceUse {
+    let field = |value: &Option<String>| Field {
+        value: value.as_ref().map_or(Maybe::Absent, |value| Maybe::Known(Text::known(value))),
+        place: place.clone(),
+    };
+    ServiceUse {
+        name: service.name.clone(),
+        propagate_tags: field(&service.propagate_tags),
+        launch_type: field(&service.launch_type),
+        // Its own tags reach a task only by SERVICE, which is said above.
+        tags: List { items: Vec::new(), is_complete: false, place: place.clone(), is_present: false },
+        place: place.clone(),
+    }
+}
+
+fn known<T: Default>(answer: Result<T, EcsError>, subject: &str, problems: &mut Vec<InputProblem>) -> T {
+    answer.unwrap_or_else(|error| {
+        problems.push(problem(subject, &error));
+        T::default()
+    })
+}
+
+fn problem(subject: &str, error: &EcsError) -> InputProblem {
+    InputProblem { file: subject.to_owned(), position: None, reason: error.to_string() }
+}

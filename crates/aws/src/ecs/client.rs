@@ -1,0 +1,34 @@
+//! The account's ECS. Each part of its API implements its trait for it.
+
+use std::{
+    num::NonZeroUsize,
+    sync::{Arc, Mutex},
+};
+
+use aws_config::SdkConfig;
+use aws_sdk_ecs::{Client, types::Tag};
+use lru::LruCache;
+use mesh::{arn::TaskDefinitionArn, identity::TaskDefinition, tags::Tags};
+
+/// How many revisions an environment remembers.
+const REMEMBERED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
+/// The most tasks that one `DescribeTasks` takes, and clusters that one `DescribeClusters` does.
+pub(super) const DESCRIBE_LIMIT: usize = 100;
+
+/// The account's ECS.
+pub struct AwsEcs {
+    pub(super) client: Client,
+    pub(super) definitions: Mutex<LruCache<TaskDefinitionArn, Arc<TaskDefinition>>>,
+}
+
+impl AwsEcs {
+    /// ECS in the configuration's region.
+    #[must_use]
+    pub fn new(config: &SdkConfig) -> Self {
+        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(REMEMBERED_DEFINITIONS)) }
+    }
+}
+
+pub(super) fn tags(tags: &[Tag]) -> Tags {
+    tags.iter().filter_map(|tag| Some((tag.key()?, tag.value().unwrap_or_default()))).collect()
+}

@@ -1,0 +1,76 @@
+//! Task definitions.
+
+use std::sync::{Arc, PoisonError};
+
+use async_trait::async_trait;
+use aws_sdk_ecs::{
+    error::SdkError,
+    types::{ContainerDefinition, TaskDefinition as EcsTaskDefinition, TaskDefinitionField},
+};
+use mesh::{
+    arn::TaskDefinitionArn,
+    ecs_config::CONFIG_VARIABLE,
+    identity::{Container, TaskDefinition},
+};
+
+use super::{
+    client::{AwsEcs, tags},
+    error::EcsError,
+};
+
+/// Reads task definitions.
+#[async_trait]
+pub trait TaskDefinitions: Send + Sync {
+    /// A revision and its tags, remembered for the life of the environment: a revision never changes.
+    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
+
+    /// Forgets a revision, because its tags make no sense and may be corrected.
+    fn forget(&self, arn: &TaskDefinitionArn);
+}
+
+#[async_trait]
+impl TaskDefinitions for AwsEcs {
+    async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
+        let remembered = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(arn).cloned();
+        if let Some(definition) = remembered {
+            return Ok(definition);
+        }
+        let definition = Arc::new(self.fetch_definition(arn).await?);
+        let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
+        definitions.put(arn.clone(), Arc::clone(&definition));
+        Ok(definition)
+    }
+
+    fn forget(&self, arn: &TaskDefinitionArn) {
+        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).pop(arn);
+    }
+}
+
+impl AwsEcs {
+    async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<TaskDefinition, EcsError> {
+        let call = self.client.describe_task_definition().task_definition(arn.as_str());
+        let answer = call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
+            // ECS answers ClientException for a revision that was deleted.
+            SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::UnknownTaskDefinition(arn.clone()),
+            other => EcsError::failed(format!("task definition {arn}"), &other),
+        })?;
+        let containers = answer.task_definition().map(EcsTaskDefinition::container_definitions).unwrap_or_default();
+        let mut variables = containers.iter().flat_map(ContainerDefinition::environment);
+        let config = variables.find(|variable| variable.name() == Some(CONFIG_VARIABLE));
+        Ok(TaskDefinition {
+            arn: arn.clone(),
+            tags: tags(answer.tags()),
+            config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
+            containers: containers.iter().map(read_container).collect(),
+        })
+    }
+}
+
+fn read_container(container: &ContainerDefinition) -> Container {
+    Container {
+        name: container.name().unwrap_or_default().to_owned(),
+        // ECS's default.
+        essential: container.essential().unwrap_or(true),
+        has_health_check: container.health_check().is_some(),
+    }
+}

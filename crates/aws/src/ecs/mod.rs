@@ -1,0 +1,25 @@
+//! Amazon ECS: its events, and what it says when asked.
+
+mod addresses;
+mod api_call;
+mod client;
+mod clusters;
+mod coverage;
+mod definition_json;
+mod definitions;
+mod error;
+mod event;
+mod inventory;
+mod tasks;
+
+pub use self::{
+    addresses::TaskAddresses,
+    api_call::{API_CALL_DETAIL_TYPE, ApiCall, parse_api_call},
+    client::AwsEcs,
+    clusters::{ClusterStatus, Clusters},
+    definitions::TaskDefinitions,
+    error::EcsError,
+    event::{DETAIL_TYPE, SOURCE, parse_task_change},
+    inventory::{Inventory, RunningService},
+    tasks::{TaskList, Tasks},
+};

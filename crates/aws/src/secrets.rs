@@ -1,0 +1,241 @@
+//! AWS Secrets Manager: the tokens that tasks read when they start.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use aws_config::SdkConfig;
+use aws_sdk_secretsmanager::{
+    Client,
+    error::{ProvideErrorMetadata, SdkError},
+    types::Tag,
+};
+use jiff::Timestamp;
+use secrecy::{ExposeSecret, SecretString};
+use uuid::Uuid;
+
+use crate::sdk::describe;
+use mesh::{
+    field::InvalidField,
+    secret::{SecretState, StoredSecret, without},
+};
+
+/// An error of Secrets Manager.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretsError {
+    /// The call failed, after retries.
+    #[error("secret {name}: Secrets Manager call failed: {reason}")]
+    Failed {
+        /// The secret.
+        name: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Secrets Manager refuses the write, which has no effect.
+    #[error("secret {name}: Secrets Manager refuses the write: {reason}")]
+    Refused {
+        /// The secret.
+        name: String,
+        /// What it says.
+        reason: String,
+    },
+    /// Somebody has made a version current again that was replaced: a write on it is refused for ever.
+    #[error(
+        "secret {name}: its current version was replaced before, and somebody has made it current again; give the secret a new \
+         value, {{}} for example, so that the controller can write it"
+    )]
+    MovedBack {
+        /// The secret.
+        name: String,
+    },
+    /// Somebody else has written the secret since it was read: read it again.
+    #[error("secret {name}: written by somebody else meanwhile")]
+    Changed {
+        /// The secret.
+        name: String,
+    },
+    /// There is no such secret, and it is not ours to create.
+    #[error("secret {name}: there is none; create it, and let the function's role read it")]
+    Unknown {
+        /// The secret.
+        name: String,
+    },
+    /// The secret holds something that is not ours.
+    #[error(transparent)]
+    NotOurs(#[from] InvalidField),
+}
+
+/// What the controller needs of Secrets Manager.
+#[async_trait]
+pub trait SecretStore: Send + Sync {
+    /// What the secret holds.
+    async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
+
+    /// Gives the secret a state, and creates it if missing; the version that it is now. Of several writers that have seen the
+    /// same version only one succeeds, and each write is unlike every other: who succeeds knows that the secret was what was
+    /// seen until then.
+    ///
+    /// # Errors
+    /// [`SecretsError::Changed`] where somebody else was faster: read again. [`SecretsError::Refused`] where it certainly has no
+    /// effect.
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError>;
+}
+
+/// The account's Secrets Manager.
+pub struct AwsSecrets {
+    client: Client,
+    kms_key_id: Option<String>,
+    tags: BTreeMap<String, String>,
+}
+
+impl AwsSecrets {
+    /// Secrets Manager in the configuration's region. New secrets are encrypted with `kms_key_id`, or with the
+    /// account's default key, and bear `tags`.
+    #[must_use]
+    pub fn new(config: &SdkConfig, kms_key_id: Option<String>, tags: BTreeMap<String, String>) -> Self {
+        Self { client: Client::new(config), kms_key_id, tags }
+    }
+
+    /// The plain value of a secret that somebody else keeps, for example the controller's own Consul token.
+    ///
+    /// # Errors
+    /// The secret does not exist, holds no text, or cannot be read.
+    pub async fn read_value(&self, name: &str) -> Result<SecretString, SecretsError> {
+        let value = self.value(name).await?;
+        value.map(|value| value.text).ok_or_else(|| SecretsError::Unknown { name: name.to_owned() })
+    }
+
+    async fn value(&self, name: &str) -> Result<Option<Value>, SecretsError> {
+        match self.client.get_secret_value().secret_id(name).send().await {
+            // A secret that was created without a value reads as one that is not there.
+            Ok(answer) if answer.secret_string.is_none() && answer.secret_binary.is_none() => Ok(None),
+            Ok(answer) => Ok(Some(Value {
+                text: SecretString::from(answer.secret_string.unwrap_or_default()),
+                version: answer.version_id,
+                written_at: answer.created_date.and_then(|at| Timestamp::from_second(at.secs()).ok()),
+            })),
+            Err(SdkError::ServiceError(e)) if e.err().is_resource_not_found_exception() => Ok(None),
+            Err(SdkError::ServiceError(e)) if e.err().is_invalid_request_exception() => {
+                let reason = format!("{}; if it is marked for deletion, restore it", describe(e.err()));
+                Err(SecretsError::Failed { name: name.to_owned(), reason })
+            }
+            Err(e) => Err(failed(name, &e)),
+        }
+    }
+
+    /// Writes the value in the place of what was seen; the version that it is then.
+    async fn write_value(&self, name: &str, seen: &StoredSecret, value: &SecretString) -> Result<String, SecretsError> {
+        if matches!(seen.state, SecretState::Missing) {
+            if name.starts_with("arn:") {
+                return Err(SecretsError::Unknown { name: name.to_owned() });
+            }
+            if let Some(version) = self.create(name, value).await? {
+                return Ok(version);
+            }
+            // Somebody else was faster, or Terraform made the secret, without a value.
+            if self.value(name).await?.is_some() {
+                return Err(SecretsError::Changed { name: name.to_owned() });
+            }
+        }
+        self.replace(name, seen.version.as_deref(), value).await
+    }
+
+    /// Creates the secret; its version, or `None` where there is one already.
+    async fn create(&self, name: &str, value: &SecretString) -> Result<Option<String>, SecretsError> {
+        let tags = self.tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
+        let call = self
+            .client
+            .create_secret()
+            .name(name)
+            .client_request_token(next_version(name, None))
+            .description("Consul ACL token, kept by ecs-mesh-controller")
+            .set_kms_key_id(self.kms_key_id.clone())
+            .set_tags(Some(tags))
+            .secret_string(value.expose_secret());
+        match call.send().await {
+            Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
+            Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
+            Err(e) => Err(not_written(name, &e)),
+        }
+    }
+
+    /// Replaces the version that was seen; the new one.
+    async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<String, SecretsError> {
+        let call = self.client.put_secret_value().secret_id(name).client_request_token(next_version(name, seen));
+        match call.secret_string(value.expose_secret()).send().await {
+            Ok(answer) => Ok(answer.version_id.unwrap_or_else(|| next_version(name, seen))),
+            Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
+                Err(SecretsError::Changed { name: name.to_owned() })
+            }
+            Err(e) => Err(not_written(name, &e)),
+        }
+    }
+}
+
+/// The ID of the version that follows `seen`, or of a secret's first. Secrets Manager refuses an ID that exists with other
+/// content, so that of writers who have seen the same only one succeeds: compare-and-swap. Also the first write has one,
+/// because a secret that was just created may read as missing for a moment.
+fn next_version(name: &str, seen: Option<&str>) -> String {
+    Uuid::new_v5(&Uuid::NAMESPACE_OID, seen.unwrap_or(name).as_bytes()).to_string()
+}
+
+struct Value {
+    text: SecretString,
+    version: Option<String>,
+    written_at: Option<Timestamp>,
+}
+
+#[async_trait]
+impl SecretStore for AwsSecrets {
+    async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
+        match self.value(name).await? {
+            Some(value) => {
+                let (state, is_ours) = SecretState::parse(name, &value.text)?;
+                Ok(StoredSecret { state, is_ours, version: value.version, written_at: value.written_at })
+            }
+            None => Ok(StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None }),
+        }
+    }
+
+    async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
+        let value = state.render(Uuid::new_v4());
+        let written = self.write_value(name, seen, &value).await;
+        written.map_err(|error| error.without(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
+    }
+}
+
+impl SecretsError {
+    /// The same, without `secret`: whoever refuses a request may repeat it.
+    fn without(self, secret: &str) -> Self {
+        match self {
+            Self::Failed { name, reason } => Self::Failed { name, reason: without(&reason, secret) },
+            Self::Refused { name, reason } => Self::Refused { name, reason: without(&reason, secret) },
+            error => error,
+        }
+    }
+}
+
+/// Why a write failed: refused where Secrets Manager says so, which has no effect.
+/// Source: <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html>
+fn not_written<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
+where
+    E: std::error::Error + ProvideErrorMetadata + 'static,
+    R: std::fmt::Debug + 'static,
+{
+    const REFUSALS: [&str; 8] = [
+        "AccessDeniedException",
+        "DecryptionFailure",
+        "EncryptionFailure",
+        "InvalidParameterException",
+        "InvalidRequestException",
+        "LimitExceededException",
+        "MalformedPolicyDocumentException",
+        "ResourceNotFoundException",
+    ];
+    let is_refused = error.code().is_some_and(|code| REFUSALS.contains(&code));
+    let (name, reason) = (name.to_owned(), describe(error));
+    if is_refused { SecretsError::Refused { name, reason } } else { SecretsError::Failed { name, reason } }
+}
+
+fn failed<E: std::error::Error + 'static>(name: &str, error: &E) -> SecretsError {
+    SecretsError::Failed { name: name.to_owned(), reason: describe(error) }
+}

@@ -1,0 +1,123 @@
+//! `mesh-audit check`
+
+use std::path::PathBuf;
+
+use clap::{
+    Args,
+    builder::{PossibleValuesParser, TypedValueParser},
+};
+
+use crate::{
+    configuration,
+    exit::{Exit, Failure},
+    live::LiveArguments,
+    streams::Streams,
+};
+use audit::{
+    audit,
+    ignore::{self, Config},
+    input::{Gathered, gather},
+    report::{Format, Report, Threshold},
+};
+
+/// A green run over nothing would be green for ever.
+const NOTHING_FOUND: &str = "warning: no task definition found; what is read is ECS's JSON, CloudFormation, SAM, exports of App \
+                             Mesh, and Terraform as `terraform show -json` prints it";
+
+/// Look for what will not work in the mesh
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
+                  Findings are ignored by a comment on their line or above it:\n  \
+                  # mesh-audit: ignore[consul-network-mode] the lab runs without a mesh\n\
+                  or by an entry in mesh-audit.toml:\n  \
+                  [[ignore]]\n  rule = \"consul-network-mode\"\n  path = \"lab/**\"\n  reason = \"the lab runs without a mesh\"\n\n\
+                  Examples:\n  mesh-audit check\n  mesh-audit check template.yaml services/\n  \
+                  mesh-audit check --fail-on warning --format github .\n  \
+                  terraform show -json plan.out | mesh-audit check --format html --output audit.html -\n  \
+                  mesh-audit check --cluster prod --service web\n  mesh-audit check --all --format markdown")]
+pub(super) struct Arguments {
+    /// Files, directories and globs; - is standard input [default: the current directory]
+    #[arg(value_name = "PATHS")]
+    paths: Vec<String>,
+    #[command(flatten)]
+    live: LiveArguments,
+    #[command(flatten)]
+    report: ReportArguments,
+}
+
+/// How to judge and what to write: the same wherever definitions come from.
+#[derive(Debug, Args)]
+struct ReportArguments {
+    /// How to write the report
+    #[arg(long, short, value_parser = format_parser(), default_value = "text")]
+    format: Format,
+    /// Write the report to this file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The severity from which on findings fail the run [default: error]
+    #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES)]
+    fail_on: Option<String>,
+    /// The configuration file [default: the nearest mesh-audit.toml, upwards from here]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Reads a format's name.
+fn format_parser() -> impl TypedValueParser<Value = Format> {
+    let names = PossibleValuesParser::new(Format::ALL.map(Format::as_str));
+    names.try_map(|name| Format::named(&name).ok_or("no such format"))
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    let directory = configuration::working_directory()?;
+    let config = configuration::read(arguments.report.config.as_deref(), &directory)?;
+    let gathered = material(arguments, streams)?;
+    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
+    let threshold = threshold(&arguments.report, &config);
+    let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
+    for problem in &report.problems {
+        streams.tell(&format!("error: {problem}"));
+    }
+    if report.definitions.is_empty() && gathered.material.resources.all.is_empty() && report.problems.is_empty() {
+        streams.tell(NOTHING_FOUND);
+    }
+    for unused in &sorted.unused {
+        streams.tell(&format!("info: {unused}"));
+    }
+    let ReportArguments { format, output, .. } = &arguments.report;
+    let in_colour = streams.in_colour && output.is_none();
+    let rendered = report.render(*format, in_colour).map_err(|error| Failure::Told(error.to_string()))?;
+    let exit = exit(&report);
+    match streams.answer_to(output.as_deref(), &rendered) {
+        // The verdict stands, whether anybody read the report to its end or not.
+        Ok(()) | Err(Failure::Closed) => Ok(exit),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn exit(report: &Report) -> Exit {
+    if !report.problems.is_empty() {
+        Exit::Unusable
+    } else if report.fails() {
+        Exit::Findings
+    } else {
+        Exit::Clean
+    }
+}
+
+/// What to look at, from wherever the arguments say.
+fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Gathered, Failure> {
+    let here = [".".to_owned()];
+    let is_live = arguments.live.is_wanted();
+    let paths = if arguments.paths.is_empty() && !is_live { here.as_slice() } else { &arguments.paths };
+    let mut gathered = gather(paths, streams.input);
+    if is_live {
+        gathered.add(arguments.live.gather()?);
+    }
+    Ok(gathered)
+}
+
+/// The command line's word counts before the configuration's.
+fn threshold(arguments: &ReportArguments, config: &Config) -> Threshold {
+    Threshold::wanted(arguments.fail_on.as_deref().or(config.fail_on.as_deref()))
+}

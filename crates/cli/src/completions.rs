@@ -1,0 +1,31 @@
+//! `mesh-audit completions`
+
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::{
+    exit::{Exit, Failure},
+    streams::Streams,
+};
+
+/// Print completions for a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  mesh-audit completions bash > /etc/bash_completion.d/mesh-audit\n  \
+                  mesh-audit completions zsh > ~/.zfunc/_mesh-audit\n  \
+                  mesh-audit completions fish > ~/.config/fish/completions/mesh-audit.fish")]
+pub(super) struct Arguments {
+    /// The shell
+    #[arg(value_enum, value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(super) fn run(
+    arguments: &Arguments,
+    mut command: clap::Command,
+    streams: &mut Streams<'_>,
+) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(arguments.shell, &mut command, "mesh-audit", &mut script);
+    streams.answer(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,130 @@
+//! `mesh-audit fix`
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use clap::Args;
+
+use crate::{
+    changes::Change,
+    configuration,
+    exit::{Exit, Failure},
+    streams::Streams,
+    streams::{self},
+};
+use audit::{
+    audit,
+    finding::Finding,
+    fix::{Left, repair},
+    ignore,
+    input::gather,
+    rules::rule,
+    source::SourceFile,
+};
+
+/// What standard input is called among the files.
+const STANDARD_INPUT: &str = "<stdin>";
+
+/// Mend what can be mended without guessing
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Everything that is not mended keeps its formatting and comments. Ignored findings are left alone.\n\n\
+                  Exit codes: 0 nothing to mend, or all of it written; 1 there is something to mend, or a fix could not be made;\n\
+                  2 bad input or usage.\n\n\
+                  Examples:\n  mesh-audit fix template.yaml\n  mesh-audit fix --write services/\n  \
+                  mesh-audit fix --write --rule consul-network-mode .\n  mesh-audit fix --write - < task.json > mended.json"
+)]
+pub(super) struct Arguments {
+    /// Files, directories and globs; - is standard input [default: the current directory]
+    #[arg(value_name = "PATHS")]
+    paths: Vec<String>,
+    /// Show what would change [default]
+    #[arg(long, conflicts_with = "write")]
+    diff: bool,
+    /// Change the files; standard input is written to standard output
+    #[arg(long)]
+    write: bool,
+    /// Only findings of this rule
+    #[arg(long, value_name = "RULE")]
+    rule: Vec<String>,
+    /// The configuration file [default: the nearest mesh-audit.toml, upwards from here]
+    #[arg(long, value_name = "FILE")]
+    config: Option<std::path::PathBuf>,
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    if let Some(unknown) = arguments.rule.iter().find(|id| rule(id).is_none()) {
+        return Err(Failure::Told(ignore::unknown_rule(unknown)));
+    }
+    let directory = configuration::working_directory()?;
+    let config = configuration::read(arguments.config.as_deref(), &directory)?;
+    let here = [".".to_owned()];
+    let paths = if arguments.paths.is_empty() { here.as_slice() } else { &arguments.paths };
+    let mut input = String::new();
+    let is_piped = paths.iter().any(|path| path == "-");
+    if is_piped {
+        streams.input.read_to_string(&mut input)?;
+    }
+    let gathered = gather(paths, &mut input.as_bytes());
+    for problem in &gathered.problems {
+        streams.tell(&format!("error: {problem}"));
+    }
+    let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
+    let is_chosen =
+        |finding: &&Finding| arguments.rule.is_empty() || arguments.rule.iter().any(|id| id == finding.rule.id);
+    let mut wanted: BTreeMap<&str, Vec<&Finding>> = BTreeMap::new();
+    for finding in sorted.findings.iter().filter(|finding| finding.fix.is_some()).filter(is_chosen) {
+        wanted.entry(&finding.file.name).or_default().push(finding);
+    }
+    if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
+        // Whoever pipes a file through gets it back, mended or not.
+        streams.answer(&input)?;
+    }
+    let mut is_open = false;
+    for findings in wanted.into_values() {
+        is_open |= mend(arguments, &findings, streams)?;
+    }
+    Ok(match (gathered.problems.is_empty(), is_open) {
+        (false, _) => Exit::Unusable,
+        (true, true) => Exit::Findings,
+        (true, false) => Exit::Clean,
+    })
+}
+
+/// Mends one file. Answers whether something stays to be mended.
+fn mend(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -> Result<bool, Failure> {
+    let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
+    let outcome = repair(file, |found| wanted.iter().any(|finding| finding.is_same_as(found)));
+    for left in &outcome.left {
+        streams.tell(&format!("warning: {}", why(left)));
+    }
+    let change = Change { before: &outcome.before, after: &outcome.after.text };
+    if arguments.write {
+        // Standard input goes on to standard output, mended or not.
+        if !outcome.mended.is_empty() || outcome.after.name == "<stdin>" {
+            write(&outcome.after, streams)?;
+        }
+        if !outcome.mended.is_empty() {
+            let rules: Vec<&str> = outcome.mended.iter().map(|finding| finding.rule.id).collect();
+            streams.tell(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
+        }
+        return Ok(!outcome.left.is_empty());
+    }
+    let diff = change.diff(streams.in_colour);
+    streams.answer(&diff)?;
+    Ok(true)
+}
+
+fn write(file: &SourceFile, streams: &mut Streams<'_>) -> Result<(), Failure> {
+    if file.name == STANDARD_INPUT {
+        streams.answer(&file.text)
+    } else {
+        streams::write(Path::new(&file.name), &file.text)
+    }
+}
+
+fn why(left: &Left) -> String {
+    let finding = &left.finding;
+    let position = finding.file.position(finding.span.start);
+    let reason = left.error.as_ref().map_or_else(|| "the edit does not mend it".to_owned(), ToString::to_string);
+    format!("{}:{}: {} has to be mended by hand: {reason}", finding.file.name, position.line, finding.rule.id)
+}

@@ -1,0 +1,84 @@
+//! `mesh-audit graph`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::{
+    exit::{Exit, Failure},
+    streams::Streams,
+};
+use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::Timeline};
+
+/// Show in which order containers start and stop
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  mesh-audit graph web.json\n  mesh-audit graph template.yaml --family web --format svg --output web.svg\n  \
+                  mesh-audit graph web.json --format mermaid"
+)]
+pub(super) struct Arguments {
+    /// The file; - is standard input
+    file: String,
+    /// How to draw it
+    #[arg(long, short, value_enum, default_value_t = Drawing::Text)]
+    format: Drawing,
+    /// The task definition, where the file has several: its family, logical ID or address
+    #[arg(long)]
+    family: Option<String>,
+    /// Write the drawing to this file
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Drawing {
+    Text,
+    Mermaid,
+    Svg,
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    let gathered = gather(std::slice::from_ref(&arguments.file), streams.input);
+    for problem in &gathered.problems {
+        streams.tell(&format!("error: {problem}"));
+    }
+    let definitions = gathered.material.chosen(arguments.family.as_deref());
+    if definitions.is_empty() {
+        return nothing(arguments, gathered.problems.is_empty(), &gathered.material.definitions);
+    }
+    if arguments.format == Drawing::Svg && definitions.len() > 1 {
+        let labels = labels(definitions.iter().copied());
+        return Err(Failure::Told(format!(
+            "a picture shows one task definition: choose with --family one of {labels}"
+        )));
+    }
+    let drawn: Vec<String> = definitions
+        .iter()
+        .map(|definition| {
+            let mut timeline = Timeline::of(definition);
+            timeline.reword(clean);
+            timeline
+        })
+        .map(|timeline| match arguments.format {
+            Drawing::Text => timeline.text(),
+            Drawing::Mermaid => timeline.mermaid(),
+            Drawing::Svg => timeline.svg(),
+        })
+        .collect();
+    streams.answer_to(arguments.output.as_deref(), &drawn.join("\n"))?;
+    Ok(if gathered.problems.is_empty() { Exit::Clean } else { Exit::Unusable })
+}
+
+fn nothing(arguments: &Arguments, was_readable: bool, all: &[TaskDefinition]) -> Result<Exit, Failure> {
+    match &arguments.family {
+        Some(family) if !all.is_empty() => {
+            Err(Failure::Told(format!("there is no task definition {family:?}; there is {}", labels(all))))
+        }
+        _ if was_readable => Err(Failure::Told(format!("{}: no task definition in it", arguments.file))),
+        _ => Ok(Exit::Unusable),
+    }
+}
+
+fn labels<'d>(definitions: impl IntoIterator<Item = &'d TaskDefinition>) -> String {
+    definitions.into_iter().map(TaskDefinition::label).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,179 @@
+//! `mesh-audit inject`
+
+use std::{path::Path, sync::Arc};
+
+use clap::{Args, ValueEnum};
+
+use crate::{
+    changes::Change,
+    exit::{Exit, Failure},
+    streams::{self, Streams},
+};
+use audit::{
+    Material, audit,
+    definition::TaskDefinition,
+    fix::apply,
+    inject::{Images, Options, Target, TokenSecrets, Upstream, inject},
+    input::{gather, read_source},
+    source::SourceFile,
+};
+use mesh::service_name::ServiceName;
+
+/// Turn a plain app's task definition into one of Consul's mesh
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Everything that is there keeps its formatting and comments. The result is checked; what it still needs is said on standard error.\n\n\
+                  Examples:\n  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
+                  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
+                  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
+                  --upstream orders:1234 --write web.json"
+)]
+pub(super) struct Arguments {
+    /// The file: ECS's JSON or a CloudFormation template; - is standard input
+    file: String,
+    /// Which containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (up to 0.6)
+    #[arg(long, value_enum)]
+    generation: Generation,
+    /// Consul's servers: an address, a DNS name or a cloud auto-join string
+    #[arg(long, value_name = "HOSTS")]
+    consul_hosts: String,
+    /// The task definition, where the file has several: its family or logical ID
+    #[arg(long)]
+    family: Option<String>,
+    /// The service's name in Consul [default: its tag, or the family]
+    #[arg(long, value_name = "NAME")]
+    service_name: Option<String>,
+    /// The port that the app listens on [default: the only TCP port that its containers map]
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    port: Option<u16>,
+    /// A service that the app calls, and the local port where it finds it
+    #[arg(long, value_name = "NAME:PORT")]
+    upstream: Vec<String>,
+    /// The secret with the certificate authority of Consul's servers; without it, TLS is off
+    #[arg(long, value_name = "ARN")]
+    ca_secret: Option<String>,
+    /// Consul has no ACLs
+    #[arg(long)]
+    no_acls: bool,
+    /// The task role, where the definition has none
+    #[arg(long, value_name = "ARN")]
+    task_role: Option<String>,
+    /// Client generation: the secret with the client agents' token, as valueFrom takes it
+    #[arg(long, value_name = "VALUE_FROM", requires = "service_token_secret")]
+    client_token_secret: Option<String>,
+    /// Client generation: the secret with the service's token, as valueFrom takes it
+    #[arg(long, value_name = "VALUE_FROM", requires = "client_token_secret")]
+    service_token_secret: Option<String>,
+    /// Client generation: Consul's datacenter
+    #[arg(long, default_value = "dc1", value_parser = datacenter)]
+    datacenter: String,
+    /// The image of consul-ecs [default: a version of the generation]
+    #[arg(long, value_name = "IMAGE")]
+    consul_ecs_image: Option<String>,
+    /// Show what would change
+    #[arg(long, conflicts_with = "write")]
+    diff: bool,
+    /// Change the file [default: print the result]
+    #[arg(long)]
+    write: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Generation {
+    Dataplane,
+    Client,
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    let gathered = gather(std::slice::from_ref(&arguments.file), streams.input);
+    if let Some(problem) = gathered.problems.first() {
+        return Err(Failure::Told(problem.to_string()));
+    }
+    let definition = chosen(arguments, &gathered.material)?;
+    let edits = inject(definition, &options(arguments)?).map_err(told)?;
+    let text = apply(&definition.file.text, definition.dialect, &edits).map_err(told)?;
+    let result = Arc::new(SourceFile::new(definition.file.name.clone(), text));
+    if arguments.diff {
+        let change = Change { before: &definition.file, after: &result.text };
+        let diff = change.diff(streams.in_colour);
+        streams.answer(&diff)?;
+    } else if arguments.write && definition.file.name != "<stdin>" {
+        streams::write(Path::new(&result.name), &result.text)?;
+    } else {
+        streams.answer(&result.text)?;
+    }
+    Ok(if check(&result, streams) { Exit::Clean } else { Exit::Findings })
+}
+
+fn chosen<'m>(arguments: &Arguments, material: &'m Material) -> Result<&'m TaskDefinition, Failure> {
+    match material.chosen(arguments.family.as_deref()).as_slice() {
+        [one] => Ok(one),
+        [] => Err(Failure::Told(format!("{}: no such task definition in it", arguments.file))),
+        several => {
+            let labels: Vec<String> = several.iter().map(|definition| definition.label()).collect();
+            Err(Failure::Told(format!("choose one with --family: {}", labels.join(", "))))
+        }
+    }
+}
+
+fn options(arguments: &Arguments) -> Result<Options, Failure> {
+    let target = match arguments.generation {
+        Generation::Dataplane => Target::Dataplane,
+        Generation::Client => Target::Client,
+    };
+    let token_secrets = match (&arguments.client_token_secret, &arguments.service_token_secret) {
+        (Some(client), Some(service)) => Some(TokenSecrets { client: client.clone(), service: service.clone() }),
+        _ => None,
+    };
+    if target == Target::Client && !arguments.no_acls && token_secrets.is_none() {
+        let reason = "with ACLs, the client generation reads its tokens from secrets: give --client-token-secret and \
+                      --service-token-secret, or say --no-acls";
+        return Err(Failure::Told(reason.to_owned()));
+    }
+    let service_name = arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(told)?;
+    let upstreams: Result<Vec<Upstream>, _> = arguments.upstream.iter().map(|text| text.parse()).collect();
+    let mut images = Images::of(target);
+    if let Some(image) = &arguments.consul_ecs_image {
+        images.consul_ecs.clone_from(image);
+    }
+    Ok(Options {
+        target,
+        service_name,
+        port: arguments.port,
+        consul_hosts: arguments.consul_hosts.clone(),
+        datacenter: arguments.datacenter.clone(),
+        upstreams: upstreams.map_err(told)?,
+        ca_secret: arguments.ca_secret.clone(),
+        acls: !arguments.no_acls,
+        token_secrets,
+        task_role: arguments.task_role.clone(),
+        images,
+    })
+}
+
+/// Whether the result is clean; says what is not.
+fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
+    let mut material = Material::default();
+    if let Err(problem) = read_source(Arc::clone(result), true, &mut material) {
+        streams.tell(&format!("error: {problem}"));
+        return false;
+    }
+    let findings = audit(&material);
+    for finding in &findings {
+        streams.tell(&format!("{}: {}: {}", finding.severity.as_str(), finding.rule.id, finding.message));
+    }
+    findings.is_empty()
+}
+
+/// Consul's own rule for the names of datacenters; the name ends up in a shell script.
+fn datacenter(name: &str) -> Result<String, String> {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if !name.is_empty() && name.chars().all(is_legal) {
+        return Ok(name.to_owned());
+    }
+    Err("a datacenter's name has letters, digits, - and _".to_owned())
+}
+
+fn told(error: impl std::fmt::Display) -> Failure {
+    Failure::Told(error.to_string())
+}

@@ -1,0 +1,102 @@
+//! The command line of the auditor, `mesh-audit`: each command is a file.
+
+mod changes;
+mod check;
+mod completions;
+mod configuration;
+mod exit;
+mod explain;
+mod fix;
+mod graph;
+mod inject;
+mod live;
+mod rule_page;
+mod rules;
+mod streams;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+
+use self::exit::Failure;
+pub use self::{exit::Exit, streams::Streams};
+
+#[derive(Debug, Parser)]
+#[command(
+    name = "mesh-audit",
+    version,
+    about = "Tells whether ECS task definitions will really work in the service mesh",
+    after_help = "Examples:\n  mesh-audit check\n  mesh-audit check template.yaml --format sarif --output mesh-audit.sarif\n  \
+                  aws ecs describe-task-definition --task-definition web --include TAGS | mesh-audit check -\n  \
+                  mesh-audit explain consul-network-mode",
+    disable_help_subcommand = true
+)]
+struct Cli {
+    /// When to use colours
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
+    color: Colour,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Colour {
+    /// On a terminal, unless `NO_COLOR` is set
+    Auto,
+    /// In any case
+    Always,
+    /// In no case
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Check(check::Arguments),
+    Fix(fix::Arguments),
+    Inject(inject::Arguments),
+    Rules(rules::Arguments),
+    Explain(explain::Arguments),
+    Graph(graph::Arguments),
+    Completions(completions::Arguments),
+}
+
+/// Runs `mesh-audit` with these arguments, the program's name first.
+pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) -> Exit {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error, streams),
+    };
+    streams.decide_colour(match cli.color {
+        Colour::Auto => None,
+        Colour::Always => Some(true),
+        Colour::Never => Some(false),
+    });
+    let ended = match &cli.command {
+        Command::Check(arguments) => check::run(arguments, streams),
+        Command::Fix(arguments) => fix::run(arguments, streams),
+        Command::Inject(arguments) => inject::run(arguments, streams),
+        Command::Rules(arguments) => rules::run(arguments, streams),
+        Command::Explain(arguments) => explain::run(arguments, streams),
+        Command::Graph(arguments) => graph::run(arguments, streams),
+        Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),
+    };
+    match ended {
+        Ok(exit) => exit,
+        Err(Failure::Closed) => Exit::Clean,
+        Err(Failure::Told(reason)) => {
+            streams.tell(&format!("error: {reason}"));
+            Exit::Unusable
+        }
+    }
+}
+
+/// Help and version are answers; everything else that ends here is a mistake.
+fn refuse(error: &clap::Error, streams: &mut Streams<'_>) -> Exit {
+    if error.use_stderr() {
+        streams.tell(error.render().to_string().trim_end());
+        return Exit::Unusable;
+    }
+    // Whoever asked for help and left needs no answer.
+    let _ = streams.answer(&error.render().to_string());
+    Exit::Clean
+}

@@ -1,0 +1,66 @@
+//! What a running account is asked for.
+
+use std::time::Duration;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::exit::Failure;
+use audit::input::Gathered;
+use audit_live::{LiveScope, gather_live};
+use aws::{ecs::AwsEcs, sdk};
+
+/// Task definitions of the account and region that AWS's environment variables name
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Live")]
+pub(super) struct LiveArguments {
+    /// What the services and tasks of this cluster run; its name or ARN
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Vec<String>,
+    /// Only these services of the cluster
+    #[arg(long, value_name = "SERVICE", requires = "cluster")]
+    service: Vec<String>,
+    /// The newest active revision of this family
+    #[arg(long, value_name = "FAMILY")]
+    family: Vec<String>,
+    /// This revision: family:revision or ARN
+    #[arg(long, value_name = "REVISION")]
+    task_definition: Vec<String>,
+    /// Everything active: the newest revision of every family, and all that any cluster runs
+    #[arg(long, conflicts_with_all = ["cluster", "family", "task_definition"])]
+    all: bool,
+}
+
+impl LiveArguments {
+    pub(super) fn is_wanted(&self) -> bool {
+        self.all || !self.scope().is_everything()
+    }
+
+    /// Asks ECS, and shows how far it is on a terminal.
+    pub(super) fn gather(&self) -> Result<Gathered, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        let style = ProgressStyle::with_template("{spinner} {pos} of {len} task definitions read");
+        progress.set_style(style.map_err(|error| Failure::Told(error.to_string()))?);
+        progress.enable_steady_tick(Duration::from_millis(120));
+        let gathered = runtime.block_on(async {
+            let ecs = AwsEcs::new(&sdk::config().await);
+            let show = |done: usize, total: usize| {
+                progress.set_length(total as u64);
+                progress.set_position(done as u64);
+            };
+            gather_live(&ecs, &self.scope(), &show).await
+        });
+        progress.finish_and_clear();
+        Ok(gathered)
+    }
+
+    fn scope(&self) -> LiveScope {
+        LiveScope {
+            clusters: self.cluster.clone(),
+            services: self.service.clone(),
+            families: self.family.clone(),
+            definitions: self.task_definition.clone(),
+        }
+    }
+}

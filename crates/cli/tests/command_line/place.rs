@@ -1,0 +1,47 @@
+//! `mesh-audit` run as its users run it: in a directory of its own, with what it writes.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Output, Stdio},
+};
+
+pub(crate) const CLEAN: &str = include_str!("../../../audit/src/bases/dataplane.json");
+
+/// A working directory of its own, with files in it.
+pub(crate) struct Place(pub(crate) PathBuf);
+
+impl Place {
+    pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        for (name, text) in files {
+            fs::write(path.join(name), text).unwrap();
+        }
+        Self(path)
+    }
+
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mesh-audit"));
+        command.args(arguments).current_dir(&self.0).env_remove("NO_COLOR");
+        command
+    }
+
+    pub(crate) fn run(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).stdin(Stdio::null()).output().unwrap()
+    }
+}
+
+/// The correct definition with one mistake: its network mode.
+pub(crate) fn bridged() -> String {
+    CLEAN.replace("\"awsvpc\"", "\"bridge\"")
+}
+
+pub(crate) fn out(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+pub(crate) fn errors(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}

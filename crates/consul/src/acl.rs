@@ -1,0 +1,217 @@
+//! ACL tokens and policies: <https://developer.hashicorp.com/consul/api-docs/acl>.
+
+use async_trait::async_trait;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::{client::HttpConsul, error::ConsulError, object::Object, request::Request};
+use mesh::{
+    tenancy::Tenancy,
+    token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenPair},
+};
+
+/// Tokens, and the policies that they carry.
+#[async_trait]
+pub trait Acl: Send + Sync {
+    /// The token with this accessor ID. `None` only where its absence is proven: `ACL not found` and status 404 are
+    /// believed only after the controller's own token was seen to be good.
+    async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError>;
+
+    /// Creates a token with both halves given.
+    ///
+    /// Consul refuses an accessor ID that exists, but it does not lock: of two concurrent creations with one accessor ID
+    /// and *different* secret halves both may succeed, and one of them can then never be deleted. So the secret half is
+    /// agreed upon first, so that concurrent creations are of the same pair.
+    ///
+    /// # Errors
+    /// [`ConsulError::Conflict`] where a token with this accessor ID exists.
+    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError>;
+
+    /// Gives a token another description and other grants; what is not given, it has no more. Its secret half has to be
+    /// given as it is.
+    ///
+    /// # Errors
+    /// [`ConsulError::NotFound`] where it was deleted meanwhile.
+    async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError>;
+
+    /// Deletes a token; one that is not there is deleted already.
+    async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
+
+    /// All tokens of the tenancy's partition, without their secret halves.
+    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError>;
+
+    /// Creates a policy, if there is none of that name.
+    async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError>;
+
+    /// Deletes the policy of that name, if it is there and has the same description: another one's policy stays. Whether it did.
+    async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError>;
+}
+
+#[async_trait]
+impl Acl for HttpConsul {
+    async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
+        let subject = subject(accessor);
+        let request = Request::get(&subject, &["acl", "token", &accessor.to_string()]);
+        match self.http.json(&request.within(tenancy)).await {
+            Ok(answer) => read_token(answer, &subject).map(Some),
+            Err(ConsulError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
+        let subject = subject(new.pair.accessor);
+        let request = Request::put(&subject, &["acl", "token"], token_body(new));
+        read_token(self.http.json(&request.within(&new.tenancy)).await?, &subject)
+    }
+
+    async fn update_token(&self, new: &NewToken) -> Result<(), ConsulError> {
+        let path = ["acl", "token", &new.pair.accessor.to_string()];
+        let request = Request::put(subject(new.pair.accessor), &path, token_body(new));
+        self.http.send(&request.within(&new.tenancy)).await.map(drop)
+    }
+
+    async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
+        let request = Request::delete(subject(accessor), &["acl", "token", &accessor.to_string()]);
+        match self.http.send(&request.within(tenancy)).await {
+            Ok(_) | Err(ConsulError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
+        let request = Request::get("the list of ACL tokens", &["acl", "tokens"]);
+        let request = request.in_all_namespaces_of(tenancy);
+        // A login token lives where the auth method's namespace rule put it.
+        let entries: Vec<TokenEntry> = self.http.json(&request).await?;
+        // An entry that does not parse cannot bear our marks, and so is none of our business.
+        Ok(entries.into_iter().filter_map(|entry| listed(entry, tenancy)).collect())
+    }
+
+    async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {
+        let request = Request::put(policy.to_string(), &["acl", "policy"], Value::Object(policy.body.clone()));
+        match self.http.send(&request.within(&policy.tenancy)).await {
+            Ok(_) | Err(ConsulError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError> {
+        let request = Request::get(policy.to_string(), &["acl", "policy", "name", &policy.name]);
+        let found: PolicyAnswer = match self.http.json(&request.within(&policy.tenancy)).await {
+            Ok(found) => found,
+            Err(ConsulError::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        if policy.text("Description") != Some(&found.description) {
+            return Ok(false);
+        }
+        let request = Request::delete(policy.to_string(), &["acl", "policy", &found.id]);
+        self.http.send(&request.within(&policy.tenancy)).await.map(|_| true)
+    }
+}
+
+/// What newer servers print instead of the secret half for a credential that may not see it.
+const HIDDEN: &str = "<hidden>";
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct TokenAnswer {
+    #[serde(rename = "AccessorID")]
+    accessor_id: String,
+    #[serde(rename = "SecretID")]
+    secret_id: SecretString,
+    #[serde(default)]
+    description: String,
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+/// What a token may do, by the names of Consul's fields: what a token that is put back has to get back.
+const GRANTS: [&str; 6] = ["Policies", "Roles", "ServiceIdentities", "NodeIdentities", "TemplatedPolicies", "Local"];
+
+/// One entry of the list. Newer servers put the secret half in it too: it is not read.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct TokenEntry {
+    #[serde(rename = "AccessorID", default)]
+    accessor_id: String,
+    #[serde(default)]
+    description: String,
+    policies: Option<Vec<PolicyLink>>,
+    namespace: Option<String>,
+    create_time: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PolicyLink {
+    #[serde(default)]
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PolicyAnswer {
+    #[serde(rename = "ID")]
+    id: String,
+    #[serde(default)]
+    description: String,
+}
+
+fn subject(accessor: AccessorId) -> String {
+    format!("ACL token {accessor}")
+}
+
+fn read_token(answer: TokenAnswer, subject: &str) -> Result<Token, ConsulError> {
+    if answer.secret_id.expose_secret() == HIDDEN {
+        let reason = "acl = \"write\" is needed to read the secret half of a token".to_owned();
+        return Err(ConsulError::PermissionDenied { subject: subject.to_owned(), reason });
+    }
+    let accessor = answer.accessor_id.parse().map_err(|_| ConsulError::Malformed {
+        subject: subject.to_owned(),
+        reason: "AccessorID is not a UUID".to_owned(),
+    })?;
+    let grants = answer.rest.into_iter().filter(|(field, value)| GRANTS.contains(&field.as_str()) && !value.is_null());
+    Ok(Token {
+        pair: TokenPair { accessor, secret: answer.secret_id },
+        description: answer.description,
+        grants: grants.collect(),
+    })
+}
+
+fn token_body(new: &NewToken) -> Value {
+    let mut body = match &new.grant {
+        Grant::ServiceIdentity(name) => fields([("ServiceIdentities", json!([{ "ServiceName": name.as_str() }]))]),
+        Grant::Policy(name) => fields([("Policies", json!([{ "Name": name }]))]),
+        Grant::AsBefore(grants) => grants.clone(),
+    };
+    body.extend(fields([
+        ("AccessorID", json!(new.pair.accessor.to_string())),
+        ("SecretID", json!(new.pair.secret.expose_secret())),
+        ("Description", json!(new.description)),
+    ]));
+    Value::Object(body)
+}
+
+fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
+    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
+    let tenancy = match (tenancy, &entry.namespace) {
+        (Tenancy::Enterprise { partition, .. }, Some(namespace)) => {
+            Tenancy::Enterprise { partition: partition.clone(), namespace: namespace.parse().ok()? }
+        }
+        (tenancy, _) => tenancy.clone(),
+    };
+    let policies = entry.policies.unwrap_or_default().into_iter().map(|policy| policy.name).collect();
+    Some(ListedToken {
+        accessor: entry.accessor_id.parse().ok()?,
+        description: entry.description,
+        policies,
+        created_at: entry.create_time.and_then(|at| at.parse().ok()),
+        tenancy,
+    })
+}

@@ -1,0 +1,139 @@
+//! What Consul answers about nodes, services and checks.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use mesh::{
+    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    tenancy::Tenancy,
+};
+
+/// The key of the mark that says whose instance it is.
+pub(super) const TASK_ID_META: &str = "task-id";
+/// The key of the mark that says in which cluster its task is.
+const TASK_ARN_META: &str = "task-arn";
+/// The key and value by which a synthetic node is known.
+pub(super) const SYNTHETIC_META: (&str, &str) = ("synthetic-node", "true");
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct NodeServices {
+    pub(super) node: Option<NodeAnswer>,
+    pub(super) services: Option<Vec<ServiceAnswer>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct NodeAnswer {
+    pub(super) meta: Option<BTreeMap<String, String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct ServiceAnswer {
+    #[serde(rename = "ID")]
+    pub(super) id: String,
+    pub(super) service: String,
+    pub(super) meta: Option<BTreeMap<String, String>>,
+    pub(super) modify_index: u64,
+    pub(super) namespace: Option<String>,
+}
+
+/// The same service as another endpoint spells it.
+#[derive(Deserialize)]
+pub(super) struct ServiceOfNode {
+    #[serde(rename = "Node")]
+    pub(super) node: String,
+    #[serde(rename = "ServiceID")]
+    pub(super) id: String,
+    #[serde(rename = "ServiceName")]
+    pub(super) service: String,
+    #[serde(rename = "ServiceMeta")]
+    pub(super) meta: Option<BTreeMap<String, String>>,
+    #[serde(rename = "ModifyIndex")]
+    pub(super) modify_index: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct CheckAnswer {
+    pub(super) node: String,
+    #[serde(rename = "CheckID")]
+    pub(super) check_id: String,
+    pub(super) name: String,
+    #[serde(rename = "Type", default)]
+    pub(super) kind: String,
+    #[serde(default)]
+    pub(super) notes: String,
+    #[serde(rename = "ServiceID")]
+    pub(super) service_id: String,
+    pub(super) service_name: String,
+    pub(super) status: String,
+    #[serde(default)]
+    pub(super) output: String,
+    #[serde(default)]
+    pub(super) definition: Value,
+}
+
+/// An admin partition (Enterprise): <https://developer.hashicorp.com/consul/api-docs/admin-partitions>.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct PartitionAnswer {
+    pub(super) name: String,
+    /// When its deletion began: Consul deletes all that is in it, and then itself.
+    pub(super) deleted_at: Option<String>,
+}
+
+/// A service instance without a task's mark: another tool's.
+pub(super) struct Unmarked {
+    pub(super) id: String,
+}
+
+/// An instance of a task.
+///
+/// # Errors
+/// It bears no task's mark.
+pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) -> Result<ServiceInstance, Unmarked> {
+    let meta = service.meta.unwrap_or_default();
+    let Some(task) = meta.get(TASK_ID_META).and_then(|id| id.parse().ok()) else {
+        return Err(Unmarked { id: service.id });
+    };
+    let namespace = service.namespace.and_then(|namespace| namespace.parse().ok());
+    let tenancy = match (tenancy, namespace) {
+        (Tenancy::Enterprise { partition, .. }, Some(namespace)) => {
+            Tenancy::Enterprise { partition: partition.clone(), namespace }
+        }
+        (tenancy, _) => tenancy.clone(),
+    };
+    Ok(ServiceInstance {
+        node: node.to_owned(),
+        id: service.id,
+        name: service.service,
+        task,
+        task_arn: meta.get(TASK_ARN_META).and_then(|arn| arn.parse().ok()),
+        modify_index: service.modify_index,
+        tenancy,
+    })
+}
+
+pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
+    HealthCheck {
+        node: answer.node,
+        id: answer.check_id,
+        name: answer.name,
+        kind: answer.kind,
+        notes: answer.notes,
+        service_id: answer.service_id,
+        service_name: answer.service_name,
+        status: match answer.status.as_str() {
+            "passing" => CheckStatus::Passing,
+            "warning" => CheckStatus::Warning,
+            _ => CheckStatus::Critical,
+        },
+        output: answer.output,
+        definition: answer.definition,
+        tenancy: tenancy.clone(),
+    }
+}

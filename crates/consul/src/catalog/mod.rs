@@ -1,0 +1,220 @@
+//! The catalog: <https://developer.hashicorp.com/consul/api-docs/catalog>, `/health`, and `/txn` to remove services.
+
+mod answers;
+mod writes;
+
+use async_trait::async_trait;
+use mesh::{
+    arn::{ClusterArn, TaskId},
+    catalog::{CatalogNode, HealthCheck, ServiceInstance},
+    service_name::ServiceName,
+    tenancy::{Tenancy, TenancyName},
+};
+use serde_json::{Value, json};
+
+use self::{
+    answers::{
+        CheckAnswer, NodeServices, PartitionAnswer, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, TASK_ID_META, check,
+        instance,
+    },
+    writes::{deletion, registration},
+};
+use crate::{client::HttpConsul, error::ConsulError, request::Request};
+
+/// The most operations that one transaction takes, on every version of Consul.
+pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
+/// How many terms a filter has at most: load balancers before Consul refuse longer URLs.
+const MAX_FILTER_TERMS: usize = 64;
+
+/// The catalog: nodes, the services on them, and their checks.
+#[async_trait]
+pub trait Catalog: Send + Sync {
+    /// The admin partitions (Enterprise), without those that are being deleted, and all that is in them with them.
+    async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError>;
+
+    /// The service instances on the cluster's synthetic node whose meta names one of `tasks`.
+    async fn instances(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError>;
+
+    /// The instances of a service, on whatever node, whose meta names one of `tasks`.
+    async fn instances_of(
+        &self,
+        service: &ServiceName,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError>;
+
+    /// All that is registered on a node, in every namespace of the tenancy's partition; `None` if there is no such node.
+    async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError>;
+
+    /// The health checks of a node, in the tenancy's namespace.
+    async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError>;
+
+    /// The health checks of `instances`, which are all of one node and tenancy.
+    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError>;
+
+    /// Takes up to [`MAX_TRANSACTION_OPERATIONS`] instances of one partition out of the catalog, and their checks with
+    /// them, in one transaction: all or nothing.
+    ///
+    /// # Errors
+    /// [`ConsulError::Conflict`] where an instance has changed since it was seen: look again.
+    async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError>;
+
+    /// Registers checks of one node and tenancy as they should be, in one write: those that are new, and those that are
+    /// there already.
+    ///
+    /// # Errors
+    /// [`ConsulError::Conflict`] where an instance is registered no more: look again.
+    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
+
+    /// Takes a node out of the catalog, and all that is on it.
+    async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
+
+    /// Takes one check out of the catalog.
+    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError>;
+}
+
+#[async_trait]
+impl Catalog for HttpConsul {
+    async fn instances(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+        let node = cluster.as_str();
+        let mut instances = Vec::new();
+        for chunk in tasks.chunks(MAX_FILTER_TERMS) {
+            // Task IDs are hexadecimal: nothing in them can change the expression.
+            let terms: Vec<String> =
+                chunk.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#)).collect();
+            let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node])
+                .query("filter", terms.join(" or "));
+            // A node that nobody has registered yet answers null.
+            let answer: Option<NodeServices> = self.http.json(&request.within(tenancy)).await?;
+            let services = answer.and_then(|answer| answer.services).unwrap_or_default();
+            instances.extend(services.into_iter().filter_map(|service| instance(service, node, tenancy).ok()));
+        }
+        Ok(instances)
+    }
+
+    async fn node(&self, node: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
+        let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node]);
+        let request = request.in_all_namespaces_of(tenancy);
+        let answer: Option<NodeServices> = self.http.json(&request).await?;
+        let Some((answer, about)) = answer.and_then(|mut answer| answer.node.take().map(|about| (answer, about)))
+        else {
+            return Ok(None);
+        };
+        let is_synthetic =
+            about.meta.is_some_and(|meta| meta.get(SYNTHETIC_META.0).is_some_and(|v| v == SYNTHETIC_META.1));
+        let mut found = CatalogNode { is_synthetic, ..CatalogNode::default() };
+        for service in answer.services.unwrap_or_default() {
+            match instance(service, node, tenancy) {
+                Ok(instance) => found.instances.push(instance),
+                Err(unmarked) => found.others.push(unmarked.id),
+            }
+        }
+        Ok(Some(found))
+    }
+
+    async fn instances_of(
+        &self,
+        service: &ServiceName,
+        tenancy: &Tenancy,
+        tasks: &[TaskId],
+    ) -> Result<Vec<ServiceInstance>, ConsulError> {
+        let mut instances = Vec::new();
+        for chunk in tasks.chunks(MAX_FILTER_TERMS) {
+            let terms: Vec<String> =
+                chunk.iter().map(|task| format!(r#"ServiceMeta["{TASK_ID_META}"] == "{task}""#)).collect();
+            let path = ["catalog", "service", service.as_str()];
+            let request =
+                Request::get(format!("instances of service {service}"), &path).query("filter", terms.join(" or "));
+            let answers: Vec<ServiceOfNode> = self.http.json(&request.within(tenancy)).await?;
+            instances.extend(answers.into_iter().filter_map(|answer| {
+                let ServiceOfNode { node, id, service, meta, modify_index } = answer;
+                instance(ServiceAnswer { id, service, meta, modify_index, namespace: None }, &node, tenancy).ok()
+            }));
+        }
+        Ok(instances)
+    }
+
+    async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
+        let Some(first) = instances.first() else {
+            return Ok(Vec::new());
+        };
+        let terms: Vec<String> = instances
+            .iter()
+            .filter(|instance| is_safe_in_a_filter(&instance.id))
+            .map(|instance| format!(r#"ServiceID == "{}""#, instance.id))
+            .collect();
+        let mut checks = Vec::new();
+        for chunk in terms.chunks(MAX_FILTER_TERMS) {
+            let request = Request::get(format!("checks of node {}", first.node), &["health", "node", &first.node])
+                .query("filter", chunk.join(" or "));
+            let answers: Vec<CheckAnswer> = self.http.json(&request.within(&first.tenancy)).await?;
+            checks.extend(answers.into_iter().map(|answer| check(answer, &first.tenancy)));
+        }
+        Ok(checks)
+    }
+
+    async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
+        let request = Request::get(format!("checks of node {node}"), &["health", "node", node]);
+        let answers: Vec<CheckAnswer> = self.http.json(&request.within(tenancy)).await?;
+        Ok(answers.into_iter().map(|answer| check(answer, tenancy)).collect())
+    }
+
+    async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
+        let Some(first) = instances.first() else { return Ok(()) };
+        let operations: Vec<Value> = instances.iter().map(deletion).collect();
+        let subject = format!("catalog transaction of {} operations", operations.len());
+        let request = Request::put(subject, &["txn"], Value::Array(operations));
+        // The namespace stands in each operation.
+        let request = request.in_partition_of(&first.tenancy);
+        self.http.send(&request).await.map(drop)
+    }
+
+    async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
+        let Some(first) = checks.first() else { return Ok(()) };
+        let body = json!({
+            "Node": first.node,
+            "SkipNodeUpdate": true,
+            "Checks": checks.iter().map(registration).collect::<Vec<Value>>(),
+        });
+        let request = Request::put(format!("checks of node {}", first.node), &["catalog", "register"], body);
+        self.http.send(&request.within(&first.tenancy)).await.map(drop)
+    }
+
+    async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
+        let request = Request::put(format!("node {node}"), &["catalog", "deregister"], json!({ "Node": node }));
+        let request = request.in_partition_of(tenancy);
+        self.http.send(&request).await.map(drop)
+    }
+
+    async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {
+        let body = json!({ "Node": check.node, "CheckID": check.id });
+        let request = Request::put(format!("check {}", check.id), &["catalog", "deregister"], body);
+        self.http.send(&request.within(&check.tenancy)).await.map(drop)
+    }
+
+    async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
+        let subject = "the list of partitions";
+        let listed: Vec<PartitionAnswer> = self.http.json(&Request::get(subject, &["partitions"])).await?;
+        let staying = listed.iter().filter(|partition| partition.deleted_at.is_none());
+        let parsed = staying.map(|partition| partition.name.parse());
+        parsed
+            .collect::<Result<_, _>>()
+            .map_err(|e| ConsulError::Malformed { subject: subject.to_owned(), reason: format!("{e}") })
+    }
+}
+
+/// consul-ecs makes instance IDs of a service name and a task ID. Whatever else somebody registered must not be able
+/// to change the expression.
+fn is_safe_in_a_filter(id: &str) -> bool {
+    id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}

@@ -1,0 +1,73 @@
+//! Requests to Consul's HTTP API, before they are sent.
+
+use mesh::tenancy::Tenancy;
+use reqwest::Method;
+use serde_json::Value;
+
+/// One request. Not `Debug`: its body may hold a secret.
+pub(super) struct Request {
+    /// What is asked for, for errors.
+    pub(super) subject: String,
+    pub(super) method: Method,
+    /// Path segments below `/v1`; each is percent-encoded.
+    pub(super) path: Vec<String>,
+    pub(super) query: Vec<(&'static str, String)>,
+    pub(super) body: Option<Value>,
+}
+
+impl Request {
+    pub(super) fn get(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self::new(Method::GET, subject, path)
+    }
+
+    pub(super) fn put(subject: impl Into<String>, path: &[&str], body: Value) -> Self {
+        Self { body: Some(body), ..Self::new(Method::PUT, subject, path) }
+    }
+
+    /// A PUT whose path says everything.
+    pub(super) fn put_nothing(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self::new(Method::PUT, subject, path)
+    }
+
+    pub(super) fn post(subject: impl Into<String>, path: &[&str], body: Value) -> Self {
+        Self { body: Some(body), ..Self::new(Method::POST, subject, path) }
+    }
+
+    pub(super) fn delete(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self::new(Method::DELETE, subject, path)
+    }
+
+    fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
+        let path = path.iter().map(|&segment| segment.to_owned()).collect();
+        Self { subject: subject.into(), method, path, query: Vec::new(), body: None }
+    }
+
+    pub(super) fn query(mut self, key: &'static str, value: impl Into<String>) -> Self {
+        self.query.push((key, value.into()));
+        self
+    }
+
+    /// Names the partition and the namespace where they are configured: Community Edition refuses both.
+    pub(super) fn within(self, tenancy: &Tenancy) -> Self {
+        match tenancy {
+            Tenancy::Community => self,
+            Tenancy::Enterprise { namespace, .. } => self.in_partition_of(tenancy).query("ns", namespace.as_str()),
+        }
+    }
+
+    /// Names the partition, where one is configured.
+    pub(super) fn in_partition_of(self, tenancy: &Tenancy) -> Self {
+        match tenancy.partition() {
+            Some(partition) => self.query("partition", partition.as_str()),
+            None => self,
+        }
+    }
+
+    /// Names the partition, where one is configured, and all of its namespaces.
+    pub(super) fn in_all_namespaces_of(self, tenancy: &Tenancy) -> Self {
+        match tenancy.partition() {
+            Some(partition) => self.query("partition", partition.as_str()).query("ns", "*"),
+            None => self,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Applies a plan: the only place, with `tokens`, `cleanup`, `bootstrap` and `health_sync`, that writes to Consul or AWS.
+
+mod nodes;
+mod work;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use aws::queue::Queue;
+use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
+use mesh::{
+    arn::TaskArn,
+    catalog::{HealthCheck, ServiceInstance},
+    identity::MeshService,
+    plan::{Action, Planned},
+    secret::StoredSecret,
+    task::TaskChange,
+    tenancy::TenancyName,
+    token::{ListedToken, TokenHolder},
+};
+use tracing::info;
+
+use self::{
+    nodes::Nodes,
+    work::{Group, TokenWork, Work},
+};
+use crate::{
+    clock::Clock,
+    deadline::Deadline,
+    edges::{Consul, Edges},
+    error::ControllerError,
+    message::Message,
+    outcome::{Basis, Effect, Outcome, all},
+    remembered::Remembered,
+    scope::Scope,
+    tokens::{Case, Demand, Tokens},
+};
+
+/// The longest delay of a message in SQS. After a longer grace period the sweep looks.
+const LONGEST_DELAY: Duration = Duration::from_mins(15);
+
+/// Does what is planned.
+pub(crate) struct Applier {
+    scope: Arc<Scope>,
+    tokens: Arc<Tokens>,
+    consul: Arc<dyn Consul>,
+    nodes: Nodes,
+    queue: Arc<dyn Queue>,
+    clock: Arc<dyn Clock>,
+    /// When an idle check of each service was last asked for, so that a deployment of thousands of tasks asks for few: each check
+    /// lists every task of every cluster.
+    asked: Remembered<MeshService>,
+}
+
+impl Applier {
+    pub(crate) fn new(scope: &Arc<Scope>, edges: &Edges, tokens: &Arc<Tokens>) -> Self {
+        let (consul, clock) = (Arc::clone(&edges.consul), Arc::clone(&edges.clock));
+        Self {
+            scope: Arc::clone(scope),
+            tokens: Arc::clone(tokens),
+            nodes: Nodes { consul: Arc::clone(&consul), clock: Arc::clone(&clock) },
+            consul,
+            queue: Arc::clone(&edges.queue),
+            clock,
+            asked: Remembered::new(),
+        }
+    }
+
+    /// Does all that is planned, as far as time allows.
+    pub(crate) async fn apply(&self, planned: Vec<Planned>, basis: Basis<'_>, deadline: Deadline) -> Vec<Outcome> {
+        let work = Work::sort(planned);
+        let deregister = async {
+            let mut outcomes = self.deregister_all(work.instances.into_values(), deadline).await;
+            // A node goes when nothing is left on it.
+            outcomes.extend(self.nodes.deregister_all(work.nodes, deadline).await);
+            outcomes
+        };
+        let (provisioned, deleted, deregistered, drained, asked, left, revoked) = futures::join!(
+            self.provision_all(work.provisions, basis, deadline),
+            self.delete_login_tokens(work.login_tokens, deadline),
+            deregister,
+            self.mark_all_critical(work.checks.into_values(), deadline),
+            self.ask_for_idle_checks(work.idle_checks, deadline),
+            self.nodes.force_leave_all(work.agents, basis, deadline),
+            self.see_to_tokens(work.tokens, deadline),
+        );
+        [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
+    }
+
+    async fn provision_all(
+        &self,
+        provisions: Vec<(TokenHolder, Planned)>,
+        basis: Basis<'_>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let work = provisions.into_iter().map(|(holder, planned)| async move {
+            let result = match basis {
+                Basis::Events(changes) => {
+                    let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
+                    deadline.run(self.tokens.reconcile(&holder, Case::Needed(&Demand::Told(&changes)), None)).await
+                }
+                Basis::Survey(secrets) => {
+                    let seen = secrets.get(&holder).cloned();
+                    self.provision_surveyed(&holder, &planned.tasks, seen, deadline).await
+                }
+            };
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Sees to the token of a holder of which a survey has found living tasks.
+    async fn provision_surveyed(
+        &self,
+        holder: &TokenHolder,
+        tasks: &[TaskArn],
+        seen: Option<StoredSecret>,
+        deadline: Deadline,
+    ) -> Result<Effect, ControllerError> {
+        let cluster = tasks.iter().find_map(|task| self.scope.cluster_of(task));
+        // Where tasks log in, nothing is created, so that no cluster is named.
+        let Some(cluster) = cluster.or(self.scope.clusters.first()) else { return Ok(Effect::Unchanged) };
+        deadline.run(self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(cluster)), seen)).await
+    }
+
+    async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+        let work = tokens.into_iter().map(|(token, planned)| async move {
+            let result = deadline.run(self.consul.delete_token(&token.tenancy, token.accessor)).await;
+            if result.is_ok() {
+                let task_id = planned.tasks.first().map(|task| task.id().as_str());
+                info!(action = "delete_login_token", outcome = "done", task_id, accessor_id = %token.accessor);
+            }
+            Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Takes instances out in transactions, one after the other: each is one Raft commit.
+    async fn deregister_all(
+        &self,
+        groups: impl Iterator<Item = Group<ServiceInstance>>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let write = async |instances: &[ServiceInstance]| self.consul.deregister(instances).await;
+        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance);
+        let written = write_in_chunks(groups, deadline, write, log).await;
+        let (conflicts, mut outcomes): (Vec<Outcome>, Vec<Outcome>) =
+            written.into_iter().partition(Outcome::is_conflict);
+        let nodes = by_node(&conflicts);
+        // A transaction is all or nothing: who keeps changing what is on one node must not hold back the others.
+        if nodes.len() > 1 {
+            outcomes.extend(write_in_chunks(nodes.into_values(), deadline, write, log).await);
+        } else {
+            outcomes.extend(conflicts);
+        }
+        outcomes
+    }
+
+    async fn mark_all_critical(
+        &self,
+        groups: impl Iterator<Item = Group<HealthCheck>>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let write = async |checks: &[HealthCheck]| self.consul.set_checks(checks).await;
+        write_in_chunks(groups, deadline, write, log_drain).await
+    }
+
+    /// Asks for a look at each service, unless the one that was asked for a moment ago serves as well.
+    async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+        let (now, grace) = (self.clock.now(), self.scope.grace);
+        let (asked, new): (Vec<_>, Vec<_>) = checks
+            .into_iter()
+            .partition(|(service, _)| self.asked.get(service).is_some_and(|at| grace.covers(at, now)));
+        let mut outcomes: Vec<Outcome> =
+            asked.into_iter().map(|(_, planned)| Outcome { planned, result: Ok(Effect::Unchanged) }).collect();
+        if new.is_empty() {
+            return outcomes;
+        }
+        let bodies: Vec<String> = new.iter().map(|(service, _)| Message::idle_check(service)).collect();
+        let delay = grace.delay().min(LONGEST_DELAY);
+        let sent = deadline.run(self.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
+        outcomes.extend(new.into_iter().map(|(service, planned)| {
+            if sent.is_ok() {
+                info!(action = "ask_for_idle_check", outcome = "done", service = %service.name, delay_seconds = delay.as_secs());
+                self.asked.insert(service, now);
+            }
+            Outcome { planned, result: sent.clone().map(|()| Effect::Done) }
+        }));
+        outcomes
+    }
+
+    /// Hides and deletes tokens of idle services, and sees to those that no secret names.
+    async fn see_to_tokens(&self, tokens: Group<TokenWork>, deadline: Deadline) -> Vec<Outcome> {
+        let work = tokens.into_iter().map(|(work, planned)| async move {
+            let result = match work {
+                TokenWork::Retire(holder, idle) => {
+                    deadline.run(self.tokens.reconcile(&holder, Case::Idle(&idle), None)).await
+                }
+                TokenWork::DeleteOrphan(holder, token, retirement) => {
+                    deadline.run(self.tokens.delete_orphan(&holder, &token, &retirement)).await
+                }
+                TokenWork::ShowOrphan(holder, token) => {
+                    match deadline.run(self.tokens.show_orphan(&holder, &token)).await {
+                        // Then it is mended, or another one created in its place.
+                        Ok(shown) => {
+                            let made = self.provision_surveyed(&holder, &planned.tasks, None, deadline).await;
+                            made.map(|made| made.max(shown))
+                        }
+                        Err(error) => Err(error),
+                    }
+                }
+            };
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+}
+
+async fn write_in_chunks<T: Clone>(
+    groups: impl Iterator<Item = Group<T>>,
+    deadline: Deadline,
+    write: impl AsyncFn(&[T]) -> Result<(), ConsulError>,
+    log: impl Fn(&T, &[TaskArn]),
+) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for group in groups {
+        for chunk in group.chunks(MAX_TRANSACTION_OPERATIONS) {
+            let entries: Vec<T> = chunk.iter().map(|(entry, _)| entry.clone()).collect();
+            let written = deadline.run(write(&entries)).await.map_err(Arc::new);
+            for (entry, planned) in chunk {
+                if written.is_ok() {
+                    log(entry, &planned.tasks);
+                }
+                outcomes.push(Outcome { planned: planned.clone(), result: written.clone().map(|()| Effect::Done) });
+            }
+        }
+    }
+    outcomes
+}
+
+/// The instances of outcomes, by the partition and node that holds them.
+fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Group<ServiceInstance>> {
+    let mut nodes: BTreeMap<_, Group<ServiceInstance>> = BTreeMap::new();
+    for Outcome { planned, .. } in outcomes {
+        if let Action::Deregister(instance) = &planned.action {
+            let node = (instance.tenancy.partition().cloned(), instance.node.clone());
+            nodes.entry(node).or_default().push((instance.clone(), planned.clone()));
+        }
+    }
+    nodes
+}
+
+fn log_deregistration(instance: &ServiceInstance) {
+    info!(
+        action = "deregister",
+        outcome = "done",
+        task_id = %instance.task,
+        cluster_arn = instance.node,
+        service = instance.name,
+        service_id = instance.id
+    );
+}
+
+fn log_drain(check: &HealthCheck, tasks: &[TaskArn]) {
+    info!(
+        action = "mark_critical",
+        outcome = "done",
+        task_id = tasks.first().map(|task| task.id().as_str()),
+        cluster_arn = check.node,
+        service = check.service_name,
+        check_id = check.id
+    );
+}

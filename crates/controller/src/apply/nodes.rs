@@ -1,0 +1,91 @@
+//! Nodes without tasks: those of client agents that died with their tasks, and the synthetic nodes of deleted clusters.
+
+use std::{sync::Arc, time::Duration};
+
+use consul::ConsulError;
+use mesh::{
+    catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
+    plan::{Action, Planned},
+    time::elapsed,
+};
+use tracing::info;
+
+use super::work::Group;
+use crate::{
+    clock::Clock,
+    deadline::Deadline,
+    edges::Consul,
+    error::ControllerError,
+    outcome::{Basis, Effect, Outcome, all},
+};
+
+/// How long a task's agent may take to be missed by Consul. After that, the sweep looks after it.
+const AGENT_LAG: Duration = Duration::from_secs(120);
+
+/// Takes nodes out of Consul.
+pub(super) struct Nodes {
+    pub(super) consul: Arc<dyn Consul>,
+    pub(super) clock: Arc<dyn Clock>,
+}
+
+impl Nodes {
+    pub(super) async fn force_leave_all(
+        &self,
+        agents: Group<ClientAgent>,
+        basis: Basis<'_>,
+        deadline: Deadline,
+    ) -> Vec<Outcome> {
+        let work = agents.into_iter().map(|(agent, planned)| async move {
+            let name = &agent.member.name;
+            let result = match planned.action {
+                Action::ForceLeave(_) => deadline.run(self.force_leave_dead(&agent)).await,
+                _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
+                _ => Ok(Effect::Unchanged),
+            };
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Makes Consul forget an agent, if it is still dead and its node holds nothing but what was seen. Time has passed
+    /// since: a new task may have got the same address, and with it the same name.
+    async fn force_leave_dead(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
+        let (consul, name) = (&self.consul, &agent.member.name);
+        let (members, node) = futures::try_join!(consul.members(&agent.tenancy), consul.node(name, &agent.tenancy))?;
+        let is_dead = |member: &Member| member.name == *name && member.status == AgentStatus::Failed;
+        if !members.iter().any(is_dead) || node.is_some_and(|node| !agent.node.holds_all_of(&node)) {
+            return Ok(Effect::Unchanged);
+        }
+        consul.force_leave(name, &agent.tenancy).await?;
+        info!(action = "force_leave", outcome = "done", node = name);
+        Ok(Effect::Done)
+    }
+
+    /// Whether the events behind an action are so new that Consul may not have missed the agent yet.
+    fn is_fresh(&self, planned: &Planned, basis: Basis<'_>) -> bool {
+        let Basis::Events(changes) = basis else { return false };
+        let now = self.clock.now();
+        let mut times = planned.tasks.iter().filter_map(|task| changes.get(task)).map(|change| change.time);
+        times.any(|time| elapsed(time, now) < AGENT_LAG)
+    }
+
+    pub(super) async fn deregister_all(&self, nodes: Group<LeftoverNode>, deadline: Deadline) -> Vec<Outcome> {
+        let work = nodes.into_iter().map(|(node, planned)| async move {
+            let result = deadline.run(self.deregister_empty(&node)).await;
+            Outcome { planned, result: result.map_err(Arc::new) }
+        });
+        all(work).await
+    }
+
+    /// Takes a synthetic node out, unless something is on it: whatever came meanwhile would go with it.
+    async fn deregister_empty(&self, node: &LeftoverNode) -> Result<Effect, ConsulError> {
+        let name = node.cluster.as_str();
+        let now = self.consul.node(name, &node.tenancy).await?;
+        if !now.is_some_and(|now| now.is_synthetic && now.instances.is_empty() && now.others.is_empty()) {
+            return Ok(Effect::Unchanged);
+        }
+        self.consul.deregister_node(name, &node.tenancy).await?;
+        info!(action = "deregister_node", outcome = "done", cluster_arn = name);
+        Ok(Effect::Done)
+    }
+}

@@ -1,0 +1,186 @@
+use proptest::{collection::vec, prelude::*};
+use serde_json::json;
+
+use super::*;
+use mesh::tenancy::Tenancy;
+
+fn map(value: Value) -> Map<String, Value> {
+    serde_json::from_value(value).unwrap()
+}
+
+fn wanted(kind: Kind, body: Value) -> Object {
+    Object { kind, name: "ours".to_owned(), tenancy: Tenancy::Community, body: map(body) }
+}
+
+fn method(principals: &[String], tags: &[String]) -> Object {
+    let config = json!({ "BoundIAMPrincipalARNs": principals, "EnableIAMEntityDetails": true, "IAMEntityTags": tags });
+    wanted(Kind::AuthMethod, json!({ "Name": "ours", "Type": "aws-iam", "Description": "d", "Config": config }))
+}
+
+fn updated(existing: Value, wanted: &Object) -> Value {
+    match merge(Some(&map(existing)), wanted).unwrap() {
+        Upsert::Update(body) => Value::Object(body),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn another_account_and_unknown_fields_survive() {
+    let existing = json!({
+        "Name": "ours", "Type": "aws-iam", "Description": "theirs", "MaxTokenTTL": "1h", "ModifyIndex": 7,
+        "Config": { "BoundIAMPrincipalARNs": ["theirs"], "STSEndpoint": "https://sts.example", "IAMEntityTags": null },
+    });
+    let merged = updated(existing, &method(&["ours".to_owned()], &["tag".to_owned()]));
+    assert_eq!(
+        merged,
+        json!({
+            "Name": "ours", "Type": "aws-iam", "Description": "theirs", "MaxTokenTTL": "1h", "ModifyIndex": 7,
+            "Config": {
+                "BoundIAMPrincipalARNs": ["theirs", "ours"], "STSEndpoint": "https://sts.example",
+                "IAMEntityTags": ["tag"], "EnableIAMEntityDetails": true,
+            },
+        })
+    );
+}
+
+#[test]
+fn what_consul_reads_as_a_list_is_extended_as_one() {
+    let existing =
+        json!({ "Type": "aws-iam", "Config": { "boundIAMPrincipalARNs": "theirs", "IAMEntityTags": ["t"] } });
+    let merged = updated(existing, &method(&["ours".to_owned()], &[]));
+    assert_eq!(merged["Config"]["boundIAMPrincipalARNs"], json!(["theirs", "ours"]));
+    assert_eq!(merged["Config"].get("BoundIAMPrincipalARNs"), None);
+}
+
+#[test]
+fn a_role_keeps_the_policies_that_users_attached() {
+    let role = wanted(Kind::Role, json!({ "Name": "ours", "Policies": [{ "Name": "p" }] }));
+    let merged = updated(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "2", "Name": "user" }] }), &role);
+    assert_eq!(merged["Policies"], json!([{ "ID": "2", "Name": "user" }, { "Name": "p" }]));
+    let complete = map(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "3", "Name": "p" }] }));
+    assert_eq!(merge(Some(&complete), &role), Ok(Upsert::Unchanged));
+}
+
+#[test]
+fn a_namespace_keeps_its_other_defaults() {
+    let namespace =
+        wanted(Kind::Namespace, json!({ "Name": "ours", "ACLs": { "PolicyDefaults": [{ "Name": "read" }] } }));
+    let acls = json!({ "PolicyDefaults": [{ "ID": "1", "Name": "user" }], "RoleDefaults": [{ "Name": "role" }] });
+    let merged = updated(json!({ "Name": "ours", "Meta": { "k": "v" }, "ACLs": acls }), &namespace);
+    assert_eq!(merged["ACLs"]["PolicyDefaults"], json!([{ "ID": "1", "Name": "user" }, { "Name": "read" }]));
+    assert_eq!(merged["ACLs"]["RoleDefaults"], json!([{ "Name": "role" }]));
+    assert_eq!(merged["Meta"], json!({ "k": "v" }));
+}
+
+#[test]
+fn a_policy_that_users_widened_is_left_alone() {
+    let policy = wanted(Kind::Policy, json!({ "Name": "ours", "Rules": "narrow" }));
+    let widened = map(json!({ "ID": "1", "Name": "ours", "Rules": "wide" }));
+    assert_eq!(merge(Some(&widened), &policy), Ok(Upsert::Unchanged));
+    assert_eq!(merge(None, &policy), Ok(Upsert::Create(policy.body.clone())));
+}
+
+#[test]
+fn an_auth_method_of_another_type_is_not_touched() {
+    let error = merge(Some(&map(json!({ "Name": "ours", "Type": "jwt" }))), &method(&[], &[])).unwrap_err();
+    assert_eq!(error.found, "jwt");
+    let message = error.to_string();
+    assert!(message.contains("auth method ours") && message.contains("\"jwt\""), "{message}");
+    assert!(message.contains("BOOTSTRAP=none"), "{message}");
+}
+
+// ---- properties ----
+
+/// Short lists of few words, so that lists often share some.
+fn words() -> impl Strategy<Value = Vec<String>> {
+    vec("[a-e]", 0..4).prop_map(|mut words| {
+        words.sort();
+        words.dedup();
+        words
+    })
+}
+
+fn methods() -> impl Strategy<Value = Object> {
+    (words(), words()).prop_map(|(principals, tags)| method(&principals, &tags))
+}
+
+/// Anything that Consul might hold for a list of words.
+fn lists() -> impl Strategy<Value = Value> {
+    prop_oneof![Just(Value::Null), words().prop_map(|words| json!(words)), "[a-e]".prop_map(Value::String)]
+}
+
+/// An auth method of our type that others made, with fields that we do not know.
+fn existing() -> impl Strategy<Value = Map<String, Value>> {
+    (lists(), lists(), any::<Option<bool>>(), proptest::collection::btree_map("[A-Z][a-z]{1,5}", lists(), 0..4))
+        .prop_map(|(principals, tags, details, unknown)| {
+            let mut config = json!({ "BoundIAMPrincipalARNs": principals, "IAMEntityTags": tags });
+            if let Some(details) = details {
+                config["EnableIAMEntityDetails"] = json!(details);
+            }
+            config["Unknown"] = json!(unknown);
+            let mut method = map(json!(unknown));
+            method.extend(map(json!({ "Name": "ours", "Type": "aws-iam", "Config": config })));
+            method
+        })
+}
+
+fn after(existing: Option<&Map<String, Value>>, wanted: &Object) -> Map<String, Value> {
+    match merge(existing, wanted).unwrap() {
+        Upsert::Create(body) | Upsert::Update(body) => body,
+        Upsert::Unchanged => existing.unwrap().clone(),
+    }
+}
+
+/// The same value with all lists in order.
+fn ordered(value: &Value) -> Value {
+    match value {
+        Value::Array(entries) => {
+            let mut entries: Vec<Value> = entries.iter().map(ordered).collect();
+            entries.sort_by_key(Value::to_string);
+            Value::Array(entries)
+        }
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), ordered(value))).collect(),
+        other => other.clone(),
+    }
+}
+
+/// Whether `whole` still says all that `part` says.
+fn holds(whole: &Value, part: &Value) -> bool {
+    match (whole, part) {
+        (_, Value::Null) | (Value::Bool(true), Value::Bool(_)) => true,
+        (Value::Object(whole), Value::Object(part)) => {
+            part.iter().all(|(name, value)| whole.get(name).is_some_and(|whole| holds(whole, value)))
+        }
+        (Value::Array(whole), Value::Array(part)) => {
+            part.iter().all(|entry| whole.iter().any(|known| holds(known, entry)))
+        }
+        (Value::Array(whole), single) => whole.contains(single),
+        _ => whole == part,
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_second_merge_finds_nothing_to_do(existing in proptest::option::of(existing()), wanted in methods()) {
+        let once = after(existing.as_ref(), &wanted);
+        prop_assert_eq!(merge(Some(&once), &wanted), Ok(Upsert::Unchanged));
+    }
+
+    #[test]
+    fn two_controllers_come_to_the_same_in_either_order(
+        existing in proptest::option::of(existing()),
+        a in methods(),
+        b in methods(),
+    ) {
+        let a_then_b = Value::Object(after(Some(&after(existing.as_ref(), &a)), &b));
+        let b_then_a = Value::Object(after(Some(&after(existing.as_ref(), &b)), &a));
+        prop_assert_eq!(ordered(&a_then_b), ordered(&b_then_a));
+        prop_assert!(holds(&a_then_b["Config"], &a.body["Config"]) && holds(&a_then_b["Config"], &b.body["Config"]));
+    }
+
+    #[test]
+    fn nothing_of_what_exists_is_lost(existing in existing(), wanted in methods()) {
+        let merged = Value::Object(after(Some(&existing), &wanted));
+        prop_assert!(holds(&merged, &Value::Object(existing)));
+    }
+}

@@ -1,0 +1,223 @@
+//! Setting Consul up, when the deployment changes and now and then.
+
+mod auth_method;
+mod enterprise;
+pub mod merge;
+pub mod policy;
+mod report;
+mod scope;
+mod settle;
+mod wishes;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use aws::ecs::ClusterStatus;
+use consul::{ConsulBootstrap, Object};
+use jiff::Timestamp;
+use mesh::{
+    arn::ClusterArn,
+    plan::TokenMode,
+    tenancy::{Tenancy, TenancyName},
+    time::elapsed,
+};
+
+pub use self::{
+    report::{BootstrapError, BootstrapFailure, BootstrapReport},
+    scope::{BootstrapExtent, BootstrapScope, IamRolePath},
+};
+use self::{
+    settle::Settler,
+    wishes::{Wishes, objects},
+};
+use crate::{
+    deadline::Deadline,
+    edges::Edges,
+    error::ControllerError,
+    tasks::{ClusterStatuses, TaskReader},
+};
+
+/// How often an environment sets Consul up.
+const BOOTSTRAP_EVERY: Duration = Duration::from_hours(1);
+
+/// That an environment has set Consul up.
+struct SetUp {
+    at: Timestamp,
+    /// The clusters that have their nodes.
+    clusters: BTreeSet<ClusterArn>,
+}
+
+/// The clusters of one partition.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    tenancy: &'a Tenancy,
+    clusters: &'a [ClusterArn],
+    active: &'a BTreeSet<ClusterArn>,
+}
+
+/// Sets Consul up.
+pub(crate) struct Bootstrap {
+    tasks: TaskReader,
+    consul: Arc<dyn ConsulBootstrap>,
+    settler: Settler,
+    /// When this environment last set Consul up, and for which clusters.
+    set_up: Mutex<Option<SetUp>>,
+}
+
+impl Bootstrap {
+    pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
+        let consul = Arc::clone(&edges.bootstrap);
+        let settler = Settler { consul: Arc::clone(&consul) };
+        Self { tasks: tasks.clone(), consul, settler, set_up: Mutex::default() }
+    }
+
+    /// Sets Consul up, as far as the deployment wants it. Each object stands for itself: one that fails does not keep
+    /// the others from being made.
+    pub(crate) async fn run(&self, deadline: Deadline) -> BootstrapReport {
+        let statuses =
+            if self.wants_nodes() { self.tasks.cluster_statuses(deadline).await } else { Ok(BTreeMap::new()) };
+        self.run_for(&statuses, deadline).await
+    }
+
+    /// The same, where ECS was asked for the clusters already.
+    async fn run_for(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
+        let mut report = BootstrapReport::default();
+        let scope = &self.tasks.scope;
+        if scope.bootstrap.extent == BootstrapExtent::None {
+            return report;
+        }
+        if let (true, Err(error)) = (self.wants_nodes(), statuses) {
+            report.fail("the clusters' nodes".to_owned(), ControllerError::from(Arc::clone(error)).into());
+        }
+        let active = active(statuses);
+        let is_primary = scope.mode == TokenMode::AuthMethod && self.is_primary(deadline, &mut report).await;
+        let mut partitions: BTreeMap<&Tenancy, Vec<ClusterArn>> = BTreeMap::new();
+        for cluster in &scope.clusters {
+            partitions.entry(scope.tenancy_of(cluster)).or_default().push(cluster.clone());
+        }
+        for (tenancy, clusters) in partitions {
+            let part = Part { tenancy, clusters: &clusters, active: &active };
+            self.bootstrap_partition(part, is_primary, deadline, &mut report).await;
+        }
+        // What failed is tried again by the next sweep.
+        let done = report.failures.is_empty().then(|| SetUp { at: self.tasks.clock.now(), clusters: active });
+        *self.set_up.lock().unwrap_or_else(PoisonError::into_inner) = done;
+        report
+    }
+
+    /// Sets Consul up again if that was long ago, because others may have changed what they share with us; and at once
+    /// if a cluster has come since.
+    pub(crate) async fn run_now_and_then(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
+        if self.is_set_up_for(statuses) {
+            return BootstrapReport::default();
+        }
+        self.run_for(statuses, deadline).await
+    }
+
+    fn is_set_up_for(&self, statuses: &ClusterStatuses) -> bool {
+        let mut last = self.set_up.lock().unwrap_or_else(PoisonError::into_inner);
+        last.as_mut().is_some_and(|last| {
+            let is_recent = elapsed(last.at, self.tasks.clock.now()) < BOOTSTRAP_EVERY;
+            let Ok(_) = statuses else { return is_recent };
+            let active = active(statuses);
+            // One that has gone may come back, and needs its node again.
+            last.clusters.retain(|cluster| active.contains(cluster));
+            is_recent && (!self.wants_nodes() || last.clusters == active)
+        })
+    }
+
+    /// Whether clusters get nodes in the catalog: tasks that log in register on theirs.
+    fn wants_nodes(&self) -> bool {
+        self.tasks.scope.mode == TokenMode::AuthMethod && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
+    }
+
+    /// Makes the namespaces that tasks ask for with their tags, where Consul lacks them (Enterprise).
+    pub(crate) async fn make_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
+        let mut report = BootstrapReport::default();
+        let mut partitions: BTreeMap<&TenancyName, Vec<&TenancyName>> = BTreeMap::new();
+        for tenancy in tenancies {
+            if let Tenancy::Enterprise { partition, namespace } = tenancy {
+                partitions.entry(partition).or_default().push(namespace);
+            }
+        }
+        if self.tasks.scope.bootstrap.extent == BootstrapExtent::None {
+            return report;
+        }
+        for (partition, wanted) in partitions {
+            let Some(known) = self.namespaces(partition, deadline, &mut report).await else { continue };
+            let missing: Vec<Object> = wanted
+                .into_iter()
+                .filter(|name| !known.contains(name))
+                .map(|name| enterprise::namespace(partition, name))
+                .collect();
+            if !missing.is_empty() {
+                let home = Tenancy::default_namespace_of(partition.clone());
+                let mut objects = vec![enterprise::cross_namespace_policy(&home, partition)];
+                objects.extend(missing);
+                self.settler.settle(&objects, deadline, &mut report).await;
+            }
+        }
+        report
+    }
+
+    async fn bootstrap_partition(
+        &self,
+        part: Part<'_>,
+        is_primary: bool,
+        deadline: Deadline,
+        report: &mut BootstrapReport,
+    ) {
+        let Part { tenancy, clusters, active } = part;
+        let namespaces = match tenancy {
+            Tenancy::Enterprise { partition, .. } => self.namespaces(partition, deadline, report).await,
+            Tenancy::Community => Some(Vec::new()),
+        };
+        // Without the partition there is no place for anything else.
+        let Some(namespaces) = namespaces else { return };
+        let scope = &self.tasks.scope.bootstrap;
+        let mode = self.tasks.scope.mode;
+        let wishes = Wishes { scope, mode, clusters, active, tenancy, namespaces: &namespaces, is_primary };
+        self.settler.settle(&objects(&wishes), deadline, report).await;
+    }
+
+    /// Makes the partition, if need be, and lists its namespaces.
+    async fn namespaces(
+        &self,
+        partition: &TenancyName,
+        deadline: Deadline,
+        report: &mut BootstrapReport,
+    ) -> Option<Vec<TenancyName>> {
+        let object = enterprise::partition(partition);
+        self.settler.settle(std::slice::from_ref(&object), deadline, report).await;
+        if report.has_failed(&object) {
+            return None;
+        }
+        match deadline.run(self.consul.namespaces(partition)).await {
+            Ok(namespaces) => Some(namespaces),
+            Err(error) => {
+                report.fail(format!("the namespaces of partition {partition}"), error.into());
+                Some(Vec::new())
+            }
+        }
+    }
+
+    /// Whether the anonymous token is this datacenter's business.
+    async fn is_primary(&self, deadline: Deadline, report: &mut BootstrapReport) -> bool {
+        match deadline.run(self.consul.is_primary()).await {
+            Ok(is_primary) => is_primary,
+            Err(error) => {
+                report.fail("Consul's datacenter".to_owned(), error.into());
+                false
+            }
+        }
+    }
+}
+
+/// The clusters that exist for certain. A node of one that does not would stay for ever.
+fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
+    let statuses = statuses.iter().flatten();
+    statuses.filter(|(_, status)| **status == ClusterStatus::Active).map(|(cluster, _)| cluster.clone()).collect()
+}

@@ -1,0 +1,67 @@
+//! What a deployment wants of the bootstrap.
+
+use std::{fmt, str::FromStr};
+
+use mesh::{arn::ClusterArn, field::InvalidField};
+
+/// How much of the bootstrap a deployment wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BootstrapExtent {
+    /// All of it.
+    #[default]
+    Full,
+    /// Without the auth method of client agents, which the dataplane generation does not have.
+    Dataplane,
+    /// Nothing: somebody else sets Consul up.
+    None,
+}
+
+/// What a deployment wants of the bootstrap.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BootstrapScope {
+    /// How much of it.
+    pub extent: BootstrapExtent,
+    /// The path below which the tasks' IAM roles are.
+    pub iam_role_path: IamRolePath,
+}
+
+/// The path of IAM roles that may log in.
+///
+/// Source: <https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IamRolePath(String);
+
+impl IamRolePath {
+    /// The ARN pattern of all roles below the path, in the account of `cluster`.
+    #[must_use]
+    pub fn principals(&self, cluster: &ClusterArn) -> String {
+        format!("arn:{}:iam::{}:role{}*", cluster.aws_partition(), cluster.account(), self.0)
+    }
+}
+
+impl Default for IamRolePath {
+    /// The path that the Terraform modules of Consul on ECS use.
+    fn default() -> Self {
+        Self("/consul-ecs/".to_owned())
+    }
+}
+
+impl FromStr for IamRolePath {
+    type Err = InvalidField;
+
+    fn from_str(path: &str) -> Result<Self, InvalidField> {
+        // IAM allows a star, but in the pattern it would admit other roles than those of one path.
+        let legal = path.bytes().all(|b| b.is_ascii_graphic() && b != b'*');
+        if legal && path.len() <= 512 && path.starts_with('/') && path.ends_with('/') {
+            Ok(Self(path.to_owned()))
+        } else {
+            Err(InvalidField::new("IAM role path", path, "a path that begins and ends with '/', such as /consul-ecs/"))
+        }
+    }
+}
+
+impl fmt::Display for IamRolePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

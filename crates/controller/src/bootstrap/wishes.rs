@@ -1,0 +1,93 @@
+//! What Consul has to hold before the first task logs in: auth methods and their binding rules, policies and roles,
+//! the anonymous token's policy, the clusters' synthetic nodes; in Enterprise the partition and its namespaces too.
+//!
+//! Several controllers, other tools and people share these objects. So nothing is ever replaced: what is missing is
+//! created, and lists are extended ([`super::merge`]).
+
+use std::collections::BTreeSet;
+
+use consul::{Kind, Object, fields};
+use mesh::{
+    arn::ClusterArn,
+    plan::TokenMode,
+    tenancy::{Tenancy, TenancyName},
+};
+use serde_json::json;
+
+use super::{
+    auth_method, enterprise, policy,
+    scope::{BootstrapExtent, BootstrapScope},
+};
+
+/// What the bootstrap is of.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wishes<'a> {
+    /// What the deployment wants.
+    pub scope: &'a BootstrapScope,
+    /// Who makes tokens: logins need auth methods.
+    pub mode: TokenMode,
+    /// The clusters: of one account.
+    pub clusters: &'a [ClusterArn],
+    /// Those that ECS calls active: only they get a node.
+    pub active: &'a BTreeSet<ClusterArn>,
+    /// The default namespace of the deployment's partition, or Community.
+    pub tenancy: &'a Tenancy,
+    /// The namespaces that the partition has.
+    pub namespaces: &'a [TenancyName],
+    /// Whether this is the primary datacenter: the anonymous token is replicated from there.
+    pub is_primary: bool,
+}
+
+/// Everything that Consul should hold, references before what refers to them. The partition itself is not among it: it
+/// has to exist before its namespaces can be asked for ([`enterprise::partition`]).
+#[must_use]
+pub(super) fn objects(wishes: &Wishes<'_>) -> Vec<Object> {
+    let mut objects = Vec::new();
+    if wishes.scope.extent == BootstrapExtent::None {
+        return objects;
+    }
+    if let Tenancy::Enterprise { partition, namespace } = wishes.tenancy {
+        let own = (!wishes.namespaces.contains(namespace)).then_some(namespace);
+        objects.push(enterprise::cross_namespace_policy(wishes.tenancy, partition));
+        objects.extend(own.into_iter().chain(wishes.namespaces).map(|name| enterprise::namespace(partition, name)));
+    }
+    if wishes.mode == TokenMode::AuthMethod {
+        objects.extend(for_logins(wishes));
+    }
+    objects
+}
+
+fn for_logins(wishes: &Wishes<'_>) -> Vec<Object> {
+    let Some(home) = wishes.clusters.first() else {
+        return Vec::new();
+    };
+    let (tenancy, principals) = (wishes.tenancy, wishes.scope.iam_role_path.principals(home));
+    let mut objects = policy::of_gateways(tenancy);
+    if wishes.scope.extent == BootstrapExtent::Full {
+        objects.extend(policy::of_clients(tenancy));
+    }
+    if wishes.is_primary {
+        objects.extend(policy::of_the_anonymous_token(tenancy));
+    }
+    objects.extend(auth_method::of_services(tenancy, &principals));
+    if wishes.scope.extent == BootstrapExtent::Full {
+        objects.extend(auth_method::of_clients(tenancy, &principals));
+    }
+    let active = wishes.clusters.iter().filter(|cluster| wishes.active.contains(cluster));
+    objects.extend(active.map(|cluster| synthetic_node(tenancy, cluster)));
+    objects
+}
+
+/// The catalog's node for a cluster, which bears the services of its tasks. It has no agent and no address of its own.
+fn synthetic_node(tenancy: &Tenancy, cluster: &ClusterArn) -> Object {
+    let body = fields([
+        ("Node", json!(cluster.as_str())),
+        ("Address", json!("127.0.0.1")),
+        ("NodeMeta", json!({ "synthetic-node": "true" })),
+    ]);
+    Object { kind: Kind::SyntheticNode, name: cluster.as_str().to_owned(), tenancy: tenancy.clone(), body }
+}
+
+#[cfg(test)]
+#[path = "wishes_tests.rs"]
+mod tests;

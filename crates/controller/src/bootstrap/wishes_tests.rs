@@ -1,0 +1,125 @@
+use super::*;
+use crate::bootstrap::IamRolePath;
+
+fn clusters() -> Vec<ClusterArn> {
+    ["a", "b"].map(|name| format!("arn:aws-cn:ecs:cn-north-1:123456789012:cluster/{name}").parse().unwrap()).to_vec()
+}
+
+fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primary: bool) -> Vec<String> {
+    let scope = BootstrapScope { extent, ..BootstrapScope::default() };
+    let namespaces = ["shop".parse().unwrap()];
+    let namespaces: &[TenancyName] = if *tenancy == Tenancy::Community { &[] } else { &namespaces };
+    let (clusters, active) = (clusters(), clusters().into_iter().collect());
+    let wishes = Wishes { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, namespaces, is_primary };
+    objects(&wishes).iter().map(Object::to_string).collect()
+}
+
+fn enterprise() -> Tenancy {
+    Tenancy::default_namespace_of("team".parse().unwrap())
+}
+
+#[test]
+fn what_refers_comes_after_what_it_refers_to() {
+    let scope = BootstrapScope::default();
+    let (clusters, tenancy) = (clusters(), enterprise());
+    let wishes = Wishes {
+        scope: &scope,
+        mode: TokenMode::AuthMethod,
+        clusters: &clusters,
+        active: &BTreeSet::new(),
+        tenancy: &tenancy,
+        namespaces: &["shop".parse().unwrap()],
+        is_primary: true,
+    };
+    let objects = objects(&wishes);
+    let mut references = 0;
+    for (index, object) in objects.iter().enumerate() {
+        for (other_index, other) in objects.iter().enumerate() {
+            if object.needs(other) {
+                assert!(other_index < index, "{object} comes before {other}");
+                references += 1;
+            }
+        }
+    }
+    // 3 roles, 5 binding rules, 2 namespaces, and the anonymous token
+    assert_eq!(references, 11);
+}
+
+#[test]
+fn the_extent_decides_about_client_agents() {
+    let full = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, true);
+    let dataplane = labels(BootstrapExtent::Dataplane, TokenMode::AuthMethod, &Tenancy::Community, true);
+    let only_full: Vec<&String> = full.iter().filter(|label| !dataplane.contains(label)).collect();
+    assert_eq!(
+        only_full,
+        [
+            "ACL policy consul-ecs-client-policy",
+            "ACL role consul-ecs-client-role",
+            "auth method iam-ecs-client-token",
+            "binding rule of auth method iam-ecs-client-token for role consul-ecs-client-role",
+        ]
+    );
+    assert_eq!(labels(BootstrapExtent::None, TokenMode::AuthMethod, &enterprise(), true), [""; 0]);
+}
+
+#[test]
+fn tokens_that_the_controller_makes_need_nothing_but_the_namespaces() {
+    assert_eq!(labels(BootstrapExtent::Full, TokenMode::SecretsManager, &Tenancy::Community, true), [""; 0]);
+    assert_eq!(
+        labels(BootstrapExtent::Dataplane, TokenMode::SecretsManager, &enterprise(), true),
+        ["ACL policy cross-namespace-read", "namespace default", "namespace shop"]
+    );
+}
+
+#[test]
+fn the_anonymous_token_is_the_primary_datacenter_s() {
+    let primary = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, true);
+    let secondary = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, false);
+    let only_primary: Vec<&String> = primary.iter().filter(|label| !secondary.contains(label)).collect();
+    assert_eq!(only_primary, ["ACL policy anonymous-token-policy", "the anonymous ACL token"]);
+}
+
+#[test]
+fn a_cluster_that_is_not_active_gets_no_node() {
+    let (scope, clusters) = (BootstrapScope::default(), clusters());
+    let active = BTreeSet::from([clusters[1].clone()]);
+    let wishes = Wishes {
+        scope: &scope,
+        mode: TokenMode::AuthMethod,
+        clusters: &clusters,
+        active: &active,
+        tenancy: &Tenancy::Community,
+        namespaces: &[],
+        is_primary: false,
+    };
+    let objects = objects(&wishes);
+    let nodes: Vec<&str> =
+        objects.iter().filter(|object| object.kind == Kind::SyntheticNode).map(|object| object.name.as_str()).collect();
+    assert_eq!(nodes, [clusters[1].as_str()]);
+}
+
+#[test]
+fn role_arns_are_of_the_clusters_aws_partition_and_account() {
+    let cluster = &clusters()[0];
+    assert_eq!(IamRolePath::default().principals(cluster), "arn:aws-cn:iam::123456789012:role/consul-ecs/*");
+    let root: IamRolePath = "/".parse().unwrap();
+    assert_eq!(root.principals(cluster), "arn:aws-cn:iam::123456789012:role/*");
+}
+
+#[test]
+fn a_path_that_would_admit_other_roles_is_refused() {
+    for path in ["", "consul-ecs", "/consul-ecs", "consul-ecs/", "/*/", "/a b/", "/ä/"] {
+        assert!(path.parse::<IamRolePath>().is_err(), "{path}");
+    }
+}
+
+#[test]
+fn only_the_default_partition_s_policy_speaks_of_others() {
+    let rules = |partition: &str| {
+        let tenancy = Tenancy::default_namespace_of(partition.parse().unwrap());
+        let policies = policy::of_gateways(&tenancy);
+        policies.iter().find(|p| p.name == "consul-ecs-mesh-gateway-policy").unwrap().text("Rules").unwrap().to_owned()
+    };
+    assert_eq!(rules("team"), "mesh = \"write\"\npeering = \"read\"");
+    assert!(rules("default").ends_with("\npartition_prefix \"\" { peering = \"read\" }"));
+}

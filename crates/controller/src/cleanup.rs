@@ -1,0 +1,195 @@
+//! Clean-up: when the controller is removed for good, nothing that it owns stays in Consul.
+//!
+//! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
+//! of ours stays, and so do policies, roles and auth methods, which other clusters share.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use consul::Acl;
+use mesh::{
+    catalog::{CatalogNode, LeftoverNode},
+    identity::MeshService,
+    mark::{HolderMark, LoginMark},
+    plan::{Action, Planned, plan},
+    secret::{Retirement, Trigger},
+    tenancy::Tenancy,
+    token::{ListedToken, TokenHolder},
+};
+use serde::Serialize;
+use tracing::{info, warn};
+
+use crate::{
+    apply::Applier,
+    bootstrap::policy,
+    deadline::Deadline,
+    error::ControllerError,
+    outcome::{Basis, Effect, Outcome},
+    problem::ProblemReport,
+    survey::{Survey, Surveyor, SweepOrder},
+    tasks::TaskReader,
+    tokens::{Case, Tokens},
+};
+
+/// How often it is looked again for what others have made meanwhile.
+const ROUNDS: usize = 3;
+
+/// What was removed.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CleanupReport {
+    /// How many login, service and client tokens.
+    pub tokens: usize,
+    /// How many service instances.
+    pub services: usize,
+    /// How many synthetic nodes and dead client agents.
+    pub nodes: usize,
+    /// What could not be read or removed.
+    pub problems: Vec<ProblemReport>,
+}
+
+/// Removes what the controller owns.
+pub(crate) struct Cleanup {
+    pub(crate) tasks: TaskReader,
+    pub(crate) surveyor: Arc<Surveyor>,
+    pub(crate) applier: Arc<Applier>,
+    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) acl: Arc<dyn Acl>,
+}
+
+impl Cleanup {
+    /// Removes every token, service, check and node that the controller owns.
+    pub(crate) async fn run(&self, deadline: Deadline) -> CleanupReport {
+        let mut report = CleanupReport::default();
+        for _ in 0..ROUNDS {
+            report.problems.clear();
+            if self.round(&mut report, deadline).await == Effect::Unchanged {
+                break;
+            }
+        }
+        for problem in &report.problems {
+            warn!(action = "clean_up", outcome = "failed", error = problem.label, reason = problem.reason);
+        }
+        info!(
+            action = "clean_up",
+            outcome = "done",
+            tokens = report.tokens,
+            services = report.services,
+            nodes = report.nodes
+        );
+        report
+    }
+
+    /// One round; unchanged where nothing was left, or nothing could be removed.
+    async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
+        let order = SweepOrder { force: true, ..SweepOrder::default() };
+        let statuses = self.tasks.cluster_statuses(deadline).await;
+        let survey = self.surveyor.survey(&order, &statuses, deadline).await;
+        let problems = survey.problems.iter();
+        report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
+        let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
+        if living > 0 {
+            warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");
+        }
+        let mut effect = Effect::Unchanged;
+        let basis = Basis::Survey(&survey.observed.secrets);
+        for Outcome { planned, result } in self.applier.apply(self.leftovers(&survey), basis, deadline).await {
+            match (result, planned.action) {
+                (Ok(Effect::Unchanged), _) => continue,
+                (Ok(_), Action::DeleteLoginToken(_)) => report.tokens += 1,
+                (Ok(_), Action::Deregister(_)) => report.services += 1,
+                (Ok(_), _) => report.nodes += 1,
+                (Err(error), _) => {
+                    report.problems.push(ProblemReport::new(None, &error));
+                    continue;
+                }
+            }
+            effect = Effect::Done;
+        }
+        for (holder, tokens) in self.own_tokens(&survey.observed.tokens) {
+            match deadline.run(self.remove_tokens(&holder, &tokens)).await {
+                Ok(0) => {}
+                Ok(removed) => {
+                    report.tokens += removed;
+                    effect = Effect::Done;
+                }
+                Err(error) => report.problems.push(ProblemReport::new(None, &error)),
+            }
+        }
+        for partition in &survey.partitions {
+            if let Err(error) = deadline.run(self.remove_client_policy(partition)).await {
+                report.problems.push(ProblemReport::new(None, &error));
+            }
+        }
+        effect
+    }
+
+    /// Everything in Consul's catalog and among its login tokens that bears a mark of one of our clusters.
+    fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
+        let (observed, clusters) = (&survey.observed, &self.tasks.scope.clusters);
+        let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
+        let is_ours = |mark: LoginMark| {
+            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_meant_by(&mark.cluster) && is_known(&mark)))
+        };
+        let logins = observed.tokens.iter().filter(|token| LoginMark::parse(&token.description).is_some_and(is_ours));
+        let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
+        actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
+        // An agent is known to be dead, or left alone: the plan tells.
+        let planned =
+            plan(observed, self.tasks.scope.rules(self.tasks.clock.now())).into_iter().map(|planned| planned.action);
+        actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
+        // Tasks of one cluster may have lived in any partition, each of which has a node of the cluster's.
+        actions.extend(clusters.iter().flat_map(|cluster| {
+            survey.partitions.iter().map(move |tenancy| {
+                let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
+                Action::DeregisterNode(LeftoverNode { cluster, node: CatalogNode::default(), tenancy })
+            })
+        }));
+        actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
+    }
+
+    /// The tokens that a controller made for one of our clusters, by holder.
+    fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> BTreeMap<TokenHolder, Vec<&'a ListedToken>> {
+        let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
+        for token in tokens {
+            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters));
+            let Some(mark) = mark else { continue };
+            let tenancy = token.tenancy.clone();
+            let holder = match mark.service {
+                Some(name) => TokenHolder::Service(MeshService { tenancy, name }),
+                None => TokenHolder::Client { tenancy },
+            };
+            own.entry(holder).or_default().push(token);
+        }
+        own
+    }
+
+    /// Removes the holder's tokens: those that its secret does not name, then the one that it names. Should this end in between,
+    /// the others are still listed, and the next time removes them.
+    async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
+        let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
+        let secret = self.tokens.read_secret(holder).await?;
+        let place = self.tasks.scope.names.place_of(holder);
+        let mut removed = 0;
+        for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
+            let mark = HolderMark::parse(&token.description);
+            if mark.is_some_and(|mark| mark.is_certainly_of(&self.tasks.scope.clusters) && mark.may_be_for(&place)) {
+                removed += usize::from(self.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
+            } else {
+                warn!(action = "clean_up", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
+            }
+        }
+        let named = self.tokens.reconcile(holder, Case::Ended(&retirement), None).await?;
+        Ok(removed + usize::from(named == Effect::Done))
+    }
+
+    /// Removes the client agents' policy of a partition, if no token carries it any more.
+    async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
+        let name = self.tasks.scope.names.client_policy();
+        let left = self.acl.tokens(partition).await?;
+        let is_carried = left.iter().any(|token| token.policies.contains(&name));
+        if !is_carried && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
+            info!(action = "delete_policy", outcome = "done", policy = name);
+        }
+        Ok(())
+    }
+}

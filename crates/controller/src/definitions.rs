@@ -1,0 +1,88 @@
+//! Task definitions as they were read, and what they say of their tasks: the one place that tells what a task is.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use mesh::{
+    arn::TaskDefinitionArn,
+    field::InvalidField,
+    identity::{MeshIdentity, MeshService, TaskDefinition},
+    tags::Tags,
+    tenancy::Tenancy,
+};
+
+use crate::error::ControllerError;
+
+/// A task definition, or why it could not be read.
+pub(crate) type ReadDefinition = Result<Arc<TaskDefinition>, Arc<ControllerError>>;
+
+/// What a task is in the mesh.
+pub(crate) enum Classification {
+    /// It is in the mesh.
+    Member(MeshIdentity),
+    /// It is not in the mesh.
+    Outside,
+    /// Only its own tags can tell, and ECS does not describe it.
+    TagsUnknown,
+    /// It is in the mesh, but its tags or its configuration make no sense.
+    Invalid(InvalidField),
+    /// ECS has deleted its definition.
+    DefinitionDeleted,
+    /// Its definition could not be read.
+    DefinitionUnread(Arc<ControllerError>),
+}
+
+/// The definitions of some tasks.
+pub(crate) struct Definitions(BTreeMap<TaskDefinitionArn, ReadDefinition>);
+
+impl Definitions {
+    pub(crate) fn new(read: BTreeMap<TaskDefinitionArn, ReadDefinition>) -> Self {
+        Self(read)
+    }
+
+    /// The definition, if it could be read.
+    pub(crate) fn get(&self, arn: &TaskDefinitionArn) -> Option<&Arc<TaskDefinition>> {
+        self.0.get(arn)?.as_ref().ok()
+    }
+
+    /// What a task of the definition is that bears `tags`; `None`: ECS does not describe it. Without Enterprise tags it lives in
+    /// `default_tenancy`.
+    pub(crate) fn classify(
+        &self,
+        arn: &TaskDefinitionArn,
+        tags: Option<&Tags>,
+        default_tenancy: &Tenancy,
+    ) -> Classification {
+        match self.0.get(arn) {
+            Some(Ok(definition)) if definition.leaves_mesh_open() && tags.is_none() => Classification::TagsUnknown,
+            Some(Ok(definition)) => match definition.identify(&tags.cloned().unwrap_or_default(), default_tenancy) {
+                Ok(Some(identity)) => Classification::Member(identity),
+                Ok(None) => Classification::Outside,
+                Err(reason) => Classification::Invalid(reason),
+            },
+            Some(Err(error)) if error.is_unknown_definition() => Classification::DefinitionDeleted,
+            Some(Err(error)) => Classification::DefinitionUnread(Arc::clone(error)),
+            None => Classification::Outside,
+        }
+    }
+
+    /// Every service that a task of the definition may be an instance of: by its tags, and by those of the definition alone, which
+    /// counted when an event came before ECS described the task. A task whose tags make no sense never had a token.
+    pub(crate) fn possible_services(
+        &self,
+        arn: &TaskDefinitionArn,
+        tags: &Tags,
+        default_tenancy: &Tenancy,
+    ) -> Vec<MeshService> {
+        let identities = [tags, &Tags::default()].map(|tags| self.classify(arn, Some(tags), default_tenancy));
+        let services = identities.into_iter().filter_map(|identity| match identity {
+            Classification::Member(identity) => Some(identity.service),
+            _ => None,
+        });
+        services.collect()
+    }
+
+    /// Whether tasks of the definition run a Consul client agent of their own.
+    pub(crate) fn runs_client_agent(&self, arn: &TaskDefinitionArn) -> bool {
+        self.get(arn).is_some_and(|definition| definition.runs_client_agent())
+    }
+}

@@ -1,0 +1,41 @@
+//! Everything outside the process.
+
+use std::sync::Arc;
+
+use aws::{
+    ecs::{Clusters, TaskDefinitions, Tasks},
+    queue::Queue,
+    secrets::SecretStore,
+};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap};
+
+use crate::{clock::Clock, entropy::Entropy};
+
+/// Consul: tokens, catalog and agents.
+pub trait Consul: Acl + Catalog + Agents {}
+
+impl<T: Acl + Catalog + Agents> Consul for T {}
+
+/// ECS: task definitions, clusters and tasks.
+pub trait Ecs: TaskDefinitions + Clusters + Tasks {}
+
+impl<T: TaskDefinitions + Clusters + Tasks> Ecs for T {}
+
+/// Everything outside the process.
+#[derive(Clone)]
+pub struct Edges {
+    /// Consul.
+    pub consul: Arc<dyn Consul>,
+    /// Consul, as it is set up.
+    pub bootstrap: Arc<dyn ConsulBootstrap>,
+    /// ECS.
+    pub ecs: Arc<dyn Ecs>,
+    /// Secrets Manager.
+    pub secrets: Arc<dyn SecretStore>,
+    /// The function's own queue.
+    pub queue: Arc<dyn Queue>,
+    /// The time of day.
+    pub clock: Arc<dyn Clock>,
+    /// Randomness.
+    pub entropy: Arc<dyn Entropy>,
+}

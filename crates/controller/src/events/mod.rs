@@ -1,0 +1,216 @@
+//! A batch of messages: each task is looked at once, reads are shared, and every message gets its own verdict.
+
+mod idle_check;
+mod pre_provision;
+mod sorted;
+#[cfg(test)]
+mod tests;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use aws::queue::Queue;
+use mesh::{
+    arn::{ClusterArn, TaskDefinitionArn},
+    plan::plan,
+    task::TaskChange,
+};
+use tokio::time::timeout;
+use tracing::{error, warn};
+
+pub use self::sorted::Delivery;
+use self::{idle_check::IdleChecks, pre_provision::PreProvision, sorted::Sorted};
+use crate::{
+    apply::Applier,
+    clock::Clock,
+    deadline::Deadline,
+    edges::Edges,
+    error::{ControllerError, Failures},
+    observe::Observer,
+    outcome::{self, Basis, Changes, all},
+    scope::Scope,
+    tasks::TaskReader,
+    tokens::Tokens,
+};
+
+/// How often a task is looked at again at once, because somebody else changed what was seen.
+const LOOKS: usize = 3;
+/// The wait before a failed message's first return; it doubles with every further one.
+const FIRST_RETURN: Duration = Duration::from_secs(5);
+/// The longest wait.
+const LAST_RETURN: Duration = Duration::from_secs(900);
+/// How long telling the queue may take: less than what the deadline keeps in reserve.
+const TIME_TO_HAND_BACK: Duration = Duration::from_secs(2);
+
+/// A message whose work is not done.
+#[derive(Debug)]
+pub struct Failure {
+    /// The message's ID.
+    pub id: String,
+    /// Why.
+    pub error: Arc<ControllerError>,
+}
+
+/// A message whose work is not done, and the task that it is about, if it could be read that far.
+struct Failed<'a> {
+    delivery: &'a Delivery,
+    about: Option<&'a TaskChange>,
+    error: Arc<ControllerError>,
+}
+
+/// What became of a batch.
+#[derive(Debug, Default)]
+pub struct BatchReport {
+    /// The messages that have to come back. All others are done.
+    pub failures: Vec<Failure>,
+}
+
+/// Works on batches of messages.
+pub(crate) struct TaskEvents {
+    scope: Arc<Scope>,
+    observer: Observer,
+    applier: Arc<Applier>,
+    idle_checks: IdleChecks,
+    pre_provision: PreProvision,
+    queue: Arc<dyn Queue>,
+    clock: Arc<dyn Clock>,
+}
+
+impl TaskEvents {
+    pub(crate) fn new(
+        edges: &Edges,
+        tasks: &TaskReader,
+        tokens: &Arc<Tokens>,
+        observer: Observer,
+        applier: &Arc<Applier>,
+    ) -> Self {
+        Self {
+            scope: Arc::clone(&tasks.scope),
+            observer,
+            applier: Arc::clone(applier),
+            idle_checks: IdleChecks { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
+            pre_provision: PreProvision { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
+            queue: Arc::clone(&edges.queue),
+            clock: Arc::clone(&edges.clock),
+        }
+    }
+
+    /// Works on a batch until all is done or time runs out.
+    pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
+        let sorted = Sorted::sort(deliveries, &self.scope);
+        let idle_checks = sorted.idle_checks.keys().cloned().collect();
+        let (task_failures, check_failures, ahead_failures) = futures::join!(
+            self.work_on_tasks(&sorted.changes, deadline),
+            self.idle_checks.run(idle_checks, deadline),
+            self.work_ahead(&sorted.registered, deadline),
+        );
+
+        let of_tasks = by_message(task_failures, &sorted.messages);
+        let of_checks = by_message(check_failures, &sorted.idle_checks);
+        let failed: Vec<_> =
+            sorted.unreadable.into_iter().chain(of_tasks).chain(of_checks).chain(ahead_failures).collect();
+        let failed = failed.into_iter().filter_map(|(index, error)| {
+            let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
+            Some(Failed {
+                delivery: deliveries.get(index)?,
+                about: about.and_then(|task| sorted.changes.get(task)),
+                error,
+            })
+        });
+        self.hand_back(failed.collect()).await
+    }
+
+    async fn work_ahead(
+        &self,
+        registered: &BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
+        deadline: Deadline,
+    ) -> Vec<(usize, Arc<ControllerError>)> {
+        let work = registered.iter().map(|((definition, cluster), messages)| async move {
+            let made = self.pre_provision.run(definition, cluster.as_ref(), deadline).await;
+            made.err()
+                .into_iter()
+                .flat_map(|error| messages.iter().map(move |index| (*index, Arc::clone(&error))))
+                .collect()
+        });
+        let failed: Vec<Vec<_>> = all(work).await;
+        failed.concat()
+    }
+
+    async fn work_on_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
+        let list: Vec<TaskChange> = changes.values().cloned().collect();
+        // What one cluster is slow at must leave the others the time to be done.
+        let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
+        for look in 1..=LOOKS {
+            let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
+            let outcomes = self
+                .applier
+                .apply(plan(&observed, self.scope.rules(self.clock.now())), Basis::Events(changes), deadline)
+                .await;
+            let (conflicts, failed): (Failures, Failures) =
+                outcome::failures(outcomes).into_iter().partition(|(_, error)| error.is_conflict());
+            failures.extend(unobserved);
+            failures.extend(failed);
+            tasks.retain(|task| conflicts.contains_key(&task.arn));
+            if tasks.is_empty() {
+                break;
+            }
+            if look == LOOKS {
+                failures.extend(conflicts);
+            }
+        }
+        failures
+    }
+
+    /// Reports the failures, and lets the queue bring them back sooner than after its visibility time-out: what can
+    /// never succeed at once (it ends in the dead-letter queue), the rest after a growing pause.
+    async fn hand_back(&self, failed: Vec<Failed<'_>>) -> BatchReport {
+        let mut returns = Vec::new();
+        for Failed { delivery, about, error: reason } in &failed {
+            let pause = if reason.is_permanent() { Duration::ZERO } else { pause(delivery.receives) };
+            error!(
+                message_id = delivery.id,
+                cluster_arn = about.map(|change| change.cluster.as_str()),
+                task_id = about.map(|change| change.arn.id().as_str()),
+                task_definition = about.map(|change| change.definition.as_str()),
+                error = reason.label(),
+                field = reason.field(),
+                reason = %reason,
+                receives = delivery.receives,
+                returns_in_seconds = delivery.receipt.is_some().then_some(pause.as_secs()),
+                outcome = "failed"
+            );
+            returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));
+        }
+        // Without it the messages come back all the same; but the answer to Lambda must not be late.
+        match timeout(TIME_TO_HAND_BACK, self.queue.return_after(&returns)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                warn!(reason = %error, "failed messages return only after the queue's visibility time-out");
+            }
+            Err(_) => warn!("SQS does not answer; failed messages return only after the queue's visibility time-out"),
+        }
+        let failures = failed.into_iter().map(|failed| Failure { id: failed.delivery.id.clone(), error: failed.error });
+        BatchReport { failures: failures.collect() }
+    }
+}
+
+/// The pause before a message that was received `receives` times comes back: exponential, half of it jitter, so that
+/// the messages of one outage do not all come back together.
+fn pause(receives: u32) -> Duration {
+    pause_ceiling(receives).mul_f64(0.5 + 0.5 * fastrand::f64())
+}
+
+fn pause_ceiling(receives: u32) -> Duration {
+    let doublings = receives.saturating_sub(1).min(10);
+    (FIRST_RETURN * 2_u32.pow(doublings)).min(LAST_RETURN)
+}
+
+/// Each failure once for every message that asked for what failed.
+fn by_message<K: Ord>(
+    failures: impl IntoIterator<Item = (K, Arc<ControllerError>)>,
+    messages: &BTreeMap<K, Vec<usize>>,
+) -> impl Iterator<Item = (usize, Arc<ControllerError>)> {
+    failures.into_iter().flat_map(|(what, error)| {
+        let messages = messages.get(&what).cloned().unwrap_or_default();
+        messages.into_iter().map(move |index| (index, Arc::clone(&error)))
+    })
+}

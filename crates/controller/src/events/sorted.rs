@@ -1,0 +1,81 @@
+//! A batch of messages, sorted by what each asks for.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use aws::ecs::ApiCall;
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    identity::MeshService,
+    task::TaskChange,
+};
+use tracing::{info, warn};
+
+use crate::{error::ControllerError, message::Message, outcome::Changes, scope::Scope};
+
+/// A message as it was received.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The message's ID.
+    pub id: String,
+    /// What SQS wants to hear when the message should come back; `None` for an event that came without a queue.
+    pub receipt: Option<String>,
+    /// How often it was received, this time included.
+    pub receives: u32,
+    /// The message: an `EventBridge` envelope in JSON.
+    pub body: String,
+}
+
+/// The batch, sorted.
+#[derive(Default)]
+pub(super) struct Sorted {
+    /// The newest change of each task.
+    pub(super) changes: Changes,
+    /// The messages that brought it: of two with the same change, another environment may work on the other one, and
+    /// neither may be acknowledged because of the other.
+    pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
+    /// The services to check, and the messages that ask for it.
+    pub(super) idle_checks: BTreeMap<MeshService, Vec<usize>>,
+    /// The definitions to make tokens for, and the messages that ask for it.
+    pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
+    /// Messages that cannot be read.
+    pub(super) unreadable: Vec<(usize, Arc<ControllerError>)>,
+}
+
+impl Sorted {
+    /// Sorts the messages. Tasks of clusters that are not configured are refused.
+    pub(super) fn sort(deliveries: &[Delivery], scope: &Scope) -> Self {
+        let mut sorted = Self::default();
+        for (index, delivery) in deliveries.iter().enumerate() {
+            match Message::parse(&delivery.body) {
+                Ok(Message::TaskChange(change)) if !scope.clusters.contains(&change.cluster) => {
+                    warn!(cluster_arn = %change.cluster, task_id = %change.arn.id(), outcome = "refused",
+                        "the cluster is not in ECS_CLUSTER_ARNS");
+                }
+                Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),
+                Ok(Message::IdleCheck(service)) => sorted.idle_checks.entry(service).or_default().push(index),
+                Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
+                    sorted.registered.entry((definition, cluster)).or_default().push(index);
+                }
+                Ok(Message::ApiCall(ApiCall::ClusterDeleted(cluster))) => {
+                    info!(cluster_arn = %cluster, outcome = "ignored", "a deleted cluster is the sweep's business");
+                }
+                Ok(Message::Other(what)) => {
+                    info!(event = what, outcome = "ignored", "none of our business");
+                }
+                Err(error) => sorted.unreadable.push((index, Arc::new(error.into()))),
+            }
+        }
+        sorted
+    }
+
+    /// A newer version of a task's state replaces an older one, whose work the newer one's includes.
+    pub(super) fn keep_newest(&mut self, index: usize, change: TaskChange) {
+        let known = self.changes.get(&change.arn).map(|known| known.version);
+        if known.is_none_or(|known| known < change.version) {
+            self.messages.insert(change.arn.clone(), vec![index]);
+            self.changes.insert(change.arn.clone(), change);
+        } else if known == Some(change.version) {
+            self.messages.entry(change.arn).or_default().push(index);
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Health sync: ECS's word on containers into Consul's checks, several times within one invocation.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use aws::ecs::EcsError;
+use consul::{Catalog, ConsulError};
+use mesh::{
+    arn::ClusterArn,
+    catalog::{HealthCheck, ServiceInstance},
+    ecs_config::CONFIG_VARIABLE,
+    health::{HealthChanges, SyncedTask, changes},
+    phase::TaskPhase,
+    task::DescribedTask,
+    tenancy::Tenancy,
+};
+use serde::Serialize;
+use tokio::time::{Instant, sleep_until};
+use tracing::{error, info, warn};
+
+use crate::{
+    deadline::Deadline,
+    definitions::{Classification, Definitions},
+    error::ControllerError,
+    outcome::all,
+    problem::ProblemReport,
+    tasks::TaskReader,
+};
+
+/// How long one invocation goes on: the schedule brings the next a minute after it began.
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// What the rounds of one invocation came to.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HealthReport {
+    /// How often all clusters were looked at.
+    pub rounds: usize,
+    /// How many checks got another status.
+    pub updated: usize,
+    /// How many checks of no synced container were taken out.
+    pub removed: usize,
+    /// What could not be read or done, each once.
+    pub problems: Vec<ProblemReport>,
+}
+
+/// Syncs health.
+pub(crate) struct HealthSync {
+    pub(crate) tasks: TaskReader,
+    pub(crate) catalog: Arc<dyn Catalog>,
+}
+
+impl HealthSync {
+    /// Syncs every `interval` for a minute, as far as time allows; once without an interval.
+    pub(crate) async fn run(&self, interval: Option<Duration>, deadline: Deadline) -> HealthReport {
+        let mut report = HealthReport::default();
+        let start = Instant::now();
+        for round in 0.. {
+            let due = interval.map_or(Duration::ZERO, |interval| interval * round);
+            let left = deadline.left();
+            let is_late = left.is_zero() || due >= start.elapsed() + left;
+            let is_over = round > 0 && (interval.is_none() || due >= MINUTE || is_late);
+            if is_over {
+                break;
+            }
+            sleep_until(start + due).await;
+            self.sync_round(&mut report, deadline).await;
+        }
+        info!(
+            action = "sync_health",
+            outcome = if report.problems.is_empty() { "done" } else { "incomplete" },
+            rounds = report.rounds,
+            updated = report.updated,
+            removed = report.removed
+        );
+        report
+    }
+
+    async fn sync_round(&self, report: &mut HealthReport, deadline: Deadline) {
+        report.rounds += 1;
+        let clusters = &self.tasks.scope.clusters;
+        let syncs = clusters
+            .iter()
+            .map(|cluster| async move { (cluster, deadline.run(self.sync_cluster(cluster, deadline)).await) });
+        for (cluster, result) in all(syncs).await {
+            let problems = match result {
+                Ok(round) => {
+                    report.updated += round.updated;
+                    report.removed += round.removed;
+                    round.problems
+                }
+                Err(error) => vec![ProblemReport::new(Some(cluster), &error)],
+            };
+            for problem in problems {
+                error!(action = "sync_health", outcome = "failed", cluster_arn = %cluster, error = problem.label, reason = problem.reason);
+                if !report.problems.iter().any(|known| known.reason == problem.reason) {
+                    report.problems.push(problem);
+                }
+            }
+        }
+    }
+
+    async fn sync_cluster(&self, cluster: &ClusterArn, deadline: Deadline) -> Result<HealthReport, ControllerError> {
+        let mut report = HealthReport::default();
+        let listed = self.tasks.ecs.list_running(cluster).await?;
+        let tasks = self.tasks.describe_all(cluster, &listed).await?;
+        let definitions = self.tasks.definitions(tasks.iter().map(|task| &task.definition), deadline).await;
+        let synced = self.synced_tasks(cluster, &tasks, &definitions, &mut report.problems);
+        for (tenancy, tasks) in &synced {
+            self.sync_tasks(cluster, tenancy, tasks, &mut report).await?;
+        }
+        Ok(report)
+    }
+
+    /// The tasks of the mesh that are meant to run, by where they live in Consul. One that was told to stop a moment ago
+    /// is its event's to drain.
+    fn synced_tasks(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[DescribedTask],
+        definitions: &Definitions,
+        problems: &mut Vec<ProblemReport>,
+    ) -> BTreeMap<Tenancy, Vec<SyncedTask>> {
+        let mut synced: BTreeMap<Tenancy, Vec<SyncedTask>> = BTreeMap::new();
+        for task in tasks.iter().filter(|task| task.phase == TaskPhase::Active) {
+            let tenancy = self.tasks.scope.tenancy_of(cluster);
+            let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+                Classification::Member(identity) => identity,
+                // Illegal tags are the events' and the sweep's to report.
+                Classification::Outside | Classification::TagsUnknown | Classification::Invalid(_) => continue,
+                Classification::DefinitionDeleted => {
+                    let error = EcsError::UnknownTaskDefinition(task.definition.clone()).into();
+                    problems.push(ProblemReport::new(Some(cluster), &error));
+                    continue;
+                }
+                Classification::DefinitionUnread(error) => {
+                    problems.push(ProblemReport::new(Some(cluster), &error));
+                    continue;
+                }
+            };
+            let Some(definition) = definitions.get(&task.definition) else { continue };
+            // Of a configuration that cannot be read nobody knows which checks it wants: all of them stay as they are.
+            let Ok(synced_containers) = definition.synced_containers() else {
+                warn!(
+                    task_definition = task.definition.as_str(),
+                    field = CONFIG_VARIABLE,
+                    outcome = "ignored",
+                    "the health of its tasks is not synced"
+                );
+                continue;
+            };
+            synced.entry(identity.service.tenancy).or_default().push(SyncedTask {
+                id: task.arn.id().clone(),
+                containers: task.containers.clone(),
+                synced: synced_containers,
+            });
+        }
+        synced
+    }
+
+    async fn sync_tasks(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        tasks: &[SyncedTask],
+        report: &mut HealthReport,
+    ) -> Result<(), ControllerError> {
+        let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
+        let changed = tasks.iter().map(|task| changes(task, &instances, &checks)).filter(|changes| !changes.is_empty());
+        let writes = changed.map(|changes| self.write_health(changes));
+        for result in all(writes).await {
+            match result {
+                Ok((updated, removed)) => {
+                    report.updated += updated;
+                    report.removed += removed;
+                }
+                Err(error) => report.problems.push(ProblemReport::new(Some(cluster), &error)),
+            }
+        }
+        Ok(())
+    }
+
+    async fn node_with_checks(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+    ) -> Result<(Vec<ServiceInstance>, Vec<HealthCheck>), ControllerError> {
+        let consul = &self.catalog;
+        let name = cluster.as_str();
+        let (node, checks) = futures::try_join!(consul.node(name, tenancy), consul.node_checks(name, tenancy))?;
+        Ok((node.map(|node| node.instances).unwrap_or_default(), checks))
+    }
+
+    /// Writes one task's changes: how many checks were updated, and how many taken out.
+    async fn write_health(&self, changes: HealthChanges) -> Result<(usize, usize), ControllerError> {
+        let mut updated = 0;
+        if !changes.updates.is_empty() {
+            match self.catalog.set_checks(&changes.updates).await {
+                Ok(()) => updated = changes.updates.len(),
+                // The task has gone meanwhile.
+                Err(ConsulError::Conflict { .. }) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        for check in &changes.orphans {
+            self.catalog.deregister_check(check).await?;
+            info!(action = "deregister_check", outcome = "done", check_id = check.id, service = check.service_name);
+        }
+        Ok((updated, changes.orphans.len()))
+    }
+}

@@ -1,0 +1,59 @@
+//! The controller: observes what ECS and Consul hold, plans ([`mesh::plan`]), and applies the plan.
+//!
+//! ```text
+//!  messages ─▶ events ─▶ observe ──┐
+//!                 │                ├─▶ mesh::plan ─▶ apply ─▶ tokens · nodes · catalog
+//!  schedule ─▶ sweep ──▶ survey ───┘                   │
+//!                 └─▶ bootstrap                        └─▶ idle check, a while later ─▶ events
+//!  deployment ─▶ preflight, bootstrap, sweep; its end ─▶ cleanup
+//! ```
+//!
+//! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `cleanup`: the duties, which [`Controller`] offers.
+//! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: what is read. `definitions` alone tells what a
+//!   task is in the mesh.
+//! - `apply`, `tokens`: what is written.
+//! - [`Edges`]: everything outside the process, so that a simulation can stand in for it.
+
+mod agents;
+mod apply;
+pub mod bootstrap;
+mod cleanup;
+mod clock;
+mod controller;
+mod deadline;
+mod definitions;
+mod edges;
+mod entropy;
+mod error;
+mod events;
+mod health_sync;
+mod message;
+mod observe;
+mod outcome;
+mod preflight;
+mod problem;
+mod remembered;
+mod scope;
+pub mod settings;
+mod survey;
+mod sweep;
+mod tasks;
+mod tokens;
+
+pub use self::{
+    bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
+    cleanup::CleanupReport,
+    clock::{Clock, SystemClock},
+    controller::Controller,
+    deadline::Deadline,
+    edges::{Consul, Ecs, Edges},
+    entropy::{Entropy, SystemEntropy},
+    error::ControllerError,
+    events::{BatchReport, Delivery, Failure},
+    health_sync::HealthReport,
+    preflight::{Lack, PreflightError},
+    problem::ProblemReport,
+    scope::Scope,
+    survey::SweepOrder,
+    sweep::{ClusterReport, Counts, SweepOutcome, SweepReport},
+};

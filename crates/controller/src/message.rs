@@ -1,0 +1,139 @@
+//! What a message says: where to look. It never says what to do.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
+use mesh::{
+    field::InvalidField,
+    identity::MeshService,
+    task::TaskChange,
+    tenancy::{Tenancy, TenancyName},
+};
+
+/// The `source` of messages that the controller sends to itself.
+const OWN_SOURCE: &str = "ecs-mesh-controller";
+/// The `detail-type` of a look at a service that lost a task.
+const IDLE_CHECK: &str = "Service Idle Check";
+/// The largest message that is read, in bytes: what SQS carries at most.
+const MAX_BYTES: usize = 1024 * 1024;
+
+/// A message of the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Message {
+    /// ECS says that a task changed.
+    TaskChange(Box<TaskChange>),
+    /// A task of this service stopped a grace period ago.
+    IdleCheck(MeshService),
+    /// Somebody called ECS's API.
+    ApiCall(ApiCall),
+    /// A well-formed event that is none of our business.
+    Other(String),
+}
+
+#[derive(Deserialize)]
+struct Envelope {
+    source: Option<String>,
+    #[serde(rename = "detail-type")]
+    detail_type: Option<String>,
+    time: Option<String>,
+    detail: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct IdleCheckDetail {
+    service: String,
+    partition: Option<String>,
+    namespace: Option<String>,
+}
+
+impl Message {
+    /// Reads an `EventBridge` envelope, ECS's or our own.
+    pub(crate) fn parse(body: &str) -> Result<Self, InvalidField> {
+        if body.len() > MAX_BYTES {
+            return Err(InvalidField::new("body", &format!("{} bytes", body.len()), "at most 1 MiB"));
+        }
+        let envelope: Envelope =
+            serde_json::from_str(body).map_err(|_| InvalidField::new("body", body, "an EventBridge event in JSON"))?;
+        let (Some(source), Some(detail_type)) = (envelope.source, envelope.detail_type) else {
+            return Err(InvalidField::new("body", body, "an EventBridge event with source and detail-type"));
+        };
+        let detail = envelope.detail.unwrap_or_default();
+        match (source.as_str(), detail_type.as_str()) {
+            (SOURCE, DETAIL_TYPE) => {
+                Ok(Self::TaskChange(Box::new(parse_task_change(envelope.time.as_deref(), &detail)?)))
+            }
+            (SOURCE, API_CALL_DETAIL_TYPE) => Ok(match parse_api_call(&detail)? {
+                Some(call) => Self::ApiCall(call),
+                None => Self::Other(format!("{source}: {detail_type}")),
+            }),
+            (OWN_SOURCE, IDLE_CHECK) => parse_idle_check(&detail).map(Self::IdleCheck),
+            _ => Ok(Self::Other(format!("{source}: {detail_type}"))),
+        }
+    }
+
+    /// The body of the message that asks for a look at `service`.
+    pub(crate) fn idle_check(service: &MeshService) -> String {
+        let detail = json!({
+            "service": service.name.as_str(),
+            "partition": service.tenancy.partition().map(TenancyName::as_str),
+            "namespace": service.tenancy.namespace().map(TenancyName::as_str),
+        });
+        json!({ "source": OWN_SOURCE, "detail-type": IDLE_CHECK, "detail": detail }).to_string()
+    }
+}
+
+fn parse_idle_check(detail: &Value) -> Result<MeshService, InvalidField> {
+    let text = detail.to_string();
+    let detail = IdleCheckDetail::deserialize(detail)
+        .map_err(|_| InvalidField::new("detail", &text, "a service, and its partition and namespace or neither"))?;
+    let fields = ("detail.partition", "detail.namespace");
+    let tenancy = Tenancy::from_names(detail.partition.as_deref(), detail.namespace.as_deref(), fields)?;
+    Ok(MeshService {
+        tenancy: tenancy.unwrap_or_default(),
+        name: detail.service.parse().map_err(|e: InvalidField| e.in_field("detail.service"))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn our_own_messages_survive_the_round_trip() {
+        let enterprise = Tenancy::from_names(Some("p"), Some("n"), ("", "")).unwrap().unwrap();
+        for tenancy in [Tenancy::Community, enterprise] {
+            let service = MeshService { tenancy, name: "web".parse().unwrap() };
+            assert_eq!(Message::parse(&Message::idle_check(&service)), Ok(Message::IdleCheck(service)));
+        }
+    }
+
+    #[test]
+    fn somebody_else_s_event_is_not_an_error() {
+        let body = r#"{"source":"aws.ecs","detail-type":"ECS Service Action","detail":{}}"#;
+        assert_eq!(Message::parse(body), Ok(Message::Other("aws.ecs: ECS Service Action".to_owned())));
+    }
+
+    #[test]
+    fn what_is_no_event_is_an_error() {
+        for body in ["", "{", "null", "[]", "{}", r#"{"source":"aws.ecs"}"#, r#"{"source":1,"detail-type":"x"}"#] {
+            assert_eq!(Message::parse(body).unwrap_err().field(), "body", "{body}");
+        }
+        assert_eq!(Message::parse(&"x".repeat(2 * MAX_BYTES)).unwrap_err().field(), "body");
+    }
+
+    #[test]
+    fn a_forged_idle_check_names_its_bad_field() {
+        let body = r#"{"source":"ecs-mesh-controller","detail-type":"Service Idle Check","detail":{"service":"We b"}}"#;
+        assert_eq!(Message::parse(body).unwrap_err().field(), "detail.service");
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(body in "\\PC*") {
+            let _ = Message::parse(&body);
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Observing: what ECS says of tasks, and what Consul holds of those that stop.
+//!
+//! A part that could not be read is an error of the tasks that it concerns, never an absence.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use aws::ecs::EcsError;
+use futures::{StreamExt, stream};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    catalog::{ClientAgent, HealthCheck, ServiceInstance},
+    identity::MeshService,
+    phase::TaskPhase,
+    plan::{Observed, holders_for},
+    tags::Tags,
+    task::{MeshTask, TaskChange},
+    tenancy::Tenancy,
+    token::TokenHolder,
+};
+
+use crate::{
+    agents::client_agents,
+    deadline::Deadline,
+    definitions::{Classification, Definitions},
+    edges::Consul,
+    error::{ControllerError, Failures, blame},
+    outcome::CONCURRENCY,
+    tasks::TaskReader,
+    tokens::Tokens,
+};
+
+/// Observes single tasks.
+pub(crate) struct Observer {
+    pub(crate) tasks: TaskReader,
+    pub(crate) consul: Arc<dyn Consul>,
+    pub(crate) tokens: Arc<Tokens>,
+}
+
+impl Observer {
+    /// The mesh tasks among `changes`. Those whose identity could not be read are in the failures; those that are not
+    /// in the mesh are in neither.
+    pub(crate) async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, Failures) {
+        let arns = changes.iter().map(|change| &change.definition);
+        let definitions = self.tasks.definitions(arns, deadline).await;
+        let (task_tags, mut failures) = self.open_task_tags(changes, &definitions, deadline).await;
+        let mut tasks = Vec::new();
+        for change in changes {
+            if failures.contains_key(&change.arn) {
+                continue;
+            }
+            match self.mesh_task(change, task_tags.get(&change.arn), &definitions) {
+                Ok(task) => tasks.extend(task),
+                Err(error) => drop(failures.insert(change.arn.clone(), error)),
+            }
+        }
+        (tasks, failures)
+    }
+
+    fn mesh_task(
+        &self,
+        change: &TaskChange,
+        tags: Option<&Tags>,
+        definitions: &Definitions,
+    ) -> Result<Option<MeshTask>, Arc<ControllerError>> {
+        let task = |tenancy: &Tenancy, identity| MeshTask {
+            arn: change.arn.clone(),
+            cluster: change.cluster.clone(),
+            phase: change.phase,
+            tenancy: tenancy.clone(),
+            identity,
+            runs_client_agent: definitions.runs_client_agent(&change.definition),
+        };
+        let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
+        match definitions.classify(&change.definition, tags, default_tenancy) {
+            Classification::Member(identity) => Ok(Some(task(&identity.service.tenancy.clone(), Some(identity)))),
+            // What it left in Consul bears its ID.
+            Classification::TagsUnknown | Classification::DefinitionDeleted if change.phase == TaskPhase::Stopped => {
+                Ok(Some(task(default_tenancy, None)))
+            }
+            Classification::TagsUnknown if self.tasks.scope.bounds.may_lag(change.time, self.tasks.clock.now()) => {
+                Err(Arc::new(ControllerError::NotDescribedYet(change.arn.clone())))
+            }
+            Classification::Outside | Classification::TagsUnknown => Ok(None),
+            Classification::Invalid(reason) => {
+                self.tasks.ecs.forget(&change.definition);
+                Err(Arc::new(reason.into()))
+            }
+            Classification::DefinitionDeleted => {
+                Err(Arc::new(EcsError::UnknownTaskDefinition(change.definition.clone()).into()))
+            }
+            Classification::DefinitionUnread(error) => Err(error),
+        }
+    }
+
+    /// The own tags of tasks whose definitions do not say whether they are in the mesh.
+    async fn open_task_tags(
+        &self,
+        changes: &[TaskChange],
+        definitions: &Definitions,
+        deadline: Deadline,
+    ) -> (BTreeMap<TaskArn, Tags>, Failures) {
+        let mut open: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
+        for change in changes {
+            if definitions.get(&change.definition).is_some_and(|definition| definition.leaves_mesh_open()) {
+                open.entry(&change.cluster).or_default().push(change.arn.clone());
+            }
+        }
+        let (mut tags, mut failures) = (BTreeMap::new(), Failures::new());
+        for (cluster, tasks) in open {
+            match deadline.run(self.tasks.ecs.describe_tasks(cluster, &tasks)).await {
+                Ok(described) => tags.extend(described.into_iter().map(|task| (task.arn, task.tags))),
+                Err(error) => failures.extend(blame(&tasks, error)),
+            }
+        }
+        (tags, failures)
+    }
+
+    /// What Consul holds of the stopping and stopped ones among `tasks`. Tasks of which some part could not be read
+    /// are in the failures, and not in the observation.
+    pub(crate) async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Failures) {
+        let (mut observed, mut failures) = (Observed::default(), Failures::new());
+        // Side by side: what one cluster, service or partition is slow at must not cost the others their time.
+        let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
+            deadline.run(self.consul.tokens(&tenancy)).await.map_err(|error| blame(&stopped, error))
+        });
+        let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
+            let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
+            found.map_err(|error| blame(ending.iter().map(|task| &task.arn), error))
+        });
+        let agents = by_service(&tasks).into_iter().map(|(service, stopped)| async move {
+            let found = deadline.run(self.agents_of(&service, &stopped)).await;
+            found.map_err(|error| blame(stopped.iter().map(|task| &task.arn), error))
+        });
+        let (tokens, catalogs, agents) =
+            futures::join!(side_by_side(tokens), side_by_side(catalogs), side_by_side(agents));
+        for found in tokens {
+            observed.tokens.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
+        }
+        for found in catalogs {
+            let (instances, checks) = found.unwrap_or_else(|failed| none_of(failed, &mut failures));
+            observed.instances.extend(instances);
+            observed.checks.extend(checks);
+        }
+        for found in agents {
+            observed.agents.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
+        }
+        observed.provisioned = self.relied_holders(&tasks);
+        observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
+        (observed, failures)
+    }
+
+    /// Whose tokens need no look for any of the active ones among `tasks`.
+    fn relied_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
+        let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.tasks.scope.mode));
+        holders.filter(|holder| self.tokens.is_relied_on(holder)).collect()
+    }
+
+    /// The client agents whose nodes still hold services of stopped tasks.
+    async fn agents_of(
+        &self,
+        service: &MeshService,
+        stopped: &[&MeshTask],
+    ) -> Result<Vec<ClientAgent>, ControllerError> {
+        let ids: Vec<TaskId> = stopped.iter().map(|task| task.arn.id().clone()).collect();
+        let instances = self.consul.instances_of(&service.name, &service.tenancy, &ids).await?;
+        let is_synthetic = |node: &String| self.tasks.scope.clusters.iter().any(|cluster| cluster.as_str() == node);
+        let nodes: BTreeSet<String> = instances.into_iter().map(|instance| instance.node).collect();
+        let nodes: Vec<String> = nodes.into_iter().filter(|node| !is_synthetic(node)).collect();
+        if nodes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let members = self.consul.members(&service.tenancy).await?;
+        let members = members.into_iter().filter(|member| nodes.contains(&member.name)).collect();
+        client_agents(self.consul.as_ref(), members, &service.tenancy).await
+    }
+
+    async fn catalog_of(
+        &self,
+        cluster: &ClusterArn,
+        tenancy: &Tenancy,
+        ending: &[&MeshTask],
+    ) -> Result<(Vec<ServiceInstance>, Vec<HealthCheck>), ControllerError> {
+        let consul = &self.consul;
+        let ids: Vec<TaskId> = ending.iter().map(|task| task.arn.id().clone()).collect();
+        let instances = consul.instances(cluster, tenancy, &ids).await?;
+        let is_stopping = |id: &TaskId| ending.iter().any(|t| t.phase == TaskPhase::Stopping && t.arn.id() == id);
+        let draining: Vec<_> = instances.iter().filter(|instance| is_stopping(&instance.task)).cloned().collect();
+        let checks = consul.checks(&draining).await?;
+        Ok((instances, checks))
+    }
+}
+
+async fn side_by_side<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    stream::iter(work).buffered(CONCURRENCY).collect().await
+}
+
+/// Nothing was found out, and whose failure that is.
+fn none_of<T: Default>(failed: Failures, failures: &mut Failures) -> T {
+    failures.extend(failed);
+    T::default()
+}
+
+/// The stopped tasks by the partition whose tokens have to be listed.
+fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<TaskArn>)> {
+    let mut groups: BTreeMap<_, (Tenancy, Vec<TaskArn>)> = BTreeMap::new();
+    for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped) {
+        let group =
+            groups.entry(task.tenancy.partition().cloned()).or_insert_with(|| (task.tenancy.clone(), Vec::new()));
+        group.1.push(task.arn.clone());
+    }
+    groups.into_values().collect()
+}
+
+/// The stopped tasks that ran a client agent, by service.
+fn by_service(tasks: &[MeshTask]) -> BTreeMap<MeshService, Vec<&MeshTask>> {
+    let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
+    for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped && task.runs_client_agent) {
+        if let Some(identity) = &task.identity {
+            groups.entry(identity.service.clone()).or_default().push(task);
+        }
+    }
+    groups
+}
+
+/// The stopping and stopped tasks by the catalog node and tenancy that hold their instances.
+fn by_node(tasks: &[MeshTask]) -> BTreeMap<(ClusterArn, Tenancy), Vec<&MeshTask>> {
+    let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
+    for task in tasks.iter().filter(|task| task.phase != TaskPhase::Active) {
+        groups.entry((task.cluster.clone(), task.tenancy.clone())).or_default().push(task);
+    }
+    groups
+}

@@ -1,0 +1,259 @@
+//! The settings of a deployment: environment variables, parsed once at start.
+
+#[cfg(test)]
+mod tests;
+mod variables;
+
+use std::{collections::BTreeMap, time::Duration};
+
+use secrecy::SecretString;
+
+use consul::ConsulAddresses;
+use mesh::{
+    arn::ClusterArn,
+    bounds::Bounds,
+    field::InvalidField,
+    guard::MaxDeletePercent,
+    idleness::GracePeriod,
+    plan::TokenMode,
+    secret_name::{SecretNamePrefix, SecretNames},
+    tenancy::{Tenancy, TenancyName},
+};
+
+use self::variables::Variables;
+use crate::{
+    bootstrap::{BootstrapExtent, BootstrapScope},
+    scope::Scope,
+};
+
+/// The variable that says where Consul is.
+const ADDRESS: &str = "CONSUL_HTTP_ADDR";
+
+/// Where the controller's own Consul token is.
+#[derive(Debug, Clone)]
+pub enum CredentialSetting {
+    /// In this secret of Secrets Manager: the bare token, or JSON with a key `token`.
+    Secret(String),
+    /// In the environment.
+    Token(SecretString),
+}
+
+/// The settings.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// `CONSUL_HTTP_ADDR`.
+    pub consul_addresses: ConsulAddresses,
+    /// `CONSUL_HTTP_TOKEN_SECRET_ARN` or `CONSUL_HTTP_TOKEN`.
+    pub consul_credential: CredentialSetting,
+    /// `CONSUL_CACERT_SECRET_ARN`: the secret with the CA certificate in PEM.
+    pub ca_certificate_secret: Option<String>,
+    /// `CONSUL_TLS_SERVER_NAME`.
+    pub tls_server_name: Option<String>,
+    /// `SECRET_KMS_KEY_ID`: the key that encrypts new secrets.
+    pub kms_key_id: Option<String>,
+    /// `QUEUE_URL`: the function's own queue.
+    pub queue_url: String,
+    /// `HEALTH_SYNC_INTERVAL_SECONDS`; `None`: health is not synced.
+    pub health_sync_interval: Option<Duration>,
+    /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
+    /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
+    /// `CLUSTER_PARTITIONS`; of setting Consul up, `BOOTSTRAP` and `IAM_ROLE_PATH`.
+    pub scope: Scope,
+}
+
+impl Settings {
+    /// Reads the settings from `variable`, which gives an environment variable's value.
+    ///
+    /// # Errors
+    /// The first variable that is missing or wrong, by name, with what it should hold.
+    pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidField> {
+        // CloudFormation hands over parameters that are not set as empty strings.
+        let variables = Variables(|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
+        let clusters = read_clusters(&variables)?;
+        let settings = Self {
+            consul_addresses: variables.required(
+                ADDRESS,
+                "http(s)://host:port, several separated by commas, or ecs://cluster/family-or-service:port",
+            )?,
+            consul_credential: read_credential(&variables)?,
+            ca_certificate_secret: variables.secret_id("CONSUL_CACERT_SECRET_ARN")?,
+            tls_server_name: variables.checked("CONSUL_TLS_SERVER_NAME", is_host_name, "a DNS name")?,
+            kms_key_id: variables.checked("SECRET_KMS_KEY_ID", is_printable, "the ARN or ID of a KMS key")?,
+            queue_url: read_queue_url(&variables)?,
+            health_sync_interval: read_interval(variables.text("HEALTH_SYNC_INTERVAL_SECONDS").as_deref())?,
+            scope: read_scope(&variables, clusters)?,
+        };
+        settings.verifies_what_it_trusts(&variables)?;
+        Ok(settings)
+    }
+
+    /// Whoever says how to verify Consul's certificate means to: without TLS the token would be sent to anybody.
+    fn verifies_what_it_trusts<F: Fn(&str) -> Option<String>>(
+        &self,
+        variables: &Variables<F>,
+    ) -> Result<(), InvalidField> {
+        let trusts = self.ca_certificate_secret.is_some() || self.tls_server_name.is_some();
+        if !trusts || self.consul_addresses.are_all_tls() {
+            return Ok(());
+        }
+        Err(InvalidField::new(
+            ADDRESS,
+            &variables.text(ADDRESS).unwrap_or_default(),
+            "https:// (or ?scheme=https) throughout, because CONSUL_CACERT_SECRET_ARN or CONSUL_TLS_SERVER_NAME is set",
+        ))
+    }
+}
+
+fn is_host_name(text: &str) -> bool {
+    let is_legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
+    // An address would be connected to instead of the configured one.
+    text.len() <= 253 && text.bytes().all(is_legal) && text.bytes().any(|b| b.is_ascii_alphabetic())
+}
+
+fn is_printable(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_graphic())
+}
+
+fn read_queue_url<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<String, InvalidField> {
+    const EXPECTED: &str = "the URL of the function's own SQS queue";
+    let is_url = |text: &str| is_printable(text) && (text.starts_with("https://") || text.starts_with("http://"));
+    let url = variables.checked("QUEUE_URL", is_url, EXPECTED)?;
+    url.ok_or_else(|| InvalidField::new("QUEUE_URL", "", EXPECTED))
+}
+
+fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<Vec<ClusterArn>, InvalidField> {
+    const NAME: &str = "ECS_CLUSTER_ARNS";
+    let text = variables.required_text(NAME, "the ARNs of the clusters to look after, separated by commas")?;
+    let clusters = text.split(',').map(|arn| arn.trim().parse::<ClusterArn>().map_err(|e| e.in_field(NAME)));
+    let clusters: Vec<ClusterArn> = clusters.collect::<Result<_, _>>()?;
+    let is_alone = |cluster: &&ClusterArn| {
+        clusters.first().is_some_and(|first| first.region() != cluster.region() || first.account() != cluster.account())
+    };
+    match clusters.iter().find(is_alone) {
+        // The function's clients and secrets are of one region and account.
+        Some(other) => Err(InvalidField::new(
+            NAME,
+            other.as_str(),
+            "clusters of one region and account; deploy one controller for each",
+        )),
+        None => Ok(clusters),
+    }
+}
+
+fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<CredentialSetting, InvalidField> {
+    let in_secret = variables.secret_id("CONSUL_HTTP_TOKEN_SECRET_ARN")?.map(CredentialSetting::Secret);
+    let token = variables.text("CONSUL_HTTP_TOKEN").map(|token| token.trim().to_owned());
+    if token.as_deref().is_some_and(|token| !is_printable(token)) {
+        return Err(InvalidField::new(
+            "CONSUL_HTTP_TOKEN",
+            "(not shown)",
+            "a Consul ACL token: visible characters only",
+        ));
+    }
+    let in_environment = token.map(|token| CredentialSetting::Token(SecretString::from(token)));
+    match (in_secret, in_environment) {
+        (Some(setting), None) | (None, Some(setting)) => Ok(setting),
+        (None, None) => Err(InvalidField::new(
+            "CONSUL_HTTP_TOKEN_SECRET_ARN",
+            "",
+            "the ARN of the secret with the controller's Consul token (or set CONSUL_HTTP_TOKEN)",
+        )),
+        (Some(_), Some(_)) => Err(InvalidField::new(
+            "CONSUL_HTTP_TOKEN",
+            "(not shown)",
+            "nothing, because CONSUL_HTTP_TOKEN_SECRET_ARN is set too",
+        )),
+    }
+}
+
+fn read_scope<F: Fn(&str) -> Option<String>>(
+    variables: &Variables<F>,
+    clusters: Vec<ClusterArn>,
+) -> Result<Scope, InvalidField> {
+    let home = clusters.first().ok_or_else(|| InvalidField::new("ECS_CLUSTER_ARNS", "", "at least one cluster"))?;
+    let prefix =
+        variables.optional("SECRET_NAME_PREFIX")?.map_or_else(|| "consul-ecs".parse::<SecretNamePrefix>(), Ok)?;
+    let partition: Option<TenancyName> = variables.optional("CONSUL_PARTITION")?;
+    let default_tenancy = partition.map_or(Tenancy::Community, Tenancy::default_namespace_of);
+    let names =
+        SecretNames::new(prefix, variables.secret_id("CLIENT_TOKEN_SECRET_NAME")?, default_tenancy.clone(), home);
+    Ok(Scope {
+        names,
+        mode: read_mode(variables.text("TOKEN_MODE").as_deref())?,
+        grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
+        bounds: variables.optional("TIME_BOUNDS")?.unwrap_or(Bounds::DEFAULT),
+        unused_for: read_unused_for(variables.text("UNUSED_TOKEN_HOURS").as_deref())?,
+        max_delete: read_max_delete(variables.text("MAX_DELETE_PERCENT").as_deref())?,
+        cluster_tenancies: read_cluster_tenancies(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
+        default_tenancy,
+        bootstrap: read_bootstrap(variables)?,
+        clusters,
+    })
+}
+
+fn read_bootstrap<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<BootstrapScope, InvalidField> {
+    let extent = match variables.text("BOOTSTRAP").as_deref() {
+        None | Some("full") => BootstrapExtent::Full,
+        Some("dataplane") => BootstrapExtent::Dataplane,
+        Some("none") => BootstrapExtent::None,
+        Some(other) => return Err(InvalidField::new("BOOTSTRAP", other, "full, dataplane or none")),
+    };
+    Ok(BootstrapScope { extent, iam_role_path: variables.optional("IAM_ROLE_PATH")?.unwrap_or_default() })
+}
+
+fn read_mode(text: Option<&str>) -> Result<TokenMode, InvalidField> {
+    match text {
+        None | Some("secrets-manager") => Ok(TokenMode::SecretsManager),
+        Some("auth-method") => Ok(TokenMode::AuthMethod),
+        Some(other) => Err(InvalidField::new("TOKEN_MODE", other, "secrets-manager or auth-method")),
+    }
+}
+
+fn read_unused_for(text: Option<&str>) -> Result<Duration, InvalidField> {
+    let text = text.unwrap_or("24");
+    let hours = text.trim().parse::<u16>().ok().filter(|hours| (1..=720).contains(hours));
+    hours
+        .map(|hours| Duration::from_hours(hours.into()))
+        .ok_or_else(|| InvalidField::new("UNUSED_TOKEN_HOURS", text, "whole hours from 1 to 720"))
+}
+
+/// 0 is off.
+fn read_interval(text: Option<&str>) -> Result<Option<Duration>, InvalidField> {
+    let text = text.unwrap_or("0");
+    match text.trim().parse::<u64>() {
+        Ok(0) => Ok(None),
+        Ok(seconds) if (10..=60).contains(&seconds) => Ok(Some(Duration::from_secs(seconds))),
+        _ => Err(InvalidField::new("HEALTH_SYNC_INTERVAL_SECONDS", text, "0 for off, or whole seconds from 10 to 60")),
+    }
+}
+
+fn read_max_delete(text: Option<&str>) -> Result<MaxDeletePercent, InvalidField> {
+    let text = text.unwrap_or("30");
+    let percent = text.trim().parse().ok().and_then(MaxDeletePercent::new);
+    percent.ok_or_else(|| InvalidField::new("MAX_DELETE_PERCENT", text, "a whole number from 0 to 100"))
+}
+
+/// `name=partition`, several separated by commas.
+fn read_cluster_tenancies(
+    text: Option<&str>,
+    clusters: &[ClusterArn],
+) -> Result<BTreeMap<ClusterArn, Tenancy>, InvalidField> {
+    const NAME: &str = "CLUSTER_PARTITIONS";
+    let entries = text.into_iter().flat_map(|text| text.split(',')).map(str::trim);
+    let read = |entry: &str| {
+        let invalid = || InvalidField::new(NAME, entry, "<name of a cluster in ECS_CLUSTER_ARNS>=<partition>");
+        let (name, partition) = entry.split_once('=').ok_or_else(invalid)?;
+        let cluster = clusters.iter().find(|cluster| cluster.is_meant_by(name)).ok_or_else(invalid)?;
+        let partition: TenancyName = partition.parse().map_err(|e: InvalidField| e.in_field(NAME))?;
+        Ok((cluster.clone(), Tenancy::default_namespace_of(partition)))
+    };
+    entries.map(read).collect()
+}
+
+fn read_grace(text: Option<&str>) -> Result<GracePeriod, InvalidField> {
+    let text = text.unwrap_or("300");
+    let seconds = text.trim().parse::<u16>().ok().filter(|seconds| *seconds <= 3_000);
+    seconds
+        .map(GracePeriod::from_secs)
+        .ok_or_else(|| InvalidField::new("REVOCATION_GRACE_SECONDS", text, "whole seconds from 0 to 3000"))
+}

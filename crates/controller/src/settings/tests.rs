@@ -1,0 +1,135 @@
+use std::{collections::BTreeMap, time::Duration};
+
+use super::*;
+
+const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+fn environment(changes: &[(&str, &str)]) -> Result<Settings, InvalidField> {
+    let mut variables = BTreeMap::from([
+        ("CONSUL_HTTP_ADDR", "https://consul.example:8501"),
+        ("CONSUL_HTTP_TOKEN_SECRET_ARN", "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-token"),
+        ("ECS_CLUSTER_ARNS", CLUSTER),
+        ("QUEUE_URL", "https://sqs.example/queue"),
+    ]);
+    variables.extend(changes.iter().copied());
+    Settings::read(|name| variables.get(name).map(|value| (*value).to_owned()))
+}
+
+#[test]
+fn the_minimum_gets_sensible_defaults() {
+    let settings = environment(&[]).unwrap();
+    assert_eq!(settings.scope.mode, TokenMode::SecretsManager);
+    assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
+    assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
+    assert_eq!(settings.scope.bootstrap.extent, BootstrapExtent::Full);
+    assert_eq!(settings.scope.bootstrap.iam_role_path.to_string(), "/consul-ecs/");
+    assert!(matches!(settings.consul_credential, CredentialSetting::Secret(_)));
+}
+
+#[test]
+fn an_empty_value_is_an_unset_one() {
+    let settings = environment(&[("CONSUL_PARTITION", ""), ("TOKEN_MODE", " "), ("CONSUL_HTTP_TOKEN", "")]).unwrap();
+    assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
+}
+
+#[test]
+fn every_wrong_value_names_its_variable() {
+    for (name, value) in [
+        ("CONSUL_HTTP_ADDR", "consul:8500"),
+        ("CONSUL_HTTP_ADDR", ""),
+        ("CONSUL_HTTP_ADDR", "ecs://infra/consul"),
+        ("CONSUL_HTTP_TOKEN_SECRET_ARN", ""),
+        ("ECS_CLUSTER_ARNS", "prod"),
+        ("ECS_CLUSTER_ARNS", ""),
+        (
+            "ECS_CLUSTER_ARNS",
+            "arn:aws:ecs:us-east-1:123456789012:cluster/a,arn:aws:ecs:eu-west-1:123456789012:cluster/b",
+        ),
+        ("QUEUE_URL", ""),
+        ("QUEUE_URL", "my-queue"),
+        ("CONSUL_HTTP_TOKEN_SECRET_ARN", "arn:aws:s3:::bucket"),
+        ("CONSUL_CACERT_SECRET_ARN", "a secret"),
+        ("CONSUL_TLS_SERVER_NAME", "server dc1"),
+        ("CLIENT_TOKEN_SECRET_NAME", "a b"),
+        ("SECRET_KMS_KEY_ID", "my key"),
+        ("TOKEN_MODE", "magic"),
+        ("REVOCATION_GRACE_SECONDS", "3001"),
+        ("REVOCATION_GRACE_SECONDS", "-1"),
+        ("REVOCATION_GRACE_SECONDS", "soon"),
+        ("TIME_BOUNDS", "ecs-lag=x"),
+        ("TIME_BOUNDS", "shown=60"),
+        ("SECRET_NAME_PREFIX", "a b"),
+        ("CONSUL_PARTITION", "a/b"),
+        ("BOOTSTRAP", "some"),
+        ("IAM_ROLE_PATH", "consul-ecs"),
+        ("IAM_ROLE_PATH", "/consul-ecs"),
+        ("IAM_ROLE_PATH", "/a b/"),
+        ("IAM_ROLE_PATH", "/*/"),
+        ("CLUSTER_PARTITIONS", "nobody=team"),
+        ("CLUSTER_PARTITIONS", "prod"),
+        ("CLUSTER_PARTITIONS", "prod=a/b"),
+        ("UNUSED_TOKEN_HOURS", "0"),
+        ("UNUSED_TOKEN_HOURS", "long"),
+        ("MAX_DELETE_PERCENT", "101"),
+        ("HEALTH_SYNC_INTERVAL_SECONDS", "9"),
+        ("HEALTH_SYNC_INTERVAL_SECONDS", "61"),
+    ] {
+        let error = environment(&[(name, value)]).unwrap_err();
+        assert_eq!(error.field(), name, "{name}={value}: {error}");
+    }
+}
+
+#[test]
+fn who_says_how_to_verify_consul_is_not_let_off_with_plain_http() {
+    let ca = ("CONSUL_CACERT_SECRET_ARN", "consul-ca");
+    let name = ("CONSUL_TLS_SERVER_NAME", "server.dc1.consul");
+    for address in ["http://a:8500", "https://a:8501,http://b:8500", "ecs://infra/consul:8500"] {
+        for setting in [ca, name] {
+            let error = environment(&[("CONSUL_HTTP_ADDR", address), setting]).unwrap_err();
+            assert_eq!(error.field(), "CONSUL_HTTP_ADDR", "{address} with {}", setting.0);
+        }
+        assert!(environment(&[("CONSUL_HTTP_ADDR", address)]).is_ok(), "{address}");
+    }
+    for address in ["https://a:8501, https://b:8501", "ecs://infra/consul:8501?scheme=https"] {
+        assert!(environment(&[("CONSUL_HTTP_ADDR", address), ca, name]).is_ok(), "{address}");
+    }
+}
+
+#[test]
+fn a_token_in_the_environment_is_never_shown() {
+    let both = environment(&[("CONSUL_HTTP_TOKEN", "canary-77")]).unwrap_err();
+    assert!(!both.to_string().contains("canary-77"), "{both}");
+    let alone = environment(&[("CONSUL_HTTP_TOKEN", "canary-77"), ("CONSUL_HTTP_TOKEN_SECRET_ARN", "")]).unwrap();
+    assert!(!format!("{alone:?}").contains("canary-77"));
+}
+
+#[test]
+fn each_cluster_may_have_a_partition_of_its_own() {
+    let other = "arn:aws:ecs:us-east-1:123456789012:cluster/test";
+    let settings = environment(&[
+        ("ECS_CLUSTER_ARNS", &format!("{CLUSTER},{other}")),
+        ("CONSUL_PARTITION", "home"),
+        ("CLUSTER_PARTITIONS", "test=team"),
+    ])
+    .unwrap();
+    let partition = |cluster: &str| {
+        let tenancy = settings.scope.tenancy_of(&cluster.parse().unwrap()).clone();
+        tenancy.partition().unwrap().to_string()
+    };
+    assert_eq!((partition(CLUSTER).as_str(), partition(other).as_str()), ("home", "team"));
+}
+
+#[test]
+fn health_is_synced_only_where_somebody_wants_it() {
+    assert_eq!(environment(&[]).unwrap().health_sync_interval, None);
+    let every_ten = environment(&[("HEALTH_SYNC_INTERVAL_SECONDS", "10")]).unwrap();
+    assert_eq!(every_ten.health_sync_interval, Some(Duration::from_secs(10)));
+}
+
+#[test]
+fn how_much_is_set_up_can_be_chosen() {
+    let chosen = |changes: &[(&str, &str)]| environment(changes).unwrap().scope.bootstrap;
+    assert_eq!(chosen(&[("BOOTSTRAP", "dataplane")]).extent, BootstrapExtent::Dataplane);
+    assert_eq!(chosen(&[("BOOTSTRAP", "none")]).extent, BootstrapExtent::None);
+    assert_eq!(chosen(&[("IAM_ROLE_PATH", "/team/mesh/")]).iam_role_path.to_string(), "/team/mesh/");
+}

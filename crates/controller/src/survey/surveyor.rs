@@ -1,0 +1,225 @@
+//! The order in which things are observed: what is read later may only add to what was read before.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use aws::ecs::{ClusterStatus, EcsError};
+use futures::{StreamExt, stream};
+use jiff::Timestamp;
+use mesh::{
+    arn::ClusterArn,
+    identity::MeshService,
+    idleness::TaskListing,
+    mark::HolderMark,
+    phase::TaskPhase,
+    plan::{Extent, holders_for},
+    task::MeshTask,
+    tenancy::{Tenancy, TenancyName},
+    token::TokenHolder,
+};
+
+use super::{
+    consul_side::ConsulSide,
+    gone_tasks::GoneTasks,
+    order::SweepOrder,
+    seen::{Clusters, Problem, Reading, Skipped, Survey},
+};
+use crate::{
+    deadline::Deadline,
+    definitions::{Classification, Definitions},
+    edges::{Consul, Edges},
+    error::ControllerError,
+    outcome::{CONCURRENCY, all},
+    tasks::{ClusterStatuses, TaskReader},
+    tokens::Tokens,
+};
+
+/// Observes whole clusters.
+pub(crate) struct Surveyor {
+    tasks: TaskReader,
+    tokens: Arc<Tokens>,
+    consul: Arc<dyn Consul>,
+    consul_side: ConsulSide,
+    gone_tasks: GoneTasks,
+}
+
+impl Surveyor {
+    pub(crate) fn new(edges: &Edges, tasks: &TaskReader, tokens: &Arc<Tokens>) -> Self {
+        let consul = Arc::clone(&edges.consul);
+        Self {
+            tasks: tasks.clone(),
+            tokens: Arc::clone(tokens),
+            consul_side: ConsulSide { consul: Arc::clone(&consul) },
+            gone_tasks: GoneTasks { tasks: tasks.clone() },
+            consul,
+        }
+    }
+
+    /// Looks at the clusters of an order, of which ECS has said whether they exist.
+    pub(crate) async fn survey(&self, order: &SweepOrder, statuses: &ClusterStatuses, deadline: Deadline) -> Survey {
+        let mut survey = Survey { began: self.tasks.clock.now(), ..Survey::default() };
+        let clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
+        let arns = clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition);
+        let definitions = self.tasks.definitions(arns, deadline).await;
+        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
+        let wanted: Vec<&ClusterArn> =
+            self.tasks.scope.clusters.iter().filter(|cluster| order.includes(cluster)).collect();
+        for cluster in &wanted {
+            self.take_tasks(cluster, &clusters, &definitions, &mut survey);
+        }
+        survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
+        for tenancy in survey.partitions.clone() {
+            self.consul_side.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
+        }
+        let is_credible = clusters.are_credible(order, &survey.unseen);
+        survey.observed.extent = Extent::Clusters(every_task.filter(|_| is_credible));
+        self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
+        self.read_secrets(deadline, &mut survey).await;
+        self.gone_tasks.leave_out_doubtful_tokens(&mut survey);
+        self.consul_side.read_checks(deadline, &mut survey).await;
+        survey
+    }
+
+    /// The tasks of all configured clusters: whether a service is idle depends on every one.
+    async fn read_clusters(
+        &self,
+        order: &SweepOrder,
+        statuses: &ClusterStatuses,
+        deadline: Deadline,
+        survey: &mut Survey,
+    ) -> Clusters {
+        let all = &self.tasks.scope.clusters;
+        let mut clusters = Clusters { read: Vec::new(), deleted: BTreeSet::new() };
+        let statuses = match statuses {
+            Ok(statuses) => statuses,
+            Err(error) => {
+                survey.problems.push(Problem::new(None, Arc::clone(error)));
+                return clusters;
+            }
+        };
+        let mut existing = Vec::new();
+        for cluster in all {
+            match statuses.get(cluster) {
+                Some(ClusterStatus::Active) => existing.push(cluster),
+                Some(ClusterStatus::Deleted) => drop(clusters.deleted.insert(cluster.clone())),
+                _ if order.takes_unknown_for_deleted(cluster) => drop(clusters.deleted.insert(cluster.clone())),
+                _ => {
+                    let error = ControllerError::from(EcsError::UnknownCluster(cluster.clone()));
+                    survey.problems.push(Problem::new(Some(cluster), error));
+                }
+            }
+        }
+        let reads = existing
+            .into_iter()
+            .map(|cluster| async move { (cluster, deadline.run(self.tasks.tasks_of(cluster)).await) });
+        let read: Vec<_> = stream::iter(reads).buffered(CONCURRENCY).collect().await;
+        for (cluster, tasks) in read {
+            match tasks {
+                Ok(tasks) => clusters.read.push(tasks),
+                Err(error) => survey.problems.push(Problem::new(Some(cluster), error)),
+            }
+        }
+        clusters
+    }
+
+    /// The secrets of the holders that need a token, and of those that Consul holds one for.
+    async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
+        let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+        let mut holders: BTreeSet<TokenHolder> =
+            tasks.flat_map(|task| holders_for(task.identity.as_ref(), self.tasks.scope.mode)).collect();
+        holders.extend(survey.observed.tokens.iter().filter_map(|token| {
+            let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
+            Some(TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name: mark.service? }))
+        }));
+        let reads = holders.into_iter().map(|holder| async move {
+            let read = deadline.run(self.tokens.read_secret(&holder)).await;
+            (holder, read)
+        });
+        for (holder, secret) in all(reads).await {
+            match secret {
+                Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
+                Err(error) => survey.problems.push(Problem::new(None, error)),
+            }
+        }
+    }
+
+    fn every_task(
+        &self,
+        listed_at: Timestamp,
+        clusters: &Clusters,
+        definitions: &Definitions,
+        problems: &mut Vec<Problem>,
+    ) -> Option<TaskListing> {
+        if !self.tasks.scope.clusters.iter().all(|cluster| clusters.is_read(cluster)) {
+            return None;
+        }
+        let tasks = self
+            .tasks
+            .service_tasks(&clusters.read, definitions)
+            .map_err(|error| problems.push(Problem::new(None, error)));
+        Some(TaskListing { listed_at, tasks: tasks.ok()? })
+    }
+
+    fn take_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
+        let tasks = clusters.tasks(cluster);
+        survey.readings.push(Reading {
+            cluster: cluster.clone(),
+            is_judged: clusters.is_read(cluster),
+            is_deleted: clusters.deleted.contains(cluster),
+            listed: tasks.len(),
+            living: tasks.iter().filter(|task| task.phase.is_living()).count(),
+        });
+        let tenancy = self.tasks.scope.tenancy_of(cluster);
+        for task in tasks {
+            let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+                Classification::Member(identity) => Some(identity),
+                Classification::Invalid(reason) => {
+                    self.tasks.ecs.forget(&task.definition);
+                    let what = format!("task {} of {}", task.arn.id(), task.definition);
+                    survey.skipped.push(Skipped { cluster: cluster.clone(), what, why: reason.to_string() });
+                    None
+                }
+                Classification::DefinitionUnread(error) if task.phase.is_living() => {
+                    survey.problems.push(Problem::new(Some(cluster), error));
+                    None
+                }
+                Classification::Outside
+                | Classification::TagsUnknown
+                | Classification::DefinitionDeleted
+                | Classification::DefinitionUnread(_) => None,
+            };
+            if identity.is_some() || task.phase == TaskPhase::Stopped {
+                let tenancy = identity.as_ref().map_or(tenancy, |identity| &identity.service.tenancy).clone();
+                survey.observed.tasks.push(MeshTask {
+                    arn: task.arn.clone(),
+                    cluster: cluster.clone(),
+                    phase: task.phase,
+                    tenancy,
+                    identity,
+                    runs_client_agent: definitions.runs_client_agent(&task.definition),
+                });
+            }
+        }
+    }
+
+    /// One tenancy for each partition that the clusters or their tasks live in; on Enterprise, for each that there is:
+    /// where a task has lived that ECS has forgotten, only what it left can tell.
+    async fn partitions(&self, clusters: &[&ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
+        let homes = clusters.iter().map(|cluster| self.tasks.scope.tenancy_of(cluster).clone());
+        let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
+        let mut listed = Vec::new();
+        if known.iter().any(|tenancy| tenancy.partition().is_some()) {
+            match deadline.run(self.consul.partitions()).await {
+                Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
+                Err(error) => survey.could_not_see(clusters, None, error),
+            }
+        }
+        let all = listed.iter().chain(&known);
+        let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
+        // Without a name it is the default partition, which must not be read twice.
+        let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");
+        by_name.into_iter().filter(|(name, _)| !(names_default && name.is_none())).map(|(_, t)| t.clone()).collect()
+    }
+}

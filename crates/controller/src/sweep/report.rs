@@ -1,0 +1,279 @@
+//! What a sweep says when it is over: JSON for people and for scripts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use mesh::{
+    arn::ClusterArn,
+    guard::{Alarm, concerns},
+    mark::{HolderMark, LoginMark},
+    plan::{Action, Planned},
+};
+
+use crate::{
+    bootstrap::{BootstrapFailure, BootstrapReport},
+    outcome::{Effect, Outcome},
+    problem::ProblemReport,
+    survey::{Problem, Reading, Survey, SweepOrder},
+};
+
+/// A cluster whose deletions the guard holds back, and why.
+pub(super) type Held = Vec<(ClusterArn, Alarm)>;
+
+/// How a sweep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SweepOutcome {
+    /// All is as it should be.
+    Done,
+    /// Nothing was changed, because nobody wanted that.
+    DryRun,
+    /// The guard holds deletions back.
+    GuardTripped,
+    /// Something could not be read or done.
+    Incomplete,
+}
+
+impl SweepOutcome {
+    /// The word in the summary.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::DryRun => "dry_run",
+            Self::GuardTripped => "guard_tripped",
+            Self::Incomplete => "incomplete",
+        }
+    }
+}
+
+/// The summary of a sweep.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SweepReport {
+    /// How it ended.
+    pub outcome: SweepOutcome,
+    /// One entry for each cluster that was looked at.
+    pub clusters: Vec<ClusterReport>,
+    /// What could not be read or done.
+    pub problems: Vec<ProblemReport>,
+}
+
+/// What was found and done in a cluster.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterReport {
+    /// The cluster.
+    pub cluster_arn: String,
+    /// `active`, `deleted`, or `unread`: then nothing of it was judged.
+    pub status: &'static str,
+    /// How much there was.
+    pub found: BTreeMap<&'static str, usize>,
+    /// How many tokens were made, or put into their secrets.
+    pub created: Counts,
+    /// How many tokens of idle services were hidden from tasks, to be deleted later.
+    pub hidden: usize,
+    /// How much was deleted.
+    pub deleted: Counts,
+    /// How many service instances were drained.
+    pub drained: usize,
+    /// How much is left to do, because it failed or time ran out.
+    pub left: usize,
+    /// Why the guard holds the deletions back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub guard: Option<String>,
+    /// What would be done: in a dry run, or once somebody forces it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub planned: Vec<Value>,
+    /// What was left alone, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Value>,
+}
+
+/// How many of each kind.
+pub type Counts = BTreeMap<&'static str, usize>;
+
+/// What a sweep has come to so far.
+#[derive(Default)]
+pub(super) struct Swept {
+    set_up: Vec<BootstrapFailure>,
+    outcomes: Vec<(Option<ClusterArn>, Outcome)>,
+    last: Option<(Survey, Held)>,
+    planned: Vec<Planned>,
+    held_back: Vec<Planned>,
+}
+
+impl Swept {
+    pub(super) fn set_up(&mut self, report: BootstrapReport) {
+        self.set_up.extend(report.failures);
+    }
+
+    pub(super) fn add(&mut self, outcomes: Vec<Outcome>, survey: &Survey) {
+        let clusters: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
+        let owned = outcomes.into_iter().map(|outcome| (owner(&outcome.planned, survey, &clusters), outcome));
+        self.outcomes.extend(owned);
+    }
+
+    pub(super) fn end(&mut self, survey: Survey, held: Held, planned: Vec<Planned>, held_back: Vec<Planned>) {
+        self.last = Some((survey, held));
+        self.planned = planned;
+        self.held_back = held_back;
+    }
+
+    pub(super) fn report(self, order: &SweepOrder, all: &[ClusterArn]) -> SweepReport {
+        let Self { set_up, outcomes, last, planned, held_back } = self;
+        let (survey, held) = last.unwrap_or_default();
+        let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
+        let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
+        for report in &mut clusters {
+            let arn = report.cluster_arn.clone();
+            let is_its = |cluster: &ClusterArn| cluster.as_str() == arn;
+            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(is_its)) {
+                count(outcome, report);
+            }
+            let alarm = held.iter().find(|(cluster, _)| is_its(cluster));
+            let waiting = planned.iter().chain(&held_back);
+            let waiting = waiting.filter(|planned| owner(planned, &survey, &read).as_ref().is_some_and(is_its));
+            report.guard = alarm.map(|(_, alarm)| alarm.to_string());
+            report.planned = waiting.map(|planned| describe(&planned.action)).collect();
+        }
+        let problems = problems(&survey, &set_up, &outcomes, order, all);
+        let outcome = match () {
+            () if !problems.is_empty() => SweepOutcome::Incomplete,
+            () if order.dry_run => SweepOutcome::DryRun,
+            () if !held.is_empty() => SweepOutcome::GuardTripped,
+            () => SweepOutcome::Done,
+        };
+        SweepReport { outcome, clusters, problems }
+    }
+}
+
+/// What could not be read or done, each once: one cause often keeps many things from being done.
+fn problems(
+    survey: &Survey,
+    set_up: &[BootstrapFailure],
+    outcomes: &[(Option<ClusterArn>, Outcome)],
+    order: &SweepOrder,
+    all: &[ClusterArn],
+) -> Vec<ProblemReport> {
+    let read = survey.problems.iter().map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error));
+    let set_up = set_up.iter().map(|failure| ProblemReport {
+        cluster_arn: None,
+        label: "bootstrap",
+        reason: failure.error.to_string(),
+    });
+    let done = outcomes
+        .iter()
+        .filter_map(|(cluster, outcome)| Some(ProblemReport::new(cluster.as_ref(), outcome.result.as_ref().err()?)));
+    let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| ProblemReport {
+        cluster_arn: Some(cluster.to_string()),
+        label: "invalid",
+        reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS; nothing of it is ours to sweep"),
+    });
+    let mut known = BTreeSet::new();
+    let all = read.chain(set_up).chain(done).chain(unknown);
+    all.filter(|problem| known.insert((problem.cluster_arn.clone(), problem.reason.clone()))).collect()
+}
+
+fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
+    let cluster = &reading.cluster;
+    let observed = &survey.observed;
+    let status = match (reading.is_judged, reading.is_deleted) {
+        (false, _) => "unread",
+        (true, true) => "deleted",
+        (true, false) => "active",
+    };
+    let logins = observed.tokens.iter().filter_map(|token| LoginMark::parse(&token.description));
+    let services = observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
+    let found = BTreeMap::from([
+        ("tasks", reading.listed),
+        ("livingTasks", reading.living),
+        ("loginTokens", logins.filter(|mark| cluster.is_meant_by(&mark.cluster)).count()),
+        ("serviceTokens", services.filter(|mark| mark.service.is_some() && cluster.is_meant_by(&mark.cluster)).count()),
+        ("services", observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count()),
+    ]);
+    let skipped = survey.skipped.iter().filter(|skipped| skipped.cluster == *cluster);
+    ClusterReport {
+        cluster_arn: cluster.to_string(),
+        status,
+        found,
+        skipped: skipped.map(|skipped| json!({ "what": skipped.what, "why": skipped.why })).collect(),
+        ..ClusterReport::default()
+    }
+}
+
+fn count(outcome: &Outcome, report: &mut ClusterReport) {
+    let kind = match (&outcome.planned.action, &outcome.result) {
+        (_, Ok(Effect::Unchanged)) => return,
+        (_, Err(_)) => {
+            report.left += 1;
+            return;
+        }
+        (Action::MarkCritical(_), _) => {
+            report.drained += 1;
+            return;
+        }
+        (Action::Provision(_) | Action::ShowOrphan(..), _) => {
+            *report.created.entry("tokens").or_default() += 1;
+            return;
+        }
+        (Action::DeleteLoginToken(_), _) => "loginTokens",
+        (Action::Deregister(_), _) => "services",
+        (Action::ForceLeave(_), _) => "clientAgents",
+        (Action::DeregisterNode(_), _) => "nodes",
+        (Action::Hide(..), _) => {
+            report.hidden += 1;
+            return;
+        }
+        (Action::Revoke(..) | Action::DeleteOrphan(..), _) => "serviceTokens",
+        (Action::AwaitAgent(_) | Action::CheckIdleness(_), _) => return,
+    };
+    *report.deleted.entry(kind).or_default() += 1;
+}
+
+/// The cluster that an action is about. A revocation is about the cluster that the token was made for.
+fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option<ClusterArn> {
+    let mut candidates = clusters.iter();
+    let found = match &planned.action {
+        Action::Hide(service, _) | Action::Revoke(service, _) => {
+            let is_its =
+                |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
+            let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
+            let named: Vec<String> = marks.filter(is_its).map(|mark| mark.cluster).collect();
+            candidates.find(|cluster| named.iter().any(|name| cluster.is_meant_by(name)))
+        }
+        action => {
+            candidates.find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster)))
+        }
+    };
+    found.or_else(|| clusters.first()).map(|cluster| (*cluster).clone())
+}
+
+/// An action for people: what it is and what it is about.
+fn describe(action: &Action) -> Value {
+    match action {
+        Action::Provision(holder) => json!({ "action": "provision", "holder": holder.to_string() }),
+        Action::MarkCritical(check) => json!({ "action": "mark_critical", "checkId": check.id }),
+        Action::DeleteLoginToken(token) => {
+            let task = LoginMark::parse(&token.description).map(|mark| mark.task.to_string());
+            json!({ "action": "delete_login_token", "accessorId": token.accessor.to_string(), "taskId": task })
+        }
+        Action::Deregister(instance) => {
+            json!({ "action": "deregister", "serviceId": instance.id, "taskId": instance.task.to_string() })
+        }
+        Action::ForceLeave(agent) => json!({ "action": "force_leave", "node": agent.member.name }),
+        Action::AwaitAgent(agent) => json!({ "action": "await_agent", "node": agent.member.name }),
+        Action::DeregisterNode(node) => json!({ "action": "deregister_node", "node": node.cluster.as_str() }),
+        Action::CheckIdleness(service) => json!({ "action": "check_idleness", "service": service.name.as_str() }),
+        Action::Hide(service, _) => json!({ "action": "hide_token", "service": service.name.as_str() }),
+        Action::Revoke(service, _) => json!({ "action": "revoke", "service": service.name.as_str() }),
+        Action::DeleteOrphan(holder, token, _) => {
+            json!({ "action": "delete_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
+        }
+        Action::ShowOrphan(holder, token) => {
+            json!({ "action": "show_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
+        }
+    }
+}

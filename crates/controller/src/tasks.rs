@@ -1,0 +1,180 @@
+//! Tasks, as ECS lists and describes them: what a service's idleness is judged by, and what a sweep looks at.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use aws::ecs::{ClusterStatus, EcsError, TaskList};
+use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    idleness::{ServiceTask, TaskListing},
+    phase::TaskPhase,
+    task::{DescribedTask, TaskChange},
+};
+
+use crate::{
+    clock::Clock,
+    deadline::Deadline,
+    definitions::{Classification, Definitions},
+    edges::Ecs,
+    error::ControllerError,
+    outcome::CONCURRENCY,
+    scope::Scope,
+};
+
+/// How many tasks one `DescribeTasks` takes.
+const DESCRIBED_AT_ONCE: usize = 100;
+
+/// What ECS says of clusters, or why it could not be asked.
+pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Arc<ControllerError>>;
+
+/// A cluster and every task of it that ECS still knows.
+#[derive(Debug, Clone)]
+pub(crate) struct ClusterTasks {
+    pub(crate) cluster: ClusterArn,
+    pub(crate) tasks: Vec<DescribedTask>,
+}
+
+/// Reads tasks, their definitions and their clusters.
+#[derive(Clone)]
+pub(crate) struct TaskReader {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) ecs: Arc<dyn Ecs>,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl TaskReader {
+    /// What ECS says of the configured clusters.
+    pub(crate) async fn cluster_statuses(&self, deadline: Deadline) -> ClusterStatuses {
+        deadline.run(self.ecs.cluster_statuses(&self.scope.clusters)).await.map_err(Arc::new)
+    }
+
+    /// Task definitions, each once.
+    pub(crate) async fn definitions(
+        &self,
+        arns: impl IntoIterator<Item = &TaskDefinitionArn>,
+        deadline: Deadline,
+    ) -> Definitions {
+        let arns: BTreeSet<&TaskDefinitionArn> = arns.into_iter().collect();
+        let reads = arns.into_iter().map(|arn| async move {
+            let definition = deadline.run(self.ecs.task_definition(arn)).await;
+            (arn.clone(), definition.map_err(Arc::new))
+        });
+        Definitions::new(stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
+    }
+
+    /// Every task of every configured cluster, with the services that each may be an instance of, as listed from now on.
+    ///
+    /// # Errors
+    /// Anything that could not be read: a service is idle only if that is proven.
+    pub(crate) async fn list_all_tasks(&self, deadline: Deadline) -> Result<TaskListing, ControllerError> {
+        let listed_at = self.clock.now();
+        let clusters = self.scope.clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
+        let clusters: Vec<ClusterTasks> = try_join_all(clusters).await?;
+        let tasks = clusters.iter().flat_map(|cluster| &cluster.tasks);
+        let definitions = self.definitions(tasks.map(|task| &task.definition), deadline).await;
+        Ok(TaskListing { listed_at, tasks: self.service_tasks(&clusters, &definitions)? })
+    }
+
+    /// The tasks of a cluster, which are none if ECS says that it was deleted.
+    async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<ClusterTasks, ControllerError> {
+        match self.tasks_of(cluster).await {
+            Err(error @ (EcsError::UnknownCluster(_) | EcsError::NotDescribed(_))) => {
+                let statuses = self.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;
+                match statuses.get(cluster) {
+                    Some(ClusterStatus::Deleted) => Ok(ClusterTasks { cluster: cluster.clone(), tasks: Vec::new() }),
+                    _ => Err(error.into()),
+                }
+            }
+            tasks => Ok(tasks?),
+        }
+    }
+
+    /// The tasks of a cluster: listed, and described. A stopped one may be forgotten between the two.
+    ///
+    /// # Errors
+    /// [`EcsError::NotDescribed`] where that seems to have happened to a running one: ECS's answers lag behind each other,
+    /// and a task that has just started would pass for none.
+    pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<ClusterTasks, EcsError> {
+        let TaskList { running, stopped } = self.ecs.list_tasks(cluster).await?;
+        let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
+        let tasks = self.describe_all(cluster, &Vec::from_iter(listed)).await?;
+        let described: BTreeSet<&TaskArn> = tasks.iter().map(|task| &task.arn).collect();
+        match running.into_iter().find(|task| !described.contains(task)) {
+            Some(task) => Err(EcsError::NotDescribed(task)),
+            None => Ok(ClusterTasks { cluster: cluster.clone(), tasks }),
+        }
+    }
+
+    /// Describes tasks of a cluster in hundreds, several at once.
+    pub(crate) async fn describe_all(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[TaskArn],
+    ) -> Result<Vec<DescribedTask>, EcsError> {
+        let pages = tasks.chunks(DESCRIBED_AT_ONCE).map(|page| self.ecs.describe_tasks(cluster, page));
+        let described: Vec<Vec<DescribedTask>> =
+            stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
+        Ok(described.concat())
+    }
+
+    /// The services that each task may be an instance of.
+    ///
+    /// # Errors
+    /// The definition of a living task could not be read.
+    pub(crate) fn service_tasks(
+        &self,
+        clusters: &[ClusterTasks],
+        definitions: &Definitions,
+    ) -> Result<Vec<ServiceTask>, Arc<ControllerError>> {
+        let tasks = clusters.iter().flat_map(|of| of.tasks.iter().map(|task| (&of.cluster, task)));
+        tasks.map(|(cluster, task)| self.service_task(cluster, task, definitions)).collect()
+    }
+
+    fn service_task(
+        &self,
+        cluster: &ClusterArn,
+        task: &DescribedTask,
+        definitions: &Definitions,
+    ) -> Result<ServiceTask, Arc<ControllerError>> {
+        let tenancy = self.scope.tenancy_of(cluster);
+        let services = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+            // What a stopped task was matters only for a while after its end, while ECS still has its definition.
+            Classification::DefinitionDeleted if !task.phase.is_living() => Vec::new(),
+            Classification::DefinitionDeleted => {
+                return Err(Arc::new(EcsError::UnknownTaskDefinition(task.definition.clone()).into()));
+            }
+            Classification::DefinitionUnread(error) => return Err(error),
+            _ => definitions.possible_services(&task.definition, &task.tags, tenancy),
+        };
+        Ok(ServiceTask { arn: task.arn.clone(), phase: task.phase, stopped_at: task.stopped_at, services })
+    }
+
+    /// The cluster of one of these tasks that is active, so that an old event makes nothing for the dead.
+    ///
+    /// A new event is believed without asking: ECS may not describe its task yet.
+    pub(crate) async fn cluster_of_active_task(
+        &self,
+        changes: &[&TaskChange],
+    ) -> Result<Option<ClusterArn>, ControllerError> {
+        let now = self.clock.now();
+        let is_new = |change: &&&TaskChange| self.scope.bounds.may_lag(change.time, now);
+        if let Some(new) = changes.iter().find(is_new) {
+            return Ok(Some(new.cluster.clone()));
+        }
+        let mut clusters: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
+        for change in changes {
+            clusters.entry(&change.cluster).or_default().push(change.arn.clone());
+        }
+        for (cluster, mut tasks) in clusters {
+            tasks.truncate(DESCRIBED_AT_ONCE);
+            let answer = self.ecs.describe_tasks(cluster, &tasks).await?;
+            if answer.iter().any(|task| task.phase == TaskPhase::Active) {
+                return Ok(Some(cluster.clone()));
+            }
+        }
+        Ok(None)
+    }
+}

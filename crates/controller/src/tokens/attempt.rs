@@ -1,0 +1,140 @@
+//! An attempt at one holder's token: its secret is read and written, and what happens is logged.
+
+use std::time::Duration;
+
+use aws::secrets::SecretsError;
+use backon::{ExponentialBuilder, Retryable};
+use jiff::Timestamp;
+use mesh::{
+    arn::TaskArn,
+    mark::is_token_of,
+    secret::{Retirement, SecretState, StoredSecret, Trigger},
+    token::{AccessorId, Token, TokenHolder},
+};
+use tokio::time::timeout;
+use tracing::info;
+
+use super::{context::Tokens, demand::Demand};
+use crate::{error::ControllerError, outcome::Effect};
+
+/// What one step came to.
+pub(super) enum Progress {
+    /// All is done.
+    Done(Effect),
+    /// The step is taken; the next one follows from what is there now.
+    Again,
+    /// The secret was written meanwhile: it is not what was read. What it was read as since, if it was.
+    Overtaken(Option<StoredSecret>),
+}
+
+/// An attempt at one holder's token.
+pub(super) struct Attempt<'a> {
+    pub(super) tokens: &'a Tokens,
+    pub(super) holder: &'a TokenHolder,
+    /// The name of the holder's secret.
+    pub(super) name: String,
+}
+
+impl Attempt<'_> {
+    /// Does the work, unless it takes longer than an attempt may.
+    pub(super) async fn bounded<T>(
+        &self,
+        work: impl Future<Output = Result<T, ControllerError>>,
+    ) -> Result<T, ControllerError> {
+        let bound = self.tokens.scope.bounds.attempt;
+        timeout(bound, Box::pin(work)).await.unwrap_or(Err(ControllerError::OutOfTime))
+    }
+
+    /// The holder's secret.
+    pub(super) async fn read(&self) -> Result<StoredSecret, SecretsError> {
+        self.tokens.secrets.read(&self.name).await
+    }
+
+    /// The secret, once it is another version than one that was replaced: Secrets Manager may go on showing that for a while.
+    ///
+    /// # Errors
+    /// [`SecretsError::MovedBack`] where it is still that version after longer than reads lag.
+    pub(super) async fn read_after(
+        &self,
+        replaced: &StoredSecret,
+        read: Option<StoredSecret>,
+    ) -> Result<StoredSecret, SecretsError> {
+        if let Some(read) = read.filter(|read| read.version != replaced.version) {
+            return Ok(read);
+        }
+        let longest_pause = Duration::from_secs(1);
+        // The pauses end before their sum would exceed this: they are longer than reads lag.
+        let total = self.tokens.scope.bounds.secrets_lag + longest_pause;
+        let pauses = ExponentialBuilder::new()
+            .with_min_delay(Duration::from_millis(50))
+            .with_max_delay(longest_pause)
+            .without_max_times()
+            .with_total_delay(Some(total));
+        let read = || async {
+            let secret = self.read().await?;
+            let is_replaced = secret.version == replaced.version;
+            if is_replaced { Err(SecretsError::MovedBack { name: self.name.clone() }) } else { Ok(secret) }
+        };
+        read.retry(pauses).when(|error| matches!(error, SecretsError::MovedBack { .. })).await
+    }
+
+    /// Gives the secret a state, unless it was written since it was seen: then there is nothing.
+    pub(super) async fn swap(
+        &self,
+        seen: &StoredSecret,
+        state: SecretState,
+    ) -> Result<Option<StoredSecret>, SecretsError> {
+        let action = match state {
+            SecretState::Active(_) => "show_token",
+            SecretState::Retiring(..) => "hide_token",
+            SecretState::Missing | SecretState::Empty => "empty_secret",
+        };
+        // Whatever clock Secrets Manager has, it writes no sooner.
+        let written_at = Some(self.tokens.clock.now());
+        match self.tokens.secrets.write(&self.name, seen, &state).await {
+            Ok(version) => {
+                let pair = state.pair().or(seen.state.pair());
+                let accessor_id = pair.map(|pair| tracing::field::display(pair.accessor));
+                info!(action, outcome = "done", holder = %self.holder, secret = self.name, accessor_id);
+                Ok(Some(StoredSecret { state, is_ours: true, version: Some(version), written_at }))
+            }
+            Err(SecretsError::Changed { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether its description says that a controller of these clusters made the token for the holder.
+    pub(super) fn is_marked(&self, token: &Token) -> bool {
+        is_token_of(&token.description, self.holder, &self.tokens.scope.clusters)
+    }
+
+    /// The holder's token is good: further events need no look for a while.
+    pub(super) fn relied_on(&self, demand: &Demand<'_>, secret: &StoredSecret) {
+        if let (Demand::Told(_), Some(written_at)) = (demand, secret.written_at) {
+            let now = self.tokens.clock.now();
+            let until = self.tokens.scope.bounds.without_a_look_until(written_at, now);
+            self.tokens.relied.insert(self.holder.clone(), until);
+        }
+    }
+
+    /// Deletes a token, and says why: this line alone answers it.
+    pub(super) async fn revoke(
+        &self,
+        accessor: AccessorId,
+        retirement: &Retirement,
+        reason: &str,
+    ) -> Result<(), ControllerError> {
+        self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
+        info!(
+            action = "revoke",
+            outcome = "done",
+            holder = %self.holder,
+            accessor_id = %accessor,
+            reason,
+            trigger = retirement.trigger.map(Trigger::as_str),
+            idle_since = retirement.idle_since.as_ref().map(Timestamp::to_string),
+            last_task = retirement.last_task.as_ref().map(TaskArn::as_str),
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! What the attempts at all holders' tokens share.
+
+use std::sync::Arc;
+
+use aws::{queue::Queue, secrets::SecretStore};
+use consul::Acl;
+use mesh::{arn::ClusterArn, plan::Rules, token::TokenHolder};
+
+use super::demand::Demand;
+use crate::{
+    clock::Clock, entropy::Entropy, error::ControllerError, remembered::Remembered, scope::Scope, tasks::TaskReader,
+};
+
+/// The tokens of services and client agents, in Consul and in Secrets Manager.
+pub(crate) struct Tokens {
+    pub(crate) scope: Arc<Scope>,
+    pub(crate) acl: Arc<dyn Acl>,
+    pub(crate) secrets: Arc<dyn SecretStore>,
+    pub(crate) queue: Arc<dyn Queue>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) tasks: TaskReader,
+    /// Until when events rely on a holder's token without a read: see [`mesh::bounds::Bounds::without_a_look_until`].
+    pub(crate) relied: Remembered<TokenHolder>,
+}
+
+impl Tokens {
+    /// Whether events rely on the holder's token now.
+    pub(crate) fn is_relied_on(&self, holder: &TokenHolder) -> bool {
+        self.relied.get(holder).is_some_and(|until| self.clock.now() < until)
+    }
+
+    /// The cluster of a task that needs the token; `None` where none does any more.
+    pub(super) async fn cluster_of_demand(&self, demand: &Demand<'_>) -> Result<Option<ClusterArn>, ControllerError> {
+        match demand {
+            Demand::Listed(cluster) | Demand::Ahead(cluster) => Ok(Some((*cluster).clone())),
+            Demand::Told(changes) => self.tasks.cluster_of_active_task(changes).await,
+        }
+    }
+
+    pub(super) fn rules(&self) -> Rules<'_> {
+        self.scope.rules(self.clock.now())
+    }
+}

@@ -1,0 +1,105 @@
+//! Steps are taken until there is nothing left to do: [`next_step`] decides which.
+
+use mesh::{
+    lifecycle::{Held, Idle, Needed, Step, Usage, next_step},
+    mark::HolderMark,
+    plan::TokenMode,
+    secret::{Retirement, SecretState, StoredSecret},
+    token::Token,
+    token_plan::is_awaited,
+};
+use tracing::info;
+
+use super::{
+    attempt::{Attempt, Progress},
+    demand::Demand,
+};
+use crate::{error::ControllerError, outcome::Effect};
+
+/// Why a token is looked at.
+pub(crate) enum Case<'a> {
+    /// A task needs it, or will need it soon.
+    Needed(&'a Demand<'a>),
+    /// Its service is idle.
+    Idle(&'a Idle),
+    /// The controller is removed.
+    Ended(&'a Retirement),
+}
+
+impl Attempt<'_> {
+    pub(super) async fn run(&self, case: &Case<'_>, mut seen: Option<StoredSecret>) -> Result<Effect, ControllerError> {
+        let mut effect = Effect::Unchanged;
+        loop {
+            let secret = match seen.take() {
+                Some(secret) => secret,
+                None => self.read().await?,
+            };
+            match self.take_step(&secret, case).await? {
+                Progress::Done(done) => return Ok(done.max(effect)),
+                Progress::Again => effect = Effect::Done,
+                Progress::Overtaken(read) => seen = Some(self.read_after(&secret, read).await?),
+            }
+        }
+    }
+
+    async fn take_step(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Progress, ControllerError> {
+        let token = self.named_token(secret, case).await?;
+        let held = token.as_ref().map(|token| self.held(secret, token));
+        let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
+        let step = next_step(secret, held.as_ref(), &self.usage(case), bounds, now);
+        match (case, step) {
+            (Case::Needed(demand), Step::Nothing) => self.update_in_use(secret, token, demand).await,
+            (Case::Needed(demand), step) => {
+                let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
+                    info!(action = "provision", outcome = "skipped", holder = %self.holder, "the task is gone already");
+                    return Ok(Progress::Done(Effect::Unchanged));
+                };
+                match step {
+                    Step::Create => self.create_and_show(secret, &cluster, demand).await,
+                    Step::Restore(pair) => self.restore(secret, &pair, &cluster, demand).await,
+                    Step::Show(pair) => self.show(secret, pair, token, demand).await,
+                    Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Progress::Done(Effect::Unchanged)),
+                }
+            }
+            (Case::Idle(_) | Case::Ended(_), Step::Hide(pair, why)) => self.hide(secret, pair, why).await,
+            (Case::Ended(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "the stack is deleted").await,
+            (Case::Idle(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
+            (Case::Idle(_) | Case::Ended(_), Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_)) => {
+                Ok(Progress::Done(Effect::Unchanged))
+            }
+        }
+    }
+
+    fn usage(&self, case: &Case<'_>) -> Usage {
+        match case {
+            Case::Idle(idle) => Usage::Idle((*idle).clone()),
+            Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
+            Case::Needed(demand) => Usage::Needed(Needed {
+                may_create: self.tokens.scope.mode == TokenMode::SecretsManager,
+                is_told: !matches!(demand, Demand::Listed(_)),
+            }),
+        }
+    }
+
+    /// What Consul holds under the accessor ID that the secret names. A hidden token of an idle service that the secret says is
+    /// the controller's is deleted whether Consul holds it or not.
+    async fn named_token(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Option<Token>, ControllerError> {
+        match (&secret.state, case) {
+            (SecretState::Missing | SecretState::Empty, _) => Ok(None),
+            (SecretState::Retiring(..), Case::Idle(_)) if secret.is_ours => Ok(None),
+            (SecretState::Active(pair) | SecretState::Retiring(pair, _), _) => {
+                Ok(self.tokens.acl.token(self.holder.tenancy(), pair.accessor).await?)
+            }
+        }
+    }
+
+    fn held(&self, secret: &StoredSecret, token: &Token) -> Held {
+        let unused_since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
+        let is_same = secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
+        Held {
+            is_marked: self.is_marked(token),
+            is_awaited: is_awaited(unused_since, self.tokens.rules()),
+            differs: (!is_same).then(|| token.pair.clone()),
+        }
+    }
+}

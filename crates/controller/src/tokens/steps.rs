@@ -1,0 +1,130 @@
+//! The steps of a token's life. Each order of writes is what the promises rest on: see [`mesh::lifecycle`].
+
+use aws::secrets::SecretsError;
+use mesh::{
+    arn::ClusterArn,
+    secret::{Retirement, SecretState, StoredSecret},
+    token::{AccessorId, Token, TokenHolder, TokenPair},
+};
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use super::{
+    attempt::{Attempt, Progress},
+    demand::Demand,
+};
+use crate::{error::ControllerError, message::Message, outcome::Effect};
+
+impl Attempt<'_> {
+    /// Creates a new token in Consul, then shows it in the secret. Who loses the race for the secret deletes its own token.
+    pub(super) async fn create_and_show(
+        &self,
+        secret: &StoredSecret,
+        cluster: &ClusterArn,
+        demand: &Demand<'_>,
+    ) -> Result<Progress, ControllerError> {
+        let entropy = &self.tokens.entropy;
+        let pair = TokenPair { accessor: AccessorId::new(entropy.uuid()), secret: entropy.secret() };
+        let active = SecretState::Active(pair.clone());
+        self.create(cluster, &pair, demand).await?;
+        match self.swap(secret, active).await {
+            Ok(Some(shown)) => {
+                self.relied_on(demand, &shown);
+                Ok(Progress::Done(Effect::Done))
+            }
+            Ok(None) => Ok(Progress::Overtaken(Some(self.delete_unless_shown(pair.accessor).await?))),
+            Err(refused @ SecretsError::Refused { .. }) => {
+                // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. If one has an
+                // effect still later, the secret shows a token that is deleted: the next look restores it.
+                sleep(self.tokens.scope.bounds.secrets_lag).await;
+                self.delete_unless_shown(pair.accessor).await?;
+                Err(refused.into())
+            }
+            // Without an answer it may be shown, or may be yet: the sweep judges it when that is over.
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Deletes a token that was to be shown, unless it is. The secret as it was read for that.
+    async fn delete_unless_shown(&self, accessor: AccessorId) -> Result<StoredSecret, ControllerError> {
+        let secret = self.read().await?;
+        if !secret.names(accessor) {
+            self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
+            info!(action = "delete_unused_token", outcome = "done", holder = %self.holder, accessor_id = %accessor);
+        }
+        Ok(secret)
+    }
+
+    /// Creates the token that the secret names, once the secret is known to name it still.
+    pub(super) async fn restore(
+        &self,
+        secret: &StoredSecret,
+        pair: &TokenPair,
+        cluster: &ClusterArn,
+        demand: &Demand<'_>,
+    ) -> Result<Progress, ControllerError> {
+        let Some(written) = self.swap(secret, secret.state.clone()).await? else {
+            return Ok(Progress::Overtaken(None));
+        };
+        warn!(action = "restore_token", holder = %self.holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
+        self.create(cluster, pair, demand).await?;
+        if written.state.shown().is_none() {
+            return Ok(Progress::Again);
+        }
+        self.relied_on(demand, &written);
+        Ok(Progress::Done(Effect::Done))
+    }
+
+    /// Shows a token that Consul has, and updates it.
+    pub(super) async fn show(
+        &self,
+        secret: &StoredSecret,
+        pair: TokenPair,
+        token: Option<Token>,
+        demand: &Demand<'_>,
+    ) -> Result<Progress, ControllerError> {
+        let Some(shown) = self.swap(secret, SecretState::Active(pair)).await? else {
+            return Ok(Progress::Overtaken(None));
+        };
+        Ok(match self.update_in_use(&shown, token, demand).await? {
+            Progress::Done(_) => Progress::Done(Effect::Done),
+            progress => progress,
+        })
+    }
+
+    /// Hides a token from tasks, then asks for the look that deletes it. A write that is refused again and again asks for none.
+    /// Whoever dies in between leaves the deletion to the sweep.
+    pub(super) async fn hide(
+        &self,
+        secret: &StoredSecret,
+        pair: TokenPair,
+        retirement: Retirement,
+    ) -> Result<Progress, ControllerError> {
+        self.tokens.relied.remove(self.holder);
+        if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
+            return Ok(Progress::Overtaken(None));
+        }
+        if let TokenHolder::Service(service) = self.holder {
+            let bounds = &self.tokens.scope.bounds;
+            // The clock of the function that looks may be behind Secrets Manager's.
+            let delay = bounds.hidden_for() + bounds.clocks;
+            self.tokens.queue.send_later(&[Message::idle_check(service)], delay).await?;
+        }
+        Ok(Progress::Done(Effect::Done))
+    }
+
+    /// Empties the secret, then deletes the token in Consul.
+    pub(super) async fn remove(
+        &self,
+        secret: &StoredSecret,
+        pair: &TokenPair,
+        retirement: &Retirement,
+        reason: &str,
+    ) -> Result<Progress, ControllerError> {
+        if self.swap(secret, SecretState::Empty).await?.is_none() {
+            return Ok(Progress::Overtaken(None));
+        }
+        self.revoke(pair.accessor, retirement, reason).await?;
+        Ok(Progress::Done(Effect::Done))
+    }
+}

@@ -1,0 +1,69 @@
+//! What the Lambda functions do the same way: they start, log, and answer.
+//!
+//! ```text
+//!  Lambda ─▶ serve: start (as often as it takes) ─▶ handle(started, event) ─▶ answer or Diagnostic
+//! ```
+
+pub mod logging;
+
+use std::{
+    error::Error,
+    process::ExitCode,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use lambda_runtime::{Context, Diagnostic, LambdaEvent, service_fn};
+use serde_json::Value;
+use tokio::sync::OnceCell;
+use tracing::error;
+
+/// Starts a function before its first event comes, and hands it each event. Where it cannot be started, it is started again
+/// with each event, because the reason may be a passing one, and `handle` gets the reason instead of what was started.
+pub async fn serve<T, E: Error>(
+    start: impl AsyncFn() -> Result<T, E>,
+    handle: impl AsyncFn(Result<&T, E>, LambdaEvent<Value>) -> Result<Value, Diagnostic>,
+) -> ExitCode {
+    let started = OnceCell::new();
+    let _ = start_once(&started, &start).await;
+    run(async |event| handle(start_once(&started, &start).await, event).await).await
+}
+
+async fn start_once<'a, T, E: Error>(
+    started: &'a OnceCell<T>,
+    start: &impl AsyncFn() -> Result<T, E>,
+) -> Result<&'a T, E> {
+    let result = started.get_or_try_init(async || start().await).await;
+    if let Err(error) = &result {
+        refused_to_start(error);
+    }
+    result
+}
+
+/// Hands each event to `handle`, until Lambda ends the process.
+pub async fn run(handle: impl AsyncFn(LambdaEvent<Value>) -> Result<Value, Diagnostic>) -> ExitCode {
+    let handle = &handle;
+    match lambda_runtime::run(service_fn(|event| async move { handle(event).await })).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            error!(outcome = "stopped", reason = %reason);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Logs why a function could not be started.
+pub fn refused_to_start(error: &dyn Error) {
+    error!(outcome = "refused_to_start", reason = %error);
+}
+
+/// An invocation's error as Lambda shows it: a label for metrics and alarms, and the text.
+pub fn diagnostic(label: &str, message: impl Into<String>) -> Diagnostic {
+    Diagnostic { error_type: label.to_owned(), error_message: message.into() }
+}
+
+/// How long the invocation may still take.
+#[must_use]
+pub fn remaining(context: &Context) -> Duration {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Duration::from_millis(context.deadline).saturating_sub(now)
+}

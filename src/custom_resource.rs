@@ -1,0 +1,158 @@
+//! The template's custom resource: `CloudFormation` asks, and waits for an answer at a URL of its own.
+//!
+//! Source: <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html>
+
+use std::{error::Error, time::Duration};
+
+use backon::{ExponentialBuilder, Retryable};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use consul::choose_tls_backend;
+use controller::{Controller, Deadline, PreflightError, ProblemReport, SweepOrder, SweepOutcome};
+
+/// The physical ID of a resource that stands.
+const PHYSICAL_ID: &str = "ecs-mesh-controller";
+/// The physical ID of one whose creation failed: there is nothing to clean up.
+const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
+/// `CloudFormation` takes an answer of 4 KiB: the longest reason, in characters.
+const LONGEST_REASON: usize = 2_000;
+/// How long the answer may take to be delivered, and how often that is tried.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+const ANSWER_RETRIES: usize = 2;
+
+/// The answer did not reach `CloudFormation`.
+#[derive(Debug, thiserror::Error)]
+#[error("CloudFormation could not be told the outcome: {0}; in a VPC, the function needs a way to S3")]
+pub(crate) struct DeliveryError(#[from] reqwest::Error);
+
+/// Why what was asked for is not done.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// The function could not be started.
+    #[error("{0}")]
+    NotStarted(String),
+    /// Consul cannot be reached, or the controller's token does not suffice.
+    #[error(transparent)]
+    Preflight(#[from] PreflightError),
+    /// Consul could not be set up.
+    #[error("setting Consul up: {0}")]
+    Bootstrap(String),
+    /// The clusters could not be swept.
+    #[error("sweeping: {0}")]
+    Sweep(String),
+    /// Something of the controller's is left.
+    #[error("cleaning up: {0}. To delete the stack without cleaning up, set CleanupOnDelete to false first")]
+    Cleanup(String),
+}
+
+/// What `CloudFormation` asks for.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct Request {
+    #[serde(rename = "RequestType")]
+    kind: Kind,
+    #[serde(rename = "ResponseURL")]
+    response_url: String,
+    stack_id: String,
+    #[serde(rename = "RequestId")]
+    id: String,
+    logical_resource_id: String,
+    physical_resource_id: Option<String>,
+    #[serde(default)]
+    resource_properties: Properties,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum Kind {
+    Create,
+    Update,
+    Delete,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Properties {
+    /// Properties arrive as strings.
+    #[serde(default)]
+    cleanup_on_delete: String,
+}
+
+/// Does what is asked and answers. The controller is an `Err` where the settings are wrong.
+///
+/// # Errors
+/// The answer could not be delivered: then Lambda's own retries come back.
+pub(crate) async fn handle<E: Error>(
+    controller: Result<&Controller, E>,
+    request: Request,
+    deadline: Deadline,
+) -> Result<Value, DeliveryError> {
+    let result = match (request.kind, controller) {
+        (Kind::Delete, _) if request.physical_resource_id.as_deref() == Some(NEVER_CREATED) => Ok(()),
+        (Kind::Delete, _) if request.resource_properties.cleanup_on_delete != "true" => Ok(()),
+        (_, Err(error)) => Err(Failure::NotStarted(error.to_string())),
+        (Kind::Delete, Ok(controller)) => clean_up(controller, deadline).await,
+        (Kind::Create | Kind::Update, Ok(controller)) => set_up(controller, deadline).await,
+    };
+    let has_failed_creation = request.kind == Kind::Create && result.is_err();
+    let physical_id = match &request.physical_resource_id {
+        _ if has_failed_creation => NEVER_CREATED.to_owned(),
+        Some(id) => id.clone(),
+        None => PHYSICAL_ID.to_owned(),
+    };
+    let (status, reason) = match result {
+        Ok(()) => ("SUCCESS", String::new()),
+        Err(failure) => ("FAILED", failure.to_string().chars().take(LONGEST_REASON).collect()),
+    };
+    tracing::info!(action = "custom_resource", outcome = status, request = ?request.kind, reason);
+    let answer = json!({
+        "Status": status,
+        "Reason": reason,
+        "PhysicalResourceId": physical_id,
+        "StackId": request.stack_id,
+        "RequestId": request.id,
+        "LogicalResourceId": request.logical_resource_id,
+    });
+    deliver(&request.response_url, &answer).await?;
+    Ok(json!({ "outcome": status, "reason": reason }))
+}
+
+/// Is Consul reachable, and does the credential suffice? Then all is set up and swept.
+async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), Failure> {
+    controller.preflight().await?;
+    let set_up = controller.bootstrap(deadline).await;
+    if !set_up.failures.is_empty() {
+        let reasons: Vec<String> = set_up.failures.iter().map(|failure| failure.error.to_string()).collect();
+        return Err(Failure::Bootstrap(reasons.join("; ")));
+    }
+    let swept = controller.sweep(&SweepOrder::default(), deadline).await;
+    match swept.outcome {
+        // The guard waits for a person, who has its alarm; the deployment need not wait too.
+        SweepOutcome::Done | SweepOutcome::DryRun | SweepOutcome::GuardTripped => Ok(()),
+        SweepOutcome::Incomplete => Err(Failure::Sweep(reasons(&swept.problems))),
+    }
+}
+
+async fn clean_up(controller: &Controller, deadline: Deadline) -> Result<(), Failure> {
+    let cleanup = controller.clean_up(deadline).await;
+    if cleanup.problems.is_empty() { Ok(()) } else { Err(Failure::Cleanup(reasons(&cleanup.problems))) }
+}
+
+/// Why it did not work, in one line.
+pub(super) fn reasons(problems: &[ProblemReport]) -> String {
+    let reasons: Vec<&str> = problems.iter().map(|problem| problem.reason.as_str()).collect();
+    reasons.join("; ")
+}
+
+async fn deliver(url: &str, answer: &Value) -> Result<(), DeliveryError> {
+    choose_tls_backend();
+    let client = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build()?;
+    let send = || async {
+        // The URL is signed for a request without a content type.
+        let sent = client.put(url).header(reqwest::header::CONTENT_TYPE, "").body(answer.to_string()).send().await;
+        sent.and_then(reqwest::Response::error_for_status)
+    };
+    let delivered = send.retry(ExponentialBuilder::default().with_max_times(ANSWER_RETRIES)).await;
+    // The URL is as good as a password.
+    delivered.map(drop).map_err(|error| DeliveryError(error.without_url()))
+}

@@ -1,0 +1,124 @@
+//! The `reconcile` function: sweeps, health sync, and the template's custom resource.
+
+use std::{error::Error, time::Duration};
+
+use lambda_runtime::{Diagnostic, LambdaEvent};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::custom_resource;
+use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
+use controller::{Controller, Deadline, SweepOrder, SweepOutcome};
+use lambda::{diagnostic, remaining};
+use mesh::{arn::ClusterArn, field::InvalidField};
+
+/// What is kept back to tell `CloudFormation` how it went.
+const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
+
+/// What somebody, or the schedule, invokes the function with.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a field of the payload")]
+struct Order {
+    #[serde(default)]
+    clusters: Vec<String>,
+    #[serde(default)]
+    dry_run: bool,
+    #[serde(default)]
+    force: bool,
+    /// Sync health instead of sweeping.
+    #[serde(default)]
+    health_sync: bool,
+    /// Said by the template's schedule.
+    #[serde(default)]
+    scheduled: bool,
+}
+
+/// Does what the payload asks for. The controller is an `Err` where the settings are wrong.
+///
+/// # Errors
+/// The payload is none of the known ones, the settings are wrong, or something could not be read or done: then the
+/// message holds the summary, and Lambda's retries and the alarm see it.
+pub async fn reconcile<E: Error>(
+    controller: Result<&Controller, E>,
+    health_sync_interval: Option<Duration>,
+    event: LambdaEvent<Value>,
+) -> Result<Value, Diagnostic> {
+    let left = remaining(&event.context);
+    if event.payload.get("RequestType").is_some() {
+        let request = custom_resource::Request::deserialize(event.payload)
+            .map_err(|e| diagnostic("invalid", format!("payload: not a request of CloudFormation: {e}")))?;
+        let deadline = Deadline::after(left.saturating_sub(TIME_TO_ANSWER));
+        let answered = custom_resource::handle(controller, request, deadline).await;
+        return answered.map_err(|error| diagnostic("custom_resource", error.to_string()));
+    }
+    let controller = controller.map_err(|error| diagnostic("refused_to_start", error.to_string()))?;
+    let deadline = Deadline::after(left);
+    if event.payload.get("detail-type").and_then(Value::as_str) == Some(API_CALL_DETAIL_TYPE) {
+        return match deleted_cluster(&event.payload).map_err(|e| invalid(&e))? {
+            Some(cluster) if controller.looks_after(&cluster) => {
+                let order =
+                    SweepOrder { clusters: vec![cluster.clone()], deleted: Some(cluster), ..SweepOrder::default() };
+                sweep(controller, &order, deadline).await
+            }
+            _ => Ok(json!({ "outcome": "ignored" })),
+        };
+    }
+    let text = event.payload.to_string();
+    let order = Order::deserialize(event.payload).map_err(|e| {
+        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true} (each optional)"#;
+        diagnostic("invalid", format!("payload: got {text}, expected {expected}: {e}"))
+    })?;
+    if order.health_sync {
+        return sync_health(controller, health_sync_interval, deadline).await;
+    }
+    let clusters: Result<Vec<ClusterArn>, InvalidField> =
+        order.clusters.iter().map(|arn| arn.parse().map_err(|e: InvalidField| e.in_field("clusters"))).collect();
+    let order = SweepOrder {
+        clusters: clusters.map_err(|e| invalid(&e))?,
+        dry_run: order.dry_run,
+        force: order.force,
+        deleted: None,
+        is_scheduled: order.scheduled,
+    };
+    sweep(controller, &order, deadline).await
+}
+
+async fn sweep(controller: &Controller, order: &SweepOrder, deadline: Deadline) -> Result<Value, Diagnostic> {
+    let report = controller.sweep(order, deadline).await;
+    let summary = json!(report);
+    if report.outcome == SweepOutcome::Incomplete {
+        let reasons = custom_resource::reasons(&report.problems);
+        return Err(diagnostic("incomplete", format!("{reasons}\n{summary}")));
+    }
+    Ok(summary)
+}
+
+async fn sync_health(
+    controller: &Controller,
+    interval: Option<Duration>,
+    deadline: Deadline,
+) -> Result<Value, Diagnostic> {
+    let report = controller.sync_health(interval, deadline).await;
+    let summary = json!(report);
+    if report.problems.is_empty() {
+        return Ok(summary);
+    }
+    Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(&report.problems))))
+}
+
+/// The cluster that a `CloudTrail` event says was deleted.
+fn deleted_cluster(payload: &Value) -> Result<Option<ClusterArn>, InvalidField> {
+    if payload.get("source").and_then(Value::as_str) != Some(SOURCE) {
+        return Ok(None);
+    }
+    let detail = payload.get("detail").cloned().unwrap_or_default();
+    Ok(match parse_api_call(&detail)? {
+        Some(ApiCall::ClusterDeleted(cluster)) => Some(cluster),
+        _ => None,
+    })
+}
+
+fn invalid(error: &InvalidField) -> Diagnostic {
+    diagnostic("invalid", error.to_string())
+}

@@ -1,0 +1,45 @@
+//! The `task-events` function: an SQS batch, or one bare event.
+
+use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
+use lambda_runtime::{Diagnostic, LambdaEvent};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use controller::{Controller, Deadline, Delivery};
+use lambda::{diagnostic, remaining};
+
+/// The attribute in which SQS counts how often it delivered a message.
+const RECEIVE_COUNT: &str = "ApproximateReceiveCount";
+
+/// Handles an SQS batch, with partial failures, or one bare `EventBridge` event.
+///
+/// # Errors
+/// A bare event's work is not done, or the payload is neither of the two.
+pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
+    let deadline = Deadline::after(remaining(&event.context));
+    if event.payload.get("Records").is_some() {
+        let batch = SqsEvent::deserialize(event.payload)
+            .map_err(|e| diagnostic("invalid", format!("payload: not an SQS batch: {e}")))?;
+        let deliveries: Vec<Delivery> = batch.records.into_iter().map(delivery).collect();
+        let report = controller.handle(&deliveries, deadline).await;
+        let failed: Vec<Value> =
+            report.failures.iter().map(|failure| json!({ "itemIdentifier": failure.id })).collect();
+        return Ok(json!({ "batchItemFailures": failed }));
+    }
+    let delivery =
+        Delivery { id: event.context.request_id, receipt: None, receives: 1, body: event.payload.to_string() };
+    match controller.handle(&[delivery], deadline).await.failures.into_iter().next() {
+        Some(failure) => Err(diagnostic(failure.error.label(), failure.error.to_string())),
+        None => Ok(json!({ "outcome": "done" })),
+    }
+}
+
+fn delivery(message: SqsMessage) -> Delivery {
+    let receives = message.attributes.get(RECEIVE_COUNT).and_then(|count| count.parse().ok());
+    Delivery {
+        id: message.message_id.unwrap_or_default(),
+        receipt: message.receipt_handle,
+        receives: receives.unwrap_or(1),
+        body: message.body.unwrap_or_default(),
+    }
+}

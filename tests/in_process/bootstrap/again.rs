@@ -1,0 +1,94 @@
+//! What a later sweep sets up again: what failed, and the nodes of clusters that exist.
+
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, Ordering},
+};
+
+use controller::{Controller, Deadline, SweepOrder, SweepReport};
+use serde_json::Value;
+
+use crate::{
+    bootstrap::{CLUSTER, bootstrap, controller, controller_beside, ecs, errors, fake::Fake},
+    time::{LONG, without_pauses},
+};
+use test_harness::recorder::{Answer, Recorder};
+
+const OTHER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/other";
+
+async fn sweep(controller: &Controller) -> SweepReport {
+    without_pauses(controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await
+}
+
+fn nodes(consul: &Fake) -> Vec<String> {
+    consul.all("node").iter().map(|node| node["Node"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn what_failed_is_tried_again_by_the_next_sweep() {
+    let upstream = Fake::new().start().await;
+    let is_broken = Arc::new(AtomicBool::new(true));
+    let broken = is_broken.clone();
+    let consul = Recorder::before(&upstream.url, move |seen, _| match seen.line().as_str() {
+        "PUT /v1/acl/auth-method" if broken.load(Ordering::SeqCst) => Answer::status(403, "Permission denied"),
+        _ => Answer::Forward,
+    })
+    .await;
+    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    let report = sweep(&controller).await;
+    assert!(report.problems.iter().any(|problem| problem.label == "bootstrap"), "{report:?}");
+    // When the cause is mended, the next sweep does not wait for an hour
+    is_broken.store(false, Ordering::SeqCst);
+    sweep(&controller).await;
+    let writes = |consul: &Recorder| consul.lines().iter().filter(|line| line.contains("PUT /v1/acl/auth")).count();
+    assert!(writes(&consul) >= 2);
+    // And what is done is left alone
+    consul.forget();
+    sweep(&controller).await;
+    assert!(!consul.lines().iter().any(|line| line.contains("auth-method")), "{:?}", consul.lines());
+}
+
+#[tokio::test]
+async fn only_clusters_that_exist_get_a_node_and_one_that_comes_gets_it_at_once() {
+    let status = Arc::new(Mutex::new(""));
+    let of_other = status.clone();
+    let ecs = ecs(move |arn| if arn == OTHER { *of_other.lock().unwrap() } else { "ACTIVE" }).await;
+    let fake = Fake::new();
+    let consul = fake.start().await;
+    let both = [CLUSTER, OTHER].join(",");
+    let changes = [("BOOTSTRAP", "dataplane"), ("ECS_CLUSTER_ARNS", both.as_str())];
+    let controller = controller_beside(&ecs.url, &consul.url, "own", &changes).await;
+    // Given an ARN that ECS does not know, or calls deleted
+    for gone in ["", "INACTIVE"] {
+        *status.lock().unwrap() = gone;
+        let report = bootstrap(&controller).await;
+        assert_eq!(errors(&report), [""; 0]);
+        assert_eq!(nodes(&fake), [CLUSTER], "{gone}");
+        sweep(&controller).await;
+        assert_eq!(nodes(&fake), [CLUSTER], "{gone}");
+    }
+    // When it comes into being, the next sweep makes its node
+    *status.lock().unwrap() = "ACTIVE";
+    sweep(&controller).await;
+    assert_eq!(nodes(&fake), [OTHER, CLUSTER]);
+}
+
+#[tokio::test]
+async fn clusters_that_cannot_be_asked_for_get_no_node_and_everything_else_is_made() {
+    let aws = Recorder::start(|_, _| {
+        Answer::status(400, r#"{ "__type": "AccessDeniedException", "message": "no" }"#.to_owned())
+    })
+    .await;
+    let fake = Fake::new();
+    let consul = fake.start().await;
+    let controller = controller_beside(&aws.url, &consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    let report = bootstrap(&controller).await;
+    assert_eq!(report.failures.len(), 1, "{report:?}");
+    assert_eq!(report.failures[0].object, "the clusters' nodes");
+    assert_eq!(nodes(&fake), [""; 0]);
+    assert_ne!(fake.get("acl/auth-method/iam-ecs-service-token"), Value::Null);
+    // A sweep says so once
+    let swept = sweep(&controller).await;
+    let about_ecs = swept.problems.iter().filter(|problem| problem.reason.contains("AccessDenied")).count();
+    assert_eq!(about_ecs, 1, "{swept:?}");
+}

@@ -1,0 +1,91 @@
+//! Two controllers of different accounts set up one Consul at the same time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use controller::Deadline;
+use serde_json::Value;
+
+use crate::{
+    bootstrap::{bootstrap, controller, errors, fake::Fake},
+    time::LONG,
+};
+use test_harness::recorder::{Answer, Gate, Recorder};
+
+const OTHER_CLUSTER: &str = "arn:aws:ecs:us-east-1:999999999999:cluster/other";
+
+/// Holds the first two requests of a kind until both have arrived: by then, both controllers have read the old state.
+struct Collision {
+    gate: std::sync::Arc<Gate>,
+    seen: AtomicUsize,
+}
+
+impl Collision {
+    fn new() -> Self {
+        Self { gate: Gate::of(2), seen: AtomicUsize::new(0) }
+    }
+
+    fn answer(&self) -> Answer {
+        if self.seen.fetch_add(1, Ordering::SeqCst) < 2 {
+            Answer::ForwardThrough(self.gate.clone())
+        } else {
+            Answer::Forward
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_controllers_at_once_end_in_the_union() {
+    let fake = Fake::new();
+    let upstream = fake.start().await;
+    let (policies, methods, rules) = (Collision::new(), Collision::new(), Collision::new());
+    let consul = Recorder::before(&upstream.url, move |seen, _| match seen.line().as_str() {
+        "PUT /v1/acl/policy" if seen.json()["Name"] == "consul-ecs-api-gateway-policy" => policies.answer(),
+        "PUT /v1/acl/auth-method" => methods.answer(),
+        "PUT /v1/acl/binding-rule" if seen.json()["BindType"] == "service" => rules.answer(),
+        _ => Answer::Forward,
+    })
+    .await;
+    let dataplane = ("BOOTSTRAP", "dataplane");
+    let one = controller(&consul.url, "own", &[dataplane]).await;
+    let other = controller(&consul.url, "own", &[dataplane, ("ECS_CLUSTER_ARNS", OTHER_CLUSTER)]).await;
+    // In real time: the pauses before each looks again, and which of them is longer, are part of it
+    let deadline = Deadline::after(LONG);
+    let (first, second) = tokio::join!(one.bootstrap(deadline), other.bootstrap(deadline));
+    assert_eq!((errors(&first), errors(&second)), (vec![], vec![]));
+
+    let method = fake.get("acl/auth-method/iam-ecs-service-token");
+    let mut principals: Vec<&str> =
+        method["Config"]["BoundIAMPrincipalARNs"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    principals.sort_unstable();
+    assert_eq!(
+        principals,
+        ["arn:aws:iam::123456789012:role/consul-ecs/*", "arn:aws:iam::999999999999:role/consul-ecs/*"]
+    );
+    let put_back = consul.lines().iter().filter(|line| line.contains("PUT /v1/acl/auth-method")).count();
+    assert!(put_back >= 3, "the first write was lost, and written again: {put_back}");
+
+    // And each binding rule is there once, although two were made
+    let rules = fake.all("acl/binding-rule");
+    assert_eq!(rules.len(), 4, "{rules:?}");
+    assert!(consul.lines().iter().any(|line| line.starts_with("DELETE /v1/acl/binding-rule/")));
+    assert_eq!(fake.all("node").len(), 2);
+}
+
+#[tokio::test]
+async fn what_somebody_else_keeps_undoing_is_reported() {
+    let fake = Fake::new();
+    let upstream = fake.start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| match seen.line().as_str() {
+        // Written, and written over before anybody can read it
+        "PUT /v1/acl/auth-method" => Answer::ok("{}"),
+        _ => Answer::Forward,
+    })
+    .await;
+    let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
+    assert_eq!(
+        errors(&report),
+        [
+            "auth method iam-ecs-service-token: somebody else keeps writing it; see who else sets Consul up, and do this again"
+        ]
+    );
+}

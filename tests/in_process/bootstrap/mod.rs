@@ -1,0 +1,94 @@
+//! Setting Consul up: exact requests, merging, concurrent controllers, and real logins; and the preflight.
+
+mod again;
+mod concurrency;
+mod enterprise;
+mod fake;
+mod logins;
+mod merging;
+mod preflight;
+mod requests;
+
+use controller::{BootstrapReport, Controller, Deadline, settings::Settings};
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, Recorder};
+
+use crate::{
+    environment::{edges_without_time_limits, sdk_at},
+    time::{LONG, without_pauses},
+};
+
+const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+
+/// The policy that the controller's own token needs.
+const POLICY: &str = r#"
+    acl      = "write"
+    operator = "write"
+    agent_prefix ""     { policy = "read" }
+    node_prefix ""      { policy = "read" }
+    node_prefix "arn:"  { policy = "write" }
+    service_prefix ""   { policy = "write" }
+"#;
+
+/// A controller in auth-method mode, unless `changes` says otherwise. All that it asks of AWS is whether its clusters exist,
+/// and they do.
+async fn controller(consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
+    let ecs = ecs(|_| "ACTIVE").await;
+    controller_beside(&ecs.url, consul, token, changes).await
+}
+
+/// An ECS that says of each cluster, by its ARN, what status it has; of one without a status it knows nothing.
+async fn ecs(status: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> Recorder {
+    Recorder::start(move |seen, _| {
+        if seen.operation().as_deref() != Some("DescribeClusters") {
+            return Answer::ok(json!({ "taskArns": [] }).to_string());
+        }
+        let asked = seen.json()["clusters"].as_array().cloned().unwrap_or_default();
+        let statuses = asked.iter().map(|arn| json!({ "clusterArn": arn, "status": status(arn.as_str().unwrap()) }));
+        let (clusters, missing): (Vec<Value>, Vec<Value>) = statuses.partition(|cluster| cluster["status"] != "");
+        let missing = missing.iter().map(|cluster| json!({ "arn": cluster["clusterArn"], "reason": "MISSING" }));
+        let missing: Vec<Value> = missing.collect();
+        Answer::ok(json!({ "clusters": clusters, "failures": missing }).to_string())
+    })
+    .await
+}
+
+/// A controller whose AWS answers at `aws`.
+async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
+    let settings = Settings::read(|name| {
+        if let Some((_, value)) = changes.iter().find(|(key, _)| *key == name) {
+            return Some((*value).to_owned());
+        }
+        let value = match name {
+            "CONSUL_HTTP_ADDR" => consul,
+            "CONSUL_HTTP_TOKEN" => token,
+            "ECS_CLUSTER_ARNS" => CLUSTER,
+            "QUEUE_URL" => "http://127.0.0.1:1/queue",
+            "TOKEN_MODE" => "auth-method",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    })
+    .expect("settings");
+    let edges = edges_without_time_limits(&settings, token, &sdk_at(aws)).await;
+    Controller::new(settings.scope, edges)
+}
+
+async fn bootstrap(controller: &Controller) -> BootstrapReport {
+    without_pauses(controller.bootstrap(Deadline::after(LONG))).await
+}
+
+/// What was asked of Consul, but for the proof that the controller's own token is good.
+fn lines(consul: &Recorder) -> Vec<String> {
+    consul.lines().into_iter().filter(|line| !line.contains("/acl/token/self")).collect()
+}
+
+/// What was written: method and path, and the body.
+fn writes(consul: &Recorder) -> Vec<(String, Value)> {
+    let written = consul.seen().into_iter().filter(|seen| seen.method != "GET");
+    written.map(|seen| (seen.line(), seen.json())).collect()
+}
+
+fn errors(report: &BootstrapReport) -> Vec<String> {
+    report.failures.iter().map(|failure| failure.error.to_string()).collect()
+}

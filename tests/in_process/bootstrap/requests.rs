@@ -1,0 +1,217 @@
+//! Exact requests of a first bootstrap, and of the next one.
+
+use controller::{BootstrapError, ControllerError, Deadline};
+use serde_json::{Value, json};
+
+use crate::{
+    bootstrap::{
+        CLUSTER, bootstrap, controller, errors,
+        fake::{ANONYMOUS, Fake},
+        lines, writes,
+    },
+    time::{LONG, over_when},
+};
+use test_harness::recorder::{Answer, Recorder};
+
+const PRINCIPALS: &str = "arn:aws:iam::123456789012:role/consul-ecs/*";
+
+fn policy(name: &str, description: &str, rules: &str) -> (String, Value) {
+    let body = json!({ "Name": name, "Description": description, "Rules": rules });
+    ("PUT /v1/acl/policy".to_owned(), body)
+}
+
+fn role(name: &str, description: &str, policy: Option<&str>) -> (String, Value) {
+    let mut body = json!({ "Name": name, "Description": description });
+    if let Some(policy) = policy {
+        body["Policies"] = json!([{ "Name": policy }]);
+    }
+    ("PUT /v1/acl/role".to_owned(), body)
+}
+
+fn rule(method: &str, description: &str, (bind_type, bind_name): (&str, &str), selector: &str) -> (String, Value) {
+    let body = json!({
+        "AuthMethod": method, "Description": description,
+        "BindType": bind_type, "BindName": bind_name, "Selector": selector,
+    });
+    ("PUT /v1/acl/binding-rule".to_owned(), body)
+}
+
+fn gateway_rule(kind: &str, role: &str) -> (String, Value) {
+    let selector = format!(r#"entity_tags["consul.hashicorp.com.gateway-kind"] == "{kind}""#);
+    rule("iam-ecs-service-token", "Role of a gateway of this kind on ECS", ("role", role), &selector)
+}
+
+fn first_policies_and_roles() -> Vec<(String, Value)> {
+    let read_all = r#"node_prefix "" { policy = "read" } service_prefix "" { policy = "read" }"#;
+    vec![
+        policy(
+            "consul-ecs-api-gateway-policy",
+            "Policy of API gateways on ECS",
+            &format!("mesh = \"read\"\n{read_all}"),
+        ),
+        policy(
+            "consul-ecs-mesh-gateway-policy",
+            "Policy of mesh gateways on ECS",
+            "mesh = \"write\"\npeering = \"read\"",
+        ),
+        role("consul-ecs-api-gateway-role", "Role of API gateways on ECS", Some("consul-ecs-api-gateway-policy")),
+        role("consul-ecs-mesh-gateway-role", "Role of mesh gateways on ECS", Some("consul-ecs-mesh-gateway-policy")),
+        role("consul-ecs-terminating-gateway-role", "Role of terminating gateways on ECS", None),
+        policy(
+            "consul-ecs-client-policy",
+            "Policy of Consul client agents on ECS",
+            r#"node_prefix "" { policy = "write" } service_prefix "" { policy = "read" }"#,
+        ),
+        role("consul-ecs-client-role", "Role of Consul client agents on ECS", Some("consul-ecs-client-policy")),
+        policy("anonymous-token-policy", "Anonymous token Policy", read_all),
+        (
+            format!("PUT /v1/acl/token/{ANONYMOUS}"),
+            json!({ "AccessorID": ANONYMOUS, "Policies": [{ "Name": "anonymous-token-policy" }] }),
+        ),
+    ]
+}
+
+fn first_methods_and_node() -> Vec<(String, Value)> {
+    let method = |name: &str, description: &str, config: Value| {
+        let body = json!({ "Name": name, "Type": "aws-iam", "Description": description, "Config": config });
+        ("PUT /v1/acl/auth-method".to_owned(), body)
+    };
+    let tags = ["gateway-kind", "namespace", "service-name"].map(|tag| format!("consul.hashicorp.com.{tag}"));
+    let services =
+        json!({ "BoundIAMPrincipalARNs": [PRINCIPALS], "EnableIAMEntityDetails": true, "IAMEntityTags": tags });
+    let clients = json!({ "BoundIAMPrincipalARNs": [PRINCIPALS], "EnableIAMEntityDetails": true });
+    let service = ("service", "${entity_tags.consul.hashicorp.com.service-name}");
+    let node = json!({ "Node": CLUSTER, "Address": "127.0.0.1", "NodeMeta": { "synthetic-node": "true" } });
+    vec![
+        method("iam-ecs-service-token", "AWS IAM auth method for ECS service tokens", services),
+        rule("iam-ecs-service-token", "Identity of the service on ECS", service, ""),
+        gateway_rule("api-gateway", "consul-ecs-api-gateway-role"),
+        gateway_rule("mesh-gateway", "consul-ecs-mesh-gateway-role"),
+        gateway_rule("terminating-gateway", "consul-ecs-terminating-gateway-role"),
+        method("iam-ecs-client-token", "AWS IAM auth method for ECS client tokens", clients),
+        rule("iam-ecs-client-token", "Role of a client agent on ECS", ("role", "consul-ecs-client-role"), ""),
+        ("PUT /v1/catalog/register".to_owned(), node),
+    ]
+}
+
+#[tokio::test]
+async fn the_first_bootstrap_creates_all_and_the_next_one_writes_nothing() {
+    let fake = Fake::new();
+    let consul = fake.start().await;
+    let controller = controller(&consul.url, "own", &[]).await;
+
+    let report = bootstrap(&controller).await;
+    assert_eq!(errors(&report), [""; 0]);
+    // The anonymous token is there from Consul's first moment on
+    assert_eq!(report.updated, ["the anonymous ACL token"]);
+    assert_eq!(report.created.len(), 16);
+    let written = writes(&consul);
+    let wanted = [first_policies_and_roles(), first_methods_and_node()].concat();
+    for (written, wanted) in written.iter().zip(&wanted) {
+        assert_eq!(written, wanted);
+    }
+    assert_eq!(written.len(), wanted.len());
+
+    consul.forget();
+    let report = bootstrap(&controller).await;
+    assert_eq!((report.unchanged.len(), report.created.len() + report.updated.len()), (17, 0));
+    let services = "GET /v1/acl/binding-rules?authmethod=iam-ecs-service-token";
+    assert_eq!(
+        lines(&consul),
+        [
+            "GET /v1/agent/self",
+            "GET /v1/acl/policy/name/consul-ecs-api-gateway-policy",
+            "GET /v1/acl/policy/name/consul-ecs-mesh-gateway-policy",
+            "GET /v1/acl/role/name/consul-ecs-api-gateway-role",
+            "GET /v1/acl/role/name/consul-ecs-mesh-gateway-role",
+            "GET /v1/acl/role/name/consul-ecs-terminating-gateway-role",
+            "GET /v1/acl/policy/name/consul-ecs-client-policy",
+            "GET /v1/acl/role/name/consul-ecs-client-role",
+            "GET /v1/acl/policy/name/anonymous-token-policy",
+            &format!("GET /v1/acl/token/{ANONYMOUS}"),
+            "GET /v1/acl/auth-method/iam-ecs-service-token",
+            services,
+            services,
+            services,
+            services,
+            "GET /v1/acl/auth-method/iam-ecs-client-token",
+            "GET /v1/acl/binding-rules?authmethod=iam-ecs-client-token",
+            &format!("GET /v1/catalog/nodes?filter=Node+%3D%3D+%22{}%22", encoded(CLUSTER)),
+        ]
+    );
+}
+
+fn encoded(text: &str) -> String {
+    text.replace(':', "%3A").replace('/', "%2F")
+}
+
+#[tokio::test]
+async fn a_secondary_datacenter_leaves_the_anonymous_token_to_the_primary() {
+    let fake = Fake::secondary();
+    let consul = fake.start().await;
+    let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
+    assert_eq!(errors(&report), [""; 0]);
+    assert_eq!(fake.get(&format!("acl/token/{ANONYMOUS}"))["Policies"], Value::Null);
+    assert_eq!(fake.get("acl/policy/anonymous-token-policy"), Value::Null);
+}
+
+#[tokio::test]
+async fn where_there_is_nothing_to_set_up_nothing_is_asked() {
+    let consul = Fake::new().start().await;
+    for changes in [("BOOTSTRAP", "none"), ("TOKEN_MODE", "secrets-manager")] {
+        let report = bootstrap(&controller(&consul.url, "own", &[changes]).await).await;
+        assert!(report.failures.is_empty() && report.unchanged.is_empty(), "{report:?}");
+    }
+    assert_eq!(consul.lines(), [""; 0]);
+}
+
+#[tokio::test]
+async fn an_old_consul_is_told_from_a_fault_and_the_rest_is_made_all_the_same() {
+    let fake = Fake::new();
+    let upstream = fake.start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| match seen.line().as_str() {
+        "PUT /v1/acl/auth-method" => {
+            Answer::status(500, "Invalid Auth Method: Type should be one of: [jwt kubernetes]")
+        }
+        _ => Answer::Forward,
+    })
+    .await;
+    let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
+    let errors = errors(&report);
+    assert_eq!(errors.len(), 5, "the method and its four rules: {errors:?}");
+    assert!(
+        errors[0].starts_with("auth method iam-ecs-service-token: this Consul has no auth methods of type aws-iam")
+    );
+    assert!(errors[0].contains("TokenMode auth-method needs Consul 1.12 or newer"), "{}", errors[0]);
+    assert!(errors[1].ends_with("not attempted, because auth method iam-ecs-service-token failed"), "{}", errors[1]);
+    assert_eq!(fake.all("acl/role").len(), 3);
+    assert_eq!(fake.all("node").len(), 1);
+    assert_eq!(fake.all("acl/binding-rule").len(), 0);
+}
+
+#[tokio::test]
+async fn time_running_out_is_said_of_everything_that_is_not_done() {
+    let upstream = Fake::new().start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| {
+        if seen.line() == "PUT /v1/acl/auth-method" { Answer::Hang } else { Answer::Forward }
+    })
+    .await;
+    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    let deadline = Deadline::after(LONG);
+    let is_stuck = || {
+        let lines = consul.lines();
+        let is_last = lines.last().is_some_and(|line| line == "PUT /v1/acl/auth-method");
+        if is_last { Ok(()) } else { Err(format!("{lines:?}")) }
+    };
+    let work = controller.bootstrap(deadline);
+    let (report, overrun) = over_when(work, "the auth method to be written", is_stuck, || deadline.left()).await;
+    assert_eq!(overrun.as_secs(), 0, "it took {overrun:?} after the deadline");
+    let of_time: Vec<&str> = report
+        .failures
+        .iter()
+        .filter(|failure| matches!(failure.error, BootstrapError::Controller(ControllerError::OutOfTime)))
+        .map(|failure| failure.object.as_str())
+        .collect();
+    assert!(of_time.contains(&"auth method iam-ecs-service-token"), "{report:?}");
+    assert!(of_time.contains(&format!("node {CLUSTER}").as_str()), "{report:?}");
+}

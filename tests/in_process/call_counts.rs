@@ -1,0 +1,258 @@
+//! The cost model: how many calls each kind of event costs, counted by recording proxies before a real Consul and
+//! MiniStack. The numbers are those of the table in docs/cost.md.
+
+use std::sync::Arc;
+
+use crate::{environment::Environment, time::Fixed};
+use controller::Edges;
+use jiff::{SignedDuration, Timestamp};
+use local_stack::world::{World, idle_check};
+use serde_json::json;
+use test_harness::{
+    crowd::Crowd,
+    recorder::{Answer, Recorder},
+};
+
+fn none() -> Vec<String> {
+    Vec::new()
+}
+
+#[tokio::test]
+async fn a_task_outside_the_mesh_costs_one_call_once_and_then_nothing() {
+    let world = World::without_deployment("cost-plain").await;
+    let definition = world.definition("cost-plain-app", &json!([]), None).await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    assert_eq!(
+        environment.calls_for(std::slice::from_ref(&event)).await,
+        (vec!["DescribeTaskDefinition".to_owned()], none())
+    );
+    assert_eq!(environment.calls_for(&[event]).await, (none(), none()));
+}
+
+#[tokio::test]
+async fn an_event_of_another_cluster_costs_nothing() {
+    let world = World::without_deployment("cost-foreign").await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    let foreign = include_str!("../../events/task-in-another-account.json");
+    assert_eq!(environment.calls_for(&[serde_json::from_str(foreign).unwrap()]).await, (none(), none()));
+}
+
+#[tokio::test]
+async fn starting_tasks_cost_less_the_more_is_known() {
+    let world = World::without_deployment("cost-start").await;
+    let definition = world.mesh_definition("cost-start-web").await;
+    let second = world.mesh_definition("cost-start-api").await;
+    let (task, other) = (world.run(&definition).await, world.run(&second).await);
+    let (event, other_event) = (world.event(&task).await, world.event(&other).await);
+    let environment = Environment::start(&world, "secrets-manager").await;
+
+    // Nothing exists, not even the client agents' token: both tokens are made
+    let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
+    assert_eq!(aws, ["CreateSecret", "CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
+    assert_eq!(consul, ["PUT acl/policy", "PUT acl/token", "PUT acl/token"]);
+
+    // Nothing exists of the service: two AWS calls (and one for the new definition), one of Consul's
+    let (aws, consul) = environment.calls_for(&[other_event]).await;
+    assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "GetSecretValue"]);
+    assert_eq!(consul, ["PUT acl/token"]);
+
+    // The token is known good to this environment: nothing
+    let next = world.run(&definition).await;
+    assert_eq!(environment.calls_for(&[world.event(&next).await]).await, (none(), none()));
+
+    // A cold environment: one AWS and one Consul call for each of the two tokens, and one for the definition
+    let cold = Environment::start(&world, "secrets-manager").await;
+    let (aws, consul) = cold.calls_for(&[event]).await;
+    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
+    assert_eq!(consul, ["GET acl/token", "GET acl/token"]);
+}
+
+#[tokio::test]
+async fn a_token_that_consul_has_lost_is_restored_in_one_write_of_each() {
+    let world = World::without_deployment("cost-lost").await;
+    let definition = world.mesh_definition("cost-lost-web").await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    Environment::start(&world, "secrets-manager").await.calls_for(std::slice::from_ref(&event)).await;
+    let pair = world.provisioned(&world.secret_name("cost-lost-web")).await;
+    // Given a pair in the secret that Consul does not hold
+    world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let cold = Environment::start(&world, "secrets-manager").await;
+    let (aws, consul) = cold.calls_for(&[event]).await;
+    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    // The client agents' token, this one, and our own: that it is gone is believed only of a credential that is good
+    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
+    assert_eq!(world.provisioned(&world.secret_name("cost-lost-web")).await, pair);
+}
+
+#[tokio::test]
+async fn an_old_event_costs_one_call_more_before_anything_is_made() {
+    let world = World::without_deployment("cost-old").await;
+    let definition = world.mesh_definition("cost-old-web").await;
+    let task = world.run(&definition).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    // Given a service whose secret is empty, and an event of an hour ago
+    world.put_secret("cost-old-cost-old-api", &json!({})).await;
+    let second = world.mesh_definition("cost-old-api").await;
+    let other = world.run(&second).await;
+    let mut event = world.event(&other).await;
+    event["time"] = json!((jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1)).to_string());
+    let cold = Environment::start(&world, "secrets-manager").await;
+    let (aws, consul) = cold.calls_for(&[event]).await;
+    assert_eq!(aws, ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    assert_eq!(consul, ["GET acl/token", "PUT acl/token"]);
+}
+
+#[tokio::test]
+async fn a_batch_of_stopped_tasks_shares_its_reads() {
+    let mut crowd = Crowd::of(World::without_deployment("cost-stop").await, "auth-method").await;
+    crowd.found_services(1).await;
+    let environment = Environment::start(&crowd.world, "auth-method").await;
+    crowd.start(0, 3).await;
+    crowd.logs_in = false;
+    let started = crowd.start(0, 37).await;
+    let mut events = Vec::new();
+    for task in 0..40 {
+        let [_, stopped] = crowd.stop(task).await;
+        events.push(stopped);
+    }
+    // Given that the definition was seen before
+    environment.calls_for(&started[..1]).await;
+    // When 40 tasks with 80 instances and 3 login tokens stop: no AWS call, one list, one read, ⌈80/64⌉ transactions
+    let (aws, consul) = environment.calls_for(&events).await;
+    assert_eq!(aws, none());
+    assert_eq!(
+        consul,
+        [
+            "DELETE acl/token",
+            "DELETE acl/token",
+            "DELETE acl/token",
+            "GET acl/tokens",
+            "GET catalog/node-services",
+            "PUT txn",
+            "PUT txn",
+        ]
+    );
+    // And a replay finds nothing to do
+    let (aws, consul) = environment.calls_for(&events).await;
+    assert_eq!((aws, consul), (none(), vec!["GET acl/tokens".to_owned(), "GET catalog/node-services".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_task_told_to_stop_costs_two_reads_and_one_write() {
+    let world = World::without_deployment("cost-drain").await;
+    let definition = world.mesh_definition("cost-drain-web").await;
+    let task = world.run(&definition).await;
+    world.register_instance("cost-drain-web", &task).await;
+    let environment = Environment::start(&world, "auth-method").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    let event = world.event_as(&task, "RUNNING", "STOPPED", 9).await;
+    let (aws, consul) = environment.calls_for(&[event]).await;
+    assert_eq!(aws, none());
+    assert_eq!(consul, ["GET catalog/node-services", "GET health/node", "PUT catalog/register"]);
+}
+
+#[tokio::test]
+async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing() {
+    let world = World::without_deployment("cost-revoke").await;
+    let definition = world.mesh_definition("cost-revoke-web").await;
+    let task = world.run(&definition).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    world.stop(&task).await;
+    let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
+    assert_eq!(aws, ["SendMessageBatch"]);
+    assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services"]);
+
+    // Before the grace period is over, the look only lists
+    let listing = ["DescribeTasks", "ListTasks", "ListTasks"];
+    let (aws, consul) = environment.calls_for(&[idle_check("cost-revoke-web")]).await;
+    assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
+}
+
+#[tokio::test]
+async fn of_many_stops_of_a_service_in_a_short_time_only_the_first_asks_for_a_look() {
+    let world = World::without_deployment("cost-looks").await;
+    let definition = world.mesh_definition("cost-looks-web").await;
+    let other = world.mesh_definition("cost-looks-api").await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    let mut events = Vec::new();
+    for definition in [&definition, &definition, &other] {
+        let task = world.run(definition).await;
+        environment.calls_for(&[world.event(&task).await]).await;
+        world.stop(&task).await;
+        events.push(world.event(&task).await);
+    }
+    // Each look lists every task: a deployment of thousands must not ask for thousands
+    for (event, asked) in events.iter().zip([1, 0, 1]) {
+        let (aws, _) = environment.calls_for(std::slice::from_ref(event)).await;
+        assert_eq!(aws, vec!["SendMessageBatch"; asked]);
+    }
+    // And without a grace period nothing is waited for
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let settings = [("REVOCATION_GRACE_SECONDS", "0")];
+    let environment = Environment::with(&world, consul, &settings, |edges| edges).await;
+    for event in &events[..2] {
+        let (aws, _) = environment.calls_for(std::slice::from_ref(event)).await;
+        assert!(aws.contains(&"SendMessageBatch".to_owned()), "{aws:?}");
+    }
+}
+
+/// An environment without a grace period, so many hours later.
+async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(hours)));
+    Environment::with(world, consul, &[("REVOCATION_GRACE_SECONDS", "0")], |edges| Edges { clock, ..edges }).await
+}
+
+#[tokio::test]
+async fn a_revocation_costs_two_looks_with_a_listing_each() {
+    let world = World::without_deployment("cost-gone").await;
+    let definition = world.mesh_definition("cost-gone-web").await;
+    let task = world.run(&definition).await;
+    Environment::start(&world, "secrets-manager").await.calls_for(&[world.event(&task).await]).await;
+    world.stop(&task).await;
+    let listing = ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"];
+    // The look that hides the token asks for the one that deletes it
+    let (aws, consul) = hours_later(&world, 1).await.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!(aws, [&listing[..], &["PutSecretValue", "SendMessageBatch"]].concat());
+    assert_eq!(consul, ["GET acl/token"]);
+    let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!(aws, [&listing[..], &["PutSecretValue"]].concat());
+    assert_eq!(consul, ["DELETE acl/token"]);
+    // A look at a service that has no token any more
+    let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;
+    assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
+}
+
+#[tokio::test]
+async fn an_event_writes_the_secret_anew_only_where_its_version_is_old() {
+    let world = World::without_deployment("cost-anew").await;
+    let definition = world.mesh_definition("cost-anew-web").await;
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    Environment::start(&world, "secrets-manager").await.calls_for(std::slice::from_ref(&event)).await;
+    // When the version may be hidden soon, one call more for each of the two tokens, and then nothing
+    let later = hours_later(&world, 1).await;
+    let (aws, consul) = later.calls_for(std::slice::from_ref(&event)).await;
+    let writes = aws.iter().filter(|call| *call == "PutSecretValue").count();
+    assert_eq!((writes, consul), (2, vec!["GET acl/token".to_owned(); 2]), "{aws:?}");
+    assert_eq!(later.calls_for(&[event]).await, (none(), none()));
+}
+
+#[tokio::test]
+async fn a_stopped_task_with_an_agent_of_its_own_costs_one_question_more() {
+    let world = World::without_deployment("cost-agent").await;
+    let agent = json!({ "name": "consul-client", "image": "hashicorp/consul:1.8", "essential": false });
+    let task = world.run(&world.definition_with("cost-agent-web", &[agent]).await).await;
+    let environment = Environment::start(&world, "auth-method").await;
+    environment.calls_for(&[world.event(&task).await]).await;
+    world.stop(&task).await;
+    // Its agent has left as it should: nothing of it is in the catalog
+    let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
+    assert_eq!(aws, none());
+    assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services", "GET catalog/service"]);
+}

@@ -1,0 +1,91 @@
+//! The controller's own token, and the answers that say one thing and may mean another.
+
+use consul::{Acl as _, Catalog as _, ConsulError};
+use mesh::{arn::ClusterArn, tenancy::Tenancy};
+use serde_json::json;
+
+use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, client, token_json};
+use test_harness::recorder::{Answer, Recorder};
+
+/// What Consul answers where a token is not known: up to 1.14, and from 1.15 on.
+const UNKNOWN: [(u16, &str); 2] = [(403, "ACL not found"), (404, "Supplied token does not exist")];
+
+#[tokio::test]
+async fn a_token_that_is_not_found_is_absent_only_if_our_own_is_good() {
+    for (status, body) in UNKNOWN {
+        let server = Recorder::start(move |seen, _| match seen.uri.as_str() {
+            "/v1/acl/token/self" => Answer::ok(token_json()),
+            _ => Answer::status(status, body),
+        })
+        .await;
+        let credential = Rotating::new(&["own"]);
+        let consul = client(&server.url, &credential);
+        assert!(consul.token(&Tenancy::Community, accessor()).await.unwrap().is_none());
+        consul.delete_token(&Tenancy::Community, accessor()).await.expect("deleted already");
+        let own = "GET /v1/acl/token/self".to_owned();
+        let (get, delete) = (format!("GET /v1/acl/token/{ACCESSOR}"), format!("DELETE /v1/acl/token/{ACCESSOR}"));
+        assert_eq!(server.lines(), [get, own.clone(), delete, own]);
+        assert_eq!(credential.reads(), 1, "a good credential is not read again");
+    }
+}
+
+#[tokio::test]
+async fn with_a_bad_token_of_our_own_nothing_is_absent_and_nothing_deleted() {
+    for (status, body) in UNKNOWN {
+        let server = Recorder::start(move |_, _| Answer::status(status, body)).await;
+        let credential = Rotating::new(&["revoked"]);
+        let consul = client(&server.url, &credential);
+        for error in [
+            consul.token(&Tenancy::Community, accessor()).await.unwrap_err(),
+            consul.delete_token(&Tenancy::Community, accessor()).await.unwrap_err(),
+            consul.tokens(&Tenancy::Community).await.unwrap_err(),
+        ] {
+            assert!(matches!(error, ConsulError::CredentialRejected { .. }), "{error}");
+            assert!(!error.to_string().contains("revoked"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_rotated_credential_is_read_again_once_and_used() {
+    for (status, body) in UNKNOWN {
+        let server = Recorder::start(move |seen, _| match seen.header("x-consul-token") {
+            Some("new") => Answer::ok("[]"),
+            _ => Answer::status(status, body),
+        })
+        .await;
+        let credential = Rotating::new(&["old", "new"]);
+        let consul = client(&server.url, &credential);
+        assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
+        assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
+        assert_eq!(credential.reads(), 2);
+    }
+}
+
+#[tokio::test]
+async fn a_missing_permission_names_itself() {
+    let denied = "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'";
+    let server = Recorder::start(move |_, _| Answer::status(403, denied)).await;
+    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap_err();
+    assert!(matches!(error, ConsulError::PermissionDenied { .. }) && error.to_string().contains("acl:read"), "{error}");
+}
+
+#[tokio::test]
+async fn an_answer_from_which_consul_left_things_out_is_no_answer() {
+    let filtered = vec![("X-Consul-Results-Filtered-By-ACLs", "true".to_owned())];
+    let server = Recorder::start(move |_, _| Answer::Reply(200, filtered.clone(), "{}".to_owned())).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let cluster: ClusterArn = CLUSTER.parse().unwrap();
+    let error = consul.instances(&cluster, &Tenancy::Community, &[TASK.parse().unwrap()]).await.unwrap_err();
+    assert!(matches!(error, ConsulError::PermissionDenied { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_hidden_secret_half_is_a_missing_permission_not_a_token() {
+    let server = Recorder::start(|_, _| {
+        Answer::ok(json!({ "AccessorID": ACCESSOR, "SecretID": "<hidden>", "Description": "" }).to_string())
+    })
+    .await;
+    let error = client(&server.url, &Rotating::new(&["own"])).token(&Tenancy::Community, accessor()).await.unwrap_err();
+    assert!(matches!(error, ConsulError::PermissionDenied { .. }), "{error}");
+}

@@ -1,0 +1,187 @@
+//! Elections, throttling, lost answers, broken ones, and servers that fail.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use consul::{Acl as _, Catalog as _, ConsulError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use mesh::{
+    tenancy::Tenancy,
+    token::{Grant, NewToken, TokenPair},
+};
+use secrecy::SecretString;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::{
+    client::{Rotating, accessor, client, closed_address, instance, quick_retries, urls},
+    time::{LONG, pass},
+};
+use local_stack::wait::eventually;
+use test_harness::recorder::{Answer, Recorder};
+
+#[tokio::test]
+async fn elections_and_gateway_errors_are_waited_out() {
+    let server = Recorder::start(|_, before| match before {
+        0 => Answer::status(500, "No cluster leader"),
+        1 => Answer::status(503, "upstream"),
+        2 => Answer::status(429, "slow down"),
+        _ => Answer::ok("[]"),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    assert_eq!(server.seen().len(), 4);
+}
+
+#[tokio::test]
+async fn retry_after_is_honoured() {
+    let server = Recorder::start(|_, before| match before {
+        0 => Answer::Reply(429, vec![("retry-after", "1".to_owned())], String::new()),
+        _ => Answer::ok("[]"),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let start = Instant::now();
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    assert!(start.elapsed() >= Duration::from_secs(1), "waited {:?}", start.elapsed());
+}
+
+#[tokio::test]
+async fn a_long_retry_after_is_the_queue_s_business() {
+    let server =
+        Recorder::start(|_, _| Answer::Reply(429, vec![("retry-after", "60".to_owned())], String::new())).await;
+    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap_err();
+    assert!(matches!(error, ConsulError::Throttled { retry_after: Some(wait), .. } if wait.as_secs() == 60), "{error}");
+    assert_eq!(server.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn a_transaction_whose_answer_was_lost_ends_in_a_conflict_after_which_the_caller_looks_again() {
+    let server = Recorder::start(|_, before| match before {
+        0 => Answer::status(502, "bad gateway"),
+        _ => Answer::status(409, r#"{"Errors":[{"What":"failed to delete service, index is stale"}]}"#),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
+    assert!(matches!(error, ConsulError::Conflict { .. }), "{error}");
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_stale_transaction_is_a_conflict() {
+    let body = r#"{"Results":null,"Errors":[{"OpIndex":0,"What":"failed to delete service, index is stale"}]}"#;
+    let server = Recorder::start(move |_, _| Answer::status(409, body)).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
+    assert!(matches!(error, ConsulError::Conflict { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn the_next_address_is_tried_and_then_preferred() {
+    let server = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let credential = Rotating::new(&["own"]);
+    let consul = client(&format!("http://{},{}", closed_address(), server.url), &credential);
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    assert_eq!(server.seen().len(), 2);
+}
+
+#[tokio::test]
+async fn a_server_that_fails_is_not_asked_twice_in_a_row() {
+    let broken = Recorder::start(|_, _| Answer::status(503, "no route")).await;
+    let server = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let consul = client(&format!("{},{}", broken.url, server.url), &Rotating::new(&["own"]));
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    assert_eq!((broken.seen().len(), server.seen().len()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_connection_that_went_stale_in_the_pool_is_replaced() {
+    // Given a server that answers once on a connection, and drops it when the next request arrives on it
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let connections = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&connections);
+    tokio::spawn(async move {
+        while let Ok((mut connection, _)) = listener.accept().await {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut request = [0; 4096];
+            assert_ne!(connection.read(&mut request).await.unwrap(), 0, "a request arrives");
+            connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n[]").await.unwrap();
+            assert_ne!(connection.read(&mut request).await.unwrap(), 0, "a request arrives");
+        }
+    });
+    let consul = client(&format!("http://{address}"), &Rotating::new(&["own"]));
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    // When the environment thaws and uses the pooled connection, then the call succeeds on a new one
+    consul.tokens(&Tenancy::Community).await.unwrap();
+    assert_eq!(connections.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn a_black_hole_is_given_up_on() {
+    let server = Recorder::start(|_, _| Answer::Hang).await;
+    let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
+    // Given a client without a time limit for each request, and time that runs out while it waits
+    let retry_policy = RetryPolicy { request: 2 * LONG, retries: 2, ..quick_retries() };
+    let consul = HttpConsul::new(urls(&server.url), &TlsSettings::default(), credential, retry_policy).unwrap();
+    let time = async {
+        for attempt in 1..=3 {
+            eventually(&format!("attempt {attempt}"), LONG, || async {
+                match server.seen().len() {
+                    seen if seen == attempt => Ok(()),
+                    seen => Err(format!("{seen} requests")),
+                }
+            })
+            .await;
+            pass(retry_policy.request).await;
+        }
+    };
+    let tenancy = Tenancy::Community;
+    let (answer, ()) = tokio::join!(consul.tokens(&tenancy), time);
+    let error = answer.unwrap_err();
+    assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");
+    assert_eq!(server.seen().len(), 3);
+}
+
+#[tokio::test]
+async fn a_broken_answer_is_an_error_that_repeats_nothing_of_it() {
+    for body in
+        [r#"{"AccessorID":"x","SecretID":"canary-9""#, r#"{"AccessorID":7,"SecretID":"canary-9"}"#, "canary-9", ""]
+    {
+        let server = Recorder::start(move |_, _| Answer::ok(body)).await;
+        let consul = client(&server.url, &Rotating::new(&["own"]));
+        let error = consul.token(&Tenancy::Community, accessor()).await.unwrap_err();
+        assert!(matches!(error, ConsulError::Malformed { .. }), "{error}");
+        assert!(!format!("{error} {error:?}").contains("canary"), "{error:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_repeats_the_request_gets_no_secret_into_an_error() {
+    for status in [400, 403, 409, 500, 503] {
+        // Given a gateway that shows what it refuses, as some do while they are debugged
+        let server = Recorder::start(move |seen, _| {
+            let token = seen.header("x-consul-token").unwrap_or_default();
+            Answer::status(status, format!("X-Consul-Token: {token}\n\n{}", seen.body))
+        })
+        .await;
+        let consul = client(&server.url, &Rotating::new(&["canary-own"]));
+        let pair = TokenPair { accessor: accessor(), secret: SecretString::from("canary-new") };
+        let new = NewToken {
+            pair,
+            description: "Token for web service".to_owned(),
+            grant: Grant::Policy("p".to_owned()),
+            tenancy: Tenancy::Community,
+        };
+        let error = consul.create_token(&new).await.unwrap_err();
+        let said = format!("{error} {error:?}");
+        assert!(said.contains("(secret)") && !said.contains("canary"), "{said}");
+    }
+}

@@ -1,0 +1,99 @@
+//! The Consul client against recorded exchanges: exact requests, failover, retries, and the traps of the API.
+
+mod credential;
+mod discovery;
+mod faults;
+mod requests;
+mod sweeping;
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, ServerSource, TlsSettings};
+use mesh::{catalog::ServiceInstance, tenancy::Tenancy, token::AccessorId};
+
+use crate::environment::without_time_limits;
+use secrecy::SecretString;
+use serde_json::json;
+
+const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
+const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
+const TASK: &str = "0123456789abcdef0123456789abcdef";
+
+/// A source whose value changes with every reading, up to the last one.
+struct Rotating {
+    values: Vec<&'static str>,
+    reads: AtomicUsize,
+}
+
+impl Rotating {
+    fn new(values: &[&'static str]) -> Arc<Self> {
+        Arc::new(Self { values: values.to_vec(), reads: AtomicUsize::new(0) })
+    }
+
+    fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
+    }
+}
+
+#[async_trait]
+impl CredentialSource for Rotating {
+    async fn read(&self) -> Result<SecretString, CredentialError> {
+        let read = self.reads.fetch_add(1, Ordering::SeqCst);
+        Ok(SecretString::from(self.values[read.min(self.values.len() - 1)]))
+    }
+}
+
+/// No time limits, and short pauses before the first retries.
+pub(crate) fn quick_retries() -> RetryPolicy {
+    RetryPolicy { first_retry: Duration::from_millis(5), ..without_time_limits() }
+}
+
+fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
+    let credential: Arc<dyn CredentialSource> = credential.clone();
+    HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, quick_retries()).unwrap()
+}
+
+/// An address that refuses connections as long as this process lives: a socket is bound to it, and does not listen.
+fn closed_address() -> SocketAddr {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = socket.local_addr().unwrap();
+    std::mem::forget(socket);
+    address
+}
+
+fn urls(addresses: &str) -> Arc<dyn ServerSource> {
+    Arc::new(addresses.parse::<ConsulUrls>().unwrap())
+}
+
+fn accessor() -> AccessorId {
+    ACCESSOR.parse().unwrap()
+}
+
+fn token_json() -> String {
+    json!({ "AccessorID": ACCESSOR, "SecretID": "s3cret", "Description": "d", "Policies": null }).to_string()
+}
+
+fn enterprise() -> Tenancy {
+    Tenancy::from_names(Some("team"), Some("shop"), ("", "")).unwrap().unwrap()
+}
+
+fn instance(tenancy: Tenancy) -> ServiceInstance {
+    ServiceInstance {
+        node: CLUSTER.to_owned(),
+        id: format!("web-{TASK}"),
+        name: "web".to_owned(),
+        task: TASK.parse().unwrap(),
+        task_arn: None,
+        modify_index: 42,
+        tenancy,
+    }
+}

@@ -1,0 +1,179 @@
+//! Exact requests of what only a sweep needs, and what is read from the answers.
+
+use consul::{Acl as _, Agents as _, Catalog as _, ConsulError};
+use mesh::{
+    catalog::{AgentStatus, Member},
+    tenancy::{Tenancy, TenancyName},
+    token::{Grant, NewToken, TokenPair},
+};
+use secrecy::SecretString;
+use serde_json::json;
+
+use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, client, enterprise};
+use test_harness::recorder::{Answer, Recorder};
+
+const NODE_IN_PATH: &str = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
+
+fn node_answer() -> String {
+    json!({
+        "Node": { "Node": CLUSTER, "Meta": { "synthetic-node": "true" } },
+        "Services": [
+            { "ID": "web-1", "Service": "web", "ModifyIndex": 7, "Namespace": "store",
+              "Meta": { "task-id": TASK, "task-arn": format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{TASK}") } },
+            { "ID": "by-hand", "Service": "by-hand", "ModifyIndex": 8, "Meta": null },
+        ],
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn a_node_is_read_whole_in_every_namespace_and_what_bears_no_mark_is_told_apart() {
+    let server = Recorder::start(|_, _| Answer::ok(node_answer())).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let node = consul.node(CLUSTER, &enterprise()).await.unwrap().expect("a node");
+    assert!(node.is_synthetic);
+    assert_eq!(node.others, ["by-hand"]);
+    let instance = &node.instances[0];
+    assert_eq!((instance.id.as_str(), instance.modify_index), ("web-1", 7));
+    assert_eq!(instance.tenancy.namespace().unwrap().as_str(), "store", "where it is, not where it was looked for");
+    assert_eq!(instance.task_arn.as_ref().unwrap().id().as_str(), TASK);
+    consul.node(CLUSTER, &Tenancy::Community).await.unwrap();
+    assert_eq!(
+        server.lines(),
+        [
+            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}?partition=team&ns=*"),
+            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn partitions_are_listed_but_for_those_that_are_being_deleted() {
+    let answer = json!([
+        { "Name": "default", "Description": "Builtin Default Partition", "CreateIndex": 6, "ModifyIndex": 6 },
+        { "Name": "team", "CreateIndex": 55, "ModifyIndex": 55 },
+        { "Name": "leaving", "DeletedAt": "2021-12-14T23:00:00Z", "CreateIndex": 56, "ModifyIndex": 100 },
+    ]);
+    let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
+    let partitions = client(&server.url, &Rotating::new(&["own"])).partitions().await.unwrap();
+    let names: Vec<&str> = partitions.iter().map(TenancyName::as_str).collect();
+    assert_eq!((names, server.lines()), (vec!["default", "team"], vec!["GET /v1/partitions".to_owned()]));
+}
+
+#[tokio::test]
+async fn a_listed_token_tells_when_it_was_made() {
+    // As Consul 1.8 answers, in whatever time zone it runs
+    for (said, read) in [
+        (json!("2026-11-21T14:43:28.328271478Z"), Some("2026-11-21T14:43:28.328271478Z")),
+        (json!("2026-11-21T15:43:28.5+01:00"), Some("2026-11-21T14:43:28.5Z")),
+        (json!("0001-01-01T00:00:00Z"), Some("0001-01-01T00:00:00Z")),
+        (json!("yesterday"), None),
+        (json!(null), None),
+    ] {
+        let answer = json!([{ "AccessorID": ACCESSOR, "Description": "d", "CreateTime": said }]).to_string();
+        let server = Recorder::start(move |_, _| Answer::ok(answer.clone())).await;
+        let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap();
+        assert_eq!(tokens[0].created_at, read.map(|at| at.parse().unwrap()));
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_nobody_has_registered_is_none() {
+    for answer in ["null", r#"{"Node":null,"Services":null}"#] {
+        let server = Recorder::start(move |_, _| Answer::ok(answer)).await;
+        let consul = client(&server.url, &Rotating::new(&["own"]));
+        assert_eq!(consul.node(CLUSTER, &Tenancy::Community).await.unwrap(), None);
+    }
+}
+
+#[tokio::test]
+async fn only_a_failed_agent_is_dead() {
+    let answer = json!([
+        { "Name": "alive", "Status": 1 }, { "Name": "leaving", "Status": 2 }, { "Name": "left", "Status": 3 },
+        { "Name": "failed", "Status": 4 }, { "Name": "strange", "Status": 9 },
+    ]);
+    let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
+    let members = client(&server.url, &Rotating::new(&["own"])).members(&enterprise()).await.unwrap();
+    let statuses: Vec<AgentStatus> = members.into_iter().map(|Member { status, .. }| status).collect();
+    assert_eq!(
+        statuses,
+        [AgentStatus::Alive, AgentStatus::Left, AgentStatus::Left, AgentStatus::Failed, AgentStatus::Alive]
+    );
+    assert_eq!(server.lines(), ["GET /v1/agent/members?partition=team"]);
+}
+
+#[tokio::test]
+async fn an_agent_is_pruned_and_one_that_is_gone_already_is_no_error() {
+    let server = Recorder::start(|_, before| match before {
+        0 => Answer::ok(""),
+        _ => Answer::status(500, "agent: No node found with name 'ip-10-0-1-12'"),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    consul.force_leave("ip-10-0-1-12", &Tenancy::Community).await.unwrap();
+    consul.force_leave("ip-10-0-1-12", &Tenancy::Community).await.unwrap();
+    assert_eq!(server.lines(), ["PUT /v1/agent/force-leave/ip-10-0-1-12?prune="; 2]);
+}
+
+#[tokio::test]
+async fn instances_of_a_service_are_found_on_any_node_by_their_task() {
+    let answer = json!([{
+        "Node": "ip-10-0-1-12", "ServiceID": "web-1", "ServiceName": "web", "ModifyIndex": 7,
+        "ServiceMeta": { "task-id": TASK },
+    }]);
+    let server = Recorder::start(move |_, _| Answer::ok(answer.to_string())).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let service = "web".parse().unwrap();
+    let found = consul.instances_of(&service, &Tenancy::Community, &[TASK.parse().unwrap()]).await.unwrap();
+    assert_eq!((found[0].node.as_str(), found[0].task_arn.as_ref()), ("ip-10-0-1-12", None));
+    let filter = format!("filter=ServiceMeta%5B%22task-id%22%5D+%3D%3D+%22{TASK}%22");
+    assert_eq!(server.lines(), [format!("GET /v1/catalog/service/web?{filter}")]);
+}
+
+#[tokio::test]
+async fn a_node_leaves_the_catalog_by_name() {
+    let server = Recorder::start(|_, _| Answer::ok("true")).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
+    assert_eq!(server.lines(), ["PUT /v1/catalog/deregister?partition=team"]);
+    assert_eq!(server.seen()[0].json(), json!({ "Node": CLUSTER }));
+}
+
+#[tokio::test]
+async fn a_token_gets_another_description_and_keeps_the_rest() {
+    let server = Recorder::start(|_, before| match before {
+        1 => Answer::status(404, ""),
+        _ => Answer::ok("{}"),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let token = NewToken {
+        pair: TokenPair { accessor: accessor(), secret: SecretString::from("s3cret") },
+        description: "used".to_owned(),
+        grant: Grant::AsBefore(serde_json::Map::from_iter([("Local".to_owned(), json!(true))])),
+        tenancy: enterprise(),
+    };
+    consul.update_token(&token).await.unwrap();
+    assert_eq!(server.lines(), [format!("PUT /v1/acl/token/{ACCESSOR}?partition=team&ns=shop")]);
+    let expected = json!({ "AccessorID": ACCESSOR, "SecretID": "s3cret", "Description": "used", "Local": true });
+    assert_eq!(server.seen()[0].json(), expected);
+    let gone = consul.update_token(&token).await.unwrap_err();
+    assert!(matches!(gone, ConsulError::NotFound { .. }), "{gone}");
+}
+
+#[tokio::test]
+async fn of_policies_only_our_own_is_deleted() {
+    let delete_if_described_as = async |description: &'static str| {
+        let server =
+            Recorder::start(move |_, _| Answer::ok(json!({ "ID": "p1", "Description": description }).to_string()))
+                .await;
+        let consul = client(&server.url, &Rotating::new(&["own"]));
+        let policy = controller::bootstrap::policy::of_client_agents(&Tenancy::Community, "mesh-consul-client-policy");
+        let deleted = consul.delete_policy(&policy).await.unwrap();
+        (deleted, server.lines())
+    };
+    let read = "GET /v1/acl/policy/name/mesh-consul-client-policy".to_owned();
+    assert_eq!(delete_if_described_as("by hand").await, (false, vec![read.clone()]));
+    let ours = delete_if_described_as("Policy of Consul client agents on ECS").await;
+    assert_eq!(ours, (true, vec![read, "DELETE /v1/acl/policy/p1".to_owned()]));
+}

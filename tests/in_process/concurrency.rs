@@ -1,0 +1,152 @@
+//! Many environments of the function at once: one token, one secret value, whatever the order of their calls.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use crate::{environment::Environment, time::LONG};
+use aws::secrets::SecretsError;
+use controller::ControllerError;
+use futures::future::join_all;
+use local_stack::{wait::eventually, world::World};
+use serde_json::Value;
+use test_harness::{
+    crowd::Crowd,
+    proxy::{Dialect, Proxy},
+    recorder::{Answer, Gate, Recorder},
+};
+
+/// How many environments start a task of the same service at the same moment.
+const ENVIRONMENTS: usize = 20;
+/// How many of them create its token before any creation is done.
+const CREATORS: usize = 3;
+
+/// Handles an event until that succeeds, as the queue has it handled: who finds the secret changed again and again comes
+/// back later.
+async fn handled(environment: &Environment, event: &Value) {
+    eventually("an event to be handled", LONG, || async {
+        let report = environment.handle(std::slice::from_ref(event)).await;
+        match report.failures.first() {
+            None => Ok(()),
+            Some(failure) => match &*failure.error {
+                changed @ ControllerError::Secrets(SecretsError::Changed { .. }) => Err(changed.to_string()),
+                error => panic!("{error}"),
+            },
+        }
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
+    let world = World::without_deployment("rush").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    // Given environments of which several create the service's token in Consul at the same moment
+    let gate = Gate::of(CREATORS);
+    let mut environments = Vec::new();
+    for _ in 0..ENVIRONMENTS {
+        let (gate, service) = (Arc::clone(&gate), world.service());
+        let environment = Environment::scripted(&world, &[], move |seen, _| {
+            let creates = seen.line() == "PUT /v1/acl/token" && seen.body.contains(&service);
+            if creates { Answer::ForwardThrough(Arc::clone(&gate)) } else { Answer::Forward }
+        })
+        .await;
+        let task = world.run(&definition).await;
+        environments.push((environment, world.event(&task).await));
+    }
+    join_all(environments.iter().map(|(environment, event)| handled(environment, event))).await;
+    // Then the secret has only ever named one token, and whoever lost the race for it has deleted its own
+    let secret = world.secret_name(&world.service());
+    let pair = world.provisioned(&secret).await;
+    assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));
+    let creations = environments.iter().flat_map(|(environment, _)| environment.consul.seen());
+    let creations =
+        creations.filter(|seen| seen.line() == "PUT /v1/acl/token" && seen.body.contains(&world.service())).count();
+    assert!(creations >= CREATORS, "{creations}");
+    let tokens = world.tokens_about(&world.service()).await;
+    assert_eq!(tokens.len(), 1, "{tokens:#?}");
+    assert_eq!(tokens[0]["AccessorID"], pair.accessor_id);
+}
+
+#[tokio::test]
+async fn of_two_writers_that_saw_the_same_version_one_wins_and_the_other_deletes_its_token() {
+    let world: &World<'static> = Box::leak(Box::new(World::without_deployment("lost-race").await));
+    let definition = world.mesh_definition(&world.service()).await;
+    let secret = world.secret_name(&world.service());
+    let task = world.run(&definition).await;
+    let event = world.event(&task).await;
+    // Given an environment that is about to show the token that it has created
+    let gate = Gate::closed();
+    let (held, service) = (Arc::clone(&gate), world.service());
+    let aws = crate::environment::aws(move |seen, _| match seen.operation().as_deref() {
+        Some("CreateSecret") if seen.body.contains(&service) => Answer::ForwardThrough(Arc::clone(&held)),
+        _ => Answer::Forward,
+    })
+    .await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let loser = Environment::between(world, consul, aws, &[], |edges| edges).await;
+    let slow = loser.handle(std::slice::from_ref(&event));
+    let fast = async {
+        eventually("the first one to be about to write", LONG, || async {
+            if gate.arrived() > 0 { Ok(()) } else { Err("it is not yet") }
+        })
+        .await;
+        // When another one is faster
+        let winner = Environment::start(world, "secrets-manager").await;
+        let report = winner.handle(std::slice::from_ref(&event)).await;
+        gate.open();
+        report
+    };
+    let (slow, fast) = tokio::join!(slow, fast);
+    assert!(slow.failures.is_empty() && fast.failures.is_empty(), "{slow:?} {fast:?}");
+    // Then its token is shown, and the first one has deleted its own
+    let pair = world.provisioned(&secret).await;
+    assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));
+    assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
+    let deleted = loser.consul.lines().into_iter().filter(|line| line.starts_with("DELETE /v1/acl/token")).count();
+    assert_eq!(deleted, 1);
+}
+
+/// How many requests to Consul one environment has under way at once.
+const AT_ONCE: usize = 8;
+/// How many services start, and how many of their tasks stop: more of each than that.
+const SERVICES: usize = 12;
+
+#[tokio::test]
+async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_once() {
+    let mut crowd = Crowd::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
+    crowd.logs_in = true;
+    // Given services that start, and tasks of them that have stopped and leave their login tokens
+    crowd.found_services(SERVICES).await;
+    let mut events = Vec::new();
+    for service in 0..SERVICES {
+        crowd.start(service, 1).await;
+        let [_, stopped] = crowd.stop(crowd.members.len() - 1).await;
+        events.push(stopped);
+        events.extend(crowd.start(service, 1).await);
+    }
+    // And a Consul that answers no write until it is told to
+    let gate = Gate::closed();
+    let held = Arc::clone(&gate);
+    let consul = Recorder::before(&crowd.world.consul.address, move |seen, _| match seen.method.as_str() {
+        "GET" => Answer::Forward,
+        _ => Answer::ForwardThrough(Arc::clone(&held)),
+    })
+    .await;
+    let counted = Proxy::before(&consul.url, Dialect::Consul).await;
+    let address: &'static str = counted.url.clone().leak();
+    let environment = Environment::with(&crowd.world, consul, &[("CONSUL_HTTP_ADDR", address)], |edges| edges).await;
+    // When it is asked for all of it at once
+    let look = async {
+        eventually("as many writes as may be under way", LONG, || async {
+            match gate.arrived() {
+                AT_ONCE.. => Ok(()),
+                arrived => Err(format!("{arrived} writes")),
+            }
+        })
+        .await;
+        gate.open();
+    };
+    let (report, ()) = tokio::join!(environment.handle(&events), look);
+    assert!(report.failures.is_empty(), "{report:?}");
+    // Then that many were under way while none was answered, and never more, be they reads or writes
+    assert_eq!(counted.tally.peak_under_way(), AT_ONCE);
+}

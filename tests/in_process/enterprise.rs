@@ -1,0 +1,229 @@
+//! Consul Enterprise: exact requests against a recording server, because the Community Edition refuses them.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::{environment::Environment, time::LONG};
+use controller::{Deadline, SweepOrder, SweepOutcome};
+use local_stack::world::World;
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, Seen};
+
+/// A Consul Enterprise that knows no token yet, and one instance of a task.
+fn enterprise(seen: &Seen) -> Answer {
+    let path = seen.uri.split('?').next().unwrap_or_default();
+    match (seen.method.as_str(), path) {
+        ("PUT", "/v1/acl/token") => {
+            let accessor = seen.json()["AccessorID"].clone();
+            Answer::ok(json!({ "AccessorID": accessor, "SecretID": "new-secret", "Description": "" }).to_string())
+        }
+        ("GET", "/v1/acl/tokens") => Answer::ok(
+            json!([{
+                "AccessorID": "11111111-2222-4333-8444-555555555555",
+                "Description": "Token for shop service\nconsul.hashicorp.com/cluster: enterprise\n\
+                    consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: store",
+                "Namespace": "store",
+            }])
+            .to_string(),
+        ),
+        ("GET", path) if path.starts_with("/v1/catalog/node-services/") => Answer::ok("{\"Services\":[]}"),
+        _ => Answer::ok("{}"),
+    }
+}
+
+#[tokio::test]
+async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called() {
+    let world = World::without_deployment("enterprise").await;
+    let tags = json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/service-name", "value": "shop" },
+        { "key": "consul.hashicorp.com/partition", "value": "team" },
+        { "key": "consul.hashicorp.com/namespace", "value": "store" },
+    ]);
+    let definition = world.definition("enterprise-shop", &tags, None).await;
+    let task = world.run(&definition).await;
+    let environment = Environment::scripted(&world, &[], |seen, _| enterprise(seen)).await;
+
+    let report = environment.handle(&[world.event(&task).await]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let mut lines = environment.consul.lines();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "PUT /v1/acl/policy?partition=team&ns=default",
+            "PUT /v1/acl/token?partition=team&ns=default",
+            "PUT /v1/acl/token?partition=team&ns=store",
+        ]
+    );
+    let made: Vec<Value> = environment.consul.seen().iter().map(Seen::json).collect();
+    let service = made.iter().find(|body| body.get("ServiceIdentities").is_some()).expect("the service's token");
+    assert_eq!(
+        service["Description"],
+        format!(
+            "Token for shop service\nconsul.hashicorp.com/cluster: {}\n\
+             consul.hashicorp.com/partition: team\nconsul.hashicorp.com/namespace: store\n\
+             ecs-mesh-controller/secret: 000000000000/us-east-1/enterprise-shop-store-team",
+            world.cluster()
+        )
+    );
+    assert!(world.pair("enterprise-shop-store-team").await.is_some());
+
+    // And when the task stops, its partition's tokens are listed across all namespaces, its own namespace's catalog read
+    environment.consul.forget();
+    world.stop(&task).await;
+    let report = environment.handle(&[world.event(&task).await]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    let node = world.cluster().replace('/', "%2F");
+    let filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{}%22", local_stack::world::task_id(&task));
+    // Side by side, in any order
+    let mut lines = environment.consul.lines();
+    lines.sort();
+    assert_eq!(
+        lines,
+        [
+            "GET /v1/acl/tokens?partition=team&ns=*".to_owned(),
+            format!("GET /v1/catalog/node-services/{node}?{filter}&partition=team&ns=store"),
+        ]
+    );
+    // And since Consul holds the service's token, a look at the service is asked for
+    let messages = world.aws.messages(&world.deployed.queue_url).await;
+    let body: Value = serde_json::from_str(messages[0]["Body"].as_str().unwrap()).unwrap();
+    assert_eq!(body["detail"], json!({ "service": "shop", "partition": "team", "namespace": "store" }));
+}
+
+#[tokio::test]
+async fn the_deployment_s_partition_is_where_untagged_tasks_live() {
+    let world = World::without_deployment("partition").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.run(&definition).await;
+    let settings = [("CONSUL_PARTITION", "team")];
+    let environment = Environment::scripted(&world, &settings, |seen, _| enterprise(seen)).await;
+    let report = environment.handle(&[world.event(&task).await]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert!(environment.consul.lines().iter().all(|line| line.ends_with("?partition=team&ns=default")));
+    assert!(world.pair("partition-partition-web-default-team").await.is_some());
+}
+
+/// The accessor ID of a login that nobody ended.
+const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
+
+/// A Consul Enterprise with three partitions. In one of them, a task that ECS has forgotten has left everything behind.
+fn with_zombie_in_team_b(cluster: &str) -> impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static + use<> {
+    let cluster = cluster.to_owned();
+    let is_cleared = AtomicBool::new(false);
+    move |seen, _| {
+        let (path, query) = seen.uri.split_once('?').unwrap_or((&seen.uri, ""));
+        let task = "0".repeat(32);
+        let is_there = query.starts_with("partition=team-b") && !is_cleared.load(Ordering::SeqCst);
+        match (seen.method.as_str(), path) {
+            ("GET", "/v1/partitions") => {
+                let names = ["default", "team", "team-b"].map(|name| json!({ "Name": name }));
+                Answer::ok(json!(names).to_string())
+            }
+            ("GET", "/v1/acl/tokens") if is_there => {
+                let meta = json!({ "consul.hashicorp.com/task-id": task, "consul.hashicorp.com/cluster": cluster });
+                let description = format!("token created via login: {meta}");
+                let token = json!({ "AccessorID": LEFT_BEHIND, "Description": description, "Namespace": "shop" });
+                Answer::ok(json!([token]).to_string())
+            }
+            ("GET", path)
+                if path.starts_with("/v1/catalog/node-services/") && query.starts_with("partition=team-b") =>
+            {
+                let meta = json!({ "task-id": task });
+                let instance =
+                    json!({ "ID": "web-0", "Service": "web", "ModifyIndex": 7, "Meta": meta, "Namespace": "shop" });
+                let services = if is_there { json!([instance]) } else { json!([]) };
+                let node = json!({ "Node": cluster, "Meta": { "synthetic-node": "true" } });
+                Answer::ok(json!({ "Node": node, "Services": services }).to_string())
+            }
+            ("GET", path) if path.starts_with("/v1/catalog/node-services/") => Answer::ok("null"),
+            ("GET", path) if path.starts_with("/v1/acl/policy/") => Answer::status(404, ""),
+            ("GET", _) => Answer::ok("[]"),
+            ("PUT", "/v1/txn") => {
+                is_cleared.store(true, Ordering::SeqCst);
+                Answer::ok("{}")
+            }
+            _ => Answer::ok("true"),
+        }
+    }
+}
+
+/// The writes, each once.
+fn writes(environment: &Environment) -> Vec<String> {
+    let mut lines = environment.consul.lines();
+    lines.retain(|line| !line.starts_with("GET"));
+    lines.sort();
+    lines.dedup();
+    lines
+}
+
+#[tokio::test]
+async fn a_sweep_reads_every_partition_because_only_leftovers_tell_where_a_task_has_lived() {
+    let world = World::without_deployment("partitions").await;
+    world.run(&world.definition("partitions-other", &json!([]), None).await).await;
+    let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
+    let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
+    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+
+    let node = world.cluster().replace('/', "%2F");
+    let mut reads = environment.consul.lines();
+    reads.retain(|line| line.starts_with("GET"));
+    reads.sort();
+    let mut expected = vec!["GET /v1/partitions".to_owned()];
+    for partition in ["default", "team", "team-b"] {
+        expected.push(format!("GET /v1/acl/tokens?partition={partition}&ns=*"));
+        expected.push(format!("GET /v1/agent/members?partition={partition}"));
+        expected.push(format!("GET /v1/catalog/node-services/{node}?partition={partition}&ns=*"));
+    }
+    expected.sort();
+    assert_eq!(reads, expected);
+    assert_eq!(
+        writes(&environment),
+        [
+            format!("DELETE /v1/acl/token/{LEFT_BEHIND}?partition=team-b&ns=shop"),
+            "PUT /v1/txn?partition=team-b".to_owned()
+        ]
+    );
+}
+
+#[tokio::test]
+async fn partitions_that_cannot_be_listed_are_a_problem_and_the_known_ones_are_swept() {
+    let world = World::without_deployment("unlisted").await;
+    let settings = [("CONSUL_PARTITION", "team-b"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
+    let zombie = with_zombie_in_team_b(&world.cluster());
+    let environment = Environment::scripted(&world, &settings, move |seen, before| match seen.uri.as_str() {
+        "/v1/partitions" => Answer::status(403, "Permission denied"),
+        _ => zombie(seen, before),
+    })
+    .await;
+    let order = SweepOrder { force: true, ..SweepOrder::default() };
+    let report = environment.controller.sweep(&order, Deadline::after(LONG)).await;
+    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_permission_denied"));
+    assert_eq!(report.clusters[0].deleted["services"], 1, "{report:?}");
+}
+
+#[tokio::test]
+async fn community_edition_is_not_asked_for_partitions() {
+    let world = World::without_deployment("community").await;
+    let environment = Environment::scripted(&world, &[("BOOTSTRAP", "none")], |_, _| Answer::Forward).await;
+    environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    assert!(!environment.consul.lines().contains(&"GET /v1/partitions".to_owned()));
+}
+
+#[tokio::test]
+async fn a_clean_up_takes_the_cluster_s_node_out_of_every_partition() {
+    let world = World::without_deployment("cleanup-partitions").await;
+    let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
+    let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
+    let report = environment.controller.clean_up(Deadline::after(LONG)).await;
+    assert!(report.problems.is_empty(), "{:?}", report.problems);
+    assert_eq!(
+        writes(&environment),
+        [
+            format!("DELETE /v1/acl/token/{LEFT_BEHIND}?partition=team-b&ns=shop"),
+            "PUT /v1/catalog/deregister?partition=team-b".to_owned(),
+            "PUT /v1/txn?partition=team-b".to_owned(),
+        ]
+    );
+}

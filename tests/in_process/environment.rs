@@ -1,0 +1,165 @@
+//! One environment of the function in the test's own process, before a real Consul and MiniStack: for what has to be
+//! counted, stopped halfway, or shown another answer.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use aws_config::{BehaviorVersion, Region, SdkConfig, timeout::TimeoutConfig};
+use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
+use consul::{CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
+use controller::{BatchReport, Controller, Deadline, Delivery, Edges, settings::Settings};
+use ecs_mesh_controller::discovery;
+use ecs_mesh_controller::wiring;
+use jiff::Timestamp;
+use secrecy::SecretString;
+use serde_json::Value;
+
+use crate::time::{Fixed, LONG};
+use local_stack::{Stack, world::World};
+use test_harness::recorder::{Answer, Recorder, Seen};
+
+/// Settings of a client of Consul that waits for an answer as long as it takes: requests that time out are repeated, and would
+/// be counted twice. A server that is not there, or says that it cannot answer now, is asked again all the same.
+pub(crate) fn without_time_limits() -> RetryPolicy {
+    RetryPolicy { connect: 2 * LONG, request: 2 * LONG, discovery: 2 * LONG, ..RetryPolicy::default() }
+}
+
+/// A token that does not change.
+pub(crate) struct Token(pub(crate) String);
+
+#[async_trait]
+impl CredentialSource for Token {
+    async fn read(&self) -> Result<SecretString, CredentialError> {
+        Ok(SecretString::from(self.0.clone()))
+    }
+}
+
+/// The function's own edges, with a client of Consul without time limits and a clock that stands still.
+pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
+    let edges = wiring::connect(settings, aws).await.expect("edges");
+    let servers = discovery::servers(&settings.consul_addresses, Arc::new(aws::ecs::AwsEcs::new(aws)));
+    let token = Arc::new(Token(token.to_owned()));
+    let consul =
+        Arc::new(HttpConsul::new(servers, &TlsSettings::default(), token, without_time_limits()).expect("a client"));
+    Edges { bootstrap: consul.clone(), consul, clock: Arc::new(Fixed(Timestamp::now())), ..edges }
+}
+
+/// The configuration of AWS clients that find their endpoint at a URL, and wait for an answer as long as it takes.
+pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
+    let credentials = Credentials::new("test", "test", None, None, "tests");
+    SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::from_static("us-east-1"))
+        .endpoint_url(endpoint)
+        .credentials_provider(SharedCredentialsProvider::new(credentials))
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
+        // A request that times out is repeated, and would be counted twice.
+        .timeout_config(TimeoutConfig::disabled())
+        .build()
+}
+
+/// AWS, of which some answers are `script`'s.
+pub(crate) async fn aws(script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Recorder {
+    Recorder::before_aws(&Stack::shared().await.aws, script).await
+}
+
+/// The function, and proxies before all that it calls.
+pub(crate) struct Environment {
+    pub(crate) controller: Controller,
+    pub(crate) consul: Recorder,
+    pub(crate) aws: Recorder,
+}
+
+impl Environment {
+    /// An environment in one of the token modes.
+    pub(crate) async fn start(world: &World<'_>, mode: &'static str) -> Self {
+        let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+        Self::with(world, consul, &[("TOKEN_MODE", mode)], |edges| edges).await
+    }
+
+    /// An environment before a Consul that answers by `script`, with further settings.
+    pub(crate) async fn scripted(
+        world: &World<'_>,
+        settings: &[(&'static str, &'static str)],
+        script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let consul = Recorder::before(&world.consul.address, script).await;
+        Self::with(world, consul, settings, |edges| edges).await
+    }
+
+    /// An environment whose edges are changed by `change`. Its time of day is that of its making.
+    pub(crate) async fn with(
+        world: &World<'_>,
+        consul: Recorder,
+        further: &[(&'static str, &'static str)],
+        change: impl FnOnce(Edges) -> Edges,
+    ) -> Self {
+        let aws = aws(|_, _| Answer::Forward).await;
+        Self::between(world, consul, aws, further, change).await
+    }
+
+    pub(crate) async fn between(
+        world: &World<'_>,
+        consul: Recorder,
+        aws: Recorder,
+        further: &[(&'static str, &'static str)],
+        change: impl FnOnce(Edges) -> Edges,
+    ) -> Self {
+        let settings = Settings::read(|name| {
+            if let Some((_, value)) = further.iter().find(|(key, _)| *key == name) {
+                return Some((*value).to_owned());
+            }
+            Some(match name {
+                "CONSUL_HTTP_ADDR" => consul.url.clone(),
+                "CONSUL_HTTP_TOKEN" => world.consul.management_token.clone(),
+                "ECS_CLUSTER_ARNS" => world.cluster(),
+                "SECRET_NAME_PREFIX" => world.prefix.to_owned(),
+                "QUEUE_URL" => world.deployed.queue_url.clone(),
+                _ => return None,
+            })
+        })
+        .expect("settings");
+        let config = world.aws.sdk().into_builder().endpoint_url(&aws.url).build();
+        let edges = edges_without_time_limits(&settings, &world.consul.management_token, &config).await;
+        Self { controller: Controller::new(settings.scope, change(edges)), consul, aws }
+    }
+
+    /// How many requests to Consul and to AWS wait for their answers, and whether anything sent to or by either is unread.
+    pub(crate) fn under_way(&self) -> ([usize; 2], bool) {
+        let both = [&self.consul, &self.aws];
+        (both.map(Recorder::under_way), both.into_iter().any(Recorder::has_unread))
+    }
+
+    /// Handles events as one batch until a deadline.
+    pub(crate) async fn handle_until(&self, deadline: Deadline, events: &[Value]) -> BatchReport {
+        let delivery = |(index, event): (usize, &Value)| Delivery {
+            id: index.to_string(),
+            receipt: None,
+            receives: 1,
+            body: event.to_string(),
+        };
+        let deliveries: Vec<Delivery> = events.iter().enumerate().map(delivery).collect();
+        self.controller.handle(&deliveries, deadline).await
+    }
+
+    /// Handles events as one batch.
+    pub(crate) async fn handle(&self, events: &[Value]) -> BatchReport {
+        self.handle_until(Deadline::after(LONG), events).await
+    }
+
+    /// Handles events as one batch, and says what was called: AWS operations and Consul requests, both sorted.
+    pub(crate) async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
+        self.aws.forget();
+        self.consul.forget();
+        let report = self.handle(events).await;
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+        let request = |seen: &Seen| {
+            let path = seen.uri.split('?').next().unwrap_or_default();
+            let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
+            format!("{} {}", seen.method, parts.join("/"))
+        };
+        let mut consul: Vec<String> = self.consul.seen().iter().map(request).collect();
+        consul.sort();
+        (self.aws.operations(), consul)
+    }
+}

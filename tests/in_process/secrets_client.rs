@@ -1,0 +1,173 @@
+//! The Secrets Manager client against recorded exchanges: what it writes, and AWS's answers that its emulator differs in.
+
+use std::collections::BTreeMap;
+
+use aws::secrets::{AwsSecrets, SecretStore, SecretsError};
+use mesh::{
+    secret::{Retirement, SecretState, StoredSecret},
+    token::TokenPair,
+};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, Recorder, Seen};
+
+use crate::environment::sdk_at;
+
+const NAME: &str = "consul-ecs-web";
+const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
+
+fn client(server: &Recorder, kms_key: Option<&str>) -> AwsSecrets {
+    let tags = BTreeMap::from([("managed-by".to_owned(), "ecs-mesh-controller".to_owned())]);
+    AwsSecrets::new(&sdk_at(&server.url), kms_key.map(str::to_owned), tags)
+}
+
+fn pair() -> TokenPair {
+    TokenPair { accessor: ACCESSOR.parse().unwrap(), secret: SecretString::from("s3cret") }
+}
+
+fn missing() -> StoredSecret {
+    StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None }
+}
+
+fn empty(version: &str) -> StoredSecret {
+    StoredSecret { state: SecretState::Empty, is_ours: true, version: Some(version.to_owned()), written_at: None }
+}
+
+fn refusal(kind: &str) -> Answer {
+    Answer::status(400, json!({ "__type": kind, "Message": "as AWS says it" }).to_string())
+}
+
+/// The bodies of the calls of one operation.
+fn bodies(server: &Recorder, operation: &str) -> Vec<Value> {
+    let seen = server.seen();
+    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(Seen::json).collect()
+}
+
+#[tokio::test]
+async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    client(&server, Some("arn:aws:kms:us-east-1:123456789012:key/k"))
+        .write(NAME, &missing(), &SecretState::Active(pair()))
+        .await
+        .unwrap();
+    let created = &bodies(&server, "CreateSecret")[0];
+    assert_eq!(created["Name"], NAME);
+    assert_eq!(created["KmsKeyId"], "arn:aws:kms:us-east-1:123456789012:key/k");
+    assert_eq!(created["Tags"], json!([{ "Key": "managed-by", "Value": "ecs-mesh-controller" }]));
+    let value: Value = serde_json::from_str(created["SecretString"].as_str().unwrap()).unwrap();
+    assert_eq!([&value["accessor_id"], &value["token"]], [&json!(ACCESSOR), &json!("s3cret")]);
+}
+
+#[tokio::test]
+async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    let secrets = client(&server, None);
+    secrets.write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap();
+    secrets.write(NAME, &empty("version-1"), &SecretState::Empty).await.unwrap();
+    secrets.write(NAME, &empty("version-2"), &SecretState::Empty).await.unwrap();
+    let ids: Vec<String> =
+        bodies(&server, "PutSecretValue").iter().map(|body| body["ClientRequestToken"].to_string()).collect();
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[1], ids[2]);
+}
+
+#[tokio::test]
+async fn of_two_writes_of_the_same_on_the_same_version_secrets_manager_can_let_one_win() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    let secrets = client(&server, None);
+    for _ in 0..2 {
+        secrets.write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap();
+    }
+    let writes = bodies(&server, "PutSecretValue");
+    // Under one version ID, so that the second is refused: for the same pair in another text
+    assert_eq!(writes[0]["ClientRequestToken"], writes[1]["ClientRequestToken"]);
+    assert_ne!(writes[0]["SecretString"], writes[1]["SecretString"]);
+    for write in &writes {
+        let value: Value = serde_json::from_str(write["SecretString"].as_str().unwrap()).unwrap();
+        assert_eq!([&value["accessor_id"], &value["token"]], [&json!(ACCESSOR), &json!("s3cret")]);
+    }
+}
+
+#[tokio::test]
+async fn a_written_secret_is_known_by_its_version_without_reading_it_again() {
+    let server = Recorder::start(|_, _| Answer::ok("{}")).await;
+    let secrets = client(&server, None);
+    let retiring = SecretState::Retiring(pair(), Retirement::default());
+    let version = secrets.write(NAME, &empty("version-1"), &retiring).await.unwrap();
+    secrets.write(NAME, &empty(&version), &SecretState::Active(pair())).await.unwrap();
+    let written = bodies(&server, "PutSecretValue");
+    assert_eq!(json!(version), written[0]["ClientRequestToken"]);
+    assert_ne!(written[0]["ClientRequestToken"], written[1]["ClientRequestToken"]);
+    let value: Value = serde_json::from_str(written[0]["SecretString"].as_str().unwrap()).unwrap();
+    assert_eq!([&value["accessor_id"], &value["retiring"]], [&json!(ACCESSOR), &json!("s3cret")]);
+}
+
+#[tokio::test]
+async fn the_second_of_two_writers_is_told_that_the_secret_has_changed() {
+    let server = Recorder::start(|_, _| refusal("ResourceExistsException")).await;
+    let error = client(&server, None).write(NAME, &empty("version-1"), &SecretState::Empty).await.unwrap_err();
+    assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_refusal_is_told_from_a_failure_that_may_have_had_an_effect() {
+    for (kind, is_refused) in
+        [("AccessDeniedException", true), ("LimitExceededException", true), ("InternalServiceError", false)]
+    {
+        let server = Recorder::start(move |_, _| refusal(kind)).await;
+        let error =
+            client(&server, None).write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap_err();
+        assert_eq!(matches!(error, SecretsError::Refused { .. }), is_refused, "{kind}: {error}");
+        assert!(!error.to_string().contains("s3cret"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer() {
+    let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
+        Some("GetSecretValue") => refusal("ResourceNotFoundException"),
+        Some("CreateSecret") => refusal("ResourceExistsException"),
+        _ => Answer::ok("{}"),
+    })
+    .await;
+    let secrets = client(&server, None);
+    let seen = secrets.read(NAME).await.unwrap();
+    assert!(matches!(seen.state, SecretState::Missing));
+    secrets.write(NAME, &seen, &SecretState::Active(pair())).await.unwrap();
+    secrets.write(NAME, &seen, &SecretState::Active(pair())).await.unwrap();
+    let written = bodies(&server, "PutSecretValue");
+    assert_eq!(written.len(), 2);
+    // And under the ID that a creation has, so that a creation which is not visible yet is not overwritten
+    let created = bodies(&server, "CreateSecret");
+    for body in written.iter().chain(&created) {
+        assert_eq!(body["ClientRequestToken"], written[0]["ClientRequestToken"]);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_that_somebody_else_created_meanwhile_is_not_overwritten() {
+    let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
+        Some("GetSecretValue") => Answer::ok(json!({ "SecretString": "{}", "VersionId": "v" }).to_string()),
+        _ => refusal("ResourceExistsException"),
+    })
+    .await;
+    let error = client(&server, None).write(NAME, &missing(), &SecretState::Active(pair())).await.unwrap_err();
+    assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
+    assert_eq!(bodies(&server, "PutSecretValue").len(), 0);
+}
+
+#[tokio::test]
+async fn a_secret_marked_for_deletion_says_what_to_do() {
+    let server = Recorder::start(|_, _| refusal("InvalidRequestException")).await;
+    let error = client(&server, None).read(NAME).await.unwrap_err().to_string();
+    assert!(error.contains(NAME) && error.contains("restore it"), "{error}");
+}
+
+#[tokio::test]
+async fn somebody_s_own_value_is_refused_and_not_repeated() {
+    let server =
+        Recorder::start(|_, _| Answer::ok(json!({ "SecretString": "canary-3", "VersionId": "v" }).to_string())).await;
+    let error = client(&server, None).read(NAME).await.unwrap_err();
+    assert!(matches!(error, SecretsError::NotOurs(_)), "{error}");
+    assert!(!format!("{error} {error:?}").contains("canary-3"), "{error:?}");
+}

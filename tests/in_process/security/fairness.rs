@@ -1,0 +1,97 @@
+//! One noisy cluster does not hold up the others: neither slow answers nor conflicts nor floods of messages about it cost them
+//! time or work.
+
+use controller::Deadline;
+use serde_json::{Value, json};
+
+use crate::{
+    environment::Environment,
+    time::{LONG, later_when},
+};
+use local_stack::world::{World, cluster_arn};
+use test_harness::recorder::{Answer, Seen};
+
+const LOGINS: (&str, &str) = ("TOKEN_MODE", "auth-method");
+
+/// Both clusters, for one deployment.
+fn both(noisy: &World<'_>, quiet: &World<'_>) -> (&'static str, &'static str) {
+    ("ECS_CLUSTER_ARNS", Box::leak([noisy.cluster(), quiet.cluster()].join(",").into_boxed_str()))
+}
+
+/// The event of a stopped task that has left its services in Consul.
+async fn stopped(world: &World<'_>) -> Value {
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    world.stop(&task).await;
+    world.event(&task).await
+}
+
+#[tokio::test]
+async fn a_cluster_whose_services_are_never_listed_costs_the_others_no_time() {
+    // Given a cluster that comes first, and of which Consul lists nothing in time
+    let (noisy, quiet) =
+        (World::without_deployment("fair-a-slow").await, World::without_deployment("fair-b-quiet").await);
+    let events = [stopped(&noisy).await, stopped(&quiet).await];
+    let is_slow = |seen: &Seen, _: usize| {
+        let is_noisy = seen.uri.contains("node-services") && seen.uri.contains("fair-a-slow");
+        if is_noisy { Answer::Hang } else { Answer::Forward }
+    };
+    let is_asked = |lines: &[String], what: &str| lines.iter().any(|line| line.contains(what));
+    let environment = Environment::scripted(&quiet, &[LOGINS, both(&noisy, &quiet)], is_slow).await;
+    // When a task of each has stopped, and half of the time is over before the list comes
+    let is_stuck = || {
+        let lines = environment.consul.lines();
+        let all = ["/v1/acl/tokens", "cluster%2Ffair-a-slow", "cluster%2Ffair-b-quiet"];
+        let is_all_asked = all.iter().all(|what| is_asked(&lines, what));
+        match (environment.consul.under_way(), environment.consul.has_unread()) {
+            (1, false) if is_all_asked => Ok(()),
+            seen => Err(format!("(requests without an answer, is one unread): {seen:?}, of {lines:?}")),
+        }
+    };
+    let deadline = Deadline::after(LONG);
+    let work = environment.handle_until(deadline, &events);
+    let report = later_when(work, "only the slow list to be missing", is_stuck, || deadline.left() / 2).await;
+    // Then only its own message comes back
+    let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
+    assert_eq!(failed, ["0"], "{report:?}");
+    assert_eq!(quiet.service_ids().await, Vec::<String>::new());
+    assert_eq!(noisy.service_ids().await.len(), 2);
+}
+
+#[tokio::test]
+async fn who_keeps_changing_what_is_on_one_node_holds_up_no_transaction_of_the_others() {
+    let (noisy, quiet) =
+        (World::without_deployment("fair-a-restless").await, World::without_deployment("fair-b-calm").await);
+    let events = [stopped(&noisy).await, stopped(&quiet).await];
+    let is_stale = |seen: &Seen, _: usize| {
+        if seen.uri.starts_with("/v1/txn") && seen.body.contains("fair-a-restless") {
+            let error = json!({ "Errors": [{ "OpIndex": 0, "What": "failed to delete service, index is stale" }] });
+            return Answer::status(409, error.to_string());
+        }
+        Answer::Forward
+    };
+    let environment = Environment::scripted(&quiet, &[LOGINS, both(&noisy, &quiet)], is_stale).await;
+    let report = environment.handle(&events).await;
+    let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
+    assert_eq!(failed, ["0"], "{report:?}");
+    assert_eq!(quiet.service_ids().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_flood_of_nonsense_fails_alone() {
+    let quiet = World::without_deployment("fair-flooded").await;
+    let noisy = cluster_arn("fair-flood");
+    let nonsense = |number: u32| {
+        json!({
+            "source": "aws.ecs", "detail-type": "ECS Task State Change", "time": "2026-11-20T10:00:00Z",
+            "detail": { "clusterArn": noisy, "taskArn": number, "lastStatus": "RUNNING" },
+        })
+    };
+    let mut events: Vec<Value> = (0..200).map(nonsense).collect();
+    events.insert(100, stopped(&quiet).await);
+    let environment = Environment::scripted(&quiet, &[LOGINS], |_, _| Answer::Forward).await;
+    let report = environment.handle(&events).await;
+    assert_eq!(report.failures.len(), 200);
+    assert!(report.failures.iter().all(|failure| failure.id != "100"), "{report:?}");
+    assert_eq!(quiet.service_ids().await, Vec::<String>::new());
+}

@@ -1,0 +1,140 @@
+//! Forged messages: what is of another account, region, partition or cluster, and what is no event at all, is dismissed or
+//! comes back to end in the dead-letter queue. Nothing is asked and nothing is done because of it.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use controller::BatchReport;
+use ecs_mesh_controller::{reconcile, wiring::StartError};
+use lambda_runtime::{Context, LambdaEvent};
+use serde_json::{Value, json};
+
+use crate::{environment::Environment, time::LONG};
+use local_stack::world::{World, idle_check};
+use test_harness::recorder::Answer;
+
+/// Handles one message, and asserts that nobody was asked anything.
+async fn handled_in_silence(environment: &Environment, event: &Value) -> BatchReport {
+    environment.aws.forget();
+    environment.consul.forget();
+    let report = environment.handle(std::slice::from_ref(event)).await;
+    assert!(environment.aws.seen().is_empty(), "{event}: {:?}", environment.aws.operations());
+    assert!(environment.consul.seen().is_empty(), "{event}: {:?}", environment.consul.lines());
+    report
+}
+
+/// A genuine event with one thing exchanged throughout.
+fn exchanged(event: &Value, from: &str, to: &str) -> Value {
+    let text = event.to_string();
+    assert!(text.contains(from), "{text}");
+    serde_json::from_str(&text.replace(from, to)).unwrap()
+}
+
+async fn stopped(world: &World<'_>) -> Value {
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.event_as(&task, "STOPPED", "STOPPED", 9).await
+}
+
+#[tokio::test]
+async fn what_is_of_somebody_else_s_cluster_is_dismissed_without_a_question() {
+    let world = World::without_deployment("forged-elsewhere").await;
+    let genuine = stopped(&world).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    for (from, to) in [
+        ("000000000000", "999999999999"),
+        ("us-east-1", "eu-west-1"),
+        ("arn:aws:", "arn:aws-cn:"),
+        ("/forged-elsewhere", "/somebody-elses"),
+    ] {
+        let report = handled_in_silence(&environment, &exchanged(&genuine, from, to)).await;
+        assert!(report.failures.is_empty(), "{to}: {report:?}");
+    }
+    for (field, value) in [("source", "aws.ec2"), ("source", "my.app"), ("detail-type", "ECS Service Action")] {
+        let mut other = genuine.clone();
+        other[field] = json!(value);
+        let report = handled_in_silence(&environment, &other).await;
+        assert!(report.failures.is_empty(), "{value}: {report:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_contradicts_itself_or_is_no_event_comes_back_without_a_question() {
+    let world = World::without_deployment("forged-nonsense").await;
+    let genuine = stopped(&world).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    let with = |field: &str, value: Value| {
+        let mut event = genuine.clone();
+        event["detail"][field] = value;
+        event
+    };
+    let text = |field: &str| genuine["detail"][field].as_str().unwrap().to_owned();
+    for event in [
+        // Parts that do not belong together
+        with("taskArn", json!(text("taskArn").replace("000000000000", "999999999999"))),
+        with("taskArn", json!(text("taskArn").replace("/forged-nonsense/", "/another/"))),
+        with("taskArn", json!(text("taskArn").replace("arn:aws:", "arn:aws-cn:"))),
+        with("taskDefinitionArn", json!(text("taskDefinitionArn").replace("000000000000", "999999999999"))),
+        // Parts that are none
+        with("lastStatus", json!("STOPPED\" or \"\" == \"")),
+        with("version", json!("9")),
+        with("clusterArn", json!(["a"])),
+        // What other services put into queues
+        json!({ "Type": "Notification", "TopicArn": "arn:aws:sns:us-east-1:0:t", "Message": genuine.to_string() }),
+        json!({ "Records": [{ "eventSource": "aws:s3" }] }),
+        json!([genuine]),
+        json!(genuine.to_string()),
+        Value::Null,
+    ] {
+        let report = handled_in_silence(&environment, &event).await;
+        assert_eq!(report.failures.len(), 1, "{event}");
+        assert!(report.failures[0].error.is_permanent(), "{event}: {report:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_forged_look_takes_nothing_from_a_service_that_lives() {
+    let world = World::without_deployment("forged-look").await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    let environment = Environment::start(&world, "secrets-manager").await;
+    assert!(environment.handle(&[world.event(&task).await]).await.failures.is_empty());
+    let pair = world.provisioned(&world.secret_name(&world.service())).await;
+    environment.consul.forget();
+    let report = environment.handle(&[idle_check(&world.service()), idle_check("consul-client")]).await;
+    assert!(report.failures.is_empty(), "{report:?}");
+    assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET ")), "{:?}", environment.consul.lines());
+    assert!(world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn a_forged_deletion_of_a_cluster_takes_nothing_from_one_that_ecs_calls_active() {
+    let world = World::without_deployment("forged-deletion").await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    let settings = [("TOKEN_MODE", "auth-method"), ("BOOTSTRAP", "none")];
+    let environment = Environment::scripted(&world, &settings, |_, _| Answer::Forward).await;
+    let deletion = |cluster: &str| {
+        json!({
+            "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail",
+            "detail": {
+                "eventSource": "ecs.amazonaws.com", "eventName": "DeleteCluster",
+                "responseElements": { "cluster": { "clusterArn": cluster } },
+            },
+        })
+    };
+    let own = reconcile(&environment, deletion(&world.cluster())).await;
+    assert_eq!(own["outcome"], "done", "{own}");
+    assert_eq!(world.service_ids().await.len(), 2, "{own}");
+    assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET ")), "{:?}", environment.consul.lines());
+    // And one of another account's cluster is not even looked at
+    environment.consul.forget();
+    let foreign = world.cluster().replace("000000000000", "999999999999");
+    assert_eq!(reconcile(&environment, deletion(&foreign)).await["outcome"], "ignored");
+    assert!(environment.consul.seen().is_empty());
+}
+
+async fn reconcile(environment: &Environment, payload: Value) -> Value {
+    let mut context = Context::default();
+    let end = SystemTime::now().duration_since(UNIX_EPOCH).unwrap() + LONG;
+    context.deadline = u64::try_from(end.as_millis()).unwrap();
+    let event = LambdaEvent::new(payload, context);
+    reconcile::reconcile(Ok::<_, StartError>(&environment.controller), None, event).await.expect("an answer")
+}

@@ -1,0 +1,213 @@
+//! The policy in docs/deploy.md suffices, and nothing in it can go: whatever the controller asks of Consul is asked of a real
+//! server, with the whole policy, without each of its rules, and with each write only a read.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use consul::{Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulUrls, HttpConsul, TlsSettings};
+use consul::{Kind, Object};
+use futures::future::join_all;
+use mesh::{
+    arn::{ClusterArn, TaskId},
+    catalog::{CheckStatus, HealthCheck},
+    tenancy::Tenancy,
+    token::{AccessorId, Grant, NewToken, TokenPair},
+};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+
+use crate::environment::{Token, without_time_limits};
+use local_stack::{
+    Stack,
+    consul::Consul,
+    world::{cluster_arn, documented_policy},
+};
+
+const TASK: &str = "0123456789abcdef0123456789abcdef";
+const HOME: Tenancy = Tenancy::Community;
+
+/// The rules of the documented policy, without its comments.
+fn rules() -> Vec<String> {
+    let policy = documented_policy();
+    let blocks = policy.split("\n\n").map(|block| {
+        let lines = block.lines().filter(|line| !line.starts_with('#'));
+        lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+    });
+    blocks.filter(|block| !block.is_empty()).collect()
+}
+
+/// A corner of Consul with everything in it that the controller deals with.
+struct Corner<'a> {
+    consul: &'a Consul,
+    client: HttpConsul,
+    name: String,
+    cluster: ClusterArn,
+    task: TaskId,
+    leftover: AccessorId,
+}
+
+impl<'a> Corner<'a> {
+    async fn with_rules(consul: &'a Consul, name: String, rules: &str) -> Self {
+        let token = consul.token_with_rules(&name, rules).await.secret_id;
+        let urls: ConsulUrls = consul.address.parse().unwrap();
+        let client =
+            HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Token(token)), without_time_limits())
+                .unwrap();
+        let cluster = cluster_arn(&name);
+        for (node, meta) in [(cluster.clone(), json!({ "synthetic-node": "true" })), (format!("ip-{name}"), json!({}))]
+        {
+            let service = json!({ "ID": format!("{name}-1"), "Service": name, "Meta": { "task-id": TASK } });
+            let check = json!({ "CheckID": format!("{name}-check"), "Name": "c", "Status": "passing", "ServiceID": service["ID"] });
+            let body =
+                json!({ "Node": node, "Address": "10.0.0.1", "NodeMeta": meta, "Service": service, "Checks": [check] });
+            consul.put("/v1/catalog/register", &body).await;
+        }
+        let leftover = consul.put("/v1/acl/token", &json!({ "Description": format!("leftover of {name}") })).await;
+        let leftover = leftover["AccessorID"].as_str().unwrap().parse().unwrap();
+        Self { consul, client, name, cluster: cluster.parse().unwrap(), task: TASK.parse().unwrap(), leftover }
+    }
+
+    /// What the controller does in either token mode, and whether it works; each leaves the next one something to do.
+    async fn duties_of_both_modes(&self) -> Vec<(&'static str, bool)> {
+        let (client, tasks) = (&self.client, std::slice::from_ref(&self.task));
+        let tokens = client.tokens(&HOME).await.unwrap_or_default();
+        let members = client.members(&HOME).await.unwrap_or_default();
+        let node = client.node(self.cluster.as_str(), &HOME).await.ok().flatten().unwrap_or_default();
+        let service = self.name.parse().unwrap();
+        let of_agents = client.instances_of(&service, &HOME, tasks).await.unwrap_or_default();
+        let instances = client.instances(&self.cluster, &HOME, tasks).await.unwrap_or_default();
+        let checks = client.checks(&instances).await.unwrap_or_default();
+        let ailing: Vec<HealthCheck> =
+            checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();
+        let is_synced = client.set_checks(&ailing).await.is_ok() && self.statuses().await == ["critical"];
+        let check_goes = match checks.first() {
+            Some(check) => client.deregister_check(check).await.is_ok() && self.statuses().await.is_empty(),
+            None => false,
+        };
+        let drain: Vec<HealthCheck> = instances.iter().map(HealthCheck::maintenance).collect();
+        let is_drained = client.set_checks(&drain).await.is_ok() && self.statuses().await.contains(&json!("critical"));
+        vec![
+            ("finds login tokens", tokens.iter().any(|token| token.accessor == self.leftover)),
+            ("finds agents", !members.is_empty()),
+            ("reads a cluster's node", node.is_synthetic && node.instances.len() == 1),
+            (
+                "finds services on agents' nodes",
+                of_agents.iter().any(|found| found.node == format!("ip-{}", self.name)),
+            ),
+            ("finds a task's services", instances.len() == 1),
+            ("finds a service's checks", checks.len() == 1),
+            ("syncs health", is_synced),
+            ("takes a check out", check_goes),
+            ("drains", is_drained),
+            ("takes a service out", client.deregister(&instances).await.is_ok() && self.services_left().await == 0),
+            ("deletes a login token", client.delete_token(&HOME, self.leftover).await.is_ok()),
+            ("has an agent forgotten", client.force_leave(&format!("nobody-{}", self.name), &HOME).await.is_ok()),
+            ("takes a node out", client.deregister_node(self.cluster.as_str(), &HOME).await.is_ok()),
+        ]
+    }
+
+    async fn duties_of_secrets_manager(&self) -> Vec<(&'static str, bool)> {
+        let pair = TokenPair {
+            accessor: uuid::Uuid::new_v4().to_string().parse().unwrap(),
+            secret: SecretString::from(uuid::Uuid::new_v4().to_string()),
+        };
+        let grant = Grant::ServiceIdentity(self.name.parse().unwrap());
+        let mut new = NewToken { pair, description: "made".to_owned(), grant, tenancy: HOME };
+        let policy = controller::bootstrap::policy::of_client_agents(&HOME, &format!("{}-client", self.name));
+        let has_policy = self.client.create_policy(&policy).await.is_ok();
+        let is_made = self.client.create_token(&new).await.is_ok();
+        "mended".clone_into(&mut new.description);
+        let is_mended = self.client.update_token(&new).await.is_ok();
+        let read = self.client.token(&HOME, new.pair.accessor).await.ok().flatten();
+        vec![
+            ("makes the client agents' policy", has_policy),
+            ("makes a token", is_made),
+            ("mends a token", is_mended),
+            ("reads a token", read.is_some_and(|token| token.pair.is_same_as(&new.pair))),
+            ("deletes the policy", self.client.delete_policy(&policy).await.is_ok_and(|deleted| deleted)),
+        ]
+    }
+
+    async fn duties_of_auth_method(&self) -> Vec<(&'static str, bool)> {
+        let object = |kind, name: String, body: Value| {
+            let body = body.as_object().unwrap().clone();
+            Object { kind, name, tenancy: HOME, body }
+        };
+        let node = cluster_arn(&format!("{}-new", self.name));
+        let registration = json!({ "Node": node, "Address": "127.0.0.1", "NodeMeta": { "synthetic-node": "true" } });
+        let node = object(Kind::SyntheticNode, node, registration);
+        let policy =
+            object(Kind::Policy, format!("{}-gateway", self.name), json!({ "Name": format!("{}-gateway", self.name) }));
+        let role = object(Kind::Role, format!("{}-role", self.name), json!({ "Name": format!("{}-role", self.name) }));
+        let method = object(Kind::AuthMethod, "nobody-s".to_owned(), json!({}));
+        let mut made = Vec::new();
+        for (what, object) in [("makes a node", &node), ("makes a policy", &policy), ("makes a role", &role)] {
+            let is_made = self.client.create(object, object.body.clone()).await.is_ok();
+            made.push((what, is_made && self.client.read(object).await.is_ok_and(|found| found.is_some())));
+        }
+        made.push(("looks for auth methods", self.client.read(&method).await.is_ok()));
+        made.push(("knows the primary datacenter", self.client.is_primary().await.is_ok()));
+        made
+    }
+
+    async fn statuses(&self) -> Vec<Value> {
+        let checks = self.consul.get(&format!("/v1/health/node/{}", self.encoded())).await;
+        checks.as_array().into_iter().flatten().map(|check| check["Status"].clone()).collect()
+    }
+
+    async fn services_left(&self) -> usize {
+        let node = self.consul.get(&format!("/v1/catalog/node/{}", self.encoded())).await;
+        node["Services"].as_object().map_or(0, serde_json::Map::len)
+    }
+
+    fn encoded(&self) -> String {
+        self.cluster.as_str().replace('/', "%2F")
+    }
+}
+
+/// What does not work with these rules: in `secrets-manager` mode, and in `auth-method` mode.
+async fn failing(name: String, rules: &str) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
+    let corner = Corner::with_rules(&Stack::shared().await.consul, name, rules).await;
+    let of_tokens = corner.duties_of_secrets_manager().await;
+    let of_logins = corner.duties_of_auth_method().await;
+    let of_both = corner.duties_of_both_modes().await;
+    let failing = |own: Vec<(&'static str, bool)>| {
+        own.iter().chain(&of_both).filter(|(_, works)| !works).map(|(what, _)| *what).collect()
+    };
+    (failing(of_tokens), failing(of_logins))
+}
+
+#[tokio::test]
+async fn with_the_documented_policy_everything_works() {
+    let (of_tokens, of_logins) = failing("policy-whole".to_owned(), &rules().join("\n")).await;
+    assert!(of_tokens.is_empty() && of_logins.is_empty(), "{of_tokens:?} {of_logins:?}");
+}
+
+#[tokio::test]
+async fn without_any_one_of_its_rules_something_fails_in_each_token_mode() {
+    let rules = rules();
+    assert_eq!(rules.len(), 6, "{rules:#?}");
+    let variants = rules.iter().enumerate().flat_map(|(index, rule)| {
+        let instead = |replacement: Option<String>| {
+            let mut all = rules.clone();
+            all.splice(index..=index, replacement);
+            all.join("\n")
+        };
+        let weaker = rule
+            .contains("write")
+            .then(|| (format!("policy-weaker-{index}"), instead(Some(rule.replace("write", "read")))));
+        [Some((format!("policy-without-{index}"), instead(None))), weaker]
+            .into_iter()
+            .flatten()
+            .map(move |(name, text)| (rule, name, text))
+    });
+    let tried = join_all(variants.map(|(rule, name, text)| async move {
+        let (of_tokens, of_logins) = failing(name.clone(), &text).await;
+        (rule, name, of_tokens, of_logins)
+    }));
+    for (rule, name, of_tokens, of_logins) in tried.await {
+        assert!(!of_logins.is_empty(), "{name}: nobody needs {rule}");
+        // Only who sets logins up asks for the primary datacenter.
+        let is_needed = !rule.starts_with("agent_prefix");
+        assert_eq!(!of_tokens.is_empty(), is_needed, "{name}: {rule}: {of_tokens:?}");
+    }
+}

@@ -1,0 +1,86 @@
+//! TLS verification cannot be turned off by accident: against real Consul servers, and by no setting.
+
+use std::sync::Arc;
+
+use consul::{Acl as _, ConsulError, ConsulUrls, HttpConsul, RetryPolicy, TlsSettings};
+use mesh::tenancy::Tenancy;
+
+use crate::environment::{Token, without_time_limits};
+use local_stack::consul::Consul;
+use test_harness::{
+    recorder::{Answer, Recorder},
+    tls::{certificate_for, expired_certificate_for},
+};
+
+const NAME: &str = "server.dc1.consul";
+
+/// Lists the tokens of a server by the address and with the trust that are given.
+async fn ask(address: &str, token: &str, ca: Option<&str>, name: Option<&str>) -> Result<usize, ConsulError> {
+    let urls: ConsulUrls = address.parse().unwrap();
+    let tls = TlsSettings { ca_certificates: ca.map(str::to_owned), server_name: name.map(str::to_owned) };
+    let retry_policy = RetryPolicy { retries: 0, ..without_time_limits() };
+    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(Token(token.to_owned())), retry_policy).unwrap();
+    Ok(consul.tokens(&Tenancy::Community).await?.len())
+}
+
+/// That no answer was taken from a server, and why.
+fn assert_refused(what: &str, asked: Result<usize, ConsulError>, why: &str) {
+    let error = asked.expect_err(what).to_string();
+    assert!(error.contains(why), "{what}: {error}");
+}
+
+#[tokio::test]
+async fn a_wrong_authority_a_wrong_name_and_plain_http_are_refused_by_a_real_consul() {
+    let consul = Consul::start_with_certificate(NAME, certificate_for(NAME)).await;
+    let (address, token) = (consul.address.as_str(), consul.management_token.as_str());
+    let ca = consul.ca_certificate.as_deref();
+    // Given all that is right, it answers
+    assert!(ask(address, token, ca, Some(NAME)).await.unwrap() > 0);
+    // Then nothing less does
+    let other = certificate_for(NAME).authority;
+    assert_refused("another authority", ask(address, token, Some(&other), Some(NAME)).await, "certificate");
+    assert_refused("the system's authorities", ask(address, token, None, Some(NAME)).await, "certificate");
+    assert_refused("the address as name", ask(address, token, ca, None).await, "not valid for name");
+    assert_refused("another name", ask(address, token, ca, Some("server.dc2.consul")).await, "not valid for name");
+    let plain = address.replace("https://", "http://");
+    assert_refused("plain HTTP", ask(&plain, token, ca, Some(NAME)).await, "HTTP");
+}
+
+#[tokio::test]
+async fn an_expired_certificate_is_refused() {
+    let consul = Consul::start_with_certificate(NAME, expired_certificate_for(NAME)).await;
+    let asked = ask(&consul.address, &consul.management_token, consul.ca_certificate.as_deref(), Some(NAME)).await;
+    assert_refused("an expired certificate", asked, "expired");
+}
+
+#[tokio::test]
+async fn tls_to_a_server_without_it_is_refused() {
+    let server = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let address = server.url.replace("http://", "https://");
+    let ca = certificate_for(NAME).authority;
+    assert_refused("TLS to plain HTTP", ask(&address, "token", Some(&ca), Some(NAME)).await, "Consul is unavailable");
+    assert!(server.seen().is_empty(), "{:?}", server.lines());
+}
+
+#[tokio::test]
+async fn a_redirect_takes_the_token_nowhere() {
+    let elsewhere = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let target = format!("{}/v1/acl/tokens", elsewhere.url);
+    for status in [301, 302, 307, 308] {
+        let target = target.clone();
+        let server =
+            Recorder::start(move |_, _| Answer::Reply(status, vec![("location", target.clone())], String::new())).await;
+        assert_refused("a redirect", ask(&server.url, "token", None, None).await, &status.to_string());
+    }
+    assert!(elsewhere.seen().is_empty(), "{:?}", elsewhere.lines());
+}
+
+#[test]
+fn no_setting_and_no_line_of_the_source_turns_verification_off() {
+    for path in test_harness::sources::sources() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        for word in ["danger_", "dangerous()", "accept_invalid", "CONSUL_HTTP_SSL_VERIFY", "SSLKEYLOGFILE"] {
+            assert!(!text.contains(word), "{path} has {word}");
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! `ecs://cluster/family-or-service:port`: Consul servers that run as tasks, and what ECS is asked to find them.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use aws::ecs::{AwsEcs, EcsError, TaskAddresses};
+use consul::{Acl, ConsulError, HttpConsul, NoServers, TlsSettings};
+use controller::settings::Settings;
+use ecs_mesh_controller::discovery;
+use ecs_mesh_controller::wiring;
+use mesh::tenancy::Tenancy;
+use serde_json::{Value, json};
+use test_harness::{
+    recorder::{Answer, Recorder, Seen},
+    tls::certificate_for,
+};
+
+use crate::{
+    client::quick_retries,
+    environment::{Token, sdk_at},
+};
+
+const CLUSTER: &str = "infra";
+const NAME: &str = "consul-server";
+
+fn listed(arns: &[&str]) -> Answer {
+    Answer::ok(json!({ "taskArns": arns }).to_string())
+}
+
+fn described(tasks: &[Value]) -> Answer {
+    Answer::ok(json!({ "tasks": tasks, "failures": [] }).to_string())
+}
+
+/// A task as ECS describes it.
+fn task(status: &str, address: &str) -> Value {
+    json!({
+        "taskArn": "arn:aws:ecs:us-east-1:123456789012:task/infra/0123456789abcdef0123456789abcdef",
+        "lastStatus": status,
+        "desiredStatus": "RUNNING",
+        "attachments": [
+            { "type": "Service Connect", "status": "ATTACHED", "details": [{ "name": "other", "value": "x" }] },
+            { "type": "ElasticNetworkInterface", "status": "ATTACHED", "details": [
+                { "name": "subnetId", "value": "subnet-1" },
+                { "name": "privateIPv4Address", "value": address },
+            ] },
+        ],
+        "containers": [{ "networkInterfaces": [{ "privateIpv4Address": address }] }],
+    })
+}
+
+/// ECS with one task of the family for each address.
+async fn ecs_with(addresses: &'static [&'static str]) -> Recorder {
+    Recorder::start(move |seen, _| match seen.operation().as_deref() {
+        Some("ListTasks") if seen.json()["family"] == NAME => listed(addresses),
+        Some("ListTasks") => refusal("ServiceNotFoundException"),
+        Some("DescribeTasks") => {
+            described(&addresses.iter().map(|address| task("RUNNING", address)).collect::<Vec<_>>())
+        }
+        _ => Answer::status(500, ""),
+    })
+    .await
+}
+
+fn refusal(kind: &str) -> Answer {
+    Answer::status(400, json!({ "__type": kind, "message": "as AWS says it" }).to_string())
+}
+
+async fn addresses(ecs: &Recorder) -> Result<Vec<String>, EcsError> {
+    let found = AwsEcs::new(&sdk_at(&ecs.url)).addresses(CLUSTER, NAME).await?;
+    Ok(found.iter().map(IpAddr::to_string).collect())
+}
+
+/// The bodies of the calls so far.
+fn bodies(ecs: &Recorder) -> Vec<Value> {
+    ecs.seen().iter().map(Seen::json).collect()
+}
+
+#[tokio::test]
+async fn the_running_tasks_of_the_family_are_asked_for_and_nothing_else() {
+    let ecs = Recorder::start(|seen, _| match seen.operation().as_deref() {
+        Some("ListTasks") => listed(&["a", "b", "c", "d"]),
+        _ => described(&[
+            task("RUNNING", "10.0.1.7"),
+            task("PENDING", "10.0.1.8"),
+            task("DEPROVISIONING", "10.0.1.9"),
+            task("RUNNING", "10.0.2.7"),
+        ]),
+    })
+    .await;
+    assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.7", "10.0.2.7"]);
+    assert_eq!(
+        bodies(&ecs),
+        [json!({ "cluster": CLUSTER, "family": NAME }), json!({ "cluster": CLUSTER, "tasks": ["a", "b", "c", "d"] }),]
+    );
+}
+
+#[tokio::test]
+async fn a_service_is_looked_for_where_the_family_has_no_running_task() {
+    for of_family in [listed_nothing, listed_pending] {
+        let ecs = Recorder::start(move |seen, _| match (seen.operation().as_deref(), seen.json()) {
+            (Some("ListTasks"), body) if body["serviceName"] == NAME => listed(&["running"]),
+            (Some("ListTasks"), _) => of_family(),
+            (_, body) if body["tasks"] == json!(["running"]) => described(&[task("RUNNING", "10.0.1.7")]),
+            _ => described(&[task("PENDING", "10.0.1.8")]),
+        })
+        .await;
+        assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.7"]);
+        let listings: Vec<Value> = bodies(&ecs).into_iter().filter(|body| body.get("tasks").is_none()).collect();
+        let of_family = json!({ "cluster": CLUSTER, "family": NAME });
+        assert_eq!(listings, [of_family, json!({ "cluster": CLUSTER, "serviceName": NAME })]);
+    }
+}
+
+fn listed_nothing() -> Answer {
+    listed(&[])
+}
+
+fn listed_pending() -> Answer {
+    listed(&["pending"])
+}
+
+#[tokio::test]
+async fn a_name_that_ecs_does_not_know_has_no_tasks() {
+    assert_eq!(addresses(&ecs_with(&[]).await).await.unwrap(), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_cluster_that_ecs_does_not_know_is_an_error() {
+    let ecs = Recorder::start(|_, _| refusal("ClusterNotFoundException")).await;
+    let error = addresses(&ecs).await.unwrap_err().to_string();
+    for part in [CLUSTER, NAME, "ClusterNotFoundException"] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_container_s_interface_does_for_the_task_s() {
+    let ecs = Recorder::start(|seen, _| {
+        let mut only_container = task("RUNNING", "10.0.1.7");
+        only_container["attachments"] = json!([]);
+        let bridge = json!({ "lastStatus": "RUNNING", "containers": [{ "networkInterfaces": [] }] });
+        match seen.operation().as_deref() {
+            Some("ListTasks") => listed(&["a", "b"]),
+            _ => described(&[bridge, only_container]),
+        }
+    })
+    .await;
+    assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.7"]);
+}
+
+#[tokio::test]
+async fn all_pages_are_read() {
+    let ecs = Recorder::start(|seen, _| {
+        let body = seen.json();
+        match (seen.operation().as_deref(), body["nextToken"].as_str()) {
+            (Some("ListTasks"), None) => {
+                Answer::ok(json!({ "taskArns": vec!["x"; 100], "nextToken": "2" }).to_string())
+            }
+            (Some("ListTasks"), _) => listed(&["last"]),
+            _ if body["tasks"] == json!(["last"]) => described(&[task("RUNNING", "10.0.2.1")]),
+            _ => described(&[task("RUNNING", "10.0.1.1")]),
+        }
+    })
+    .await;
+    assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.1", "10.0.2.1"]);
+}
+
+/// A client of the servers at an address, which ECS helps to find.
+fn client(address: &str, ecs: &Recorder, tls: &TlsSettings, token: &str) -> HttpConsul {
+    let ecs = Arc::new(AwsEcs::new(&sdk_at(&ecs.url)));
+    let servers = discovery::servers(&address.parse().unwrap(), ecs);
+    HttpConsul::new(servers, tls, Arc::new(Token(token.to_owned())), quick_retries()).unwrap()
+}
+
+async fn ask(consul: &dyn Acl) -> Result<(), ConsulError> {
+    consul.tokens(&Tenancy::Community).await.map(drop)
+}
+
+fn port(url: &str) -> &str {
+    url.rsplit(':').next().unwrap()
+}
+
+#[tokio::test]
+async fn the_function_finds_its_servers_in_ecs() {
+    let consul = Recorder::start(|_, _| Answer::ok("[]")).await;
+    // Of two tasks one has just died
+    let ecs = ecs_with(&["127.0.0.2", "127.0.0.1"]).await;
+    let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
+    let settings = Settings::read(|name| {
+        Some(match name {
+            "CONSUL_HTTP_ADDR" => address.clone(),
+            "CONSUL_HTTP_TOKEN" => "own".to_owned(),
+            "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod".to_owned(),
+            "QUEUE_URL" => "http://127.0.0.1:1/queue".to_owned(),
+            _ => return None,
+        })
+    })
+    .unwrap();
+    let edges = wiring::connect(&settings, &sdk_at(&ecs.url)).await.unwrap();
+    assert_eq!(ecs.operations(), Vec::<String>::new(), "nothing is looked for before it is needed");
+    ask(&*edges.consul).await.unwrap();
+    ask(&*edges.consul).await.unwrap();
+    assert_eq!(consul.seen().len(), 2);
+    assert_eq!(ecs.operations(), ["DescribeTasks", "ListTasks"]);
+}
+
+#[tokio::test]
+async fn no_running_task_is_a_clear_error_that_may_pass() {
+    let ecs = Arc::new(AwsEcs::new(&sdk_at(&ecs_with(&[]).await.url)));
+    let servers = discovery::servers(&"ecs://infra/consul-server:8500".parse().unwrap(), ecs);
+    let error = servers.servers().await.unwrap_err();
+    assert!(matches!(error, NoServers::NotUp(_)), "{error}");
+    let text = error.to_string();
+    for part in [r#"no running task of family or service "consul-server" in cluster "infra""#, "CONSUL_HTTP_ADDR"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_is_still_to_run_is_waited_for() {
+    let consul = Recorder::start(|_, _| Answer::ok("[]")).await;
+    // Given a family whose task runs when it is asked for the third time
+    let asked = AtomicUsize::new(0);
+    let ecs = Recorder::start(move |seen, _| match seen.operation().as_deref() {
+        Some("ListTasks") if seen.json()["family"] == NAME && asked.fetch_add(1, Ordering::SeqCst) >= 2 => {
+            listed(&["started"])
+        }
+        Some("ListTasks") => listed(&[]),
+        _ => described(&[task("RUNNING", "127.0.0.1")]),
+    })
+    .await;
+    let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
+    ask(&client(&address, &ecs, &TlsSettings::default(), "own")).await.unwrap();
+    assert_eq!(consul.seen().len(), 1);
+    let of_family = ecs.seen().iter().filter(|seen| seen.json()["family"] == NAME).count();
+    assert_eq!(of_family, 3, "{:?}", ecs.operations());
+}
+
+#[tokio::test]
+async fn what_ecs_refuses_is_told_at_once() {
+    let ecs = Recorder::start(|_, _| refusal("AccessDeniedException")).await;
+    let error = ask(&client("ecs://infra/consul-server:8500", &ecs, &TlsSettings::default(), "own")).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains("AccessDeniedException") && text.contains("ecs:DescribeTasks"), "{text}");
+    assert_eq!(ecs.operations(), ["ListTasks"]);
+}
+
+#[tokio::test]
+async fn the_certificate_of_a_server_in_a_task_is_verified_against_the_configured_name() {
+    let consul =
+        local_stack::consul::Consul::start_with_certificate("server.dc1.consul", certificate_for("server.dc1.consul"))
+            .await;
+    let ecs = ecs_with(&["127.0.0.1"]).await;
+    let tls = |name: Option<&str>| TlsSettings {
+        ca_certificates: consul.ca_certificate.clone(),
+        server_name: name.map(str::to_owned),
+    };
+    let address = format!("ecs://{CLUSTER}/{NAME}:{}?scheme=https", port(&consul.address));
+    let client = |address: &str, name| client(address, &ecs, &tls(name), &consul.management_token);
+    ask(&client(&address, Some("server.dc1.consul"))).await.unwrap();
+    // Any other name, and the task's address, is not what the certificate bears
+    for name in [Some("another.name"), None] {
+        let error = ask(&client(&address, name)).await.unwrap_err();
+        assert!(
+            matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("certificate"),
+            "{error}"
+        );
+    }
+    // And the same through a name that DNS knows
+    let named = format!("https://localhost:{}", port(&consul.address));
+    ask(&client(&named, Some("server.dc1.consul"))).await.unwrap();
+    ask(&client(&named, None)).await.unwrap_err();
+}

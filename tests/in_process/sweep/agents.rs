@@ -1,0 +1,89 @@
+//! Dead client agents: what was seen of them may be old by the time they are to leave.
+
+use std::sync::Arc;
+
+use controller::{SweepOrder, SweepOutcome};
+use serde_json::{Value, json};
+
+use super::{environment, forward, swept};
+use crate::environment::Environment;
+use local_stack::world::{World, task_id};
+use test_harness::recorder::{Answer, Seen};
+
+const NODE: &str = "ip-10-0-0-7";
+
+fn registration(service: &str, task: &str) -> Value {
+    let meta = json!({ "task-id": task_id(task), "task-arn": task, "source": "consul-ecs" });
+    json!({ "ID": format!("{service}-{}", task_id(task)), "Service": service, "ModifyIndex": 7, "Meta": meta })
+}
+
+fn node(services: &[Value]) -> String {
+    json!({ "Node": { "Node": NODE, "Meta": {} }, "Services": services }).to_string()
+}
+
+/// The status of the agent and the services of its node, by how often each was asked for before.
+type Script = Arc<dyn Fn(usize) -> (u8, Vec<Value>) + Send + Sync>;
+
+/// An environment whose Consul says by `script` what it knows of the agent.
+async fn before_an_agent(world: &World<'_>, script: Script) -> Environment {
+    let looks = [std::sync::atomic::AtomicUsize::new(0), std::sync::atomic::AtomicUsize::new(0)];
+    let consul = move |seen: &Seen, _| {
+        let look = |which: usize| script(looks[which].fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+        match seen.uri.split('?').next().unwrap() {
+            "/v1/agent/members" => Answer::ok(json!([{ "Name": NODE, "Status": look(0).0 }]).to_string()),
+            uri if uri == format!("/v1/catalog/node-services/{NODE}") => Answer::ok(node(&look(1).1)),
+            uri if uri.starts_with("/v1/agent/force-leave") => Answer::ok(""),
+            _ => Answer::Forward,
+        }
+    };
+    environment(world, consul, forward, &[], |edges| edges).await
+}
+
+fn leaves(environment: &Environment) -> usize {
+    environment.consul.lines().iter().filter(|line| line.contains("force-leave")).count()
+}
+
+async fn stopped(world: &World<'_>) -> String {
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.stop(&task).await;
+    task
+}
+
+#[tokio::test]
+async fn an_agent_that_is_still_dead_is_looked_at_twice_and_leaves() {
+    let world = World::without_deployment("agent-dead").await;
+    let task = stopped(&world).await;
+    let service = registration(&world.service(), &task);
+    let environment = before_an_agent(&world, Arc::new(move |_| (4, vec![service.clone()]))).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].deleted["clientAgents"]), (SweepOutcome::Done, 1));
+    assert_eq!(leaves(&environment), 1);
+    let lines = environment.consul.lines();
+    let about = |what: &str| lines.iter().filter(|line| line.contains(what)).count();
+    assert_eq!((about("agent/members"), about(&format!("node-services/{NODE}"))), (2, 2), "{lines:?}");
+}
+
+#[tokio::test]
+async fn an_agent_that_came_back_meanwhile_stays() {
+    let world = World::without_deployment("agent-back").await;
+    let task = stopped(&world).await;
+    let service = registration(&world.service(), &task);
+    let script = move |look| (if look == 0 { 4 } else { 1 }, vec![service.clone()]);
+    let environment = before_an_agent(&world, Arc::new(script)).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(leaves(&environment), 0);
+}
+
+#[tokio::test]
+async fn an_agent_whose_name_a_new_task_has_taken_stays() {
+    let world = World::without_deployment("agent-name").await;
+    let task = stopped(&world).await;
+    let living = world.run(&world.mesh_definition(&world.service()).await).await;
+    let (old, new) = (registration(&world.service(), &task), registration(&world.service(), &living));
+    let script = move |look| (4, if look == 0 { vec![old.clone()] } else { vec![old.clone(), new.clone()] });
+    let environment = before_an_agent(&world, Arc::new(script)).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(leaves(&environment), 0);
+}

@@ -1,0 +1,116 @@
+//! Tokens that were made ahead of their service's first task: how long they wait.
+
+use controller::{SweepOrder, SweepOutcome};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+use crate::{
+    environment::Environment,
+    sweep::{environment_at, swept},
+};
+use local_stack::world::{Definition, Pair, World};
+
+async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
+    environment_at(world, Timestamp::now() + SignedDuration::from_hours(hours)).await
+}
+
+fn registered(definition: &Definition) -> Value {
+    json!({
+        "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail", "time": "2026-11-21T10:00:00Z",
+        "detail": {
+            "eventSource": "ecs.amazonaws.com", "eventName": "RegisterTaskDefinition",
+            "responseElements": { "taskDefinition": { "taskDefinitionArn": definition.0 } },
+        },
+    })
+}
+
+async fn handled(environment: &Environment, event: Value) {
+    let report = environment.handle(&[event]).await;
+    assert!(report.failures.is_empty(), "{:?}", report.failures);
+}
+
+/// A service whose definition was registered just now, and the token that waits for its first task.
+async fn made_ahead(world: &World<'_>) -> (Definition, Pair) {
+    let definition = world.mesh_definition(&world.service()).await;
+    handled(&hours_later(world, 0).await, registered(&definition)).await;
+    let pair = world.pair(&world.secret_name(&world.service())).await.expect("a token made ahead");
+    (definition, pair)
+}
+
+/// Since when the token waits, if it does.
+async fn unused_since(world: &World<'_>, pair: &Pair) -> Option<Timestamp> {
+    let token = world.consul.get(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+    let mut lines = token["Description"].as_str().unwrap().lines();
+    lines.find_map(|line| line.strip_prefix("ecs-mesh-controller/unused-since: ")).map(|at| at.parse().unwrap())
+}
+
+#[tokio::test]
+async fn a_token_that_was_made_ahead_and_never_used_goes_after_its_time() {
+    let world = World::without_deployment("never-used").await;
+    let (_, pair) = made_ahead(&world).await;
+    let report = swept(&hours_later(&world, 23).await, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert!(world.is_valid(&pair.token).await, "its first task may still come");
+    // First hidden, then deleted
+    let report = swept(&hours_later(&world, 25).await, &SweepOrder::default()).await;
+    assert_eq!((report.clusters[0].hidden, report.clusters[0].deleted.is_empty()), (1, true), "{report:?}");
+    let report = swept(&hours_later(&world, 26).await, &SweepOrder::default()).await;
+    assert_eq!(report.clusters[0].deleted["serviceTokens"], 1, "{report:?}");
+    assert!(!world.is_valid(&pair.token).await);
+    assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
+}
+
+#[tokio::test]
+async fn a_definition_that_is_registered_again_begins_the_wait_anew() {
+    let world = World::without_deployment("registered-again").await;
+    let (definition, pair) = made_ahead(&world).await;
+    let first = unused_since(&world, &pair).await.expect("it waits");
+    // Soon afterwards it is not worth a write
+    let soon = hours_later(&world, 1).await;
+    handled(&soon, registered(&definition)).await;
+    assert!(soon.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", soon.consul.lines());
+    assert_eq!(unused_since(&world, &pair).await, Some(first));
+    // But when the wait is nearly over, another first start is ahead
+    handled(&hours_later(&world, 23).await, registered(&definition)).await;
+    let anew = unused_since(&world, &pair).await.expect("it still waits");
+    assert!(anew.duration_since(first) >= SignedDuration::from_hours(22), "{first} {anew}");
+    swept(&hours_later(&world, 25).await, &SweepOrder::default()).await;
+    assert!(world.is_valid(&pair.token).await);
+    let report = swept(&hours_later(&world, 48).await, &SweepOrder::default()).await;
+    assert_eq!(report.clusters[0].hidden, 1, "{report:?}");
+}
+
+#[tokio::test]
+async fn an_old_event_of_a_task_that_is_gone_does_not_end_the_wait() {
+    let world = World::without_deployment("redriven").await;
+    let (definition, pair) = made_ahead(&world).await;
+    let task = world.run(&definition).await;
+    let mut old = world.event_as(&task, "PENDING", "RUNNING", 2).await;
+    let long_ago = Timestamp::now() - SignedDuration::from_mins(20);
+    old["time"] = json!(long_ago.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+    world.stop(&task).await;
+    let environment = hours_later(&world, 0).await;
+    handled(&environment, old.clone()).await;
+    assert!(unused_since(&world, &pair).await.is_some(), "nobody has used it");
+    swept(&environment, &SweepOrder::default()).await;
+    assert!(world.is_valid(&pair.token).await);
+    // The old event of a task that lives ends it
+    old["detail"]["taskArn"] = json!(world.run(&definition).await);
+    handled(&environment, old.clone()).await;
+    assert_eq!(unused_since(&world, &pair).await, None);
+    // And once there is no mark, an old event does not cost the question any more
+    let cold = hours_later(&world, 0).await;
+    handled(&cold, old).await;
+    assert!(!cold.aws.operations().contains(&"DescribeTasks".to_owned()), "{:?}", cold.aws.operations());
+}
+
+#[tokio::test]
+async fn a_new_event_ends_the_wait_without_a_question() {
+    let world = World::without_deployment("first-event").await;
+    let (definition, pair) = made_ahead(&world).await;
+    let task = world.run(&definition).await;
+    let environment = hours_later(&world, 0).await;
+    handled(&environment, world.event(&task).await).await;
+    assert_eq!(unused_since(&world, &pair).await, None);
+    assert!(!environment.aws.operations().contains(&"DescribeTasks".to_owned()), "{:?}", environment.aws.operations());
+}

@@ -1,0 +1,276 @@
+//! Sweeps under faults: what could not be read is not judged, and what could not be done is left for the next one.
+
+mod agents;
+mod ahead;
+mod cleanup;
+mod pages;
+mod rotation;
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use crate::{
+    environment::{self, Environment},
+    time::{Fixed, LONG, over_when},
+};
+use controller::{Deadline, Edges, SweepOrder, SweepOutcome, SweepReport};
+use jiff::{SignedDuration, Timestamp};
+use local_stack::world::{World, cluster_arn, idle_check, task_id};
+use serde_json::json;
+use test_harness::{
+    crowd::Crowd,
+    jwt::JwtAuthMethod,
+    recorder::{Answer, Recorder, Seen},
+};
+
+/// Settings of all these environments: nobody waits for a grace period, and nobody sets Consul up.
+const AT_ONCE: [(&str, &str); 2] = [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTRAP", "none")];
+
+async fn environment(
+    world: &World<'_>,
+    consul: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    aws: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    further: &[(&'static str, &'static str)],
+    change: impl FnOnce(Edges) -> Edges,
+) -> Environment {
+    let consul = Recorder::before(&world.consul.address, consul).await;
+    let aws = environment::aws(aws).await;
+    let settings: Vec<(&str, &str)> = AT_ONCE.iter().chain(further).copied().collect();
+    Environment::between(world, consul, aws, &settings, change).await
+}
+
+fn forward(_: &Seen, _: usize) -> Answer {
+    Answer::Forward
+}
+
+/// An environment whose grace period is the default one, at a time of day.
+async fn environment_at(world: &World<'_>, now: Timestamp) -> Environment {
+    let consul = Recorder::before(&world.consul.address, forward).await;
+    let aws = environment::aws(forward).await;
+    let clock = Arc::new(Fixed(now));
+    Environment::between(world, consul, aws, &[("BOOTSTRAP", "none")], |edges| Edges { clock, ..edges }).await
+}
+
+/// The same edges an hour later, when what is shown now may be hidden.
+fn an_hour_later(edges: Edges) -> Edges {
+    Edges { clock: Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(1))), ..edges }
+}
+
+/// Whether tasks of a service cannot read its token any more.
+async fn is_hidden(world: &World<'_>, service: &str) -> bool {
+    world.secret_text(&world.secret_name(service)).await.is_some_and(|text| text.contains("\"retiring\""))
+}
+
+pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> SweepReport {
+    environment.controller.sweep(order, Deadline::after(LONG)).await
+}
+
+/// So many tasks of a service, which have registered.
+async fn crowd_of(world: World<'_>, tasks: usize) -> Crowd<'_> {
+    let mut crowd = Crowd::of(world, "secrets-manager").await;
+    crowd.found_services(1).await;
+    crowd.start(0, tasks).await;
+    crowd
+}
+
+/// A stopped task, and what it has left in Consul.
+async fn zombie(world: &World<'_>) -> String {
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    world.register_instance(&world.service(), &task).await;
+    world.stop(&task).await;
+    task
+}
+
+#[tokio::test]
+async fn a_cluster_that_cannot_be_read_is_not_judged_and_the_other_one_is_done() {
+    let unreadable = World::without_deployment("unreadable").await;
+    let readable = World::without_deployment("readable").await;
+    let both: &'static str = Box::leak([cluster_arn("unreadable"), cluster_arn("readable")].join(",").into_boxed_str());
+    zombie(&unreadable).await;
+    zombie(&readable).await;
+    let idle = readable.token_of_old_controller("readable-web").await;
+    // Nothing of the first cluster is ever listed
+    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+        Some("ListTasks") if seen.body.contains("unreadable") => {
+            Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
+        }
+        _ => Answer::Forward,
+    };
+    let environment =
+        environment(&readable, forward, aws, &[("ECS_CLUSTER_ARNS", both), ("TOKEN_MODE", "auth-method")], |e| e).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    assert!(report.problems.iter().any(|problem| problem.reason.contains("unreadable")), "{:?}", report.problems);
+    let status: Vec<&str> = report.clusters.iter().map(|cluster| cluster.status).collect();
+    assert_eq!(status, ["unread", "active"]);
+    assert_eq!(unreadable.service_ids().await.len(), 2);
+    assert_eq!(readable.service_ids().await, Vec::<String>::new());
+    assert!(readable.is_valid(&idle.token).await, "a task of it may run in the cluster that could not be read");
+}
+
+#[tokio::test]
+async fn tokens_that_cannot_be_listed_are_not_judged_and_services_are() {
+    let world = World::without_deployment("no-tokens").await;
+    let stopped = zombie(&world).await;
+    let method = JwtAuthMethod::create(world.consul, "no-tokens").await;
+    let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&stopped)).await;
+    let consul = |seen: &Seen, _| match seen.line().as_str() {
+        "GET /v1/acl/tokens" => Answer::status(403, "Permission denied"),
+        _ => Answer::Forward,
+    };
+    let environment = environment(&world, consul, forward, &[], |e| e).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_permission_denied"));
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+    assert!(world.is_valid(&login.secret_id).await);
+}
+
+#[tokio::test]
+async fn an_empty_list_is_believed_only_where_it_is_known_what_consul_holds_of_the_cluster() {
+    let (_empty, other) =
+        (World::without_deployment("empty-list").await, World::without_deployment("living-list").await);
+    let both: &'static str =
+        Box::leak([cluster_arn("empty-list"), cluster_arn("living-list")].join(",").into_boxed_str());
+    other.run(&other.mesh_definition(&format!("{}-living", other.name)).await).await;
+    let idle = other.token_of_old_controller("living-list-idle").await;
+    // Given a cluster of which ECS lists no task, and of which Consul cannot be read
+    let consul = |seen: &Seen, _| {
+        let is_its = seen.line().starts_with("GET /v1/catalog/node-services/") && seen.line().contains("empty-list");
+        if is_its { Answer::status(500, "rpc error") } else { Answer::Forward }
+    };
+    let settings = [("ECS_CLUSTER_ARNS", both)];
+    let blind = environment(&other, consul, forward, &settings, an_hour_later).await;
+    let report = swept(&blind, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    assert_eq!(
+        other.pair(&other.secret_name("living-list-idle")).await,
+        Some(idle),
+        "a task may run there, in a region where nobody looks"
+    );
+    // And when it can be read, and there is nothing
+    let seeing = environment(&other, forward, forward, &settings, an_hour_later).await;
+    let report = swept(&seeing, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert!(is_hidden(&other, "living-list-idle").await);
+}
+
+#[tokio::test]
+async fn a_bad_credential_deletes_nothing() {
+    let world = World::without_deployment("bad-credential").await;
+    zombie(&world).await;
+    let consul = |seen: &Seen, _| {
+        if seen.method == "GET" { Answer::status(403, "ACL not found") } else { Answer::Forward }
+    };
+    let environment = environment(&world, consul, forward, &[], |e| e).await;
+    let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
+    assert_eq!((report.outcome, report.problems[0].label), (SweepOutcome::Incomplete, "consul_credential_rejected"));
+    assert_eq!(world.service_ids().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
+    let world = World::without_deployment("inactive").await;
+    zombie(&world).await;
+    // ECS calls a deleted cluster INACTIVE for a while, and lists nothing of it
+    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+        Some("DescribeClusters") => Answer::ok(
+            json!({ "clusters": [{ "clusterArn": cluster_arn("inactive"), "status": "INACTIVE" }] }).to_string(),
+        ),
+        Some("ListTasks") => Answer::status(
+            400,
+            json!({ "__type": "ClusterNotFoundException", "message": "Cluster not found." }).to_string(),
+        ),
+        _ => Answer::Forward,
+    };
+    let environment = environment(&world, forward, aws, &[], |e| e).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(report.clusters[0].status, "deleted");
+    let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
+    assert!(!nodes.contains(&world.cluster()), "{nodes}");
+    // And events of other services are not held up by it
+    let looked = environment.handle(&[idle_check("inactive-web")]).await;
+    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
+}
+
+#[tokio::test]
+async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
+    let world = World::without_deployment("out-of-time").await;
+    let mut crowd = crowd_of(world, 40).await;
+    for task in 0..40 {
+        crowd.stop(task).await;
+    }
+    let world = &crowd.world;
+    // Of two transactions, the second one never answers
+    let transactions = Arc::new(AtomicUsize::new(0));
+    let consul = move |seen: &Seen, _| {
+        let is_second = seen.line().starts_with("PUT /v1/txn") && transactions.fetch_add(1, Ordering::SeqCst) == 1;
+        if is_second { Answer::Hang } else { Answer::Forward }
+    };
+    let environment = environment(world, consul, forward, &[], |e| e).await;
+    let order = SweepOrder { force: true, ..SweepOrder::default() };
+    // When time runs out while that one is under way
+    let deadline = Deadline::after(LONG);
+    let is_stuck = || {
+        let written = environment.consul.lines().iter().filter(|line| line.starts_with("PUT /v1/txn")).count();
+        match (written, environment.under_way()) {
+            (2, ([1, 0], false)) => Ok(()),
+            seen => Err(format!("(transactions, requests to Consul and to AWS that wait, is one unread): {seen:?}")),
+        }
+    };
+    let work = environment.controller.sweep(&order, deadline);
+    let (report, overrun) = over_when(work, "the second transaction", is_stuck, || deadline.left()).await;
+    // Then the first one is reported as done, and the rest as left
+    assert_eq!((report.outcome, overrun.as_secs()), (SweepOutcome::Incomplete, 0), "{overrun:?} after the deadline");
+    let cluster = &report.clusters[0];
+    assert_eq!((cluster.deleted["services"], cluster.left), (64, 16), "{report:?}");
+    assert!(report.problems.iter().any(|problem| problem.label == "out_of_time"), "{:?}", report.problems);
+    let report = swept(&environment, &order).await;
+    assert_eq!((report.outcome, report.clusters[0].deleted["services"]), (SweepOutcome::Done, 16));
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_stays() {
+    let world = World::without_deployment("first-start").await;
+    world.run(&world.definition("first-start-other", &json!([]), None).await).await;
+    // Given a token that was made a moment ago, and a task that ECS does not list yet
+    let before = Timestamp::now();
+    let pair = world.token_of_old_controller(&world.service()).await;
+    let after = Timestamp::now();
+    let now = environment_at(&world, before).await;
+    let report = swept(&now, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].deleted.is_empty()), (SweepOutcome::Done, true), "{report:?}");
+    assert!(now.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", now.consul.lines());
+    // Nor does an event take it away
+    let looked = now.handle(&[idle_check(&world.service())]).await;
+    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
+    assert!(world.is_valid(&pair.token).await);
+    // And when the task has not come by then, it goes
+    let in_time = after + SignedDuration::from_secs(2_701);
+    let report = swept(&environment_at(&world, in_time).await, &SweepOrder::default()).await;
+    assert_eq!(report.clusters[0].hidden, 1, "{report:?}");
+    assert!(is_hidden(&world, &world.service()).await);
+}
+
+#[tokio::test]
+async fn a_sweep_that_finds_all_in_order_only_reads() {
+    let world = World::without_deployment("sweep-cost").await;
+    let crowd = crowd_of(world, 105).await;
+    let further = [("TOKEN_MODE", "auth-method")];
+    let environment = environment(&crowd.world, forward, forward, &further, |e| e).await;
+    swept(&environment, &SweepOrder::default()).await;
+    environment.aws.forget();
+    environment.consul.forget();
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].found["livingTasks"]), (SweepOutcome::Done, 105));
+    // Two pages of running tasks and one of stopped ones; the definition is remembered
+    let expected = ["DescribeClusters", "DescribeTasks", "DescribeTasks", "ListTasks", "ListTasks", "ListTasks"];
+    assert_eq!(environment.aws.operations(), expected);
+    let mut lines = environment.consul.lines();
+    lines.sort();
+    let paths: Vec<&str> = lines.iter().map(|line| line.split("/arn").next().unwrap()).collect();
+    assert_eq!(paths, ["GET /v1/acl/tokens", "GET /v1/agent/members", "GET /v1/catalog/node-services"]);
+}

@@ -1,0 +1,171 @@
+//! Pages of ECS's answers that never come, or come short.
+
+use controller::{SweepOrder, SweepOutcome};
+use serde_json::{Value, json};
+
+use super::{an_hour_later, crowd_of, environment as start, forward, is_hidden, swept, zombie};
+use local_stack::world::{World, idle_check};
+use test_harness::recorder::{Answer, Seen};
+
+/// How many tasks run: one page and a little more.
+const RUNNING: usize = 105;
+
+type Script = fn(&Seen, usize) -> Answer;
+
+fn refused() -> Answer {
+    Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
+}
+
+/// Whether it is the call of `DescribeTasks` for what did not fit into the first one.
+fn is_second_chunk(seen: &Seen) -> bool {
+    let asked = seen.json()["tasks"].as_array().map_or(0, Vec::len);
+    seen.operation().as_deref() == Some("DescribeTasks") && asked < 100
+}
+
+fn without_next_page(seen: &Seen, _: usize) -> Answer {
+    if seen.operation().as_deref() == Some("ListTasks") && seen.json()["nextToken"].is_string() {
+        return refused();
+    }
+    Answer::Forward
+}
+
+fn without_second_chunk(seen: &Seen, _: usize) -> Answer {
+    if is_second_chunk(seen) { refused() } else { Answer::Forward }
+}
+
+/// The last task of the second chunk is neither described nor said to be missing.
+fn with_short_chunk(seen: &Seen, _: usize) -> Answer {
+    if !is_second_chunk(seen) {
+        return Answer::Forward;
+    }
+    changed(seen, |answer| drop(answer["tasks"].as_array_mut().unwrap().pop()))
+}
+
+/// ECS describes none of the tasks that it lists.
+fn with_nothing_described(seen: &Seen, _: usize) -> Answer {
+    if seen.operation().as_deref() != Some("DescribeTasks") {
+        return Answer::Forward;
+    }
+    changed(seen, |answer| {
+        let tasks = answer["tasks"].as_array().unwrap().clone();
+        answer["failures"] = tasks.iter().map(|task| json!({ "arn": task["taskArn"], "reason": "MISSING" })).collect();
+        answer["tasks"] = json!([]);
+    })
+}
+
+fn changed(seen: &Seen, change: impl FnOnce(&mut Value) + Send + 'static) -> Answer {
+    let translation = move |text: String| {
+        let mut answer: Value = serde_json::from_str(&text).unwrap();
+        change(&mut answer);
+        answer.to_string()
+    };
+    Answer::ForwardAs(seen.body.clone(), Box::new(translation))
+}
+
+async fn everything(world: &World<'_>) -> (Vec<String>, Vec<Value>) {
+    (world.service_ids().await, world.tokens_about(world.name).await)
+}
+
+#[tokio::test]
+async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
+    let world = &crowd_of(World::without_deployment("pages").await, RUNNING).await.world;
+    zombie(world).await;
+    world.token_of_old_controller("pages-idle").await;
+    let before = everything(world).await;
+    assert_eq!(before.0.len(), 2 * (RUNNING + 1));
+
+    let faults: [(&str, Script); 3] = [
+        ("the second page of the list", without_next_page),
+        ("the second chunk of the description", without_second_chunk),
+        ("a task of the second chunk", with_short_chunk),
+    ];
+    for (missing, fault) in faults {
+        let order = SweepOrder { force: true, ..SweepOrder::default() };
+        let mode = [("TOKEN_MODE", "auth-method")];
+        let environment = start(world, forward, fault, &mode, an_hour_later).await;
+        let report = swept(&environment, &order).await;
+        assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"), "{missing}");
+        assert_eq!(report.problems.len(), 1, "{missing}: {:?}", report.problems);
+        assert!(report.problems[0].reason.contains("cluster/pages"), "{missing}: {:?}", report.problems);
+        assert_eq!(report.problems[0].cluster_arn, Some(world.cluster()));
+        assert!(report.clusters[0].deleted.is_empty(), "{missing}: {report:?}");
+        assert_eq!(everything(world).await, before, "{missing}");
+    }
+
+    // And with every page there is something to clear away
+    let mode = [("TOKEN_MODE", "auth-method")];
+    let environment = start(world, forward, forward, &mode, an_hour_later).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(world.service_ids().await.len(), 2 * RUNNING);
+    assert!(is_hidden(world, "pages-idle").await);
+}
+
+#[tokio::test]
+async fn a_task_that_is_mentioned_and_not_described_is_gone_only_if_ecs_says_so() {
+    let world = World::without_deployment("silent").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let living = world.run(&definition).await;
+    world.register_instance(&world.service(), &living).await;
+    let forgotten = format!("{}/{}", living.rsplit_once('/').unwrap().0, "0".repeat(32));
+    world.register_instance(&world.service(), &forgotten).await;
+    // Asked for a task that it does not list, ECS answers with nothing at all
+    let aws = |seen: &Seen, _| {
+        let asks_by_name = seen.operation().as_deref() == Some("DescribeTasks") && seen.body.contains(&"0".repeat(32));
+        if asks_by_name { Answer::ok(r#"{"tasks":[],"failures":[]}"#) } else { Answer::Forward }
+    };
+    let silent = start(&world, forward, aws, &[], |edges| edges).await;
+    let report = swept(&silent, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    assert!(report.problems[0].reason.contains("says nothing of task 0000"), "{:?}", report.problems);
+    assert_eq!(world.service_ids().await.len(), 4);
+    // And with status MISSING
+    let environment = start(&world, forward, forward, &[], |edges| edges).await;
+    assert_eq!(swept(&environment, &SweepOrder::default()).await.outcome, SweepOutcome::Done);
+    assert_eq!(world.service_ids().await.len(), 2);
+}
+
+#[tokio::test]
+async fn a_running_task_that_ecs_does_not_describe_yet_keeps_its_service_s_token() {
+    let world = World::without_deployment("undescribed").await;
+    world.run(&world.mesh_definition(&world.service()).await).await;
+    let pair = world.token_of_old_controller(&world.service()).await;
+    let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"));
+    assert!(report.problems[0].reason.contains("does not describe it"), "{:?}", report.problems);
+    // And events come back for another look
+    let looked = environment.handle(&[idle_check(&world.service())]).await;
+    assert_eq!(looked.failures.len(), 1);
+    assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", environment.consul.lines());
+    assert!(world.is_valid(&pair.token).await);
+}
+
+#[tokio::test]
+async fn a_stopped_task_that_ecs_has_forgotten_since_its_listing_is_none() {
+    let world = World::without_deployment("forgotten-since").await;
+    let task = zombie(&world).await;
+    let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
+    // Nothing is listed any more, and so a person's word is needed
+    let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(world.service_ids().await, Vec::<String>::new(), "{task}");
+}
+
+#[tokio::test]
+async fn of_a_cluster_that_was_deleted_since_its_listing_nothing_is_left_to_describe() {
+    let world = World::without_deployment("deleted-since").await;
+    world.run(&world.mesh_definition(&world.service()).await).await;
+    world.token_of_old_controller(&world.service()).await;
+    let aws = |seen: &Seen, before| match seen.operation().as_deref() {
+        Some("DescribeClusters") => {
+            let cluster = json!({ "clusterArn": crate::sweep::cluster_arn("deleted-since"), "status": "INACTIVE" });
+            Answer::ok(json!({ "clusters": [cluster] }).to_string())
+        }
+        _ => with_nothing_described(seen, before),
+    };
+    let environment = start(&world, forward, aws, &[], an_hour_later).await;
+    let looked = environment.handle(&[idle_check(&world.service())]).await;
+    assert!(looked.failures.is_empty(), "{:?}", looked.failures);
+    assert!(is_hidden(&world, &world.service()).await, "its services are idle");
+}

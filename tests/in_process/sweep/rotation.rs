@@ -1,0 +1,93 @@
+//! Time runs out again and again: no action waits for ever.
+
+use std::{
+    collections::BTreeSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use controller::{Deadline, Edges, Entropy, SweepOrder, SweepOutcome, SystemEntropy};
+use secrecy::SecretString;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::{environment, forward};
+use crate::{
+    environment::Environment,
+    time::{LONG, over_when},
+};
+use local_stack::{wait::eventually, world::World};
+use test_harness::recorder::{Answer, Seen};
+
+/// Half of what is possible more with every question.
+#[derive(Default)]
+struct Halves(AtomicUsize);
+
+impl Entropy for Halves {
+    fn secret(&self) -> SecretString {
+        SystemEntropy.secret()
+    }
+
+    fn uuid(&self) -> Uuid {
+        SystemEntropy.uuid()
+    }
+
+    fn below(&self, limit: usize) -> usize {
+        self.0.fetch_add(1, Ordering::SeqCst) * limit / 2
+    }
+}
+
+/// How many requests to Consul are under way at once.
+const AT_ONCE: usize = 8;
+
+/// The deletions that a sweep begins before its time runs out.
+async fn begun(environment: &Environment) -> BTreeSet<String> {
+    environment.consul.forget();
+    let order = SweepOrder { force: true, ..SweepOrder::default() };
+    let deadline = Deadline::after(LONG);
+    let is_stuck = || match environment.under_way() {
+        ([AT_ONCE, 0], false) => Ok(()),
+        seen => Err(format!("(requests to Consul and to AWS that wait, is one unread): {seen:?}")),
+    };
+    let work = environment.controller.sweep(&order, deadline);
+    let (report, _) = over_when(work, "as many deletions as may be under way", is_stuck, || deadline.left()).await;
+    assert_eq!(report.outcome, SweepOutcome::Incomplete);
+    // The answers that nobody waits for any more are no longer under way when the next sweep begins
+    eventually("the deletions to be given up", LONG, || async {
+        match (environment.consul.under_way(), environment.consul.has_unread()) {
+            (0, false) => Ok(()),
+            seen => Err(format!("(requests, is one unread): {seen:?}")),
+        }
+    })
+    .await;
+    environment.consul.lines().into_iter().filter(|line| line.starts_with("DELETE")).collect()
+}
+
+#[tokio::test]
+async fn two_sweeps_that_run_out_of_time_do_not_begin_with_the_same() {
+    let world = World::without_deployment("rotation").await;
+    let task = |number: usize| format!("{number:032x}");
+    let tokens: Vec<_> = (0..32)
+        .map(|number| {
+            let meta = json!({
+                "consul.hashicorp.com/task-id": task(number), "consul.hashicorp.com/cluster": world.cluster(),
+            });
+            let description = format!("token created via login: {meta}");
+            json!({ "AccessorID": format!("00000000-0000-4000-8000-{number:012x}"), "Description": description })
+        })
+        .collect();
+    let list = json!(tokens).to_string();
+    // No deletion is ever answered
+    let consul = move |seen: &Seen, _| match seen.line().as_str() {
+        "GET /v1/acl/tokens" => Answer::ok(list.clone()),
+        line if line.starts_with("DELETE") => Answer::Hang,
+        _ => Answer::Forward,
+    };
+    let entropy = Arc::new(Halves::default());
+    let environment = environment(&world, consul, forward, &[], |edges| Edges { entropy, ..edges }).await;
+    let (first, second) = (begun(&environment).await, begun(&environment).await);
+    assert!(!first.is_empty() && first.len() < 16, "{first:?}");
+    assert!(first.is_disjoint(&second), "{first:?} {second:?}");
+}

@@ -1,0 +1,154 @@
+//! A crate's modules: which file each is in, what it defines, what it re-exports, and what paths it uses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use syn::{Attribute, Item, ItemMod, UseTree, Visibility, visit::Visit};
+
+use super::Files;
+
+/// A module, by its path from the crate's root.
+pub(super) type Name = Vec<String>;
+
+/// A module.
+#[derive(Default)]
+pub(super) struct Module {
+    pub(super) file: String,
+    /// The items that it defines.
+    pub(super) defines: BTreeSet<String>,
+    /// The names that it brings in, with the paths that they stand for.
+    pub(super) imports: BTreeMap<String, Vec<String>>,
+    /// The paths that it uses otherwise than to re-export them.
+    pub(super) uses: BTreeSet<Vec<String>>,
+}
+
+/// A crate.
+pub(super) struct Crate {
+    pub(super) modules: BTreeMap<Name, Module>,
+}
+
+impl Crate {
+    /// Reads the modules below the root file. Those that are only for tests are left out.
+    pub(super) fn read(root: &str, files: &Files) -> Self {
+        let mut found = Self { modules: BTreeMap::new() };
+        found.read_file(root, Vec::new(), files);
+        found
+    }
+
+    fn read_file(&mut self, file: &str, name: Name, files: &Files) {
+        let syntax = syn::parse_file(&files[file]).unwrap_or_else(|error| panic!("{file}: {error}"));
+        self.read_items(file, name, &syntax.items, files);
+    }
+
+    fn read_items(&mut self, file: &str, name: Name, items: &[Item], files: &Files) {
+        let mut module = Module { file: file.to_owned(), ..Module::default() };
+        for item in items.iter().filter(|item| !is_for_tests(attributes(item))) {
+            match item {
+                Item::Mod(child) => {
+                    module.defines.insert(child.ident.to_string());
+                    self.read_child(file, &name, child, files);
+                }
+                Item::Use(import) => {
+                    let is_private = matches!(import.vis, Visibility::Inherited);
+                    module.import(&import.tree, &mut Vec::new(), is_private);
+                }
+                item => {
+                    module.defines.extend(ident(item));
+                    Paths(&mut module.uses).visit_item(item);
+                }
+            }
+        }
+        self.modules.insert(name, module);
+    }
+
+    fn read_child(&mut self, file: &str, parent: &Name, child: &ItemMod, files: &Files) {
+        let ident = child.ident.to_string();
+        let name: Name = parent.iter().cloned().chain([ident.clone()]).collect();
+        if let Some((_, items)) = &child.content {
+            return self.read_items(file, name, items, files);
+        }
+        let (folder, own) = file.rsplit_once('/').expect("a folder");
+        let below = match own {
+            "lib.rs" | "main.rs" | "mod.rs" => folder.to_owned(),
+            own => format!("{folder}/{}", own.trim_end_matches(".rs")),
+        };
+        let candidates = [format!("{below}/{ident}.rs"), format!("{below}/{ident}/mod.rs")];
+        let found = candidates.iter().find(|path| files.contains_key(*path));
+        self.read_file(found.unwrap_or_else(|| panic!("{file}: no file of module {ident}")), name, files);
+    }
+}
+
+impl Module {
+    fn import(&mut self, tree: &UseTree, prefix: &mut Vec<String>, is_private: bool) {
+        match tree {
+            UseTree::Path(path) => {
+                prefix.push(path.ident.to_string());
+                self.import(&path.tree, prefix, is_private);
+                prefix.pop();
+            }
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.import(tree, prefix, is_private)),
+            UseTree::Name(name) => self.name(&name.ident.to_string(), &name.ident.to_string(), prefix, is_private),
+            UseTree::Rename(name) => self.name(&name.ident.to_string(), &name.rename.to_string(), prefix, is_private),
+            UseTree::Glob(_) => drop(self.uses.insert(prefix.clone())),
+        }
+    }
+
+    fn name(&mut self, ident: &str, local: &str, prefix: &[String], is_private: bool) {
+        let mut path = prefix.to_vec();
+        path.extend((ident != "self").then(|| ident.to_owned()));
+        let local = if local == "self" { path.last().cloned().unwrap_or_default() } else { local.to_owned() };
+        if is_private {
+            self.uses.insert(path.clone());
+        }
+        self.imports.insert(local, path);
+    }
+}
+
+/// Collects the paths of expressions, types and patterns.
+struct Paths<'a>(&'a mut BTreeSet<Vec<String>>);
+
+impl<'ast> Visit<'ast> for Paths<'_> {
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        if path.leading_colon.is_none() {
+            self.0.insert(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
+        }
+        syn::visit::visit_path(self, path);
+    }
+
+    /// `pub(super)` says who may use the item, not what it uses.
+    fn visit_visibility(&mut self, _: &'ast Visibility) {}
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
+    })
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+fn ident(item: &Item) -> Option<String> {
+    Some(match item {
+        Item::Const(item) => item.ident.to_string(),
+        Item::Enum(item) => item.ident.to_string(),
+        Item::Fn(item) => item.sig.ident.to_string(),
+        Item::Static(item) => item.ident.to_string(),
+        Item::Struct(item) => item.ident.to_string(),
+        Item::Trait(item) => item.ident.to_string(),
+        Item::Type(item) => item.ident.to_string(),
+        _ => return None,
+    })
+}
