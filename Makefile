@@ -17,6 +17,8 @@ all := --locked --workspace
 # The simulation's search with some optimisation of our own code, with which it is six times as fast. scripts/suites.py reads it.
 export SEARCH_FLAGS := $(foreach package,controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
 search := $(all) $(SEARCH_FLAGS)
+# Mistakes that every test run makes, one in each floor; `make mutants` makes all.
+some_mutants := failure-acknowledged no-nonce not-hidden
 # The tests of properties try the same input each time, so that a run's result is that of the code; `make properties` tries other.
 export PROPTEST_RNG_SEED := 1
 
@@ -82,6 +84,7 @@ test: setup lint validate ## Run everything: format, lints, dependencies, templa
 	cargo test $(all) --doc
 	@$(MAKE) --no-print-directory sam-build
 	@python3 scripts/suites.py run
+	@python3 scripts/mutants.py $(some_mutants)
 
 # What `make build` does, unoptimised and without zig: whether the SAM CLI finds each function's binary. The tests deploy
 # target/debug/*, not these files. cargo-lambda names a target, so that cargo keeps these builds apart (target/<target>) and builds
@@ -113,8 +116,8 @@ properties: ## Try fresh input on the tests of properties (ROUNDS=10)
 	done
 
 .PHONY: mutants
-mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=NoNonce for one of them)
-	cargo test $(search) --test search mutant -- --nocapture
+mutants: ## Prove that the simulation finds mistakes that are made on purpose (MUTANT=no-nonce for one of them)
+	@python3 scripts/mutants.py $(MUTANT)
 
 .PHONY: chaos
 chaos: tools ## Inject faults into the real stack for longer (SECONDS=600; SEED= repeats a run's decisions)

@@ -26,6 +26,9 @@ struct Arguments {
     /// The seed of the first schedule; each further one has the next [default: any]
     #[arg(long, value_name = "SEED")]
     first_seed: Option<u64>,
+    /// Do not look for a smaller schedule that breaks the same promise
+    #[arg(long)]
+    no_shrink: bool,
     /// Replay the schedule of this seed, step by step
     #[arg(long, value_name = "SEED", conflicts_with = "first_seed")]
     seed: Option<u64>,
@@ -60,6 +63,9 @@ fn search_for(arguments: &Arguments) -> Option<String> {
     println!("{count} schedules in {seconds:.0} s, {rate:.0} a second");
     let failure = found.failure?;
     println!("seed {} breaks a promise: {}", failure.seed, failure.promise);
+    if arguments.no_shrink {
+        return Some(format!("replay it with --seed {}", failure.seed));
+    }
     println!("replay it with --seed {}; looking for a smaller schedule that breaks the same one ...", failure.seed);
     Some(tell(&shrink(&failure)))
 }

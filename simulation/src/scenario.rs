@@ -2,7 +2,7 @@
 //! within limits that a failing schedule is shrunk by.
 
 use fastrand::Rng;
-use mesh::plan::TokenMode;
+use mesh::rules::TokenMode;
 
 use super::schedule::LONGEST_CALL;
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use controller::{Scope, settings::Settings};
 use fastrand::Rng;
 use jiff::Timestamp;
-use mesh::{identity::MeshService, plan::TokenMode, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder};
+use mesh::{identity::MeshService, rules::TokenMode, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder};
 
 use super::{
     board::{Fault, Service},

@@ -162,5 +162,4 @@ fn shown(text: &str) -> &str {
 }
 
 #[cfg(test)]
-#[path = "address_tests.rs"]
 mod tests;

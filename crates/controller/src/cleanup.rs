@@ -7,10 +7,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use consul::Acl;
 use mesh::{
+    action::{Action, Planned},
     catalog::{CatalogNode, LeftoverNode},
     identity::MeshService,
     mark::{HolderMark, LoginMark},
-    plan::{Action, Planned, plan},
+    plan::plan,
     secret::{Retirement, Trigger},
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},

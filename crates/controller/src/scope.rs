@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
     bounds::Bounds,
+    grace::GracePeriod,
     guard::MaxDeletePercent,
-    idleness::GracePeriod,
-    plan::{Rules, TokenMode},
+    rules::{Rules, TokenMode},
     secret::Trigger,
     secret_name::SecretNames,
     tenancy::Tenancy,

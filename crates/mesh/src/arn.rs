@@ -288,5 +288,4 @@ impl fmt::Display for TaskDefinitionArn {
 }
 
 #[cfg(test)]
-#[path = "arn_tests.rs"]
 mod tests;

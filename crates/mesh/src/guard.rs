@@ -5,11 +5,12 @@
 use std::collections::BTreeSet;
 
 use super::{
+    action::{Action, Planned},
     arn::ClusterArn,
     catalog::{ClientAgent, ServiceInstance},
     mark::{HolderMark, LoginMark},
+    observed::Observed,
     phase::TaskPhase,
-    plan::{Action, Observed, Planned},
     task::MeshTask,
     token::ListedToken,
 };
@@ -175,5 +176,4 @@ fn owner(token: &ListedToken, cluster: &ClusterArn) -> Option<Owner> {
 }
 
 #[cfg(test)]
-#[path = "guard_tests.rs"]
 mod tests;

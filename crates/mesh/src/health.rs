@@ -7,11 +7,10 @@
 use super::{
     arn::TaskId,
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    identity::DATAPLANE,
     task::{ContainerHealth, TaskContainer},
 };
 
-/// The container whose check stands for the sidecar proxy or gateway.
-pub const DATAPLANE: &str = "consul-dataplane";
 /// The type of the checks that `mesh-init` registers for ECS's word.
 const SYNCED_TYPE: &str = "consul-ecs-health-check";
 

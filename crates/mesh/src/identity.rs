@@ -4,7 +4,6 @@ use super::{
     arn::TaskDefinitionArn,
     ecs_config::{CONFIG_VARIABLE, EcsConfig, GatewayKind},
     field::InvalidField,
-    health::DATAPLANE,
     service_name::ServiceName,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
     tenancy::Tenancy,
@@ -52,6 +51,8 @@ pub struct Container {
     pub has_health_check: bool,
 }
 
+/// The container whose check stands for the sidecar proxy or gateway.
+pub const DATAPLANE: &str = "consul-dataplane";
 /// The container that runs a task's own Consul client agent, as the Terraform module names it.
 const CLIENT_AGENT: &str = "consul-client";
 

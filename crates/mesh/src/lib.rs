@@ -1,20 +1,24 @@
 //! The domain: who a task is in the mesh, what Consul and Secrets Manager should hold for it, and the plan that
 //! brings that about. Nothing here does I/O, knows a client's types, or has a clock of its own.
 
+pub mod action;
 pub mod arn;
 pub mod bounds;
 pub mod catalog;
 pub mod ecs_config;
 pub mod field;
+pub mod grace;
 pub mod guard;
 pub mod health;
 pub mod identity;
 pub mod idleness;
 pub mod lifecycle;
 pub mod mark;
+pub mod observed;
 pub mod permission;
 pub mod phase;
 pub mod plan;
+pub mod rules;
 pub mod secret;
 pub mod secret_name;
 pub mod service_name;
@@ -23,4 +27,3 @@ pub mod task;
 pub mod tenancy;
 pub mod time;
 pub mod token;
-pub mod token_plan;

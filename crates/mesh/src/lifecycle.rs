@@ -165,5 +165,4 @@ pub fn orphan_step(
 }
 
 #[cfg(test)]
-#[path = "lifecycle_tests.rs"]
 mod tests;

@@ -5,150 +5,25 @@
 //! clusters, and counts as stopped whatever Consul mentions and ECS, asked by name, does not know. Either way only what
 //! belongs to a stopped task is deleted.
 
+#[cfg(test)]
+mod tests;
+mod tokens;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use std::time::Duration;
-
-use jiff::Timestamp;
-
-use super::{
-    arn::{ClusterArn, TaskArn},
-    bounds::Bounds,
+pub use self::tokens::{is_awaited, usage};
+use crate::{
+    action::{Action, Planned},
+    arn::TaskArn,
     catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::{MeshIdentity, MeshService},
-    idleness::{GracePeriod, TaskListing},
-    lifecycle::Idle,
     mark::{LoginMark, is_token_of},
+    observed::{Extent, Observed},
     phase::TaskPhase,
-    secret::{Retirement, StoredSecret, Trigger},
-    secret_name::SecretNames,
+    rules::{Rules, TokenMode},
     task::MeshTask,
     token::{ListedToken, TokenHolder},
-    token_plan,
 };
-
-/// Who makes the tokens of starting tasks. It decides about creation only: cleaning up is the same in both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenMode {
-    /// The controller makes tokens and keeps them in Secrets Manager (consul-ecs 0.2 to 0.4).
-    SecretsManager,
-    /// Tasks log in through Consul's auth method (consul-ecs 0.5 and newer): nothing to make.
-    AuthMethod,
-}
-
-/// What was seen of one scope: the same shape for a batch of events and for whole clusters.
-#[derive(Debug, Default, Clone)]
-pub struct Observed {
-    /// The mesh tasks of the scope.
-    pub tasks: Vec<MeshTask>,
-    /// Consul's tokens, where it was worth listing them.
-    pub tokens: Vec<ListedToken>,
-    /// Service instances of stopping and stopped tasks on synthetic nodes; in a sweep, of all tasks.
-    pub instances: Vec<ServiceInstance>,
-    /// Health checks of stopping tasks' instances.
-    pub checks: Vec<HealthCheck>,
-    /// Consul client agents that may have belonged to stopped tasks.
-    pub agents: Vec<ClientAgent>,
-    /// Synthetic nodes of clusters that ECS has deleted.
-    pub leftover_nodes: Vec<LeftoverNode>,
-    /// Holders whose tokens are known to be good.
-    pub provisioned: BTreeSet<TokenHolder>,
-    /// In a sweep, the secrets of the services that need a token or have one.
-    pub secrets: BTreeMap<TokenHolder, StoredSecret>,
-    /// How far the look reached.
-    pub extent: Extent,
-}
-
-/// How far a look reached.
-#[derive(Debug, Default, Clone)]
-pub enum Extent {
-    /// To the tasks of a batch of events: whether a service is idle takes a later look.
-    #[default]
-    Events,
-    /// To whole clusters. The listing is that of every cluster of the deployment, and `None` if they could not all be
-    /// read: only who has seen all of them may call a service idle.
-    Clusters(Option<TaskListing>),
-}
-
-/// One change to bring about. Each may be done twice without harm.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Action {
-    /// Make sure that the holder has a valid token, and that its secret holds it.
-    Provision(TokenHolder),
-    /// Register the critical check for an instance, so that traffic drains.
-    MarkCritical(HealthCheck),
-    /// Delete a token that a stopped task logged in for.
-    DeleteLoginToken(ListedToken),
-    /// Take a stopped task's instance out of the catalog, and its checks with it.
-    Deregister(ServiceInstance),
-    /// Make Consul forget a client agent that died with its task.
-    ForceLeave(ClientAgent),
-    /// Come back later: the stopped task's client agent is not known to be dead yet.
-    AwaitAgent(ClientAgent),
-    /// Take the synthetic node of a deleted cluster out of the catalog.
-    DeregisterNode(LeftoverNode),
-    /// Look again after the grace period whether the service has any task left.
-    CheckIdleness(MeshService),
-    /// Hide the token of an idle service.
-    Hide(MeshService, Idle),
-    /// Delete the token of an idle service, which has been hidden for long enough.
-    Revoke(MeshService, Idle),
-    /// Delete a token that bears the controller's mark, and that its secret does not name.
-    DeleteOrphan(TokenHolder, ListedToken, Retirement),
-    /// Show such a token in its secret, which a person has emptied.
-    ShowOrphan(TokenHolder, ListedToken),
-}
-
-impl Action {
-    /// Whether it takes something away for good.
-    #[must_use]
-    pub fn deletes(&self) -> bool {
-        match self {
-            Self::DeleteLoginToken(_)
-            | Self::Deregister(_)
-            | Self::ForceLeave(_)
-            | Self::DeregisterNode(_)
-            | Self::Hide(..)
-            | Self::Revoke(..)
-            | Self::DeleteOrphan(..) => true,
-            Self::Provision(_)
-            | Self::MarkCritical(_)
-            | Self::AwaitAgent(_)
-            | Self::CheckIdleness(_)
-            | Self::ShowOrphan(..) => false,
-        }
-    }
-}
-
-/// An action, and the tasks that asked for it: if it fails, their messages go back to the queue.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Planned {
-    /// What to do.
-    pub action: Action,
-    /// For whom.
-    pub tasks: Vec<TaskArn>,
-}
-
-/// The rules of one deployment that the plan depends on.
-#[derive(Debug, Clone, Copy)]
-pub struct Rules<'a> {
-    /// Who makes tokens.
-    pub mode: TokenMode,
-    /// The clusters that it looks after.
-    pub clusters: &'a [ClusterArn],
-    /// How secrets are named.
-    pub names: &'a SecretNames,
-    /// How long an idle service keeps its token.
-    pub grace: GracePeriod,
-    /// What is assumed of time.
-    pub bounds: &'a Bounds,
-    /// How long a token that was made ahead waits for its service's first task.
-    pub unused_for: Duration,
-    /// What a revocation would be triggered by.
-    pub trigger: Trigger,
-    /// The time of day.
-    pub now: Timestamp,
-}
 
 /// What has to be done about `observed`.
 #[must_use]
@@ -174,7 +49,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     }
     wanted.retain(|holder, _| !observed.provisioned.contains(holder));
     if let Extent::Clusters(listing) = &observed.extent {
-        let actions = token_plan::plan_tokens(observed, listing.as_ref(), &wanted, rules);
+        let actions = tokens::plan_tokens(observed, listing.as_ref(), &wanted, rules);
         planned.extend(actions.into_iter().map(|action| match action {
             // Instead of a new one.
             Action::ShowOrphan(holder, token) => {
@@ -282,7 +157,3 @@ fn for_task(task: &MeshTask, action: Action) -> Planned {
 fn unasked(action: Action) -> Planned {
     Planned { action, tasks: Vec::new() }
 }
-
-#[cfg(test)]
-#[path = "plan_tests.rs"]
-mod tests;

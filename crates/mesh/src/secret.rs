@@ -225,5 +225,4 @@ pub fn without(said: &str, secret: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "secret_tests.rs"]
 mod tests;

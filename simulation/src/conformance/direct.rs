@@ -8,7 +8,7 @@ use std::{
 
 use controller::Edges;
 use fastrand::Rng;
-use mesh::plan::TokenMode;
+use mesh::rules::TokenMode;
 
 use crate::{
     board::{Fate, Stage},

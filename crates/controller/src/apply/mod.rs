@@ -8,10 +8,10 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use aws::queue::Queue;
 use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
+    action::{Action, Planned},
     arn::TaskArn,
     catalog::{HealthCheck, ServiceInstance},
     identity::MeshService,
-    plan::{Action, Planned},
     secret::StoredSecret,
     task::TaskChange,
     tenancy::TenancyName,

@@ -4,8 +4,8 @@ use std::{sync::Arc, time::Duration};
 
 use consul::ConsulError;
 use mesh::{
+    action::{Action, Planned},
     catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
-    plan::{Action, Planned},
     time::elapsed,
 };
 use tracing::info;

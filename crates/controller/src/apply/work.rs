@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use mesh::{
+    action::{Action, Planned},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::MeshService,
     lifecycle::Idle,
-    plan::{Action, Planned},
     secret::Retirement,
     tenancy::{Tenancy, TenancyName},
     token::{ListedToken, TokenHolder},

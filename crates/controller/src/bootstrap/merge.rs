@@ -103,5 +103,4 @@ fn is_same(known: &Value, wanted: &Value) -> bool {
 }
 
 #[cfg(test)]
-#[path = "merge_tests.rs"]
 mod tests;

@@ -20,7 +20,7 @@ use consul::{ConsulBootstrap, Object};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
-    plan::TokenMode,
+    rules::TokenMode,
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
 };

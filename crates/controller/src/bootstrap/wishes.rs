@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use consul::{Kind, Object, fields};
 use mesh::{
     arn::ClusterArn,
-    plan::TokenMode,
+    rules::TokenMode,
     tenancy::{Tenancy, TenancyName},
 };
 use serde_json::json;
@@ -89,5 +89,4 @@ fn synthetic_node(tenancy: &Tenancy, cluster: &ClusterArn) -> Object {
 }
 
 #[cfg(test)]
-#[path = "wishes_tests.rs"]
 mod tests;

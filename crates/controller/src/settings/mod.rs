@@ -13,9 +13,9 @@ use mesh::{
     arn::ClusterArn,
     bounds::Bounds,
     field::InvalidField,
+    grace::GracePeriod,
     guard::MaxDeletePercent,
-    idleness::GracePeriod,
-    plan::TokenMode,
+    rules::TokenMode,
     secret_name::{SecretNamePrefix, SecretNames},
     tenancy::{Tenancy, TenancyName},
 };

@@ -8,8 +8,8 @@ use mesh::{
     catalog::ServiceInstance,
     identity::MeshService,
     mark::{HolderMark, LoginMark},
+    observed::Observed,
     phase::TaskPhase,
-    plan::Observed,
     task::MeshTask,
     token::{ListedToken, TokenHolder},
 };

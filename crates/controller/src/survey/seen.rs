@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
-use mesh::{arn::ClusterArn, plan::Observed, task::DescribedTask, tenancy::Tenancy};
+use mesh::{arn::ClusterArn, observed::Observed, task::DescribedTask, tenancy::Tenancy};
 
 use super::order::SweepOrder;
 use crate::{error::ControllerError, tasks::ClusterTasks};

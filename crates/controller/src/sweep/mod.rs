@@ -4,11 +4,7 @@ mod report;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use mesh::{
-    guard,
-    plan::{Planned, Rules, plan},
-    tenancy::Tenancy,
-};
+use mesh::{action::Planned, guard, plan::plan, rules::Rules, tenancy::Tenancy};
 use tracing::{error, info};
 
 pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};

@@ -6,10 +6,10 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use mesh::{
+    action::{Action, Planned},
     arn::ClusterArn,
     guard::{Alarm, concerns},
     mark::{HolderMark, LoginMark},
-    plan::{Action, Planned},
 };
 
 use crate::{

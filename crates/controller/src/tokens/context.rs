@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws::{queue::Queue, secrets::SecretStore};
 use consul::Acl;
-use mesh::{arn::ClusterArn, plan::Rules, token::TokenHolder};
+use mesh::{arn::ClusterArn, rules::Rules, token::TokenHolder};
 
 use super::demand::Demand;
 use crate::{

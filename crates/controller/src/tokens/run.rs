@@ -3,10 +3,10 @@
 use mesh::{
     lifecycle::{Held, Idle, Needed, Step, Usage, next_step},
     mark::HolderMark,
-    plan::TokenMode,
+    plan::is_awaited,
+    rules::TokenMode,
     secret::{Retirement, SecretState, StoredSecret},
     token::Token,
-    token_plan::is_awaited,
 };
 use tracing::info;
 

@@ -1,25 +1,28 @@
 //! Examples of what events ask for, and the builders that all tests of the plan share.
 
+use std::time::Duration;
+
+use jiff::Timestamp;
+
 use super::*;
 use crate::{
-    arn::TaskId,
+    arn::{ClusterArn, TaskId},
     bounds::Bounds,
     catalog::{CatalogNode, CheckStatus, Member},
     ecs_config::GatewayKind,
-    idleness::ServiceTask,
+    grace::GracePeriod,
+    idleness::{ServiceTask, TaskListing},
+    lifecycle::Idle,
     mark::HolderMark,
-    secret::{Retirement, SecretState},
+    secret::{Retirement, SecretState, StoredSecret, Trigger},
+    secret_name::SecretNames,
     tenancy::Tenancy,
     token::{AccessorId, TokenPair},
 };
 
-#[path = "plan_drain_tests.rs"]
 mod drain;
-#[path = "plan_properties.rs"]
 mod properties;
-#[path = "plan_sweep_tests.rs"]
 mod sweep;
-#[path = "plan_world.rs"]
 mod world;
 
 fn cluster(name: &str) -> ClusterArn {

@@ -5,7 +5,6 @@ use proptest::prelude::*;
 use super::*;
 use crate::{arn::TaskArn, catalog::HealthCheck, mark::marked_unused, tenancy::Tenancy, token::TokenHolder};
 
-#[path = "guard_world.rs"]
 mod world;
 
 use world::{

@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{
+use crate::time::elapsed;
+use crate::{
+    action::Action,
     arn::TaskArn,
     identity::MeshService,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::{Held, Needed, OrphanStep, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
-    plan::{Action, Observed, Rules, TokenMode},
+    observed::Observed,
+    rules::{Rules, TokenMode},
     secret::StoredSecret,
     token::{ListedToken, TokenHolder},
 };
-use crate::time::elapsed;
 
 /// How a service's token is used, judged by a listing of every task.
 #[must_use]

@@ -1,0 +1,101 @@
+"""Makes mistakes on purpose in a copy of the sources, one after the other, and has the simulation search for each.
+
+    mutants.py [MUTANT...]     all of them without a name; a name is that of a file in simulation/mutants
+
+A mutant is a patch: what it breaks, and the change. Each has to break a promise within the schedules that every test run searches.
+The copy is in target/mutants; what is not of this workspace is built once, with that of the tests.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PATCHES = ROOT / "simulation" / "mutants"
+COPY = ROOT / "target" / "mutants"
+# What cargo reads of the workspace.
+SOURCES = ["Cargo.toml", "Cargo.lock", "clippy.toml", "crates", "demo", "docs", "events", "simulation", "src", "template.yaml", "tests"]
+# As many as simulation/tests/search.rs searches.
+SCHEDULES = 10_000
+
+
+def copy() -> None:
+    """Brings the copy up to date. Files that are the same keep their times, by which cargo knows what to build."""
+    COPY.mkdir(parents=True, exist_ok=True)
+    wanted = set()
+    for name in SOURCES:
+        source = ROOT / name
+        files = [source] if source.is_file() else [path for path in source.rglob("*") if path.is_file()]
+        for path in files:
+            relative = path.relative_to(ROOT)
+            wanted.add(relative)
+            target = COPY / relative
+            if not target.exists() or target.read_bytes() != path.read_bytes():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(path, target)
+    for path in [path for path in COPY.rglob("*") if path.is_file()]:
+        if path.relative_to(COPY) not in wanted:
+            path.unlink()
+
+
+def apply(patch: Path, reverse: bool = False) -> None:
+    # The copy is no part of the repository that is around it.
+    env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(COPY.parent)}
+    command = ["git", "apply", *(["--reverse"] if reverse else []), str(patch)]
+    if subprocess.run(command, cwd=COPY, env=env).returncode:
+        sys.exit(f"mutants: {patch.relative_to(ROOT)} does not apply any more: write the mistake anew for the code as it is now")
+
+
+def build() -> Path:
+    flags = os.environ.get("SEARCH_FLAGS")
+    if flags is None:
+        sys.exit("mutants: SEARCH_FLAGS is not set: run this by make mutants")
+    command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--bin", "simulate", *flags.split()]
+    env = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")}
+    if subprocess.run(command, cwd=COPY, env=env).returncode:
+        sys.exit("mutants: the copy does not build")
+    return ROOT / "target" / "debug" / "simulate"
+
+
+def search(program: Path) -> str | None:
+    """The promise that is broken, or nothing."""
+    command = [program, "--schedules", str(SCHEDULES), "--first-seed", "1", "--no-shrink"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode == 0:
+        return None
+    found = re.search(r"^seed (\d+) breaks a promise: (.*)$", done.stdout, re.MULTILINE)
+    if not found:
+        sys.exit(f"mutants: the simulation ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return f"caught by schedule {found[1]}: {found[2]}"
+
+
+def main() -> int:
+    patches = {patch.stem: patch for patch in sorted(PATCHES.glob("*.patch"))}
+    names = sys.argv[1:] or list(patches)
+    for name in names:
+        if name not in patches:
+            sys.exit(f"mutants: no mutant {name}; there are {', '.join(patches)}")
+    copy()
+    survivors = []
+    for number, name in enumerate(names, 1):
+        start = time.monotonic()
+        apply(patches[name])
+        try:
+            caught = search(build())
+        finally:
+            apply(patches[name], reverse=True)
+        if not caught:
+            survivors.append(name)
+        verdict = caught or f"NOT CAUGHT within {SCHEDULES} schedules"
+        print(f"[{number}/{len(names)}, {time.monotonic() - start:.0f} s] {name}: {verdict}", flush=True)
+    if survivors:
+        print(f"mutants: not caught: {', '.join(survivors)}", file=sys.stderr)
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
