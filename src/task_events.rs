@@ -1,6 +1,5 @@
 //! The `task-events` function: an SQS batch, or one bare event.
 
-use aws_lambda_events::sqs::{SqsEvent, SqsMessage};
 use lambda_runtime::{Diagnostic, LambdaEvent};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -8,8 +7,31 @@ use serde_json::{Value, json};
 use controller::{Controller, Deadline, Delivery};
 use lambda::{diagnostic, remaining};
 
-/// The attribute in which SQS counts how often it delivered a message.
-const RECEIVE_COUNT: &str = "ApproximateReceiveCount";
+/// A batch of messages, as far as it is read here. Source: <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
+#[derive(Deserialize)]
+struct SqsBatch {
+    #[serde(rename = "Records")]
+    records: Vec<SqsMessage>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SqsMessage {
+    #[serde(default)]
+    message_id: String,
+    receipt_handle: Option<String>,
+    #[serde(default)]
+    body: String,
+    #[serde(default)]
+    attributes: Attributes,
+}
+
+#[derive(Default, Deserialize)]
+struct Attributes {
+    /// How often SQS has delivered the message, as text.
+    #[serde(rename = "ApproximateReceiveCount")]
+    receives: Option<String>,
+}
 
 /// Handles an SQS batch, with partial failures, or one bare `EventBridge` event.
 ///
@@ -18,7 +40,7 @@ const RECEIVE_COUNT: &str = "ApproximateReceiveCount";
 pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
     let deadline = Deadline::after(remaining(&event.context));
     if event.payload.get("Records").is_some() {
-        let batch = SqsEvent::deserialize(event.payload)
+        let batch = SqsBatch::deserialize(event.payload)
             .map_err(|e| diagnostic("invalid", format!("payload: not an SQS batch: {e}")))?;
         let deliveries: Vec<Delivery> = batch.records.into_iter().map(delivery).collect();
         let report = controller.handle(&deliveries, deadline).await;
@@ -35,11 +57,10 @@ pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> 
 }
 
 fn delivery(message: SqsMessage) -> Delivery {
-    let receives = message.attributes.get(RECEIVE_COUNT).and_then(|count| count.parse().ok());
     Delivery {
-        id: message.message_id.unwrap_or_default(),
+        id: message.message_id,
         receipt: message.receipt_handle,
-        receives: receives.unwrap_or(1),
-        body: message.body.unwrap_or_default(),
+        receives: message.attributes.receives.and_then(|count| count.parse().ok()).unwrap_or(1),
+        body: message.body,
     }
 }

@@ -8,7 +8,7 @@ use aws::{
     sdk,
     secrets::{AwsSecrets, SecretsError},
 };
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use consul::{ConnectorError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
 use controller::{
     Controller, Edges, SystemClock, SystemEntropy,
@@ -48,8 +48,8 @@ pub async fn start(
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<(Controller, Settings), StartError> {
     level?;
-    let settings = Settings::read(variable)?;
-    let edges = connect(&settings, &sdk::config().await).await?;
+    let settings = Settings::read(&variable)?;
+    let edges = connect(&settings, &sdk::of_function(variable)).await?;
     Ok((Controller::new(settings.scope.clone(), edges), settings))
 }
 

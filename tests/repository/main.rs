@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod circles;
+mod logging;
 mod redaction;
 mod reliability_page;
 mod template;

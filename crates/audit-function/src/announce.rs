@@ -1,7 +1,7 @@
 //! Where findings are announced: an SNS topic for people, the default event bus of `EventBridge` for programs.
 
 use async_trait::async_trait;
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sns::types::MessageAttributeValue;
 use serde_json::Value;

@@ -10,13 +10,13 @@ use mesh::field::InvalidField;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let level = logging::start(env::var("LOG_LEVEL").ok().as_deref());
-    serve(async || start(level.clone()).await, async |auditor, event| audit(auditor, event).await).await
+    serve(async || start(level.clone()), async |auditor, event| audit(auditor, event).await).await
 }
 
-async fn start(level: Result<(), InvalidField>) -> Result<Auditor, SettingsError> {
+fn start(level: Result<(), InvalidField>) -> Result<Auditor, SettingsError> {
     level?;
     let settings = AuditSettings::read(|name| env::var(name).ok())?;
-    let config = sdk::config().await;
+    let config = sdk::of_function(|name| env::var(name).ok());
     let edges = Edges {
         inventory: Arc::new(AwsEcs::new(&config)),
         store: Arc::new(S3Store::new(&config, settings.bucket)),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use aws_sdk_s3::{
     Client,
     error::{ProvideErrorMetadata, SdkError},

@@ -2,26 +2,82 @@
 
 use std::{error::Error, time::Duration};
 
-use aws_config::{BehaviorVersion, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
+use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
+use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
 use aws_smithy_http_client::{
     Builder,
     tls::{Provider, rustls_provider::CryptoMode},
 };
+use aws_smithy_runtime_api::client::{
+    behavior_version::BehaviorVersion,
+    http::{HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector},
+    runtime_components::RuntimeComponents,
+};
+use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
+use aws_types::{SdkConfig, region::Region};
 
-/// The configuration of the environment (region, credentials, `AWS_ENDPOINT_URL`), with our time-outs and retries.
-/// Throttling is answered with exponential backoff and jitter.
-pub async fn config() -> SdkConfig {
-    let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
-    let timeouts = TimeoutConfig::builder()
-        .connect_timeout(Duration::from_secs(2))
-        .operation_attempt_timeout(Duration::from_secs(5))
-        .operation_timeout(Duration::from_secs(20));
-    aws_config::defaults(BehaviorVersion::latest())
-        .http_client(http)
-        .timeout_config(timeouts.build())
-        .retry_config(RetryConfig::standard().with_max_attempts(4))
+/// The configuration of a Lambda function, from its environment: region, credentials, and `AWS_ENDPOINT_URL` where it is set.
+/// Lambda sets the credentials when it makes an execution environment, and they last as long as that does.
+///
+/// Source: <https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html>
+#[must_use]
+pub fn of_function(variable: impl Fn(&str) -> Option<String>) -> SdkConfig {
+    let set = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let credentials = set("AWS_ACCESS_KEY_ID").zip(set("AWS_SECRET_ACCESS_KEY")).map(|(id, secret)| {
+        SharedCredentialsProvider::new(Credentials::new(id, secret, set("AWS_SESSION_TOKEN"), None, "environment"))
+    });
+    let is_on = |name: &str| set(name).is_some_and(|value| value.eq_ignore_ascii_case("true"));
+    let mut config = SdkConfig::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .http_client(http_client())
+        .sleep_impl(SharedAsyncSleep::new(TokioSleep::new()))
+        .timeout_config(timeouts())
+        .retry_config(retries())
+        .use_fips(is_on("AWS_USE_FIPS_ENDPOINT"))
+        .use_dual_stack(is_on("AWS_USE_DUALSTACK_ENDPOINT"));
+    config.set_region(set("AWS_REGION").map(Region::new));
+    config.set_credentials_provider(credentials);
+    config.set_endpoint_url(set("AWS_ENDPOINT_URL"));
+    config.build()
+}
+
+/// The configuration of a program on a person's machine: AWS's usual chain of profiles, roles and environment variables.
+#[cfg(feature = "chain")]
+pub async fn of_user() -> SdkConfig {
+    aws_config::defaults(aws_config::BehaviorVersion::latest())
+        .http_client(http_client())
+        .timeout_config(timeouts())
+        .retry_config(retries())
         .load()
         .await
+}
+
+fn http_client() -> SharedHttpClient {
+    SharedHttpClient::new(OneConnector(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https()))
+}
+
+/// Connects all services' clients through one connector. The SDK's client would also make one for each service to check its
+/// configuration, and drop it: each parses all root certificates, which was more than half of a function's start.
+#[derive(Debug)]
+struct OneConnector(SharedHttpClient);
+
+impl HttpClient for OneConnector {
+    fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
+        self.0.http_connector(settings, components)
+    }
+}
+
+fn timeouts() -> TimeoutConfig {
+    TimeoutConfig::builder()
+        .connect_timeout(Duration::from_secs(2))
+        .operation_attempt_timeout(Duration::from_secs(5))
+        .operation_timeout(Duration::from_secs(20))
+        .build()
+}
+
+/// Throttling is answered with exponential backoff and jitter.
+fn retries() -> RetryConfig {
+    RetryConfig::standard().with_max_attempts(4)
 }
 
 /// An error and its causes in one line, each once. SDK errors hide what happened in their sources.

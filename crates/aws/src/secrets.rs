@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use aws_sdk_secretsmanager::{
     Client,
     error::{ProvideErrorMetadata, SdkError},

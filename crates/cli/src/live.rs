@@ -44,7 +44,7 @@ impl LiveArguments {
         progress.set_style(style.map_err(|error| Failure::Told(error.to_string()))?);
         progress.enable_steady_tick(Duration::from_millis(120));
         let gathered = runtime.block_on(async {
-            let ecs = AwsEcs::new(&sdk::config().await);
+            let ecs = AwsEcs::new(&sdk::of_user().await);
             let show = |done: usize, total: usize| {
                 progress.set_length(total as u64);
                 progress.set_position(done as u64);

@@ -4,14 +4,14 @@ use std::io;
 
 use mesh::field::InvalidField;
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::{filter::Targets, fmt, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
 /// The target of log lines that metrics are made of: they are written at any level.
 pub const METRICS: &str = "metrics";
 
-/// This workspace's own crates: their lines follow the level.
-const OWN: [&str; 8] =
-    ["audit", "audit_function", "audit_live", "aws", "consul", "controller", "ecs_mesh_controller", "lambda"];
+/// The crates of this workspace that run in functions: their lines follow the level.
+pub const OWN: [&str; 9] =
+    ["audit", "audit_function", "audit_live", "aws", "consul", "controller", "ecs_mesh_controller", "lambda", "mesh"];
 
 /// Starts logging at `LOG_LEVEL` (`level`; the default is `info`).
 ///
@@ -31,10 +31,7 @@ pub fn start(level: Option<&str>) -> Result<(), InvalidField> {
         _ => None,
     };
     let own = known.unwrap_or(LevelFilter::WARN);
-    let targets = Targets::new()
-        .with_default(LevelFilter::WARN)
-        .with_target(METRICS, LevelFilter::INFO)
-        .with_targets(OWN.map(|name| (name, own)));
+    let levels = filter_fn(move |line| *line.level() <= limit(line.target(), own));
     let lines = fmt::layer()
         .json()
         .flatten_event(true)
@@ -42,9 +39,44 @@ pub fn start(level: Option<&str>) -> Result<(), InvalidField> {
         .with_span_list(false)
         .with_target(false)
         .with_writer(io::stdout);
-    tracing_subscriber::registry().with(targets).with(lines).init();
+    tracing_subscriber::registry().with(levels.with_max_level_hint(own.max(LevelFilter::INFO))).with(lines).init();
     match known {
         Some(_) => Ok(()),
         None => Err(InvalidField::new("LOG_LEVEL", &level, "error, warn, info, debug or trace")),
+    }
+}
+
+/// The finest level of the lines with this target, where those of this workspace's crates are logged up to `own`. A target
+/// begins with the name of its crate.
+fn limit(target: &str, own: LevelFilter) -> LevelFilter {
+    match target.split("::").next().unwrap_or_default() {
+        METRICS => LevelFilter::INFO,
+        name if OWN.contains(&name) => own,
+        _ => LevelFilter::WARN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_log_warnings_whatever_the_level() {
+        for target in ["aws_smithy_runtime::client", "lambda_runtime", "hyper_util", "consul_other::x", ""] {
+            assert_eq!(limit(target, LevelFilter::TRACE), LevelFilter::WARN, "{target}");
+        }
+    }
+
+    #[test]
+    fn own_crates_follow_the_level() {
+        for target in ["aws::ecs::tasks", "controller", "consul::http", "ecs_mesh_controller::reconcile"] {
+            assert_eq!(limit(target, LevelFilter::TRACE), LevelFilter::TRACE, "{target}");
+            assert_eq!(limit(target, LevelFilter::ERROR), LevelFilter::ERROR, "{target}");
+        }
+    }
+
+    #[test]
+    fn metrics_are_logged_at_any_level() {
+        assert_eq!(limit(METRICS, LevelFilter::ERROR), LevelFilter::INFO);
     }
 }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use aws_config::SdkConfig;
+use aws_types::SdkConfig;
 use aws_sdk_ecs::{Client, types::Tag};
 use lru::LruCache;
 use mesh::{arn::TaskDefinitionArn, identity::TaskDefinition, tags::Tags};

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
+const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
 fn write_pages(directory: &Path) {
     let status = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
         .args(["rules", "--format", "markdown", "--output-dir"])
@@ -20,7 +22,7 @@ fn pages(directory: &Path) -> BTreeMap<String, String> {
 
 #[test]
 fn the_pages_are_what_the_rules_say() {
-    let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/rules");
+    let published = Path::new(REPOSITORY).join("docs/rules");
     if env::var_os("UPDATE_DOCS").is_some() {
         let _ = fs::remove_dir_all(&published);
         write_pages(&published);
@@ -40,7 +42,7 @@ fn the_pages_are_what_the_rules_say() {
 
 #[test]
 fn the_published_picture_is_what_the_tool_draws() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = Path::new(REPOSITORY);
     let drawn = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
         .args(["graph", "--format", "svg"])
         .arg(root.join("crates/audit/src/bases/dataplane.json"))
