@@ -3,9 +3,10 @@
     mutants.py [MUTANT...]     all of them without a name; a name is that of a file in simulation/mutants
 
 A mutant is a patch: what it breaks, and the change. Each has to break a promise within the schedules that every test run searches.
-The copy is in target/mutants; what is not of this workspace is built once, with that of the tests.
+The copy is in target/mutants, and is built there: cargo cannot tell two copies of a workspace in one target folder apart.
 """
 
+import json
 import os
 import re
 import shutil
@@ -17,8 +18,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PATCHES = ROOT / "simulation" / "mutants"
 COPY = ROOT / "target" / "mutants"
+TARGET = COPY / "target"
 # What cargo reads of the workspace.
-SOURCES = ["Cargo.toml", "Cargo.lock", "clippy.toml", "crates", "demo", "docs", "events", "simulation", "src", "template.yaml", "tests"]
+SOURCES = ["Cargo.toml", "Cargo.lock", "crates", "demo", "docs", "events", "simulation", "src", "template.yaml", "tests"]
 # As many as simulation/tests/search.rs searches.
 SCHEDULES = 10_000
 
@@ -37,9 +39,29 @@ def copy() -> None:
             if not target.exists() or target.read_bytes() != path.read_bytes():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(path, target)
-    for path in [path for path in COPY.rglob("*") if path.is_file()]:
+    copied = [path for name in SOURCES for path in [COPY / name, *(COPY / name).rglob("*")] if path.is_file()]
+    for path in copied:
         if path.relative_to(COPY) not in wanted:
             path.unlink()
+
+
+def take_over_dependencies() -> None:
+    """Links what the tests have built of other packages, so that only this workspace's are built anew."""
+    command = ["cargo", "metadata", "--locked", "--no-deps", "--format-version", "1"]
+    packages = json.loads(subprocess.run(command, cwd=ROOT, check=True, capture_output=True).stdout)["packages"]
+    own = {target["name"] for package in packages for target in package["targets"]} | {p["name"] for p in packages}
+    own = {name.replace("-", "_") for name in own}
+    for part in (".fingerprint", "build", "deps"):
+        for source in (ROOT / "target" / "debug" / part).glob("*"):
+            name = source.name.split(".")[0].rpartition("-")[0].replace("-", "_")
+            target = TARGET / "debug" / part / source.name
+            if target.exists() or name in own or name.removeprefix("lib") in own:
+                continue
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if source.is_dir():
+                shutil.copytree(source, target, copy_function=os.link)
+            else:
+                os.link(source, target)
 
 
 def apply(patch: Path, reverse: bool = False) -> None:
@@ -55,10 +77,10 @@ def build() -> Path:
     if flags is None:
         sys.exit("mutants: SEARCH_FLAGS is not set: run this by make mutants")
     command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--bin", "simulate", *flags.split()]
-    env = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")}
+    env = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
     if subprocess.run(command, cwd=COPY, env=env).returncode:
         sys.exit("mutants: the copy does not build")
-    return ROOT / "target" / "debug" / "simulate"
+    return TARGET / "debug" / "simulate"
 
 
 def search(program: Path) -> str | None:
@@ -80,6 +102,7 @@ def main() -> int:
         if name not in patches:
             sys.exit(f"mutants: no mutant {name}; there are {', '.join(patches)}")
     copy()
+    take_over_dependencies()
     survivors = []
     for number, name in enumerate(names, 1):
         start = time.monotonic()
