@@ -1,6 +1,9 @@
 //! The proxy of a task: what App Mesh intercepts, and what it lets pass.
 
-use super::{Field, List, Maybe, Tag, Text};
+use super::{
+    field::{Field, List, Maybe, Text},
+    tag::Tag,
+};
 use crate::document::Place;
 
 /// The proxy of a task. Source:

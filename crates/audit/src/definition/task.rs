@@ -1,0 +1,235 @@
+//! A task definition.
+
+use std::sync::Arc;
+
+use super::{
+    container::{Container, Dependency, PortMapping},
+    dialect::Dialect,
+    field::{Field, List, Maybe, Text},
+    proxy::ProxyConfiguration,
+    service::ServiceUse,
+    tag::Tag,
+};
+use crate::{
+    document::{Place, Span},
+    source::SourceFile,
+};
+
+/// A task definition. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>
+#[derive(Debug, Clone)]
+pub struct TaskDefinition {
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
+    /// How the file spells keys.
+    pub dialect: Dialect,
+    /// What the file calls it: a logical ID, a resource address, an ARN, its number in a list. Empty where the file is
+    /// nothing else.
+    pub address: String,
+    /// Whether the file holds another one of its family, so that only the address tells them apart.
+    pub shares_family: bool,
+    /// Its family.
+    pub family: Field<Text>,
+    /// `awsvpc`, `bridge`, `host` or `none`.
+    pub network_mode: Field<Text>,
+    /// `EC2`, `FARGATE`, `EXTERNAL`.
+    pub requires_compatibilities: List<Field<Text>>,
+    /// The role that its containers act with.
+    pub task_role: Field<Text>,
+    /// The role that ECS pulls images and reads secrets with.
+    pub execution_role: Field<Text>,
+    /// Its volumes' names.
+    pub volumes: List<Field<Text>>,
+    /// Its containers.
+    pub containers: List<Container>,
+    /// App Mesh's proxy.
+    pub proxy: Field<ProxyConfiguration>,
+    /// Its tags.
+    pub tags: List<Tag>,
+    /// The services that run it, as far as the input shows them.
+    pub services: Vec<ServiceUse>,
+    /// The whole of it.
+    pub place: Place,
+}
+
+impl TaskDefinition {
+    /// What reports call it: its family, or else its address; both where the file holds another one of its family.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let name = self.name();
+        if self.shares_family { format!("{name} ({})", self.address) } else { name }
+    }
+
+    /// Its family, or else its address.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.family.known().map_or_else(|| self.address.clone(), Text::shown)
+    }
+
+    /// Whether `choice`, which a user gave, means it: the family, the address, or what reports call it.
+    #[must_use]
+    pub fn is_meant_by(&self, choice: &str) -> bool {
+        self.name() == choice || self.address == choice || self.label() == choice
+    }
+
+    /// The container called `name`.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Maybe<&Container> {
+        self.containers.find_named(name, |container| &container.name)
+    }
+
+    /// Whether `container` starts only once the container called `first` has met `condition`: because it waits for that
+    /// itself, or for a container that does. `None` where only a deployment can tell.
+    #[must_use]
+    pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
+        let mut seen = vec![container];
+        let mut next = 0;
+        let mut is_certain = true;
+        while let Some(here) = seen.get(next).copied() {
+            next += 1;
+            is_certain &= here.depends_on.is_complete;
+            for dependency in &here.depends_on.items {
+                let name = dependency.container.text();
+                match (name, dependency.condition.text()) {
+                    (Some(name), Some(found)) if name == first && found == condition => return Some(true),
+                    (Some(_), Some(_)) => {}
+                    _ => is_certain = false,
+                }
+                let known = self.containers.items.iter().find(|other| name.is_some_and(|name| other.is_called(name)));
+                match known {
+                    Some(other) if !seen.iter().any(|known| std::ptr::eq(*known, other)) => seen.push(other),
+                    Some(_) => {}
+                    None => is_certain &= self.containers.is_complete,
+                }
+            }
+        }
+        is_certain.then_some(false)
+    }
+
+    /// Who waits how for whom, where the definition certainly has the one that is waited for.
+    pub fn known_dependencies(&self) -> impl Iterator<Item = (&Container, &Dependency, &Container)> {
+        self.containers.items.iter().flat_map(move |container| {
+            container.depends_on.items.iter().filter_map(move |dependency| {
+                match self.container(dependency.container.text()?) {
+                    Maybe::Known(other) => Some((container, dependency, other)),
+                    Maybe::Absent | Maybe::Unknown => None,
+                }
+            })
+        })
+    }
+
+    /// A tag's value.
+    #[must_use]
+    pub fn tag(&self, key: &str) -> Maybe<&Tag> {
+        self.tags.find_named(key, |tag| &tag.key)
+    }
+
+    /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
+    /// none is given), directly or because of what it waits for. Where that is not known, it counts as so.
+    #[must_use]
+    pub fn is_held_back(&self, container: &Container, name: &str, condition: Option<&str>) -> bool {
+        let mut seen = vec![container];
+        let mut next = 0;
+        while let Some(here) = seen.get(next).copied() {
+            next += 1;
+            if !here.depends_on.is_complete {
+                return true;
+            }
+            for dependency in &here.depends_on.items {
+                let Some(other) = dependency.container.text() else { return true };
+                let reached = dependency.condition.text();
+                if other == name && (condition.is_none() || reached == condition || dependency.condition.is_unknown()) {
+                    return true;
+                }
+                if let Maybe::Known(other) = self.container(other)
+                    && !seen.iter().any(|known| std::ptr::eq(*known, other))
+                {
+                    seen.push(other);
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether its containers certainly have nothing that ECS refuses in `awsvpc` mode: links, and other ports on the host.
+    #[must_use]
+    pub fn suits_awsvpc(&self) -> bool {
+        let has_own_port = |mapping: &PortMapping| match mapping.host_port.value {
+            Maybe::Absent | Maybe::Known(0) => false,
+            Maybe::Known(port) => mapping.container_port.known() != Some(&port),
+            Maybe::Unknown => true,
+        };
+        self.containers.items.iter().all(|container| {
+            let ports = &container.port_mappings;
+            container.links.is_certainly_empty() && ports.is_complete && !ports.items.iter().any(has_own_port)
+        })
+    }
+
+    /// What to point at where something of the definition itself is missing: its family, if it has one.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        if self.family.is_absent() { self.place.span } else { self.family.span() }
+    }
+
+    /// Whether it certainly runs on Fargate: by its compatibilities or by a service's launch type.
+    #[must_use]
+    pub fn runs_on_fargate(&self) -> bool {
+        let says = |text: Option<&str>| text == Some("FARGATE");
+        self.requires_compatibilities.items.iter().any(|item| says(item.text()))
+            || self.services.iter().any(|service| says(service.launch_type.text()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        document::{Route, parse_json},
+        input::ecs_definition,
+    };
+
+    /// Containers by name, each with what it waits for.
+    fn definition(containers: &[(&str, Value)]) -> TaskDefinition {
+        let containers: Vec<Value> =
+            containers.iter().map(|(name, waits)| json!({ "name": name, "dependsOn": waits })).collect();
+        let file = SourceFile::new("f.json", json!({ "family": "f", "containerDefinitions": containers }).to_string());
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        ecs_definition(Arc::new(file), &node).unwrap()
+    }
+
+    fn waits(name: &str, condition: &str) -> Value {
+        json!([{ "containerName": name, "condition": condition }])
+    }
+
+    #[test]
+    fn a_container_comes_after_what_it_waits_for_itself_or_through_others() {
+        let definition = definition(&[
+            ("app", waits("migration", "SUCCESS")),
+            ("migration", waits("proxy", "HEALTHY")),
+            ("proxy", waits("init", "SUCCESS")),
+            ("init", json!([])),
+            ("early", waits("proxy", "START")),
+        ]);
+        let after = |name: &str, condition: &str| {
+            let container = definition.containers.items.iter().find(|container| container.is_called(name)).unwrap();
+            definition.comes_after(container, "proxy", condition)
+        };
+        assert_eq!(after("app", "HEALTHY"), Some(true));
+        assert_eq!(after("migration", "HEALTHY"), Some(true));
+        assert_eq!(after("early", "HEALTHY"), Some(false));
+        assert_eq!(after("early", "START"), Some(true));
+        assert_eq!(after("init", "HEALTHY"), Some(false));
+    }
+
+    #[test]
+    fn a_cycle_ends_and_what_is_not_known_decides_nothing() {
+        let mut definition = definition(&[("a", waits("b", "START")), ("b", waits("a", "START")), ("c", json!([]))]);
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), Some(false));
+        definition.containers.items.get_mut(1).unwrap().depends_on.is_complete = false;
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), None);
+    }
+}
