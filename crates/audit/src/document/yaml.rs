@@ -253,5 +253,4 @@ fn is_function(tag: &Tag) -> bool {
 }
 
 #[cfg(test)]
-#[path = "yaml_tests.rs"]
 mod tests;

@@ -250,5 +250,4 @@ fn possible(fix: Option<Fix>, what: &'static str) -> Result<Vec<Edit>, InjectErr
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

@@ -6,13 +6,7 @@ mod consul;
 mod ecs;
 
 #[cfg(test)]
-mod examples;
-#[cfg(test)]
-mod fix_tests;
-#[cfg(test)]
-mod secrecy_tests;
-#[cfg(test)]
-mod silence_tests;
+mod tests;
 
 use super::rule::Rule;
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::rules;
 use crate::{
     Material,
     app_mesh::{Resource, Resources},
@@ -14,6 +13,7 @@ use crate::{
     example::{Base, Example},
     finding::Finding,
     input::ecs_definition,
+    rules::rules,
     source::SourceFile,
 };
 

@@ -2,11 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{
-    examples::{findings, shown},
-    rules,
-};
-use crate::{definition::Dialect, example::Base, finding::Finding, fix::apply};
+use super::examples::{findings, shown};
+use crate::{definition::Dialect, example::Base, finding::Finding, fix::apply, rules::rules};
 
 /// The definition after the finding's fix, where it has one.
 fn mended(finding: &Finding) -> Option<Value> {
