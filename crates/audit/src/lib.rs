@@ -72,17 +72,20 @@ fn ask(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out
     match rule.check {
         Check::Task(check) => {
             for subject in subjects.iter().filter(|subject| applies(rule.applies, subject)) {
-                check(subject, &mut Findings::about(rule, subject.definition, out));
+                let mut findings = Findings::default();
+                check(subject, &mut findings);
+                let drafts = findings.into_drafts().into_iter();
+                out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
             }
         }
         Check::AllTasks(check) => check(subjects, &mut |subject, draft| {
-            Findings::about(rule, subject.definition, out).add(draft);
+            out.push(Finding::in_definition(rule, subject.definition, draft));
         }),
         Check::TasksAmongResources(check) => check(subjects, resources, &mut |subject, draft| {
-            Findings::about(rule, subject.definition, out).add(draft);
+            out.push(Finding::in_definition(rule, subject.definition, draft));
         }),
         Check::Resources(check) => check(resources, subjects, &mut |resource, draft| {
-            Findings::within(rule, resource.file.clone(), resource.label(), out).add(draft);
+            out.push(Finding::in_resource(rule, resource, draft));
         }),
     }
 }

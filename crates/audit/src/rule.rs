@@ -80,7 +80,7 @@ impl Applies {
 #[derive(Debug, Clone, Copy)]
 pub enum Check {
     /// At one task definition.
-    Task(fn(&Subject<'_>, &mut Findings<'_>)),
+    Task(fn(&Subject<'_>, &mut Findings)),
     /// At exported resources of App Mesh, and the definitions of the same run.
     Resources(fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)),
     /// At task definitions, beside the exported resources of the same run.

@@ -3,41 +3,12 @@
 use semver::Version;
 use serde_json::Value;
 
-use super::{configuration::Configuration, image::consul_ecs_version, roles::Roles};
+use super::{configuration::Configuration, generation::Generation, image::consul_ecs_version, names, roles::Roles};
 use crate::{
     definition::{Container, Field, Maybe, TaskDefinition, Text},
     finding::Fix,
 };
 use mesh::{ecs_config::GatewayKind, tags::SERVICE_NAME_TAG};
-
-/// Which containers do Consul's work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Generation {
-    /// A Consul client agent and Envoy (consul-ecs up to 0.6).
-    Client,
-    /// Consul Dataplane and a control-plane container (consul-ecs 0.7).
-    ControlPlane,
-    /// Consul Dataplane and mesh-init (consul-ecs 0.8 and newer).
-    Dataplane,
-}
-
-/// The names that the Terraform modules give the containers.
-pub mod names {
-    /// Registers the service, and ends.
-    pub const MESH_INIT: &str = "consul-ecs-mesh-init";
-    /// The same, and stays (consul-ecs 0.7).
-    pub const CONTROL_PLANE: &str = "consul-ecs-control-plane";
-    /// Copies health from ECS to Consul.
-    pub const HEALTH_SYNC: &str = "consul-ecs-health-sync";
-    /// The task's Consul client agent.
-    pub const CLIENT: &str = "consul-client";
-    /// Envoy, with a client agent.
-    pub const SIDECAR_PROXY: &str = "sidecar-proxy";
-    /// Waits for the Consul server's own task, and ends (before consul-ecs 0.2).
-    pub const DISCOVER_SERVERS: &str = "discover-servers";
-    /// Envoy, without one.
-    pub const DATAPLANE: &str = "consul-dataplane";
-}
 
 /// A task definition of Consul's mesh.
 #[derive(Debug)]

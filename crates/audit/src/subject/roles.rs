@@ -4,8 +4,9 @@ use semver::Version;
 
 use super::{
     configuration::Configuration,
-    consul::{Generation, names},
+    generation::Generation,
     image::{consul_ecs_version, image_of},
+    names,
 };
 use crate::definition::{Container, Maybe};
 use mesh::ecs_config::CONFIG_VARIABLE;

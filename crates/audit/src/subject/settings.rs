@@ -1,31 +1,7 @@
 //! What the containers and the configuration of a task say together.
 
-use semver::Version;
-
-use super::consul::{ConsulTask, Generation};
+use super::{consul::ConsulTask, generation::Generation};
 use crate::definition::{Container, Maybe};
-
-impl Generation {
-    /// Whether this version of consul-ecs is made for these containers.
-    #[must_use]
-    pub fn fits(self, version: &Version) -> bool {
-        match self {
-            Self::Client => version.minor < 7,
-            Self::ControlPlane => version.minor == 7,
-            Self::Dataplane => version.minor > 7,
-        }
-    }
-
-    /// For people.
-    #[must_use]
-    pub fn releases(self) -> &'static str {
-        match self {
-            Self::Client => "0.6 and older",
-            Self::ControlPlane => "0.7",
-            Self::Dataplane => "0.8 and newer",
-        }
-    }
-}
 
 impl<'d> ConsulTask<'d> {
     /// The container whose configuration it is.

@@ -25,7 +25,7 @@ stand for one container of a definition only. Two of the same name are mostly wh
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers.items;
     for (index, container) in containers.iter().enumerate() {
         let Some(name) = container.name.text() else { continue };

@@ -37,7 +37,7 @@ passes its health check (`HEALTHY`). ECS knows no other conditions, and these on
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         for dependency in &container.depends_on.items {
             let Some(condition) = dependency.condition.text().filter(|text| !CONDITIONS.contains(text)) else {

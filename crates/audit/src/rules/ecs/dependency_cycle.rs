@@ -41,7 +41,7 @@ meant the other way round.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let graph = graph_of(&subject.definition.containers.items);
     let mut circles: Vec<Vec<NodeIndex>> = tarjan_scc(&graph);
     circles.sort();
@@ -86,7 +86,7 @@ fn way_round<'d>(graph: &Graph<'d>, circle: &[NodeIndex]) -> Option<Vec<&'d Cont
     None
 }
 
-fn report(way: &[&Container], findings: &mut Findings<'_>) {
+fn report(way: &[&Container], findings: &mut Findings) {
     let names: Vec<String> = way.iter().map(|container| container.label()).collect();
     let (Some(first), Some(name)) = (way.first(), names.first()) else { return };
     let after = names.get(1).unwrap_or(name);

@@ -54,7 +54,7 @@ say so is essential.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (container, dependency, other) in subject.definition.known_dependencies() {
         let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
         let Some(condition) = condition else { continue };

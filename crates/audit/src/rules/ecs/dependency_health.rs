@@ -59,7 +59,7 @@ switches a check off.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (container, dependency, other) in subject.definition.known_dependencies() {
         if dependency.condition.text() != Some("HEALTHY")
             || other.has_health_check() != Some(false)

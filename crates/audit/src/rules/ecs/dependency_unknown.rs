@@ -29,7 +29,7 @@ moved elsewhere; ECS answers the registration with a `ClientException`.",
 /// How many containers the mend names: the API takes ten.
 const SHOWN: usize = 10;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers;
     for container in &containers.items {
         for dependency in &container.depends_on.items {

@@ -44,7 +44,7 @@ arguments, which fails.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         if let Some(check) = container.health_check.known() {
             look_at(container, check, findings);
@@ -52,7 +52,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn look_at(container: &Container, check: &HealthCheck, findings: &mut Findings<'_>) {
+fn look_at(container: &Container, check: &HealthCheck, findings: &mut Findings) {
     let label = container.label();
     let Some(words) = check.command.texts() else { return };
     let (message, help) = match words.as_slice() {

@@ -54,7 +54,7 @@ ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         let Some(HealthCheck { interval, timeout, retries, start_period, .. }) = container.health_check.known() else {
             continue;
@@ -70,7 +70,7 @@ fn look_at(
     container: &Container,
     (key, field): (&str, &Field<u64>),
     range: RangeInclusive<u64>,
-    findings: &mut Findings<'_>,
+    findings: &mut Findings,
 ) {
     let Some(value) = field.known().filter(|value| !range.contains(value)) else { return };
     let (least, most) = range.into_inner();

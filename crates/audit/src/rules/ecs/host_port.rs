@@ -42,7 +42,7 @@ a network interface of its own, and in `host` mode its containers use that of th
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mode @ ("awsvpc" | "host")) = subject.definition.network_mode.text() else { return };
     for container in &subject.definition.containers.items {
         for mapping in &container.port_mappings.items {

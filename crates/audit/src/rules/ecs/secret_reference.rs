@@ -54,7 +54,7 @@ for a secret of another name.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         for secret in &container.secrets.items {
             let Some((wrong, help)) = secret.value_from.known().and_then(|text| defect(&text.0)) else { continue };

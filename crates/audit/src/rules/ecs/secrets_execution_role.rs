@@ -29,7 +29,7 @@ what is named, and `kms:Decrypt` where the key is the account's own.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let role = &subject.definition.execution_role;
     let with_secret = subject.definition.containers.items.iter().find_map(|it| Some((it, it.secrets.items.first()?)));
     if let (true, Some((container, secret))) = (role.is_absent(), with_secret) {

@@ -30,7 +30,7 @@ as it passes signals on to the shell only.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         if subject.is_of_the_mesh(container)
             || container.is_essential() != Some(true)

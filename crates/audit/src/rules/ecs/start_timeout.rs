@@ -49,7 +49,7 @@ well.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         let first_check = container.health_check.known().and_then(first_check);
         let (Some(timeout), Some(first_check)) = (container.start_timeout.known(), first_check) else { continue };

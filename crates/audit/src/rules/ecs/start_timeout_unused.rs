@@ -27,7 +27,7 @@ To limit how long a container waits, set the timeout on what it waits for.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers;
     for container in &containers.items {
         let (Some(timeout), Some(name)) = (container.start_timeout.known(), container.name.text()) else { continue };

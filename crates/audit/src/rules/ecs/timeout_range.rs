@@ -45,7 +45,7 @@ between TERM and KILL: an app that needs longer has to hand its work back, or to
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if !subject.definition.runs_on_fargate() {
         return;
     }
@@ -55,7 +55,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn look_at(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings<'_>) {
+fn look_at(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings) {
     let Some(seconds) = timeout.known().filter(|seconds| !RANGE.contains(seconds)) else { return };
     let (least, most) = (RANGE.start(), RANGE.end());
     let message = format!("the {key} of {} is {seconds}, but Fargate allows {least} to {most}", container.label());

@@ -44,7 +44,7 @@ of the controller's making, `<prefix>-<service>` or `<prefix>-consul-client-toke
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let ConsulTask { mesh_init, health_sync, client, .. } = consul;
     for (container, variable) in
@@ -63,7 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
 }
 
 /// `name` is what the controller calls the secret, behind its prefix.
-fn look_at(container: &Container, variable: &str, secret: &Secret, name: Option<&str>, findings: &mut Findings<'_>) {
+fn look_at(container: &Container, variable: &str, secret: &Secret, name: Option<&str>, findings: &mut Findings) {
     let Some(reference) = secret.value_from.text() else { return };
     let parts: Vec<&str> = reference.split(':').collect();
     let ["arn", _, "secretsmanager", _, _, "secret", found, rest @ ..] = parts.as_slice() else { return };

@@ -42,7 +42,7 @@ ignored user, that collect logs or metrics or that Envoy itself waits for are le
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some((proxy, envoy)) = mesh.proxied() else { return };
     let Some(name) = envoy.name.text() else { return };
@@ -65,7 +65,7 @@ fn is_redirected(app: &Container, proxy: &ProxyConfiguration) -> bool {
     app.is_essential() == Some(true) && !is_ignored && !is_observer(app)
 }
 
-fn report(app: &Container, envoy: &str, findings: &mut Findings<'_>) {
+fn report(app: &Container, envoy: &str, findings: &mut Findings) {
     let label = app.label();
     let (span, message, fix) = match app.waits_for(envoy) {
         Maybe::Known(Dependency { condition, .. }) => {

@@ -60,7 +60,7 @@ their ports, and this rule then says nothing about what else `AppPorts` has.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(proxy) = mesh.proxy else { return };
     let (Maybe::Known(property), Some(listed)) = (proxy.property("AppPorts"), proxy.ports("AppPorts")) else { return };

@@ -45,7 +45,7 @@ commas. ECS requires it.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let (span, message) = match (proxy.property("AppPorts"), proxy.items("AppPorts")) {
         (Maybe::Absent, _) => (proxy.properties.place.span, "the property AppPorts is missing".to_owned()),

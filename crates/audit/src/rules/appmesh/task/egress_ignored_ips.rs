@@ -51,7 +51,7 @@ there. Both belong into `EgressIgnoredIPs`.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let property = proxy.property("EgressIgnoredIPs");
     let (listed, span) = match (&property, proxy.items("EgressIgnoredIPs")) {

@@ -35,7 +35,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let Maybe::Known(property) = proxy.property("EgressIgnoredPorts") else { return };
     let Some(items) = proxy.items("EgressIgnoredPorts") else { return };

@@ -25,7 +25,7 @@ configuration and the X-Ray daemon behind it leave the definition.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     let span = if definition.proxy.is_absent() {
         subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy).map_or(definition.span(), Container::span)

@@ -26,7 +26,7 @@ service starts another one.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     if envoy.is_essential() == Some(false) {
         let message = format!("{} is not essential", envoy.label());

@@ -49,7 +49,7 @@ may do without.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(envoy) = mesh.envoy else { return };
     let label = envoy.label();

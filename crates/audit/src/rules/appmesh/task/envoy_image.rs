@@ -57,7 +57,7 @@ A copy in a registry of your own is fine.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let Some(image) = envoy.image.known().map(Text::head) else { return };
     let label = envoy.label();

@@ -53,7 +53,7 @@ have no Envoy.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(envoy) = mesh.envoy else { return };
     let is_absent =

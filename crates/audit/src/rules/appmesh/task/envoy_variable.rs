@@ -45,7 +45,7 @@ still understand the old variable, but only for a virtual node: a virtual gatewa
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let (Some(envoy), Some(variable)) = (mesh.envoy, mesh.resource_variable()) else { return };
     let version = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy").and_then(|image| image.version());

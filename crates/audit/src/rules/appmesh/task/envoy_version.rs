@@ -44,7 +44,7 @@ version 3 of Envoy's API only.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let Some(image) = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy") else { return };
     let Some(version) = image.version().filter(|version| *version < Version::new(1, 17, 2)) else { return };

@@ -37,7 +37,7 @@ task execution role, with the managed policy `AmazonECSTaskExecutionRolePolicy` 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let is_private = envoy.image.known().is_some_and(|image| image.mentions(".dkr.ecr."));

@@ -44,7 +44,7 @@ the mesh. An app needs an Envoy of its own, which stands for a virtual node.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some((envoy, variable)) = mesh.envoy.zip(mesh.resource_variable()) else { return };
     if mesh.resource().is_none_or(|resource| resource.kind != ResourceKind::VirtualGateway) {

@@ -62,7 +62,7 @@ group.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
     match (value(proxy, "IgnoredUID"), value(proxy, "IgnoredGID")) {
         (Maybe::Known(uid), _) => by_user(subject.definition, envoy, uid, findings),
@@ -92,7 +92,7 @@ fn can_be_let_out(id: &str) -> bool {
     id.parse::<u32>().is_ok_and(|id| id != 0)
 }
 
-fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findings: &mut Findings<'_>) {
+fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findings: &mut Findings) {
     let Some(ignored) = property.value.text() else { return };
     let place = &envoy.user.place;
     let label = envoy.label();
@@ -122,7 +122,7 @@ fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findi
     findings.add(Draft::new(span, message, help).of(envoy).note(envoy.span(), "the Envoy container").fix(fix));
 }
 
-fn by_group(envoy: &Container, property: &Tag, findings: &mut Findings<'_>) {
+fn by_group(envoy: &Container, property: &Tag, findings: &mut Findings) {
     // Without a group of its own, the image decides.
     let group = envoy.user.text().and_then(|user| user.split(':').nth(1));
     if let (Some(ignored), Some(group)) = (property.value.text(), group)

@@ -32,7 +32,7 @@ task a namespace and an address of its own. A virtual gateway redirects nothing 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy).is_none() {
         return;
     }

@@ -32,7 +32,7 @@ mesh do not apply to it. Only the Envoy of a virtual gateway, which clients call
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref().filter(|_| subject.definition.proxy.is_absent()) else { return };
     let (Some(envoy), Some(resource)) = (mesh.envoy, mesh.resource()) else { return };
     if resource.kind == ResourceKind::VirtualNode {

@@ -45,7 +45,7 @@ it redirects the traffic of the others.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(proxy) = mesh.proxy.filter(|proxy| !proxy.container.is_unknown()) else { return };
     let name = proxy.container.text();

@@ -47,7 +47,7 @@ and `ProxyEgressPort` tell ECS where to redirect to; any other value leads nowhe
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     for (name, port) in [("ProxyIngressPort", "15000"), ("ProxyEgressPort", "15001")] {
         let (place, message, fix) = match proxy.property(name) {

@@ -45,7 +45,7 @@ The names of the properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIn
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     for property in &proxy.properties.items {
         let Some(key) = property.key.text().filter(|key| !PROPERTIES.contains(key)) else { continue };

@@ -24,7 +24,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let Some(kind) = proxy.kind.text().filter(|kind| *kind != "APPMESH") else { return };
     let message = format!("the proxy configuration is of the type {kind}");

@@ -38,7 +38,7 @@ the virtual node or gateway.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let role = &subject.definition.task_role;
     if role.is_absent() && subject.definition.runs_on_fargate() {
         let message = "the definition runs on Fargate and has no task role";

@@ -31,7 +31,7 @@ collector that speaks its protocol, has to run in the same task and pass them on
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let tracing = match envoy.variable("ENABLE_ENVOY_XRAY_TRACING") {
         Maybe::Known(tracing) if matches!(tracing.value.text(), Some("1" | "true")) => tracing,

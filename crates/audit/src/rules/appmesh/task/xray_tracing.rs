@@ -38,7 +38,7 @@ The X-Ray daemon of the task only passes on what it is sent. Envoy sends segment
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let Some(daemon) = subject.definition.containers.items.iter().find(|it| is_xray_daemon(it)) else { return };
     let is_off = match envoy.variable("ENABLE_ENVOY_XRAY_TRACING") {

@@ -36,7 +36,7 @@ traffic of the app.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
     let Maybe::Known(property) = proxy.property("IgnoredUID") else { return };
     // Where Envoy itself has another user, that comes first.

@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -66,7 +66,7 @@ endpoints. Without `advertise_addr` the agent guesses which one the others can r
 /// How an agent is told, in its configuration or by a flag. `advertise_reconnect_timeout` is something else.
 const WAYS: [&str; 4] = ["advertise_addr", "bind_addr", "-advertise", "-bind"];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client) else { return };
     let value = script.setting("advertise_addr").or_else(|| script.flag("advertise"));

@@ -24,7 +24,7 @@ Consul's agent, which the container's script starts, is the program `consul`. It
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(container) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(image) = image_of(container) else { return };
     if image.software().is_some_and(|software| software != Software::Consul) {

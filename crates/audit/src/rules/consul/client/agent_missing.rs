@@ -40,7 +40,7 @@ const CLIENT: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.client.is_some() || !consul.is_complete {
         return;

@@ -52,7 +52,7 @@ both there is a volume, and both have to be writable here. What the script does 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(client) = consul.client else { return };
     let Some(script) = AgentScript::of(client) else { return };
@@ -63,7 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn look(client: &Container, volume: &str, path: &str, findings: &mut Findings<'_>) {
+fn look(client: &Container, volume: &str, path: &str, findings: &mut Findings) {
     match client.mount_at(path) {
         Maybe::Absent if !has_mount_below(client, path) => {
             let message = format!("{} mounts nothing at {path}", client.label());

@@ -1,4 +1,4 @@
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -32,7 +32,7 @@ services see them as critical instances. `exec` puts the agent in the shell's pl
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::has_shell) else { return };
     // A script that catches TERM may stop the agent itself.

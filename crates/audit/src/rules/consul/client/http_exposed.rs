@@ -1,4 +1,4 @@
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -31,7 +31,7 @@ at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `ad
 
 const HELP: &str = "set client_addr to 127.0.0.1, or http in addresses";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
     let address = script.setting("client_addr").or_else(|| script.flag("client"));

@@ -49,7 +49,7 @@ if nothing is set, so that only `false` is reported. The same is in the official
 
 const SETTING: &str = "leave_on_terminate";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client) else { return };
     if script.setting(SETTING) != Some("false") {

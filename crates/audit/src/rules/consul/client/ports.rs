@@ -48,7 +48,7 @@ that. All containers of the task share one network, so that an app cannot listen
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(client) = consul.client else { return };
     for mapping in &client.port_mappings.items {
@@ -63,7 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn collisions(app: &Container, findings: &mut Findings<'_>) {
+fn collisions(app: &Container, findings: &mut Findings) {
     for mapping in &app.port_mappings.items {
         if let Some((port, what)) = agents_port(mapping).filter(|(port, _)| *port != ON_REQUEST) {
             let message =

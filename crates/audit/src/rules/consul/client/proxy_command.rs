@@ -48,7 +48,7 @@ and that its agent has the rest. Without `--config-path` (`-c`) Envoy takes the 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return };
     let (Some(entry_point), Some(command)) = (proxy.entry_point.texts(), proxy.command.texts()) else { return };

@@ -42,7 +42,7 @@ are gateways, which have no app, and consul-ecs before 0.3, whose official defin
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return };
     let Some(words) = proxy.entry_point.texts() else { return };

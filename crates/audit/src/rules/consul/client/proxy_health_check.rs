@@ -112,7 +112,7 @@ Envoy's admin port.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(proxy) = consul.sidecar_proxy else { return };
     let ports = ports(consul);
@@ -123,7 +123,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings<'_>) {
+fn missing(proxy: &Container, port: Option<u64>, findings: &mut Findings) {
     let message = format!("{} has no health check", proxy.label());
     let shown = port.map_or_else(|| "and the listener's port".to_owned(), |port| port.to_string());
     let help = format!("give it the health check nc -z 127.0.0.1 {shown}");
@@ -143,7 +143,7 @@ fn ports(consul: &ConsulTask<'_>) -> Option<Vec<u64>> {
     Some(vec![lan, if readiness == 0 { lan } else { readiness }])
 }
 
-fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &mut Findings<'_>) {
+fn wrong_port(proxy: &Container, check: &HealthCheck, ports: &[u64], findings: &mut Findings) {
     let (Some(words), Some(port)) = (check.command.texts(), ports.first()) else { return };
     let mut probed = words.iter().flat_map(|word| word.split(|c: char| !c.is_ascii_alphanumeric() && c != '.'));
     let numbers: Vec<u64> = probed.by_ref().filter_map(|word| word.parse().ok()).filter(|n| *n > 1023).collect();

@@ -24,7 +24,7 @@ With a client agent, the proxy is Envoy itself, in a version that the agent's Co
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(container) = subject.consul.as_ref().and_then(|consul| consul.sidecar_proxy) else { return };
     let Some(image) = image_of(container) else { return };
     if image.software().is_some_and(|software| software != Software::Envoy) {

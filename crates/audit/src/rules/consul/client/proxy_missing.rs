@@ -39,7 +39,7 @@ const PROXY: &str = r#"{
     "ulimits": [{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.sidecar_proxy.is_some() || !consul.is_complete {
         return;

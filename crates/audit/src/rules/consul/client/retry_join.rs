@@ -1,4 +1,4 @@
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -50,7 +50,7 @@ const KEEPS_TRYING: [&str; 4] = ["retry_join", "retry-join", "auto_config", "ser
 /// These try once.
 const TRIES_ONCE: [&str; 2] = ["start_join", "-join"];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
     let mentions = |ways: &[&str]| ways.iter().any(|way| script.mentions(way));

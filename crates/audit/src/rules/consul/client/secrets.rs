@@ -63,7 +63,7 @@ so that nothing but the agent's own errors tells. Each belongs under `secrets`."
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::has_shell) else { return };
     for (name, what) in EXPECTED {

@@ -45,7 +45,7 @@ no shell by itself: the entry point has to be one that takes the script as an ar
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client) else { return };
     // A word of which only a part is known may be the shell, or its flag.

@@ -37,7 +37,7 @@ const fn app(base: Base, port: &'static str) -> Example {
     Example { base, given, at, fails: Some(port), repaired: Some("9091") }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let own = consul.own_ports();
     for app in &consul.apps {

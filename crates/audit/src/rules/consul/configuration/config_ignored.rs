@@ -36,7 +36,7 @@ port 20000.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for problem in problems(consul) {
         let Fault::Unknown { is_refused: false, nearest } = problem.fault else { continue };

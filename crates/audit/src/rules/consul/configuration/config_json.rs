@@ -39,7 +39,7 @@ block scalar in CloudFormation.",
 /// What the base has.
 const CONFIGURATION: &str = r#""{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}""#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for container in consul.consul_ecs_containers() {
         let Maybe::Known(Err(error)) = Configuration::of(subject.definition, container).content else { continue };

@@ -44,7 +44,7 @@ who the service is, where the Consul servers are, how to log in. Each of the con
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for container in consul.consul_ecs_containers().filter(|container| reads_a_configuration(container)) {
         let is_absent = matches!(container.variable(CONFIG_VARIABLE), Maybe::Absent)

@@ -75,7 +75,7 @@ This rule knows the fields of all releases from 0.3 on; whether the image's own 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for problem in problems(consul) {
         let path = &problem.path;

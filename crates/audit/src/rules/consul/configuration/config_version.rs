@@ -55,7 +55,7 @@ one. After an upgrade, old keys are left over (`consulHTTPAddr`, `service.checks
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(version) = consul.version() else { return };
     for problem in problems(consul) {

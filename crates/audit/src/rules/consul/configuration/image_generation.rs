@@ -47,7 +47,7 @@ const fn image(base: Base, container: &'static str, fails: &'static str, repaire
     Example { base, given: &[], at, fails: Some(fails), repaired: Some(repaired) }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let mut strangers = consul
         .consul_ecs_containers()

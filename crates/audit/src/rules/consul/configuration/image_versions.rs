@@ -25,7 +25,7 @@ end. They are parts of one program, and nothing promises that those of different
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let mut versions =
         consul.consul_ecs_containers().filter_map(|container| Some((container, consul_ecs_version(container)?)));

@@ -69,7 +69,7 @@ const MESH_INIT: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_mixed()) else { return };
     let Some((old, new)) = strangers(consul) else { return };
     let message = format!("{} belongs to an older generation of Consul on ECS than {}", old.label(), new.label());

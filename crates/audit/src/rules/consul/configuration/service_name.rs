@@ -47,7 +47,7 @@ Without a name in the configuration it takes the task's family in lower case.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Maybe::Known(name) = consul.configured_name() else { return };
     if name.parse::<ServiceName>().is_ok() {

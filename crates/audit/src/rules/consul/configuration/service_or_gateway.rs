@@ -36,7 +36,7 @@ service named after the family, with port 0, that nobody can reach.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
     // The gateways of 0.5 still had a service with port 0.

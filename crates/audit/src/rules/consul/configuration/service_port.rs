@@ -45,7 +45,7 @@ maps. Helpers that watch or collect do not count, nor do ports of UDP, which the
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let place = consul.configuration.place_of("service.port");
     let mut listeners = workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |port| (app, port)));

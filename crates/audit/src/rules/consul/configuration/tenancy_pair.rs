@@ -46,7 +46,7 @@ Community Edition knows neither.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
     let section = if consul.is_gateway { "gateway" } else { "service" };

@@ -48,7 +48,7 @@ const fn upstream(base: Base, fails: &'static str) -> Example {
     Example { base, given: &[], at: "config.proxy.upstreams", fails: Some(fails), repaired }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let Some(upstreams) = consul.configuration.json().and_then(|json| json.get("proxy")?.get("upstreams")) else {
         return;

@@ -63,7 +63,7 @@ const WAYS: [Way; 2] = [
     Way { variable: "CONSUL_GRPC_CACERT_PEM", section: "grpc", switches: &["tls"] },
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(given) = given(consul) else { return };
     for container in consul.consul_ecs_containers() {

@@ -31,7 +31,7 @@ setting has no effect. The Terraform module refuses it.",
 
 const DNS: &str = "transparentProxy.consulDNS.enabled";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
     if configuration.flag(DNS, false) == Some(true) && is_off(consul) {

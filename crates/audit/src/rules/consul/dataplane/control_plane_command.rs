@@ -35,7 +35,7 @@ in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
     let Some(command) = control_plane.command.texts() else { return };
     if command.first() == Some(&"control-plane") {

@@ -52,7 +52,7 @@ ends well where the answer is an error; 0.7.1 mended it with `curl -f`.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
     let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
     if control_plane.has_health_check() == Some(false) {

@@ -55,7 +55,7 @@ mesh-init (or the control plane of 0.7) registers the proxy and writes everythin
 
 const COMMAND: &str = r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(dataplane), Some(directory)) = (consul.dataplane, consul.shared_directory()) else { return };
     let file = format!("{directory}/consul-dataplane.json");

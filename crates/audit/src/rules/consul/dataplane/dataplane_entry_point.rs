@@ -74,7 +74,7 @@ name as an argument and fails.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(dataplane) = consul.dataplane else { return };
     let Some(words) = dataplane.entry_point.texts() else { return };

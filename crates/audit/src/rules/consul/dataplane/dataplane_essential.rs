@@ -39,7 +39,7 @@ definition says otherwise.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let Some(dataplane) = consul.dataplane.filter(|dataplane| dataplane.is_essential() == Some(true)) else { return };
     let message = format!("{} is essential", dataplane.label());

@@ -62,7 +62,7 @@ for that health check, and health-sync copies its state to Consul.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(dataplane) = consul.dataplane else { return };
     let port = consul.readiness_port();
@@ -78,7 +78,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings<'_>) {
+fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {
     let Some(words) = health_check.command.texts() else { return };
     // What asks no port that shows is somebody's own script.
     let Some(asked) = asked_port(&words) else { return };

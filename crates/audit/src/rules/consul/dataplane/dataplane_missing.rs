@@ -43,7 +43,7 @@ const GATEWAY_PROXY: &str = r#"{
     "portMappings": [{ "containerPort": 8443, "hostPort": 8443, "protocol": "tcp" }]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     // A proxy of the other generation is a mixture of both, and another rule's.
     let lacks_it = consul.is_complete && consul.dataplane.is_none() && consul.sidecar_proxy.is_none();

@@ -36,7 +36,7 @@ variable; the proxy never sees it. Switch the login on, and take the token away.
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(container) = consul.control_plane.or(consul.mesh_init) else { return };
     let is_off = consul.configuration.flag("consulLogin.enabled", false) == Some(false);

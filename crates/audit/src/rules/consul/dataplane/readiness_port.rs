@@ -35,7 +35,7 @@ Terraform module refuses equal ports as well.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return };
     if public == readiness {

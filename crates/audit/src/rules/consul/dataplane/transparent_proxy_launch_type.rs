@@ -46,7 +46,7 @@ const GIVEN: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
     let compatibilities = &subject.definition.requires_compatibilities;
     let other = |item: &&Field<Text>| item.text().is_some_and(|text| text != "EC2");

@@ -52,7 +52,7 @@ own user may do neither: the container runs as user `0` and adds the capability 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
     let Some(mesh_init) = consul.mesh_init else { return };
     let user = &mesh_init.user;

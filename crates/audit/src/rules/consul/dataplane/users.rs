@@ -53,7 +53,7 @@ const TRANSPARENT: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane) else {
         return;
     };
@@ -68,7 +68,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn runs_as(container: &Container, wanted: &str, findings: &mut Findings<'_>) {
+fn runs_as(container: &Container, wanted: &str, findings: &mut Findings) {
     let user = &container.user;
     let message = match (user.text(), user.is_absent()) {
         // A group may follow.

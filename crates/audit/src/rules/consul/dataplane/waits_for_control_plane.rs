@@ -41,7 +41,7 @@ configuration to the shared volume, and keeps running. ECS can only tell by its 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let (Some(dataplane), Some(control_plane)) = (consul.dataplane, consul.control_plane) else { return };
     let Some(name) = control_plane.name.text() else { return };

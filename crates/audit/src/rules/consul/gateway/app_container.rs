@@ -54,7 +54,7 @@ const fn app(base: Base) -> Example {
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     // A container whose name is not known may be the proxy.
     let is_app = |app: &&&Container| app.name.text().is_some() && !is_observer(app);

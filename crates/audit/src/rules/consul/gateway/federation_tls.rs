@@ -32,7 +32,7 @@ certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| federates(&consul.configuration)) else { return };
     if is_without_tls(consul) {
         let span = match consul.generation {

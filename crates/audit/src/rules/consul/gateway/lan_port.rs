@@ -49,7 +49,7 @@ it for mesh and API gateways; a mapping of another port is mostly what is left o
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     // Nobody but the mesh itself calls a terminating gateway.
     if !matches!(consul.gateway, Some(GatewayKind::MeshGateway | GatewayKind::ApiGateway)) {

@@ -49,7 +49,7 @@ pub(in crate::rules::consul) fn is_wrong(namespace: &str) -> bool {
     namespace != "default"
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
     let Maybe::Known(namespace) = configuration.name_at(PATH) else { return };

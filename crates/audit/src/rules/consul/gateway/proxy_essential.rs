@@ -37,7 +37,7 @@ and to be replaced. A task of a service is different: there the app's container 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
     if proxy.is_essential() == Some(false) {
         let essential = &proxy.essential;

@@ -43,7 +43,7 @@ const fn federating(base: Base) -> Example {
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway)) else {
         return;
     };

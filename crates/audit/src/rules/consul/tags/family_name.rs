@@ -31,7 +31,7 @@ may end with `-` or `_`, or begin with one; a service's name may not. Give the s
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let family = &subject.definition.family;
     let is_its_name = subject.consul.as_ref().is_some_and(|consul| matches!(consul.configured_name(), Maybe::Absent));
     let Some(name) = family.text().filter(|name| is_its_name && ServiceName::from_family(name).is_err()) else {

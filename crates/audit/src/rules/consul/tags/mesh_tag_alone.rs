@@ -28,7 +28,7 @@ definition with the tag and without them was probably copied, or the containers 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     let Maybe::Known(tag) = definition.tag(MESH_TAG) else { return };
     if tag.value.text() == Some("true") && subject.consul.is_none() && knows_all_containers(definition) {

@@ -40,7 +40,7 @@ token in the token mode of 0.2 to 0.4, and what it leaves in Consul when it is k
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     if matches!(definition.tag(MESH_TAG), Maybe::Absent) && !may_be_printed_without_tags(definition) {
         let message = format!("the tag {MESH_TAG} is missing");

@@ -28,7 +28,7 @@ alone.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Maybe::Known(tag) = subject.definition.tag(MESH_TAG) else { return };
     let value = match (tag.value.text(), tag.value.is_absent()) {
         (Some(value), _) => value,

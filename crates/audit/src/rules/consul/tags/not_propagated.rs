@@ -25,7 +25,7 @@ shows the mesh in the console, in cost reports and to other tools.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for service in &subject.definition.services {
         let propagate = &service.propagate_tags;
         let what = match (propagate.text(), propagate.is_absent()) {

@@ -40,7 +40,7 @@ the configuration are two services.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return };
     if configured != tagged && configured.eq_ignore_ascii_case(&tagged) {
         let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");

@@ -81,7 +81,7 @@ impl<'d> Names<'d> {
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(Names { configured, tagged, tag }) = Names::of(subject) else { return };
     if configured.eq_ignore_ascii_case(&tagged) {
         return;

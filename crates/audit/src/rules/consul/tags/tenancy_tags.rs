@@ -49,7 +49,7 @@ pub(super) fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     let (tag, there, missing) = match (value_of(definition, PARTITION_TAG), value_of(definition, NAMESPACE_TAG)) {
         (Maybe::Known((tag, _)), Maybe::Absent) => (tag, PARTITION_TAG, NAMESPACE_TAG),

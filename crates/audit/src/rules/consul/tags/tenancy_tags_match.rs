@@ -48,7 +48,7 @@ const TEAM_A: &[(&str, &str)] = &[
     ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "team-a" }"#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let section = if consul.is_gateway { "gateway" } else { "service" };
     let keys = ["partition", "namespace"].map(|key| format!("{section}.{key}"));

@@ -43,7 +43,7 @@ const STARTED: &[(&str, &str)] = &[
     ("containerDefinitions[web].command", r#"["serve"]"#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(directory) = consul.shared_directory() else { return };
     for app in &consul.apps {

@@ -62,7 +62,7 @@ app at all makes sense for gateways only.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if !consul.is_service() || !consul.is_complete {
         return;

@@ -65,7 +65,7 @@ first, as should containers that the proxy itself waits for.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(name) = consul.proxy().filter(|_| consul.is_service()).and_then(|proxy| proxy.name.text()) else { return };
     for app in consul.apps.iter().filter(|app| !is_observer(app) && !comes_first(subject, consul, app)) {

@@ -63,7 +63,7 @@ const DELAYED: &[(&str, &str)] = &[
     ("containerDefinitions[consul-dataplane].stopTimeout", "120"),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     // Without a value, an agent on EC2 decides.
     let on_fargate = subject.definition.runs_on_fargate();

@@ -41,7 +41,7 @@ and Envoy's do not hold it. Names that are not known to be another program's are
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for container in consul.consul_ecs_containers() {
         let Some(image) = image_of(container) else { continue };

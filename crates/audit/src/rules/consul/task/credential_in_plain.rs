@@ -100,7 +100,7 @@ key in the agent's script, and at tokens in what the mesh's containers run.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         for variable in &container.environment.items {
             if let Some(name) = variable.name.text().filter(|name| CREDENTIALS.contains(name))

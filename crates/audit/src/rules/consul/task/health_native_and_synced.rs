@@ -29,7 +29,7 @@ the better choice where ECS should replace an unhealthy task.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
     let has = |path: &str| configuration.list(path).is_some_and(|items| !items.is_empty());

@@ -34,7 +34,7 @@ it registers the service a second time and ends. Only `health-sync` stays and co
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(health_sync) = subject.consul.as_ref().and_then(|consul| consul.health_sync) else { return };
     let Some(command) = health_sync.command.texts() else { return };
     if command.first() == Some(&"health-sync") {

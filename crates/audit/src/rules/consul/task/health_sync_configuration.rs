@@ -35,7 +35,7 @@ how to log in. They find each other's work only if they read the same. Formattin
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return };
     let own = Configuration::of(subject.definition, health_sync);

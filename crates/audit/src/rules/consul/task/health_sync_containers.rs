@@ -46,7 +46,7 @@ check that is only in the image's `HEALTHCHECK` does not count: ECS ignores thos
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(synced) = consul.configuration.list("healthSyncContainers") else { return };
     for node in synced {

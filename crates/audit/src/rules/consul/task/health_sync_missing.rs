@@ -71,7 +71,7 @@ const HEALTH_SYNC_OF_DATAPLANE: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.health_sync.is_some() || !consul.is_complete {
         return;

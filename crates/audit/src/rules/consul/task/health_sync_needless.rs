@@ -44,7 +44,7 @@ const HEALTH_SYNC: &str = r#"{
     "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(health_sync) = consul.health_sync else { return };
     let configuration = &consul.configuration;

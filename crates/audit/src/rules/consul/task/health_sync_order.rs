@@ -35,7 +35,7 @@ start when mesh-init has ended with success, or it depends on which of the two i
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(health_sync), Some(mesh_init)) = (consul.health_sync, consul.mesh_init) else { return };
     let Some(name) = mesh_init.name.text() else { return };

@@ -66,7 +66,7 @@ eyes as soon as it is registered, before the app answers and while it fails. Ser
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if !consul.is_service() || has_native_checks(consul) {
         return;

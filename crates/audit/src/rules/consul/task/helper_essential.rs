@@ -60,7 +60,7 @@ the proxy is what the task is for.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let sidecar = consul.sidecar_proxy.filter(|_| consul.is_service());
     for helper in [consul.client, sidecar, consul.health_sync].into_iter().flatten() {

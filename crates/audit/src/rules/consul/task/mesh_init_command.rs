@@ -26,7 +26,7 @@ configuration to the shared volume and ends.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
     let Some(command) = mesh_init.command.texts() else { return };
     if command.first() == Some(&"mesh-init") {

@@ -38,7 +38,7 @@ false.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
     if mesh_init.is_essential() != Some(true) {
         return;

@@ -75,7 +75,7 @@ const MESH_INIT_OF_DATAPLANE: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.generation == Generation::ControlPlane || consul.mesh_init.is_some() || !consul.is_complete {
         return;

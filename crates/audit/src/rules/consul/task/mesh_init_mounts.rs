@@ -55,7 +55,7 @@ the volume `consul_binary` there.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(mesh_init) = consul.first() else { return };
     if let Some(directory) = consul.shared_directory() {
@@ -66,7 +66,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn data(mesh_init: &Container, directory: &str, findings: &mut Findings<'_>) {
+fn data(mesh_init: &Container, directory: &str, findings: &mut Findings) {
     match mesh_init.mount_at(directory) {
         Maybe::Absent => missing(mesh_init, "consul_data", directory, false, findings),
         Maybe::Known(mount) if mount.read_only.known() == Some(&true) => {
@@ -84,7 +84,7 @@ fn needs_binary(consul: &ConsulTask<'_>) -> bool {
     consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions(BINARY_DIRECTORY))
 }
 
-fn missing(mesh_init: &Container, volume: &str, path: &str, read_only: bool, findings: &mut Findings<'_>) {
+fn missing(mesh_init: &Container, volume: &str, path: &str, read_only: bool, findings: &mut Findings) {
     let message = format!("{} mounts nothing at {path}", mesh_init.label());
     let help = format!("mount the volume {volume} at {path}");
     let value = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });

@@ -31,7 +31,7 @@ fight for the proxy's ports.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if let Some(draft) = other_network_mode(subject.definition) {
         findings.add(draft);
     }

@@ -52,7 +52,7 @@ the proxy's container starts, on the volume `consul_data`. The proxy has to see 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
     let wanted = consul.first().and_then(|first| volume_at(first, directory));

@@ -36,7 +36,7 @@ the tokens beside it.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
     let Maybe::Known(mount) = proxy.mount_at(directory) else { return };

@@ -43,7 +43,7 @@ runs on such hosts only is left alone.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
     if let Maybe::Known(limit) = proxy.ulimits.find_named("nofile", |limit| &limit.name)
         && !runs_elsewhere(subject.definition)
@@ -59,7 +59,7 @@ fn runs_elsewhere(definition: &TaskDefinition) -> bool {
     is_named && !definition.runs_on_fargate()
 }
 
-fn too_high(proxy: &Container, limit: &Ulimit, findings: &mut Findings<'_>) {
+fn too_high(proxy: &Container, limit: &Ulimit, findings: &mut Findings) {
     let exceeds = |field: &&Field<u64>| field.known().is_some_and(|value| *value > MAX_OPEN_FILES);
     let wrong: Vec<&Field<u64>> = [&limit.soft, &limit.hard].into_iter().filter(exceeds).collect();
     let Some(first) = wrong.first() else { return };

@@ -42,7 +42,7 @@ ulimit `nofile` to 1048576 (2^20).",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
     if !matches!(proxy.ulimits.find_named("nofile", |limit| &limit.name), Maybe::Absent) {
         return;

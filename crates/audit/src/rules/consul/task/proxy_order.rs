@@ -48,7 +48,7 @@ mesh-init writes. Until mesh-init has ended with success, neither is certain to 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(mesh_init)) = (consul.proxy(), consul.mesh_init) else { return };
     let Some(name) = mesh_init.name.text().filter(|_| consul.generation != Generation::ControlPlane) else { return };

@@ -44,7 +44,7 @@ left alone.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(mesh_init), Some(client)) = (consul.mesh_init, consul.client) else { return };
     let Some(service) = consul.service_name(subject.definition) else { return };

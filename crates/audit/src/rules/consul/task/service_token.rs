@@ -44,7 +44,7 @@ ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(mesh_init) = consul.mesh_init else { return };
     if !agent_has_token(consul) || !matches!(mesh_init.environment_has(SERVICE_TOKEN), Maybe::Absent) {

@@ -39,7 +39,7 @@ the role is what names the service.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let role = &subject.definition.task_role;
     if role.is_absent() && logs_in(consul) {

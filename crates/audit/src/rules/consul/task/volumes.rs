@@ -49,7 +49,7 @@ which live and end with the task.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let volumes = &subject.definition.volumes;
     if volumes.items.iter().any(|volume| volume.text().is_none()) {
