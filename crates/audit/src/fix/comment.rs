@@ -1,6 +1,9 @@
 //! Comments that an edit would take away.
 
-use super::{EditError, shown, tree};
+use super::{
+    error::{EditError, shown},
+    tree,
+};
 use crate::{
     document::{Node, Span, Step, Value},
     finding::Change,

@@ -1,6 +1,6 @@
 //! Edits of JSON without line breaks, which stays so.
 
-use super::{EditError, read, shown, tree};
+use super::{error::EditError, read::read, tree};
 use crate::{
     document::{Node, Span, Step},
     finding::Change,
@@ -10,7 +10,7 @@ use crate::{
 pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
     changes.iter().try_fold(text.to_owned(), |text, (steps, change)| {
         let (_, node) = read(&text)?;
-        make(&text, &node, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))
+        make(&text, &node, steps, change).ok_or_else(|| EditError::no_such_place(steps))
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{EditError, read, tree, yaml};
+use super::{error::EditError, read::read, tree, yaml};
 use crate::{
     document::{Node, Span, Step},
     finding::Change,

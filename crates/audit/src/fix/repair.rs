@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{EditError, Manner, apply, try_apply};
+use super::{
+    apply::{Manner, apply, try_apply},
+    error::EditError,
+};
 use crate::{
     Material, audit,
     definition::Dialect,

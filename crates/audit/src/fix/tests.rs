@@ -5,7 +5,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::*;
-use crate::{document::Route, source::SourceFile};
+use crate::{
+    definition::Dialect,
+    document::{Route, Step},
+    finding::{Change, Edit},
+    source::SourceFile,
+};
 
 fn edit(path: &[Step], change: Change) -> Edit {
     let route = path.iter().cloned().fold(Route::default(), |route, step| route.then(step));

@@ -2,9 +2,8 @@
 
 use serde_json::Value as Json;
 
-use super::placeless;
 use crate::{
-    document::{Entry, Node, Span, Step, Value},
+    document::{Entry, Node, Place, Span, Step, Value},
     finding::Change,
 };
 
@@ -124,6 +123,11 @@ fn of_json(json: &Json) -> Node {
                 .collect(),
         ),
     })
+}
+
+/// A node without a place in a file.
+fn placeless(value: Value) -> Node {
+    Node { value, place: Place::default() }
 }
 
 /// Whether two trees hold the same, wherever it stands. Maps may differ in order.

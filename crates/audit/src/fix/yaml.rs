@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 use yamlpatch::{Op, Patch, apply_yaml_patches};
 use yamlpath::{Component, Document, Route};
 
-use super::{EditError, read, shown, tree};
+use super::{error::EditError, read::read, tree};
 use crate::{
     document::{Node, Span, Step},
     finding::Change,
@@ -23,7 +23,7 @@ pub(super) fn edit_all(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<St
 fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
     let (_, tree) = read(text)?;
     let mut wanted = tree.clone();
-    tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))?;
+    tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
     let is_minimal = |edited: &String| read(edited).is_ok_and(|(_, found)| tree::is_same(&found, &wanted));
     let edited = edit(text, &tree, steps, change);
     if let Ok(edited) = &edited
@@ -51,7 +51,7 @@ fn edit(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<Stri
             edit(text, tree, before, &Change::Set(Json::Array(Vec::new())))
         }
         (Change::Remove, Some(_), _) => patch(text, steps, Op::Remove),
-        (_, None, _) => Err(EditError::NoSuchPlace(shown(steps))),
+        (_, None, _) => Err(EditError::no_such_place(steps)),
     }
 }
 
@@ -71,7 +71,7 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
         if matches!(change, Change::Append(_)) { steps.split_last().map_or(&[][..], |(_, list)| list) } else { &steps };
     let prepared = edit(text, tree, list_or_key, &change)?;
     let (_, tree) = read(&prepared)?;
-    let place = tree::at(&tree, &steps).ok_or_else(|| EditError::NoSuchPlace(shown(&steps)))?;
+    let place = tree::at(&tree, &steps).ok_or_else(|| EditError::no_such_place(&steps))?;
     replace(&prepared, place, value)
 }
 
