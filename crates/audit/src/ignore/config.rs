@@ -8,6 +8,7 @@ use std::{
 use globset::GlobMatcher;
 
 use super::{
+    config_error::ConfigError,
     glob::pattern,
     toml_reader::{self, TableReader},
 };
@@ -42,18 +43,6 @@ pub struct IgnoreEntry {
     path: Option<GlobMatcher>,
     family: Option<GlobMatcher>,
     position: Position,
-}
-
-/// A configuration file that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{}:{}: {reason}", position.line, position.column)]
-pub struct ConfigError {
-    /// The file.
-    pub file: String,
-    /// Where in it.
-    pub position: Position,
-    /// What is wrong.
-    pub reason: String,
 }
 
 impl Config {
@@ -99,7 +88,7 @@ impl IgnoreEntry {
         }
         let matcher = |key| {
             let text = table.text(key)?;
-            text.map(|text| pattern(text.text).map_err(|error| table.wrong(text.at, error))).transpose()
+            text.map(|text| pattern(text.text).map_err(|error| table.wrong(text.at, error.to_string()))).transpose()
         };
         Ok(Self {
             rule: table.rule_called(rule.text, rule.at)?,

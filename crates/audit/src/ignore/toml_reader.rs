@@ -6,7 +6,7 @@ use toml::{
 };
 
 use super::{
-    config::ConfigError,
+    config_error::ConfigError,
     nearest::{nearest, unknown_key, unknown_rule},
 };
 use crate::{document::Position, rules::rule, source::SourceFile};
@@ -29,7 +29,7 @@ pub(super) struct TableReader<'t> {
 
 /// A string and where it stands.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'t> {
+pub(super) struct TomlString<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
 }
@@ -67,11 +67,11 @@ impl<'t> TableReader<'t> {
         rule(id).map(|rule| rule.id).ok_or_else(|| self.wrong(at, unknown_rule(id)))
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<Text<'t>>, ConfigError> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<TomlString<'t>>, ConfigError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
         let at = value.span().start;
         match value.get_ref() {
-            DeValue::String(text) => Ok(Some(Text { text, at })),
+            DeValue::String(text) => Ok(Some(TomlString { text, at })),
             other => {
                 let found = other.type_str();
                 let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
@@ -80,12 +80,12 @@ impl<'t> TableReader<'t> {
         }
     }
 
-    pub(super) fn required(&self, key: &str) -> Result<Text<'t>, ConfigError> {
+    pub(super) fn required(&self, key: &str) -> Result<TomlString<'t>, ConfigError> {
         self.text(key)?.ok_or_else(|| self.wrong(self.at, format!("{key} is missing")))
     }
 
     pub(super) fn one_of(&self, key: &str, names: &[&str]) -> Result<Option<&'t str>, ConfigError> {
-        let Some(Text { text, at }) = self.text(key)? else { return Ok(None) };
+        let Some(TomlString { text, at }) = self.text(key)? else { return Ok(None) };
         if names.contains(&text) {
             return Ok(Some(text));
         }
