@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Event, Timeline};
+use super::model::{Event, Timeline};
 
 impl Timeline {
     /// As a Mermaid flow chart: the start and the stop, step by step.

@@ -2,7 +2,7 @@
 
 use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
-use super::{Event, Lane, Part, Starting, push};
+use super::model::{Event, Lane, Part, Starting, push};
 use crate::{
     definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text},
     subject::{ConsulTask, Subject, is_xray_daemon},

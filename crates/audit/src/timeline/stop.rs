@@ -1,7 +1,10 @@
 //! The stop. ECS stops containers in the reverse order of their dependencies: what others waited for at the start gets TERM
 //! when they have ended.
 
-use super::{Event, Lane, Part, push, start::Starts};
+use super::{
+    model::{Event, Lane, Part, push},
+    start::Starts,
+};
 use crate::{
     definition::Container,
     subject::{ConsulTask, Subject},

@@ -5,7 +5,7 @@ mod columns;
 use std::fmt::Write;
 
 use self::columns::{Columns, LABELS, fitted};
-use super::{Lane, Part, Starting, Timeline};
+use super::model::{Lane, Part, Starting, Timeline};
 
 /// The picture's style sheet. It follows the reader's preference for light or dark.
 pub const STYLE: &str = include_str!("svg/style.css");
