@@ -5,7 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::{
-    Counts, Definition, Report, Reported, ReportedNote, Threshold, excerpt::Excerpt, lines::Lines, secret::Secrets,
+    excerpt::Excerpt,
+    lines::Lines,
+    model::{Counts, Definition, Report, Reported, ReportedNote},
+    secret::Secrets,
+    threshold::Threshold,
 };
 use crate::{
     Material,

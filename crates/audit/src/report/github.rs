@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Report, Reported};
+use super::model::{Report, Reported};
 use crate::{document::Position, finding::Severity, input::InputProblem};
 
 pub(super) fn render(report: &Report) -> String {

@@ -4,7 +4,11 @@ use std::ops::Range;
 
 use askama::Template;
 
-use super::{Definition, Report, Reported, excerpt::Excerpt, summary::counted};
+use super::{
+    excerpt::Excerpt,
+    model::{Definition, Report, Reported},
+    summary::counted,
+};
 use crate::{finding::Severity, timeline};
 
 #[derive(Template)]
@@ -32,10 +36,10 @@ struct Line {
     pieces: Vec<(bool, String)>,
 }
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
+pub(super) fn render(report: &Report) -> Result<String, askama::Error> {
     let (groups, clean) = groups(report).into_iter().partition(|group| !group.findings.is_empty());
     let page = Page { report, summary: report.summary(), groups, clean, timeline_style: timeline::STYLE };
-    page.render().map_err(|error| error.to_string())
+    page.render()
 }
 
 fn groups(report: &Report) -> Vec<Group<'_>> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Counts, Definition, Report, Reported};
+use super::model::{Counts, Definition, Report, Reported};
 use crate::{document::Position, finding::Severity, input::InputProblem};
 
 /// Grows only when something that readers rely on changes.
@@ -99,7 +99,7 @@ impl From<Position> for Place {
     }
 }
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
+pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
     let document = Document {
         schema_version: SCHEMA_VERSION,
         tool: Tool { name: "mesh-audit", version: report.version },
@@ -109,8 +109,7 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         definitions: report.definitions.iter().map(definition).collect(),
         problems: report.problems.iter().map(problem).collect(),
     };
-    let json = serde_json::to_string_pretty(&document);
-    json.map(|json| json + "\n").map_err(|error| error.to_string())
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
 fn finding(finding: &Reported) -> JsonFinding<'_> {

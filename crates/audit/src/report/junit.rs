@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use quick_junit::{NonSuccessKind, Report as JunitReport, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Report, Reported};
+use super::model::{Report, Reported};
 use crate::input::InputProblem;
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
+pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, Vec<TestCase>> = BTreeMap::new();
     for problem in &report.problems {
         suites.entry(problem.file.as_str()).or_default().push(unreadable(problem));
@@ -26,7 +26,7 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         suite.add_test_cases(cases);
         junit.add_test_suite(suite);
     }
-    junit.to_string().map_err(|error| error.to_string())
+    junit.to_string()
 }
 
 fn case(report: &Report, finding: &Reported) -> TestCase {

@@ -2,7 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Report, Reported, summary::counted};
+use super::{
+    model::{Report, Reported},
+    summary::counted,
+};
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };

@@ -10,7 +10,10 @@ use serde_sarif::sarif::{
     Sarif, Suppression, Tool, ToolComponent,
 };
 
-use super::{Report, Reported, ReportedNote, page};
+use super::{
+    model::{Report, Reported, ReportedNote},
+    page::page,
+};
 use crate::{document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, rules::rules};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
@@ -18,7 +21,7 @@ const FINGERPRINT: &str = "meshAudit/v1";
 /// What a path keeps as it is.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
+pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
     let index: BTreeMap<&str, i64> = rules().map(|rule| rule.id).zip(0..).collect();
     let found = report.findings.iter().chain(&report.ignored);
     let driver = ToolComponent::builder()
@@ -37,7 +40,7 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         .results(found.map(|finding| result(finding, &index)).collect::<Vec<_>>())
         .build();
     let log = Sarif::builder().schema(SCHEMA).version("2.1.0").runs(vec![run]).build();
-    serde_json::to_string_pretty(&log).map(|json| json + "\n").map_err(|error| error.to_string())
+    Ok(serde_json::to_string_pretty(&log)? + "\n")
 }
 
 fn descriptor(rule: &'static Rule) -> ReportingDescriptor {

@@ -2,7 +2,7 @@
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Origin, Padding, Renderer, Snippet};
 
-use super::{Report, Reported};
+use super::model::{Report, Reported};
 use crate::finding::Severity;
 
 /// Excerpts are cut already: the renderer is not to cut once more.
