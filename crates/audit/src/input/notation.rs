@@ -72,8 +72,12 @@ fn without_mark<'t>(text: &'t str, instead: &str) -> Cow<'t, str> {
 mod tests {
     use super::*;
 
-    fn notation(name: &str, text: &str) -> Result<Notation, String> {
-        parse(&SourceFile::new(name, text)).map(|(notation, _)| notation).map_err(|error| error.reason)
+    fn notation(name: &str, text: &str) -> Result<Notation, ParseError> {
+        parse(&SourceFile::new(name, text)).map(|(notation, _)| notation)
+    }
+
+    fn reason(name: &str, text: &str) -> String {
+        notation(name, text).unwrap_err().reason
     }
 
     #[test]
@@ -84,9 +88,9 @@ mod tests {
         assert_eq!(notation("a.yaml", "{a: 1, }"), Ok(Notation::Yaml));
         assert_eq!(notation("a.template", "a: 1"), Ok(Notation::Yaml));
         assert_eq!(notation("a.yaml", "# nothing yet\n"), Ok(Notation::Yaml));
-        assert!(notation("a.json", "a: 1").unwrap_err().starts_with("not JSON"));
-        assert!(notation("<stdin>", "{\"a\": ").unwrap_err().starts_with("not JSON"));
-        assert!(notation("a.yaml", "a: [").unwrap_err().starts_with("not YAML"));
+        assert!(reason("a.json", "a: 1").starts_with("not JSON"));
+        assert!(reason("<stdin>", "{\"a\": ").starts_with("not JSON"));
+        assert!(reason("a.yaml", "a: [").starts_with("not YAML"));
     }
 
     #[test]
