@@ -1,4 +1,4 @@
-//! Task definitions as the rules see them: every value known, absent, or unknown until deployment, with its place.
+//! Task definitions as the rules read them: every value is known, absent, or unknown until deployment, and has a place.
 
 mod container;
 mod dialect;

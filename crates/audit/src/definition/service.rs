@@ -15,8 +15,8 @@ pub struct ServiceUse {
     pub propagate_tags: Field<Text>,
     /// `EC2`, `FARGATE`, `EXTERNAL`.
     pub launch_type: Field<Text>,
-    /// Tags of the service itself.
+    /// The tags of the service itself.
     pub tags: List<Tag>,
-    /// What to point at.
+    /// The bytes that findings point at.
     pub place: Place,
 }

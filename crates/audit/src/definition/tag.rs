@@ -10,6 +10,6 @@ pub struct Tag {
     pub key: Field<Text>,
     /// Its value.
     pub value: Field<Text>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }

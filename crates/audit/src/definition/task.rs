@@ -21,12 +21,12 @@ use crate::{
 pub struct TaskDefinition {
     /// The file that it is from.
     pub file: Arc<SourceFile>,
-    /// How the file spells keys.
+    /// The spelling of its keys.
     pub dialect: Dialect,
-    /// What the file calls it: a logical ID, a resource address, an ARN, its number in a list. Empty where the file is
+    /// Its name in the file: a logical ID, a resource address, an ARN, its index in a list. Empty if the file contains
     /// nothing else.
     pub address: String,
-    /// Whether the file holds another one of its family, so that only the address tells them apart.
+    /// Whether the file contains another definition of its family, so that only the address distinguishes the two.
     pub shares_family: bool,
     /// Its family.
     pub family: Field<Text>,
@@ -34,39 +34,40 @@ pub struct TaskDefinition {
     pub network_mode: Field<Text>,
     /// `EC2`, `FARGATE`, `EXTERNAL`.
     pub requires_compatibilities: List<Field<Text>>,
-    /// The role that its containers act with.
+    /// The role that its containers use.
     pub task_role: Field<Text>,
-    /// The role that ECS pulls images and reads secrets with.
+    /// The role with which ECS pulls images and reads secrets.
     pub execution_role: Field<Text>,
     /// Its volumes' names.
     pub volumes: List<Field<Text>>,
     /// Its containers.
     pub containers: List<Container>,
-    /// App Mesh's proxy.
+    /// App Mesh's proxy configuration.
     pub proxy: Field<ProxyConfiguration>,
     /// Its tags.
     pub tags: List<Tag>,
-    /// The services that run it, as far as the input shows them.
+    /// The services that run it, as far as the input contains them.
     pub services: Vec<ServiceUse>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
 impl TaskDefinition {
-    /// What reports call it: its family, or else its address; both where the file holds another one of its family.
+    /// Its name in reports: the family, or else the address; both if the file contains another definition of its
+    /// family.
     #[must_use]
     pub fn label(&self) -> String {
         let name = self.name();
         if self.shares_family { format!("{name} ({})", self.address) } else { name }
     }
 
-    /// Its family, or else its address.
+    /// Its family; its address if it has no family.
     #[must_use]
     pub fn name(&self) -> String {
         self.family.known().map_or_else(|| self.address.clone(), Text::shown)
     }
 
-    /// Whether `choice`, which a user gave, means it: the family, the address, or what reports call it.
+    /// Whether a user means it by `choice`: its family, its address, or its name in reports.
     #[must_use]
     pub fn is_meant_by(&self, choice: &str) -> bool {
         self.name() == choice || self.address == choice || self.label() == choice
@@ -78,8 +79,8 @@ impl TaskDefinition {
         self.containers.find_named(name, |container| &container.name)
     }
 
-    /// Whether `container` starts only once the container called `first` has met `condition`: because it waits for that
-    /// itself, or for a container that does. `None` where only a deployment can tell.
+    /// Whether `container` starts only after the container called `first` has reached `condition`, because of its own
+    /// dependencies or those of the containers it depends on. `None` if it is known only at deployment.
     #[must_use]
     pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
         let mut seen = vec![container];
@@ -106,7 +107,8 @@ impl TaskDefinition {
         is_certain.then_some(false)
     }
 
-    /// Who waits how for whom, where the definition certainly has the one that is waited for.
+    /// Every dependency between two containers of the definition: the waiting container, the dependency, the other
+    /// container.
     pub fn known_dependencies(&self) -> impl Iterator<Item = (&Container, &Dependency, &Container)> {
         self.containers.items.iter().flat_map(move |container| {
             container.depends_on.items.iter().filter_map(move |dependency| {
@@ -118,14 +120,15 @@ impl TaskDefinition {
         })
     }
 
-    /// A tag's value.
+    /// A tag.
     #[must_use]
     pub fn tag(&self, key: &str) -> Maybe<&Tag> {
         self.tags.find_named(key, |tag| &tag.key)
     }
 
     /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
-    /// none is given), directly or because of what it waits for. Where that is not known, it counts as so.
+    /// there is none), because of its own dependencies or those of the containers it depends on. True if that is not
+    /// known.
     #[must_use]
     pub fn is_held_back(&self, container: &Container, name: &str, condition: Option<&str>) -> bool {
         let mut seen = vec![container];
@@ -151,7 +154,8 @@ impl TaskDefinition {
         false
     }
 
-    /// Whether its containers certainly have nothing that ECS refuses in `awsvpc` mode: links, and other ports on the host.
+    /// Whether its containers certainly have nothing that ECS refuses in `awsvpc` mode: links, and host ports that
+    /// differ from the container's.
     #[must_use]
     pub fn suits_awsvpc(&self) -> bool {
         let has_own_port = |mapping: &PortMapping| match mapping.host_port.value {
@@ -165,18 +169,18 @@ impl TaskDefinition {
         })
     }
 
-    /// What to point at where something of the definition itself is missing: its family, if it has one.
+    /// The bytes that findings point at if something is missing in the definition itself: its family, if it has one.
     #[must_use]
     pub fn span(&self) -> Span {
         if self.family.is_absent() { self.place.span } else { self.family.span() }
     }
 
-    /// Whether it certainly runs on Fargate: by its compatibilities or by a service's launch type.
+    /// Whether it certainly runs on Fargate, by its compatibilities or the launch type of a service.
     #[must_use]
     pub fn runs_on_fargate(&self) -> bool {
-        let says = |text: Option<&str>| text == Some("FARGATE");
-        self.requires_compatibilities.items.iter().any(|item| says(item.text()))
-            || self.services.iter().any(|service| says(service.launch_type.text()))
+        let is_fargate = |text: Option<&str>| text == Some("FARGATE");
+        self.requires_compatibilities.items.iter().any(|item| is_fargate(item.text()))
+            || self.services.iter().any(|service| is_fargate(service.launch_type.text()))
     }
 }
 
@@ -190,7 +194,7 @@ mod tests {
         input::ecs_definition,
     };
 
-    /// Containers by name, each with what it waits for.
+    /// A definition with these containers: name and dependencies.
     fn definition(containers: &[(&str, Value)]) -> TaskDefinition {
         let containers: Vec<Value> =
             containers.iter().map(|(name, waits)| json!({ "name": name, "dependsOn": waits })).collect();
@@ -204,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_comes_after_what_it_waits_for_itself_or_through_others() {
+    fn dependencies_count_directly_and_indirectly() {
         let definition = definition(&[
             ("app", waits("migration", "SUCCESS")),
             ("migration", waits("proxy", "HEALTHY")),
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cycle_ends_and_what_is_not_known_decides_nothing() {
+    fn cycles_end_and_unknown_dependencies_are_uncertain() {
         let mut definition = definition(&[("a", waits("b", "START")), ("b", waits("a", "START")), ("c", json!([]))]);
         let first = definition.containers.items.first().unwrap();
         assert_eq!(definition.comes_after(first, "c", "HEALTHY"), Some(false));

@@ -1,18 +1,18 @@
-//! What a rule says about one defect, before the rule, the file and the task definition are added.
+//! A finding as a rule describes it, without the rule, the file and the task definition.
 
 use super::fix::Fix;
 use crate::{definition::Container, document::Span};
 
-/// Another part of the file that matters.
+/// Another relevant part of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// Where.
+    /// Its bytes.
     pub span: Span,
-    /// Why it matters.
+    /// Why it is relevant.
     pub text: String,
 }
 
-/// A finding in the making: a rule says what only it knows.
+/// A finding as a rule describes it: what depends on the rule only.
 #[derive(Debug)]
 pub struct Draft {
     pub(super) span: Span,
@@ -24,7 +24,7 @@ pub struct Draft {
 }
 
 impl Draft {
-    /// What is wrong at `span`, and what to do about it.
+    /// What is wrong at `span`, and how to correct it.
     pub fn new(span: Span, message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { span, container: None, message: message.into(), help: help.into(), notes: Vec::new(), fix: None }
     }
@@ -36,14 +36,14 @@ impl Draft {
         self
     }
 
-    /// Another part of the file that matters.
+    /// Adds another relevant part of the file.
     #[must_use]
     pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
         self.notes.push(Note { span, text: text.into() });
         self
     }
 
-    /// The edits that mend it.
+    /// The edits that fix it.
     #[must_use]
     pub fn fix(mut self, fix: Option<Fix>) -> Self {
         self.fix = fix;
@@ -58,12 +58,12 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Adds one.
+    /// Adds a draft.
     pub fn add(&mut self, draft: Draft) {
         self.drafts.push(draft);
     }
 
-    /// All of them, in the order in which they were added.
+    /// All drafts, in the order in which they were added.
     #[must_use]
     pub fn into_drafts(self) -> Vec<Draft> {
         self.drafts

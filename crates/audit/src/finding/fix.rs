@@ -1,4 +1,4 @@
-//! The edits that correct a finding.
+//! The edits that fix a finding.
 
 use serde_json::Value;
 
@@ -7,35 +7,35 @@ use crate::{
     document::{Place, Route},
 };
 
-/// Edits that mend a finding.
+/// The edits that fix a finding.
 #[derive(Debug, Clone)]
 pub struct Fix {
-    /// The edits, in the order in which to make them.
+    /// The edits, in the order in which they must be made.
     pub edits: Vec<Edit>,
 }
 
 /// A change at one place of a file.
 #[derive(Debug, Clone)]
 pub struct Edit {
-    /// The way to the value; for a change that adds a key, to where it will be.
+    /// The route to the value; for a new key, to where it will be.
     pub route: Route,
-    /// What to do there.
+    /// The change.
     pub change: Change,
 }
 
-/// What to do at a place. Values are spelled as ECS's JSON spells them.
+/// A change of a value. New values are spelled as in ECS's JSON.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Make the value this, whether there is one or not.
+    /// Sets the value, or adds it if there is none.
     Set(Value),
-    /// Add this to the end of the list.
+    /// Adds an item to the end of the list.
     Append(Value),
-    /// Take the value away, and its key.
+    /// Removes the value, and its key.
     Remove,
 }
 
 impl Fix {
-    /// Sets the value at `place`; nothing where edits do not reach it.
+    /// Sets the value at `place`; `None` if edits do not reach it.
     #[must_use]
     pub fn set(place: &Place, value: impl Into<Value>) -> Option<Self> {
         Self::one(place, Change::Set(value.into()))
@@ -52,13 +52,13 @@ impl Fix {
         }
     }
 
-    /// Takes the value at `place` away.
+    /// Removes the value at `place`.
     #[must_use]
     pub fn remove(place: &Place) -> Option<Self> {
         Self::one(place, Change::Remove)
     }
 
-    /// Both, or nothing if one of them is not possible.
+    /// The edits of both fixes; `None` if there is no other fix.
     #[must_use]
     pub fn and(mut self, other: Option<Self>) -> Option<Self> {
         self.edits.extend(other?.edits);

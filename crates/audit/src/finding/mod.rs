@@ -1,4 +1,4 @@
-//! What a rule finds: where, what happens because of it, and how to fix it.
+//! Findings of rules: where, what they cause, and how to fix them.
 
 mod draft;
 mod fix;

@@ -1,4 +1,4 @@
-//! A finding: what a rule says, with the rule, the file and the task definition that it is about.
+//! A finding: a rule's draft with the rule, the file, and the name of the task definition or resource.
 
 use std::sync::Arc;
 
@@ -9,30 +9,30 @@ use super::{
 };
 use crate::{app_mesh::Resource, definition::TaskDefinition, document::Span, rule::Rule, source::SourceFile};
 
-/// Something that a rule found.
+/// A defect that a rule found.
 #[derive(Debug, Clone)]
 pub struct Finding {
     /// The rule.
     pub rule: &'static Rule,
-    /// How bad it is: the rule's severity, unless the configuration says otherwise.
+    /// Its severity: the rule's, unless the configuration file sets another one.
     pub severity: Severity,
     /// The file.
     pub file: Arc<SourceFile>,
-    /// The offending part of it.
+    /// The bytes of the defect.
     pub span: Span,
-    /// What the task definition or mesh resource is called.
+    /// The name of the task definition or mesh resource.
     pub subject: String,
-    /// What an exception for a family goes by: `subject` without what tells definitions of one family apart.
+    /// The name that `family` in the configuration file is compared with: `subject` without the address.
     pub family: String,
-    /// The container, if it is about one.
+    /// The container, if it concerns one.
     pub container: Option<String>,
-    /// What is wrong, with the values. Never a secret.
+    /// What is wrong, with the values. It contains no secrets.
     pub message: String,
-    /// What to do.
+    /// How to correct it.
     pub help: String,
-    /// Other parts of the file that matter.
+    /// Other relevant parts of the file.
     pub notes: Vec<Note>,
-    /// The edits that mend it, where that is safe.
+    /// The edits that fix it, if there are safe ones.
     pub fix: Option<Fix>,
 }
 
@@ -54,7 +54,7 @@ impl Finding {
         Self { rule, severity: rule.severity, file, span, subject, family, container, message, help, notes, fix }
     }
 
-    /// Whether another finding, of the same file before or after an edit, is this one.
+    /// Whether `other`, in the same file before or after an edit, is the same finding.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         (self.rule.id, &self.subject, &self.container, &self.message)

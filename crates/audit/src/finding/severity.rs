@@ -1,21 +1,21 @@
-//! How bad a finding is.
+//! The severity of a finding.
 
 use serde::Serialize;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth knowing.
+    /// Useful to know.
     Info,
-    /// It works now, and will not always.
+    /// It works, but may fail later.
     Warning,
     /// It does not work.
     Error,
 }
 
 impl Severity {
-    /// As reports write it.
+    /// Its name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

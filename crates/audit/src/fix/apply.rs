@@ -1,4 +1,4 @@
-//! Making edits, and verifying that nothing else changed.
+//! Makes edits, and verifies that nothing else changed.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,10 @@ use crate::{
     input::Notation,
 };
 
-/// Makes `edits` in `text`, one after another. Values are spelled as `dialect` spells them.
+/// Makes `edits` in `text`, one after the other. Values are spelled as in `dialect`.
 ///
 /// # Errors
-/// One of the edits cannot be made; then none is.
+/// One of the edits cannot be made; then none of them is.
 pub fn apply(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, EditError> {
     let attempts = [Manner::PART_BY_PART, Manner::ITEM_BY_ITEM, Manner::AS_A_WHOLE];
     let mut first_error = None;
@@ -26,12 +26,12 @@ pub fn apply(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, Edi
     Err(first_error.unwrap_or(EditError::NotMinimal))
 }
 
-/// How to go about edits.
+/// A way to make edits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Manner {
-    /// A list or map in place of another one: only what differs is written.
+    /// If one list or map replaces another: only the differences are written.
     is_item_by_item: bool,
-    /// YAML: each resource on its own, which takes less time.
+    /// In YAML, each resource is edited separately, which takes less time.
     is_in_parts: bool,
 }
 
@@ -41,10 +41,10 @@ impl Manner {
     const AS_A_WHOLE: Self = Self { is_item_by_item: false, is_in_parts: false };
 }
 
-/// Makes edits in one manner, and verifies that they are all that changed.
+/// Makes edits in one manner, and verifies that the text has no other changes.
 pub(super) fn try_apply(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
     let (mark, text) = text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest));
-    // Editors of text know one kind of line end.
+    // The editing libraries expect `\n`.
     let newlines = text.matches('\n').count();
     let has_returns = newlines > 0 && text.matches("\r\n").count() == newlines;
     let plain = if has_returns { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
@@ -77,7 +77,7 @@ fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> R
     if is_minimal { Ok(edited) } else { Err(EditError::NotMinimal) }
 }
 
-/// The change in the file's own notation. One inside of the JSON that a string holds is a change of the string.
+/// The change in the file's own notation: a change in embedded JSON becomes a change of the string that contains it.
 fn outermost(node: &Node, dialect: Dialect, edit: &Edit) -> Result<(Vec<Step>, Change), EditError> {
     let steps = edit.route.steps();
     let Some(at) = steps.iter().position(|step| *step == Step::Embedded) else {
@@ -87,7 +87,7 @@ fn outermost(node: &Node, dialect: Dialect, edit: &Edit) -> Result<(Vec<Step>, C
     let host = tree::at(node, outer).map(|host| &host.value);
     let Some(Value::Text(json)) = host else { return Err(EditError::no_such_place(outer)) };
     let route = inner.iter().cloned().fold(Route::default(), |route, step| route.then(step));
-    // What the string holds is Consul's, and spelled as it is.
+    // The embedded JSON is the configuration of consul-ecs, with its own spelling.
     let inner = Edit { route, change: edit.change.clone() };
     Ok((outer.to_vec(), Change::Set(apply(json, Dialect::Ecs, &[inner])?.into())))
 }

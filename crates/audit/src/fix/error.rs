@@ -5,28 +5,28 @@ use crate::document::{ParseError, Step};
 /// An edit that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The text is not what the edit was made for.
+    /// The text cannot be read.
     #[error("the text cannot be read: {0}")]
     Unreadable(#[from] ParseError),
-    /// The way does not lead anywhere.
-    #[error("there is no {0} in it")]
+    /// The route leads to no value.
+    #[error("{0} does not exist in the file")]
     NoSuchPlace(String),
-    /// The notation at the place does not allow it without touching more.
-    #[error("the notation there does not allow it: {0}")]
+    /// The notation does not allow the edit without other changes.
+    #[error("the notation of the file does not allow the edit: {0}")]
     Notation(String),
     /// The edited text would differ in more than the edit.
-    #[error("the edit would change something else as well")]
+    #[error("the edit would also change another part of the file")]
     NotMinimal,
 }
 
 impl EditError {
-    /// There is nothing at the end of `steps`.
+    /// There is no value at the end of `steps`.
     pub(super) fn no_such_place(steps: &[Step]) -> Self {
         Self::NoSuchPlace(shown(steps))
     }
 }
 
-/// The way as people write it.
+/// The steps as a path: `containerDefinitions[0].name`.
 pub(super) fn shown(steps: &[Step]) -> String {
     let parts = steps.iter().enumerate().map(|(index, step)| match step {
         Step::Key(key) if index == 0 => key.clone(),

@@ -1,4 +1,4 @@
-//! Fixes: the edits of findings, made in the text of their file. What is not edited keeps its formatting and comments.
+//! Fixes: the edits of findings, made in the text of the file. Everything else keeps its formatting and comments.
 //!
 //! Each edit is verified: the edited text is read again, and must contain exactly what it contained before, with that one
 //! change.

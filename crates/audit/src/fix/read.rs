@@ -1,4 +1,4 @@
-//! Reading a text before and after an edit.
+//! Reads a text before and after an edit.
 
 use crate::{
     document::{Node, ParseError},
@@ -6,7 +6,7 @@ use crate::{
     source::SourceFile,
 };
 
-/// By its content: nothing else is known here, and it was read already as what it is.
+/// The notation is recognized by the content; the name of the file is not known here.
 pub(super) fn read(text: &str) -> Result<(Notation, Node), ParseError> {
     parse(&SourceFile::new("", text))
 }

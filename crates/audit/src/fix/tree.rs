@@ -1,4 +1,4 @@
-//! The same edits on the tree of a text, to compare with what became of the text.
+//! The same edits on the tree of a text, to compare with the edited text.
 
 use serde_json::Value as Json;
 
@@ -16,7 +16,7 @@ pub(super) fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
     })
 }
 
-/// Changes the value at the end of `steps`. `None` where the way leads nowhere.
+/// Changes the value at the end of `steps`. `None` if there is no such value.
 pub(super) fn change(node: &mut Node, steps: &[Step], change: &Change) -> Option<()> {
     let Some((last, before)) = steps.split_last() else {
         return match change {
@@ -77,7 +77,7 @@ fn remove(parent: &mut Node, step: &Step) -> Option<()> {
     Some(())
 }
 
-/// The changes that come to the same as `change`, and write only what differs.
+/// Changes with the same result as `change` that write only the differences.
 pub(super) fn in_items(root: &Node, steps: &[Step], change: &Change) -> Vec<(Vec<Step>, Change)> {
     let mut out = Vec::new();
     match (change, at(root, steps)) {
@@ -130,7 +130,7 @@ fn placeless(value: Value) -> Node {
     Node { value, place: Place::default() }
 }
 
-/// Whether two trees hold the same, wherever it stands. Maps may differ in order.
+/// Whether two trees have the same values, regardless of their places and of the order in maps.
 pub(super) fn is_same(one: &Node, other: &Node) -> bool {
     match (&one.value, &other.value) {
         (Value::Null, Value::Null) | (Value::Unknown, Value::Unknown) => true,

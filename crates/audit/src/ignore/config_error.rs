@@ -8,7 +8,7 @@ use crate::document::Position;
 pub struct ConfigError {
     /// The file.
     pub file: String,
-    /// Where in it.
+    /// The position in the file.
     pub position: Position,
     /// What is wrong.
     pub reason: String,

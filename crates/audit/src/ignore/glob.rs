@@ -2,7 +2,7 @@
 
 use globset::{Error, GlobBuilder, GlobMatcher};
 
-/// A pattern: `*` is anything but `/`, `**` any folders, `{a,b}` either.
+/// Compiles a pattern: `*` matches anything but `/`, `**` any directories, `{a,b}` either.
 ///
 /// # Errors
 /// `text` is not a pattern.

@@ -1,4 +1,4 @@
-//! Which findings count.
+//! Separates findings that count from ignored ones.
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{Material, document::Position, finding::Finding, source::SourceFile};
 
-/// Gives findings the severities of `config`, and tells apart those that comments or `config` ignore. File names are
+/// Sets the severities of `config`, and separates the findings that comments or `config` ignore. File names are
 /// relative to `directory`.
 #[must_use]
 pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, directory: &Path) -> Sorted {
@@ -43,7 +43,7 @@ pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, direct
     sorted
 }
 
-/// Every file of a run, once.
+/// All files of a run, each once.
 fn files(material: &Material) -> Vec<&Arc<SourceFile>> {
     let of_definitions = material.definitions.iter().map(|definition| &definition.file);
     let of_resources = material.resources.all.iter().map(|resource| &resource.file);
@@ -52,7 +52,7 @@ fn files(material: &Material) -> Vec<&Arc<SourceFile>> {
     by_name.into_values().collect()
 }
 
-/// The reason of the first comment about `finding`.
+/// The reason of the first comment that ignores `finding`.
 fn claim(directives: &mut [Directive], finding: &Finding) -> Option<String> {
     let line = std::cell::OnceCell::new();
     let mut reason = None;

@@ -1,32 +1,32 @@
-//! Findings, and those that a comment or the configuration file ignores.
+//! Findings that count, and ignored ones.
 
 use crate::{finding::Finding, input::InputProblem};
 
-/// Findings told apart by whether somebody decided to live with them.
+/// Findings that count, and ignored ones.
 #[derive(Debug, Default)]
 pub struct Sorted {
-    /// Those that count.
+    /// The findings that count.
     pub findings: Vec<Finding>,
-    /// Those that do not.
+    /// The ignored findings.
     pub ignored: Vec<Ignored>,
-    /// Comments that cannot be meant as they are written.
+    /// Comments with errors.
     pub problems: Vec<InputProblem>,
-    /// What ignores nothing, and might be taken away.
+    /// Comments and entries that ignore nothing and may be removed.
     pub unused: Vec<String>,
 }
 
-/// A finding that does not count.
+/// An ignored finding.
 #[derive(Debug, Clone)]
 pub struct Ignored {
     /// The finding.
     pub finding: Finding,
-    /// Who says so.
+    /// What ignores it.
     pub by: IgnoredBy,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// Who says that a finding does not count.
+/// What ignores a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IgnoredBy {
     /// A comment in the file.
@@ -36,7 +36,7 @@ pub enum IgnoredBy {
 }
 
 impl IgnoredBy {
-    /// As reports write it.
+    /// Its name in reports.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

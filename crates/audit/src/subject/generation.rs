@@ -2,7 +2,7 @@
 
 use semver::Version;
 
-/// Which containers do Consul's work.
+/// The containers that connect a task to Consul's mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Generation {
     /// A Consul client agent and Envoy (consul-ecs up to 0.6).
@@ -14,7 +14,7 @@ pub enum Generation {
 }
 
 impl Generation {
-    /// Whether this version of consul-ecs is made for these containers.
+    /// Whether this version of consul-ecs belongs to this generation.
     #[must_use]
     pub fn fits(self, version: &Version) -> bool {
         match self {
@@ -24,7 +24,7 @@ impl Generation {
         }
     }
 
-    /// For people.
+    /// As users read it.
     #[must_use]
     pub fn releases(self) -> &'static str {
         match self {

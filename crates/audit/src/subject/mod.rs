@@ -1,4 +1,4 @@
-//! A task definition and the part that each of its containers plays in the mesh.
+//! A task definition and the roles of its containers in the mesh.
 
 mod agent_script;
 mod app_mesh;

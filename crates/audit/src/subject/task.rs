@@ -1,27 +1,27 @@
-//! A task definition and its parts in the meshes.
+//! A task definition and its roles in the meshes.
 
 use super::{app_mesh::AppMeshTask, consul::ConsulTask};
 use crate::definition::{Container, TaskDefinition};
 
-/// A task definition as rules look at it.
+/// A task definition and what rules know about it.
 #[derive(Debug)]
 pub struct Subject<'d> {
     /// The definition.
     pub definition: &'d TaskDefinition,
-    /// Its part in Consul's mesh, if its containers are those of one.
+    /// Its containers of Consul's mesh, if it is part of it.
     pub consul: Option<ConsulTask<'d>>,
-    /// Its part in App Mesh, if it has one.
+    /// Its containers of App Mesh, if it is part of it.
     pub app_mesh: Option<AppMeshTask<'d>>,
 }
 
 impl<'d> Subject<'d> {
-    /// Looks at `definition`.
+    /// Analyses `definition`.
     #[must_use]
     pub fn new(definition: &'d TaskDefinition) -> Self {
         Self { definition, consul: ConsulTask::of(definition), app_mesh: AppMeshTask::of(definition) }
     }
 
-    /// Whether a container does the mesh's own work. What is wrong with such a one is for the mesh's rules to say.
+    /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.
     #[must_use]
     pub fn is_of_the_mesh(&self, container: &Container) -> bool {
         let consul = self.consul.as_ref().map(|consul| {
@@ -35,7 +35,7 @@ impl<'d> Subject<'d> {
         consul.unwrap_or(false) || envoy.is_some_and(|envoy| std::ptr::eq(envoy, container))
     }
 
-    /// Whether the mesh itself wants this container to have a health check. Where it has none, the mesh's rules say so.
+    /// Whether the mesh requires a health check of this container. The rules of the mesh report if it is missing.
     #[must_use]
     pub fn must_be_checked(&self, container: &Container) -> bool {
         let consul = self.consul.as_ref();
@@ -44,8 +44,8 @@ impl<'d> Subject<'d> {
         of_consul.chain([envoy]).flatten().any(|checked| std::ptr::eq(checked, container))
     }
 
-    /// Whether it is mesh-init, which must not be essential, or App Mesh's Envoy, whose end nobody may wait for: the mesh's
-    /// rules say so.
+    /// Whether it is mesh-init, which must not be essential, or App Mesh's Envoy, whose end no container may wait for.
+    /// The rules of the mesh report both.
     #[must_use]
     pub fn has_own_end(&self, container: &Container) -> bool {
         let mesh_init = self.consul.as_ref().and_then(|consul| consul.mesh_init);
@@ -53,7 +53,7 @@ impl<'d> Subject<'d> {
         [mesh_init, envoy].into_iter().flatten().any(|own| std::ptr::eq(own, container))
     }
 
-    /// Whether the mesh itself wants `container` to wait for `other`. Where the condition is the wrong one, its rules say so.
+    /// Whether the mesh requires that `container` waits for `other`. The rules of the mesh report a wrong condition.
     #[must_use]
     pub fn must_wait_for(&self, container: &Container, other: &Container) -> bool {
         self.consul.as_ref().is_some_and(|consul| {
@@ -63,7 +63,7 @@ impl<'d> Subject<'d> {
         })
     }
 
-    /// Whether a container of this name is missing for the mesh's own work: then the mesh's rules say so.
+    /// Whether the mesh requires a container of this name that is missing. The rules of the mesh report that.
     #[must_use]
     pub fn misses(&self, name: &str) -> bool {
         let proxy = self.app_mesh.as_ref().and_then(|mesh| mesh.proxy);

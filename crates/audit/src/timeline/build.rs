@@ -8,7 +8,7 @@ use super::{
 use crate::{definition::TaskDefinition, subject::Subject};
 
 impl Timeline {
-    /// That of a task definition.
+    /// The timeline of a task definition.
     #[must_use]
     pub fn of(definition: &TaskDefinition) -> Self {
         let subject = Subject::new(definition);

@@ -1,49 +1,49 @@
 //! A timeline as data.
 
-/// A task's life, in steps.
+/// The start and the stop of a task, in steps.
 #[derive(Debug, Clone)]
 pub struct Timeline {
-    /// What the task definition is called.
+    /// The name of the task definition.
     pub name: String,
     /// Its containers, in the order of the definition.
     pub lanes: Vec<Lane>,
-    /// What happens at T0, T1… when a task starts.
+    /// The events at T0, T1… of the start.
     pub start: Vec<Vec<Event>>,
-    /// What happens at T0, T1… when a task stops; in the last two steps the task has stopped, and KILL gets the rest.
+    /// The events at T0, T1… of the stop. The second last step is the status STOPPED, the last one is KILL.
     pub stop: Vec<Vec<Event>>,
     /// Whether there are certainly no other containers.
     pub is_complete: bool,
 }
 
-/// A container over time.
+/// A container in a timeline.
 #[derive(Debug, Clone)]
 pub struct Lane {
-    /// The container.
+    /// The name of the container.
     pub container: String,
-    /// What it is for.
+    /// Its purpose.
     pub part: Part,
-    /// When it starts, or why it never does.
+    /// When it starts, or why it does not.
     pub starts: Starting,
-    /// What it waits for, in words: `consul-dataplane HEALTHY`.
+    /// Its dependencies: `consul-dataplane HEALTHY`.
     pub waits_for: Vec<String>,
-    /// The step of the start at whose beginning it has ended, where something waits for its end.
+    /// The step of the start before which it has stopped, if another container waits for that.
     pub ends: Option<usize>,
-    /// The step of the stop in which TERM reaches it, and the one in which it is gone.
+    /// The steps of the stop in which it gets TERM and in which it has exited.
     pub stops: Option<(usize, usize)>,
     /// What it does between the two.
     pub stopping: &'static str,
-    /// Seconds between TERM and KILL; `None` where only a deployment can tell.
+    /// Seconds between TERM and KILL; `None` if it is known only at deployment.
     pub stop_timeout: Option<u64>,
 }
 
-/// What a container is for.
+/// The purpose of a container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// What the task is there for.
+    /// An app: the reason for the task.
     App,
     /// The proxy.
     Proxy,
-    /// Prepares the others, watches over them, or connects them.
+    /// Prepares, monitors or connects the others.
     Helper,
 }
 
@@ -52,9 +52,9 @@ pub enum Part {
 pub enum Starting {
     /// In this step.
     At(usize),
-    /// Not before this step: what it waits for is not all known.
+    /// Not before this step: some of its dependencies are unknown.
     NotBefore(usize),
-    /// Never, because.
+    /// Never, for this reason.
     Never(String),
 }
 
@@ -69,12 +69,12 @@ impl Starting {
     }
 }
 
-/// Something that happens.
+/// An event of a timeline.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// To which lane; none where it is the whole task's.
+    /// The lane; `None` if it concerns the task.
     pub lane: Option<usize>,
-    /// What, as a phrase that follows the container's name.
+    /// The event, as a phrase that follows the container's name.
     pub what: String,
 }
 
@@ -87,9 +87,9 @@ impl Timeline {
         })
     }
 
-    /// Puts every text through `said`.
-    pub fn reword(&mut self, said: impl Fn(&str) -> String) {
-        let mut reword = |text: &mut String| *text = said(text);
+    /// Replaces every text by the result of `rewrite`.
+    pub fn reword(&mut self, rewrite: impl Fn(&str) -> String) {
+        let mut reword = |text: &mut String| *text = rewrite(text);
         reword(&mut self.name);
         for lane in &mut self.lanes {
             reword(&mut lane.container);
@@ -106,7 +106,7 @@ impl Timeline {
     }
 }
 
-/// Adds what happens to a lane in a step.
+/// Adds an event of a lane to a step.
 pub(super) fn push(steps: &mut Vec<Vec<Event>>, step: usize, lane: usize, what: String) {
     if steps.len() <= step {
         steps.resize_with(step + 1, Vec::new);
