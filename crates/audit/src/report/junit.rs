@@ -1,4 +1,5 @@
-//! `JUnit` XML: a suite for each file; in it a failed test for each finding, and a passed one for each definition without.
+//! `JUnit` XML: a suite for each file, with a failed test for each finding and a passed test for each definition
+//! without findings.
 
 use std::collections::BTreeMap;
 
@@ -57,7 +58,7 @@ fn failed(finding: &Reported) -> TestCaseStatus {
 
 fn story(finding: &Reported) -> String {
     let Reported { message, help, rule, .. } = finding;
-    format!("{}: {message}\nat run time: {}\nmend: {help}\nmore: {}", finding.place(), rule.effect, finding.page())
+    format!("{}: {message}\nat run time: {}\nfix: {help}\nmore: {}", finding.place(), rule.effect, finding.page())
 }
 
 fn unreadable(problem: &InputProblem) -> TestCase {

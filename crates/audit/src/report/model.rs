@@ -7,26 +7,26 @@ use crate::{
     document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, timeline::Timeline,
 };
 
-/// What an audit has to say. All texts are free of control characters and of the secrets that the definitions hold.
+/// The result of an audit. Its texts contain no control characters and no secrets of the definitions.
 #[derive(Debug)]
 pub struct Report {
     /// The version of the auditor.
     pub version: &'static str,
-    /// From which severity on findings fail the run.
+    /// The lowest severity that fails the run.
     pub threshold: Threshold,
-    /// What counts.
+    /// The findings that count.
     pub findings: Vec<Reported>,
-    /// What somebody decided to live with.
+    /// The ignored findings.
     pub ignored: Vec<Reported>,
-    /// What could not be read.
+    /// The input that could not be read.
     pub problems: Vec<InputProblem>,
-    /// What was looked at.
+    /// The task definitions that were checked.
     pub definitions: Vec<Definition>,
-    /// How much there is of each.
+    /// The numbers of all of these.
     pub counts: Counts,
 }
 
-/// How much there is of each.
+/// The numbers of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
@@ -36,7 +36,7 @@ pub struct Counts {
     pub warnings: usize,
     /// Findings of severity info.
     pub infos: usize,
-    /// Findings that do not count.
+    /// Ignored findings.
     pub ignored: usize,
     /// Task definitions.
     pub definitions: usize,
@@ -46,22 +46,22 @@ pub struct Counts {
     pub resources: usize,
     /// Files that were read.
     pub files: usize,
-    /// What could not be read.
+    /// Problems with the input.
     pub problems: usize,
 }
 
-/// A finding, ready to be shown.
+/// A finding as reports show it.
 #[derive(Debug)]
 pub struct Reported {
     /// The rule.
     pub rule: &'static Rule,
-    /// How bad it is.
+    /// Its severity.
     pub severity: Severity,
     /// The file.
     pub file: String,
-    /// Where the offending part begins.
+    /// The first character of the defect.
     pub start: Position,
-    /// Where it ends: the place of the first character that is no longer part of it.
+    /// The character after the last one of the defect.
     pub end: Position,
     /// The task definition or resource.
     pub subject: String,
@@ -69,58 +69,58 @@ pub struct Reported {
     pub container: Option<String>,
     /// What is wrong.
     pub message: String,
-    /// What to do.
+    /// How to correct it.
     pub help: String,
-    /// Other places that matter.
+    /// Other relevant places.
     pub notes: Vec<ReportedNote>,
-    /// Whether `mesh-audit fix` can mend it.
+    /// Whether `mesh-audit fix` can fix it.
     pub is_fixable: bool,
-    /// The same for the same finding, wherever in its file it stands.
+    /// An ID that remains the same if the finding moves within its file.
     pub fingerprint: String,
-    /// Who decided to live with it, and why.
+    /// What ignores it, and the reason.
     pub ignored: Option<(IgnoredBy, String)>,
     /// The lines of the file.
     pub excerpt: Excerpt,
 }
 
-/// Another place that matters.
+/// Another relevant place.
 #[derive(Debug)]
 pub struct ReportedNote {
-    /// Why.
+    /// Why it is relevant.
     pub text: String,
-    /// Where it begins.
+    /// Its first character.
     pub start: Position,
-    /// Where it ends.
+    /// The character after its last one.
     pub end: Position,
 }
 
-/// A task definition that was looked at.
+/// A task definition that was checked.
 #[derive(Debug)]
 pub struct Definition {
-    /// What findings call it.
+    /// Its name in findings.
     pub label: String,
     /// Its file.
     pub file: String,
-    /// What the file calls it.
+    /// Its name in the file.
     pub address: String,
-    /// Where it is.
+    /// Its position in the file.
     pub position: Position,
-    /// The mesh that it is in, in words.
+    /// Its mesh, as users read it.
     pub mesh: &'static str,
     /// Its containers.
     pub containers: Vec<String>,
-    /// Its life.
+    /// The order in which its containers start and stop.
     pub timeline: Timeline,
 }
 
 impl Report {
-    /// The definitions that nothing was found in.
+    /// The definitions without findings.
     pub fn clean_definitions(&self) -> impl Iterator<Item = &Definition> {
         let found: BTreeSet<(&str, &str)> = self.findings.iter().map(Reported::group).collect();
         self.definitions.iter().filter(move |definition| !found.contains(&definition.group()))
     }
 
-    /// Whether findings fail the run.
+    /// Whether there are findings that fail the run.
     #[must_use]
     pub fn fails(&self) -> bool {
         self.findings.iter().any(|finding| self.threshold.includes(finding.severity))
@@ -128,7 +128,7 @@ impl Report {
 }
 
 impl Reported {
-    /// What it is about: the file, and the definition or resource in it.
+    /// The file, and the definition or resource in it.
     #[must_use]
     pub fn group(&self) -> (&str, &str) {
         (&self.file, &self.subject)
@@ -140,7 +140,7 @@ impl Reported {
         page(self.rule)
     }
 
-    /// Where it is: `web.json:4:20`.
+    /// Its position: `web.json:4:20`.
     #[must_use]
     pub fn place(&self) -> String {
         format!("{}:{}:{}", self.file, self.start.line, self.start.column)
@@ -148,7 +148,7 @@ impl Reported {
 }
 
 impl Definition {
-    /// What findings about it have as their group.
+    /// The group of its findings.
     #[must_use]
     pub fn group(&self) -> (&str, &str) {
         (&self.file, &self.label)

@@ -2,7 +2,7 @@
 
 use crate::rule::Rule;
 
-/// Where the rules' pages are, as links have it: in this repository, unless the build says where they are published.
+/// The address of the rules' pages in links: a path of this repository, unless `MESH_AUDIT_DOCS` was set at build time.
 pub const DOCS: &str = match option_env!("MESH_AUDIT_DOCS") {
     Some(address) => address,
     None => "docs/rules",

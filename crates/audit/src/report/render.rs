@@ -6,13 +6,13 @@ use super::{format::Format, github, html, json, junit, markdown, model::Report, 
 #[derive(Debug, thiserror::Error)]
 pub enum RenderError {
     /// As HTML.
-    #[error("the report could not be written as html: {0}")]
+    #[error("the report could not be written as HTML: {0}")]
     Html(#[from] askama::Error),
     /// As JSON or SARIF.
     #[error("the report could not be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// As `JUnit` XML.
-    #[error("the report could not be written as junit: {0}")]
+    #[error("the report could not be written as JUnit XML: {0}")]
     Junit(#[from] quick_junit::SerializeError),
 }
 

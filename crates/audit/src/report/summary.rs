@@ -1,4 +1,4 @@
-//! The report in a line.
+//! The summary of a report.
 
 use super::model::Report;
 

@@ -2,20 +2,20 @@
 
 use crate::finding::Severity;
 
-/// From which severity on findings fail a run.
+/// The lowest severity that fails a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threshold {
-    /// From this one on.
+    /// This severity and higher ones.
     From(Severity),
-    /// No finding does.
+    /// None.
     Never,
 }
 
 impl Threshold {
-    /// Every one, by name.
+    /// The names of all thresholds.
     pub const NAMES: [&'static str; 4] = ["error", "warning", "info", "never"];
 
-    /// The one with this name.
+    /// The threshold called `name`.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -27,7 +27,7 @@ impl Threshold {
         }
     }
 
-    /// The one that somebody asked for, if they did; errors otherwise.
+    /// The threshold called `name`; errors, if there is no such threshold.
     #[must_use]
     pub fn wanted(name: Option<&str>) -> Self {
         name.and_then(Self::named).unwrap_or(Self::From(Severity::Error))

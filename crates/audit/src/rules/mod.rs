@@ -1,4 +1,4 @@
-//! The rules, one to a file.
+//! The rules, each in one file.
 
 mod appmesh;
 mod awsvpc;
@@ -10,7 +10,7 @@ mod tests;
 
 use super::rule::Rule;
 
-/// Every rule, group by group.
+/// All rules, by group.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     let groups = [
         consul::task::RULES,

@@ -8,7 +8,7 @@ use crate::{
     subject::Subject,
 };
 
-/// In milliseconds, which is what a time of this many or more was meant in.
+/// The value from which a time was probably meant in milliseconds.
 const SECOND: u64 = 1000;
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -18,8 +18,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::EveryTask,
     effect: "ECS refuses to register the definition",
     explanation: "\
-ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of at most \
-300 seconds. All are in seconds: a value of milliseconds, as other tools write them, is far outside.",
+ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of \
+at most 300 seconds. All times are in seconds: values in milliseconds, as other tools have them, are out of range.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
     examples: &[
         Example {

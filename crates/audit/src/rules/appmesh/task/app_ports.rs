@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "AppPorts lists the ports of the app",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "ECS refuses the definition, or nothing that comes in passes Envoy",
+    effect: "ECS refuses the definition, or no incoming connection goes through Envoy",
     explanation: "\
-`AppPorts` says which incoming connections are redirected to Envoy: the ports that the app listens on, separated by \
-commas. ECS requires it.",
+`AppPorts` contains the ports of the app whose incoming connections are redirected to Envoy, separated by commas. ECS \
+requires it.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
@@ -53,7 +53,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             (property.value.span(), "AppPorts lists no port".to_owned())
         }
         (Maybe::Known(property), Some(items)) if proxy.ports("AppPorts").is_none() => {
-            (property.value.span(), format!("AppPorts is {}, which is no list of ports", items.join(",")))
+            (property.value.span(), format!("AppPorts is {}, which is not a list of ports", items.join(",")))
         }
         _ => return,
     };

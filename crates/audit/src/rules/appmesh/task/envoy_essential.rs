@@ -10,11 +10,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy is essential",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
-    effect: "when Envoy ends, the task goes on without a way in or out, and nobody replaces it",
+    effect: "if Envoy stops, the task keeps running without any connections, and ECS does not replace it",
     explanation: "\
-All traffic of the task is redirected to Envoy. Where the container is not essential, its end leaves a task that ECS \
-takes for running while every connection of it fails. As an essential container, its end ends the task, and the \
-service starts another one.",
+All traffic of the task is redirected to Envoy. If the container is not essential and stops, ECS considers the task as \
+running while all of its connections fail. If it is essential, ECS stops the task, and the service starts another one.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
     examples: &[Example {
         base: Base::AppMesh,

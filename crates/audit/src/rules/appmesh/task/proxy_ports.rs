@@ -15,8 +15,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMesh,
     effect: "traffic is redirected to a port on which Envoy does not listen, and every connection of the app fails",
     explanation: "\
-App Mesh configures Envoy to take what comes in on port 15000 and what the app sends on port 15001. `ProxyIngressPort` \
-and `ProxyEgressPort` tell ECS where to redirect to; any other value leads nowhere.",
+App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections of the app on port \
+15001. ECS redirects to `ProxyIngressPort` and `ProxyEgressPort`, which have to be the same.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",

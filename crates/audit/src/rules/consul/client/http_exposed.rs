@@ -11,11 +11,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the client agent serves its APIs at 127.0.0.1 only",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "whoever reaches the task's address can register services and read the catalog through its agent",
+    effect: "any host that reaches the task's address can register services and read the catalog through its agent",
     explanation: "\
-`client_addr` is where the agent serves HTTP, gRPC and DNS. With 0.0.0.0 that is also the task's address in the VPC, and only \
-the security group stands between it and the network; without ACLs the API obeys everybody. The task's own containers reach it \
-at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for each API, which wins.",
+`client_addr` is the address at which the agent serves HTTP, gRPC and DNS. With 0.0.0.0, that includes the task's \
+address in the VPC, which only the security group protects; without ACLs, the API accepts every request. The task's \
+own containers reach it at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for \
+each API, which takes precedence.",
     sources: &["https://developer.hashicorp.com/consul/docs/agent/config/config-files"],
     examples: &[Example {
         base: Base::Client,

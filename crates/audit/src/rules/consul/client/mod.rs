@@ -1,4 +1,4 @@
-//! The client generation (consul-ecs up to 0.6): the task's own Consul client agent, and Envoy.
+//! The client generation (consul-ecs up to 0.6): a Consul client agent in each task, and Envoy.
 
 mod advertise;
 mod agent_image;

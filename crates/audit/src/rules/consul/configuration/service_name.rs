@@ -9,14 +9,14 @@ use mesh::service_name::ServiceName;
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-service-name",
-    summary: "the service's or gateway's name is one that Consul can give an identity to",
+    summary: "the service's or gateway's name is valid for a service identity",
     severity: Severity::Error,
     applies: Applies::Consul,
     effect: "consul-ecs refuses the configuration, or Consul refuses the token's service identity",
     explanation: "\
-A task gets its token through a service identity, and Consul makes those only for names of lower-case letters, digits, `-` and \
-`_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on consul-ecs itself refuses any other name. \
-Without a name in the configuration it takes the task's family in lower case.",
+A task gets its token through a service identity, and Consul accepts those only for names of lower-case letters, \
+digits, `-` and `_`, at most 256 characters long, with a letter or digit at both ends. From 0.5 on, consul-ecs itself \
+refuses any other name. Without a name in the configuration, it uses the task's family in lower case.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/api-docs/acl/tokens",
@@ -54,7 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     let path = if consul.is_gateway { "gateway.name" } else { "service.name" };
-    let message = format!("{path} is {name:?}, which is no legal name for a service identity");
+    let message = format!("{path} is {name:?}, which is not a valid name for a service identity");
     let help = "use lower-case letters, digits, - and _, at most 256, with a letter or digit at both ends";
     findings.add(Draft::new(consul.configuration.place_of(path).span, message, help));
 }

@@ -10,7 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-control-plane runs control-plane",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
-    effect: "the service is never registered, and Consul Dataplane waits in vain for its configuration",
+    effect: "the service is never registered, and Consul Dataplane never gets its configuration",
     explanation: "\
 In consul-ecs 0.7 one long-running command, `control-plane`, does what `mesh-init` and `health-sync` do in the other releases: it \
 registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up to date and deregisters the service \

@@ -10,10 +10,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-health-sync runs health-sync",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the service's checks in Consul stay critical, and nobody sends it any traffic",
+    effect: "the service's checks in Consul stay critical, and it gets no traffic",
     explanation: "\
-The image `consul-ecs` holds one program with several commands. Without a command it prints its help and ends; with `mesh-init` \
-it registers the service a second time and ends. Only `health-sync` stays and copies the containers' health to Consul.",
+The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and stops; \
+with `mesh-init`, it registers the service a second time and stops. Only `health-sync` keeps running and copies the \
+containers' health to Consul.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         Example {

@@ -13,12 +13,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-mesh-init mounts the shared volumes, the data volume writable",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "mesh-init cannot hand the proxy its configuration, and fails or leaves it where nobody finds it",
+    effect: "mesh-init fails, or writes the proxy's configuration to a directory that the proxy does not share",
     explanation: "\
-mesh-init writes to the directory that `bootstrapDir` names, mostly `/consul`: the program `consul-ecs` and the proxy's \
-configuration. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also runs \
-the program `consul` to make Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, so that both mount \
-the volume `consul_binary` there.",
+mesh-init writes the program `consul-ecs` and the proxy's configuration to the directory in `bootstrapDir`, usually \
+`/consul`. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also \
+runs the program `consul` to generate Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, \
+so that both mount the volume `consul_binary` there.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
@@ -79,7 +79,7 @@ fn data(mesh_init: &Container, directory: &str, findings: &mut Findings) {
     }
 }
 
-/// Only where the agent's script certainly puts the program there: older definitions had it in the image.
+/// Only if the agent's script certainly puts the program there: older definitions had it in the image.
 fn needs_binary(consul: &ConsulTask<'_>) -> bool {
     consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions(BINARY_DIRECTORY))
 }

@@ -13,11 +13,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy starts after mesh-init has succeeded",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the proxy starts before its program and its configuration are there, and fails",
+    effect: "the proxy starts before its program and its configuration exist, and fails",
     explanation: "\
-The proxy's container is started with a program that mesh-init copies to the shared volume, and with a configuration that \
-mesh-init writes. Until mesh-init has ended with success, neither is certain to be there: with `START` they come too late, with \
-`COMPLETE` they may never come. `HEALTHY` is no condition for a container that ends.",
+The proxy's container starts with a program that mesh-init copies to the shared volume, and with a configuration that \
+mesh-init writes. Both certainly exist only after mesh-init has succeeded: with `START`, the proxy starts too early, \
+and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible for a container that stops.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
@@ -57,7 +57,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Whether a container may well be meant to wait for `name`, and names nobody or no condition of ECS's: other rules say so.
+/// Whether a dependency of a container is probably meant for `name`, but has an unknown container or condition: other
+/// rules report that.
 pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
     let containers = &subject.definition.containers;
     container.depends_on.items.iter().any(|dependency| {
@@ -74,7 +75,7 @@ pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &s
     })
 }
 
-/// What to say of a container that should wait for another one, and does not or in the wrong way.
+/// The draft for a container that should wait for another one, and does not or with the wrong condition.
 pub(super) fn wait_for(container: &Container, name: &str, condition: &str) -> Draft {
     let help = format!("make {} wait for {name}, condition {condition}", container.label());
     let draft = match container.waits_for(name) {
