@@ -41,7 +41,7 @@ pub struct Container {
     pub ulimits: List<Ulimit>,
     /// The user that its processes run as.
     pub user: Field<Text>,
-    /// Seconds after which ECS gives up waiting for its dependencies.
+    /// Seconds within which it must reach the condition that other containers wait for.
     pub start_timeout: Field<u64>,
     /// Seconds between TERM and KILL.
     pub stop_timeout: Field<u64>,

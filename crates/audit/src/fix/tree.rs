@@ -138,9 +138,9 @@ pub(super) fn is_same(one: &Node, other: &Node) -> bool {
         (Value::Number(a), Value::Number(b)) | (Value::Text(a), Value::Text(b)) => a == b,
         (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
         (Value::Map(a), Value::Map(b)) => {
-            let has_twin =
+            let has_equal =
                 |entry: &Entry| b.iter().any(|other| other.key == entry.key && is_same(&entry.node, &other.node));
-            a.len() == b.len() && a.iter().all(has_twin)
+            a.len() == b.len() && a.iter().all(has_equal)
         }
         _ => false,
     }

@@ -111,9 +111,9 @@ fn walk(root: &Path, glob: Option<&GlobMatcher>, problems: &mut Vec<InputProblem
 
 fn is_candidate(entry: &DirEntry) -> bool {
     let extension = entry.path().extension().and_then(|extension| extension.to_str());
-    let is_ours = extension.is_some_and(|own| EXTENSIONS.iter().any(|wanted| own.eq_ignore_ascii_case(wanted)));
+    let has_extension = extension.is_some_and(|own| EXTENSIONS.iter().any(|wanted| own.eq_ignore_ascii_case(wanted)));
     // A link to a file counts as that file.
-    is_ours && fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file())
+    has_extension && fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file())
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {

@@ -33,18 +33,18 @@ pub(crate) fn read_all(
     let first = material.definitions.len();
     match notation::parse(file) {
         Ok((_, node)) => {
-            let is_ours = read_node(file, &node, material, problems);
-            if !is_ours && is_named {
-                problems.push(InputProblem::of(&file.name, none_of_ours(&node)));
+            let is_known_format = read_node(file, &node, material, problems);
+            if !is_known_format && is_named {
+                problems.push(InputProblem::of(&file.name, unknown_format(&node)));
             }
         }
         Err(error) => problems.push(InputProblem::unreadable(file, &error)),
     }
-    tell_apart(material.definitions.get_mut(first..).unwrap_or_default());
+    mark_shared_families(material.definitions.get_mut(first..).unwrap_or_default());
 }
 
 /// Marks definitions of one file and one family: only the address distinguishes them.
-fn tell_apart(definitions: &mut [TaskDefinition]) {
+fn mark_shared_families(definitions: &mut [TaskDefinition]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for definition in definitions.iter() {
         *seen.entry(definition.name()).or_default() += 1;
@@ -66,9 +66,9 @@ fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, probl
     }
     let (each, is_list) =
         if node.items().is_empty() { (std::slice::from_ref(node), false) } else { (node.items(), true) };
-    let mut is_ours = false;
+    let mut is_known_format = false;
     for (index, definition) in each.iter().enumerate().filter(|(_, item)| ecs_json::is_ecs_definition(item)) {
-        is_ours = true;
+        is_known_format = true;
         let number = if is_list { format!("[{index}]") } else { String::new() };
         match ecs_json::ecs_definition(file.clone(), definition) {
             Ok(mut definition) => {
@@ -81,12 +81,12 @@ fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, probl
         }
     }
     let resources = Resource::all_in(file, node);
-    is_ours |= !resources.is_empty();
+    is_known_format |= !resources.is_empty();
     material.resources.all.extend(resources);
-    is_ours
+    is_known_format
 }
 
-fn none_of_ours(node: &Node) -> &'static str {
+fn unknown_format(node: &Node) -> &'static str {
     if node.get("terraform_version").is_some() && node.get("lineage").is_some() {
         return "a raw Terraform state: use the output of `terraform show -json`";
     }

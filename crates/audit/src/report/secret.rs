@@ -34,12 +34,12 @@ impl Secrets {
         for span in passwords_in_urls(&file.text) {
             secrets
                 .values
-                .extend(file.text.get(span.start..span.end).filter(|value| is_telling(value)).map(str::to_owned));
+                .extend(file.text.get(span.start..span.end).filter(|value| is_long_enough(value)).map(str::to_owned));
             secrets.secret.push(span);
         }
         for node in sensitive(file) {
             secrets.secret.push(node.place.span);
-            secrets.values.extend(node.text().filter(|value| is_telling(value)).map(str::to_owned));
+            secrets.values.extend(node.text().filter(|value| is_long_enough(value)).map(str::to_owned));
         }
         secrets
     }
@@ -63,7 +63,7 @@ impl Secrets {
             if variable.name.text().is_none_or(sounds_secret) {
                 self.secret.push(variable.value.span());
                 let whole = variable.value.known().and_then(Text::whole);
-                self.values.extend(whole.filter(|value| is_telling(value) && !is_name(value)).map(str::to_owned));
+                self.values.extend(whole.filter(|value| is_long_enough(value) && !is_name(value)).map(str::to_owned));
             } else if variable.name.text() != Some(CONFIG_VARIABLE) {
                 self.private.push(variable.value.span());
             }
@@ -75,7 +75,7 @@ impl Secrets {
         let words = container.entry_point.items.iter().chain(&container.command.items);
         let words: Vec<_> = words.filter_map(|word| Some((word, word.known()?.shown()))).collect();
         let command = words.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
-        for value in secrets_in(&command).into_iter().filter(|value| is_telling(value) && !is_name(value)) {
+        for value in secrets_in(&command).into_iter().filter(|value| is_long_enough(value) && !is_name(value)) {
             for (word, _) in words.iter().filter(|(_, text)| text.contains(value)) {
                 // If the file spells the word differently, all of it is covered.
                 let span = word.span();
@@ -134,7 +134,7 @@ impl Secrets {
     }
 }
 
-fn is_telling(value: &str) -> bool {
+fn is_long_enough(value: &str) -> bool {
     value.chars().count() >= MIN_SEARCHED_LENGTH
 }
 

@@ -27,14 +27,13 @@ impl<'d> AppMeshTask<'d> {
         let containers = &definition.containers.items;
         let named = proxy.and_then(|proxy| proxy.container.text());
         let is_envoy = |container: &&Container| named.is_some_and(|name| container.is_called(name));
-        let looks_like_envoy = |container: &&Container| {
+        let may_be_envoy = |container: &&Container| {
             container.image.known().is_some_and(|image| image.mentions("appmesh-envoy"))
                 || RESOURCE_VARIABLES.iter().any(|name| matches!(container.variable(name), Maybe::Known(_)))
         };
         // A proxy configuration may name the wrong container.
-        let envoy = containers.iter().find(|it| is_envoy(it) && looks_like_envoy(it));
-        let envoy =
-            envoy.or_else(|| containers.iter().find(looks_like_envoy)).or_else(|| containers.iter().find(is_envoy));
+        let envoy = containers.iter().find(|it| is_envoy(it) && may_be_envoy(it));
+        let envoy = envoy.or_else(|| containers.iter().find(may_be_envoy)).or_else(|| containers.iter().find(is_envoy));
         if proxy.is_none() && envoy.is_none() {
             return None;
         }

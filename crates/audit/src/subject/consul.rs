@@ -124,7 +124,7 @@ impl<'d> ConsulTask<'d> {
             }
             Generation::Dataplane => &[(names::MESH_INIT, self.mesh_init), (names::DATAPLANE, self.dataplane)],
         };
-        // If both are missing, the control plane may be what is missing, whatever generation the others show.
+        // If both are missing, the control plane may be the missing one, in any generation that the others show.
         let lacks_first = name == names::CONTROL_PLANE && self.control_plane.is_none() && self.mesh_init.is_none();
         lacks_first || wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
     }

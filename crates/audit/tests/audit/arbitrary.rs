@@ -153,7 +153,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn findings_point_into_the_file_and_tell_no_secret(
+    fn findings_point_into_the_file_without_secrets(
         base in prop::sample::select(Base::ALL.to_vec()),
         changes in prop::collection::vec(any_change(), 1..6),
         in_yaml in any::<bool>(),

@@ -149,7 +149,7 @@ fn a_plan_s_known_values_are_read() {
             (r#"module.web["shop"].aws_ecs_task_definition.this"#, true, false, vec!["aws_ecs_service.web"]),
         ]
     );
-    // A network mode that the source does not set is bridge, whatever the provider reports.
+    // A network mode that the source does not set is bridge, even if the provider reports another value.
     let mut unset: serde_json::Value = serde_json::from_str(PLAN).unwrap();
     let orders = &mut unset["configuration"]["root_module"]["module_calls"]["orders"]["module"]["resources"][0];
     orders["expressions"].as_object_mut().unwrap().remove("network_mode").unwrap();

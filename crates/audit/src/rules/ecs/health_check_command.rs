@@ -47,12 +47,12 @@ shell: every further item becomes a parameter of the shell and not of the comman
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         if let Some(check) = container.health_check.known() {
-            look_at(container, check, findings);
+            check_command(container, check, findings);
         }
     }
 }
 
-fn look_at(container: &Container, check: &HealthCheck, findings: &mut Findings) {
+fn check_command(container: &Container, check: &HealthCheck, findings: &mut Findings) {
     let label = container.label();
     let Some(words) = check.command.texts() else { return };
     let (message, help) = match words.as_slice() {

@@ -59,14 +59,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let Some(HealthCheck { interval, timeout, retries, start_period, .. }) = container.health_check.known() else {
             continue;
         };
-        look_at(container, ("interval", interval), 5..=300, findings);
-        look_at(container, ("timeout", timeout), 2..=60, findings);
-        look_at(container, ("retries", retries), 1..=10, findings);
-        look_at(container, ("startPeriod", start_period), 0..=300, findings);
+        check_range(container, ("interval", interval), 5..=300, findings);
+        check_range(container, ("timeout", timeout), 2..=60, findings);
+        check_range(container, ("retries", retries), 1..=10, findings);
+        check_range(container, ("startPeriod", start_period), 0..=300, findings);
     }
 }
 
-fn look_at(
+fn check_range(
     container: &Container,
     (key, field): (&str, &Field<u64>),
     range: RangeInclusive<u64>,

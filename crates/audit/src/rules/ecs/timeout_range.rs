@@ -50,12 +50,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         return;
     }
     for container in &subject.definition.containers.items {
-        look_at(container, "startTimeout", &container.start_timeout, findings);
-        look_at(container, "stopTimeout", &container.stop_timeout, findings);
+        check_timeout(container, "startTimeout", &container.start_timeout, findings);
+        check_timeout(container, "stopTimeout", &container.stop_timeout, findings);
     }
 }
 
-fn look_at(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings) {
+fn check_timeout(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings) {
     let Some(seconds) = timeout.known().filter(|seconds| !RANGE.contains(seconds)) else { return };
     let (least, most) = (RANGE.start(), RANGE.end());
     let message = format!("the {key} of {} is {seconds}, but Fargate allows {least} to {most}", container.label());

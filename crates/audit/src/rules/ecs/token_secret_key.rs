@@ -58,13 +58,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             } else {
                 consul.service_name(subject.definition)
             };
-            look_at(container, variable, secret, name.as_deref(), findings);
+            check_key(container, variable, secret, name.as_deref(), findings);
         }
     }
 }
 
 /// `name` is the end of the name that the controller gives the secret.
-fn look_at(container: &Container, variable: &str, secret: &Secret, name: Option<&str>, findings: &mut Findings) {
+fn check_key(container: &Container, variable: &str, secret: &Secret, name: Option<&str>, findings: &mut Findings) {
     let Some(reference) = secret.value_from.text() else { return };
     let parts: Vec<&str> = reference.split(':').collect();
     let ["arn", _, "secretsmanager", _, _, "secret", found, rest @ ..] = parts.as_slice() else { return };

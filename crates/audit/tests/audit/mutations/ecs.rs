@@ -8,7 +8,7 @@ pub(super) const TABLES: &[Table] =
     &[Table { bases: &[Base::Plain], rows: START }, Table { bases: &[Base::Plain], rows: VALUES }];
 
 const START: &[Mutation] = &[
-    with("report / dependsOn[migrate].containerName", r#""nobody""#, "ecs-dependency-unknown"),
+    with("report / dependsOn[migrate].containerName", r#""missing""#, "ecs-dependency-unknown"),
     with("report / dependsOn[migrate].condition", r#""READY""#, "ecs-dependency-condition"),
     with("report / dependsOn[migrate].condition", r#""HEALTHY""#, "ecs-dependency-health"),
     with("report / dependsOn[migrate].condition", r#""COMPLETE""#, ""),

@@ -142,7 +142,7 @@ const NAMES: &[Mutation] = &[
     with("config.healthSyncContainers", "[]", "consul-health-unsynced"),
     without("config.healthSyncContainers", "consul-health-unsynced"),
     without("web / healthCheck", "consul-health-sync-containers"),
-    with("config.healthSyncContainers", r#"["web", "nobody"]"#, "consul-health-sync-containers"),
+    with("config.healthSyncContainers", r#"["web", "missing"]"#, "consul-health-sync-containers"),
     // An app that stops more slowly than its proxy.
     with("web / stopTimeout", "90", ""),
     // No credential in plain text.

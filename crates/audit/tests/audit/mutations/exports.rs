@@ -13,7 +13,7 @@ pub(super) const TABLES: &[Table] = &[
 const NODES: &[Mutation] = &[
     with(
         "[virtualNode orders].virtualNode.spec.backends[0].virtualService.virtualServiceName",
-        r#""nobody.shop.local""#,
+        r#""missing.shop.local""#,
         "appmesh-backend-missing",
     ),
     with("[virtualNode orders].virtualNode.spec.listeners[0].portMapping.port", "9081", "appmesh-health-check")

@@ -136,15 +136,15 @@ fn late(check: &Node) -> Option<Defect> {
 
 fn path(check: &Node) -> Option<Defect> {
     let protocol = check.get("protocol")?;
-    let spoken = protocol.text()?;
-    match (check.get("path"), matches!(spoken, "http" | "http2")) {
+    let protocol_name = protocol.text()?;
+    match (check.get("path"), matches!(protocol_name, "http" | "http2")) {
         (None, true) => Some((
             protocol.place.span,
-            format!("is over {spoken} and has no path"),
+            format!("is over {protocol_name} and has no path"),
             "add a path, such as /health".to_owned(),
         )),
         (Some(path), false) => {
-            let wrong = format!("is over {spoken} and has a path, which is ignored");
+            let wrong = format!("is over {protocol_name} and has a path, which is ignored");
             Some((path.place.span, wrong, "remove the path, or check over http".to_owned()))
         }
         _ => None,

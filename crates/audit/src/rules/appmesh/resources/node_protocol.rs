@@ -33,13 +33,13 @@ If the protocols differ, connections succeed but requests fail.",
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
-        let Some(spoken) = router.listeners().next().and_then(|it| it.get("protocol")?.text()) else { continue };
-        for node in targets(resources, router, spoken) {
+        let Some(sent) = router.listeners().next().and_then(|it| it.get("protocol")?.text()) else { continue };
+        for node in targets(resources, router, sent) {
             let protocols: Option<Vec<&str>> = node.listeners().map(|it| it.get("protocol")?.text()).collect();
-            let Some(others) = protocols.filter(|it| !it.is_empty() && !it.contains(&spoken)) else { continue };
+            let Some(others) = protocols.filter(|it| !it.is_empty() && !it.contains(&sent)) else { continue };
             let (label, others) = (node.label(), others.join(" and "));
-            let message = format!("{label} listens for {others}, but {} sends it {spoken}", router.label());
-            let help = format!("give {label} a listener of the protocol {spoken}, or change the router and its routes");
+            let message = format!("{label} listens for {others}, but {} sends it {sent}", router.label());
+            let help = format!("give {label} a listener of the protocol {sent}, or change the router and its routes");
             findings(node, Draft::new(node.span_of("listeners"), message, help));
         }
     }
@@ -49,7 +49,7 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
 fn targets<'r>(resources: &'r Resources, router: &'r Resource, protocol: &str) -> Vec<&'r Resource> {
     let names: BTreeSet<&str> = resources
         .routes(router)
-        .filter(|route| route.route().is_some_and(|(spoken, _)| spoken == protocol))
+        .filter(|route| route.route().is_some_and(|(sent, _)| sent == protocol))
         .flat_map(Resource::weighted_targets)
         .filter_map(|target| target.get("virtualNode")?.text())
         .collect();

@@ -41,9 +41,9 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
             let Some((protocol, node)) = route.route().filter(|(protocol, _)| !listened.contains(protocol)) else {
                 continue;
             };
-            let (label, spoken) = (route.label(), listened.join(" and "));
-            let message = format!("{label} has the protocol {protocol}, but {} listens for {spoken}", router.label());
-            let help = format!("make it a route for {spoken}, or change the router's listener");
+            let (label, accepted) = (route.label(), listened.join(" and "));
+            let message = format!("{label} has the protocol {protocol}, but {} listens for {accepted}", router.label());
+            let help = format!("make it a route for {accepted}, or change the router's listener");
             findings(route, Draft::new(node.place.span, message, help));
         }
     }

@@ -35,12 +35,12 @@ without routes is reported only if the run has routes of the same mesh, and only
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
         let has_routes = resources.routes(router).next().is_some();
-        let is_told = resources.of(ResourceKind::Route).any(|route| route.mesh == router.mesh);
+        let are_routes_exported = resources.of(ResourceKind::Route).any(|route| route.mesh == router.mesh);
         let service = resources.of(ResourceKind::VirtualService).find(|service| {
             let is_it = |to: &Reference<'_>| to.kind == ResourceKind::VirtualRouter && to.name == router.name;
             service.mesh == router.mesh && service.references().iter().any(is_it)
         });
-        if let Some(service) = service.filter(|_| is_told && !has_routes) {
+        if let Some(service) = service.filter(|_| are_routes_exported && !has_routes) {
             let message = format!("{} provides the {}, but has no route", router.label(), service.label());
             findings(router, Draft::new(router.span, message, "create a route to a virtual node"));
         }

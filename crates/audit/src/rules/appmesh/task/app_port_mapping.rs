@@ -71,8 +71,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
     let unlisted = mapped.iter().filter(|port| !listed.iter().any(|other| u64::from(*other) == **port));
     let unlisted: Vec<String> = unlisted.map(u64::to_string).collect();
-    let is_told = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| tells_its_ports(app));
-    let unmapped = listed.iter().filter(|port| is_told && !all_mapped.contains(&u64::from(**port)));
+    let are_ports_known = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| has_known_ports(app));
+    let unmapped = listed.iter().filter(|port| are_ports_known && !all_mapped.contains(&u64::from(**port)));
     let unmapped: Vec<String> = unmapped.map(u16::to_string).collect();
     let message = match (unlisted.as_slice(), unmapped.as_slice()) {
         ([], []) => return,
@@ -96,7 +96,7 @@ fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
 }
 
 /// Whether all ports of a container are known. A container without port mappings may listen on any port.
-fn tells_its_ports(app: &Container) -> bool {
+fn has_known_ports(app: &Container) -> bool {
     let mappings = &app.port_mappings;
     let is_known = |it: &PortMapping| it.container_port.known().is_some() && !it.protocol.is_unknown();
     mappings.is_complete && !mappings.items.is_empty() && mappings.items.iter().all(is_known)

@@ -56,7 +56,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let command = envoy.health_check.known().and_then(|check| check.command.texts());
     let message = match (envoy.has_health_check(), command, admin_port(envoy)) {
         (Some(false), _, _) if mesh.proxy.is_some() => format!("{label} has no health check"),
-        (Some(true), Some(words), Some(port)) if asks_elsewhere(&words.join(" "), port) => {
+        (Some(true), Some(words), Some(port)) if requests_elsewhere(&words.join(" "), port) => {
             format!("the health check of {label} does not request Envoy's admin interface on port {port}")
         }
         _ => return,
@@ -75,7 +75,7 @@ fn admin_port(envoy: &Container) -> Option<&str> {
 
 /// Whether a command certainly makes a network request, but not to the admin interface. Another program of the image
 /// may do anything.
-fn asks_elsewhere(command: &str, port: &str) -> bool {
+fn requests_elsewhere(command: &str, port: &str) -> bool {
     let programs = ["curl", "wget", "nc"];
     let makes_request = command.split([' ', '/', ';', '|', '&']).any(|word| programs.contains(&word));
     makes_request && !command.contains(port) && !command.contains('$')

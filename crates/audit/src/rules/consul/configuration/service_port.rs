@@ -60,7 +60,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         // Invalid ports, and those of the mesh's containers, are reported by other rules.
         Some(wanted) if !may_be_apps(consul, wanted) || !may_be_apps(consul, port) => {}
         Some(wanted)
-            if is_told(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
+            if are_ports_known(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
         {
             // With several mapped ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
             if listeners.all(|(_, other)| other == port) {
@@ -78,7 +78,7 @@ fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
 }
 
 /// Whether all ports of the apps are known.
-fn is_told(consul: &ConsulTask<'_>) -> bool {
+fn are_ports_known(consul: &ConsulTask<'_>) -> bool {
     let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
     let has_known_ports =
         |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);

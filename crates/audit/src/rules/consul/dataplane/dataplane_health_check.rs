@@ -68,7 +68,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let port = consul.readiness_port();
     if dataplane.has_health_check() == Some(true) {
         let Some((health_check, port)) = dataplane.health_check.known().zip(port) else { return };
-        asks_another_port(dataplane, health_check, port, findings);
+        report_another_port(dataplane, health_check, port, findings);
     } else if dataplane.has_health_check() == Some(false) {
         let message = format!("{} has no health check", dataplane.label());
         let port = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
@@ -78,7 +78,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {
+fn report_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {
     let Some(words) = health_check.command.texts() else { return };
     // A check without a visible port is a user's own script.
     let Some(probed) = probed_port(&words) else { return };

@@ -52,8 +52,8 @@ fn is_without_tls(consul: &ConsulTask<'_>) -> bool {
     let configuration = &consul.configuration;
     match consul.generation {
         Generation::Client => consul.client.is_some_and(|client| {
-            let says_nothing = client.command.texts().is_some_and(|words| !words.join(" ").contains("ca_file"));
-            says_nothing && matches!(client.secret("CONSUL_CACERT"), Maybe::Absent)
+            let has_no_ca_file = client.command.texts().is_some_and(|words| !words.join(" ").contains("ca_file"));
+            has_no_ca_file && matches!(client.secret("CONSUL_CACERT"), Maybe::Absent)
         }),
         Generation::ControlPlane | Generation::Dataplane => {
             let Some(default) = configuration.flag("consulServers.defaults.tls", true) else { return false };

@@ -62,7 +62,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
     let containers = &subject.definition.containers;
     container.depends_on.items.iter().any(|dependency| {
-        let waits_for_nobody = dependency.container.text().is_some_and(|awaited| {
+        let waits_for_unknown = dependency.container.text().is_some_and(|awaited| {
             containers.lacks(|other| other.is_called(awaited) || other.name.text().is_none())
                 && !subject.misses(awaited)
         });
@@ -71,7 +71,7 @@ pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &s
             .condition
             .text()
             .is_none_or(|found| ["START", "COMPLETE", "SUCCESS", "HEALTHY"].contains(&found));
-        waits_for_nobody || (is_for_it && !is_known)
+        waits_for_unknown || (is_for_it && !is_known)
     })
 }
 
