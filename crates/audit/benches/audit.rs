@@ -1,6 +1,6 @@
-//! 1,000 definitions in a folder are checked in under a second: `cargo bench -p audit --bench audit`.
+//! Checks that 1,000 definitions in a directory take less than a second: `cargo bench -p audit --bench audit`.
 //!
-//! Without `--bench`, a few definitions show that it works, and nothing is timed.
+//! Without `--bench`, it checks a few definitions without measuring the time.
 
 #![allow(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used)]
 
@@ -13,10 +13,10 @@ use std::{
 
 use audit::{audit, example::Base, input::gather};
 
-/// How many definitions, and how long they may take.
+/// The number of definitions, and the time limit.
 const MANY: usize = 1_000;
 const LIMIT: Duration = Duration::from_secs(1);
-/// Ten times as many definitions may take up to this many times as long.
+/// The factor of time that ten times as many definitions may take.
 const RATIO: u32 = 15;
 
 const YAML: &str = include_str!("../tests/audit_inputs/web.yaml");
@@ -43,7 +43,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The best of several runs: what disturbs one only makes it slower.
+/// The shortest time of several runs: disturbances make a run only slower.
 fn best(count: usize) -> Duration {
     let folder = Folder::with(count);
     let run = || {
@@ -68,13 +68,13 @@ fn check(folder: &Path) -> Checked {
     Checked { definitions: gathered.material.definitions.len(), findings }
 }
 
-/// A folder that is gone when it is dropped.
+/// A directory that is deleted when it is dropped.
 struct Folder {
     path: PathBuf,
 }
 
 impl Folder {
-    /// One with `count` files, each with one definition or more, of every format; every third one is broken.
+    /// A directory with `count` files of every format, each with one definition or more. Every third one has a defect.
     fn with(count: usize) -> Self {
         let path = env::temp_dir().join(format!("mesh-audit-bench-{}-{count}", process::id()));
         fs::create_dir_all(&path).expect("a folder for temporary files");
@@ -97,7 +97,7 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        // What is left behind is a temporary file.
+        // If it fails, a temporary file remains.
         let _ = fs::remove_dir_all(&self.path);
     }
 }

@@ -25,9 +25,9 @@ pub struct Resource {
     pub name: String,
     /// The virtual router, where it is a route.
     pub router: Option<String>,
-    /// The whole of it: `meshName`, `spec`…
+    /// The complete resource: `meshName`, `spec`…
     pub node: Node,
-    /// Where its name stands.
+    /// The bytes of its name.
     pub span: Span,
     /// The file that it is from.
     pub file: Arc<SourceFile>,
@@ -38,20 +38,20 @@ pub struct Resource {
 pub enum ResourceKind {
     /// A mesh.
     Mesh,
-    /// The stand-in of an ECS service.
+    /// Represents an ECS service.
     VirtualNode,
-    /// Spreads requests by routes.
+    /// Distributes requests by its routes.
     VirtualRouter,
     /// A rule of a virtual router.
     Route,
-    /// The name under which others call a service.
+    /// The name by which other services call a service.
     VirtualService,
     /// Lets traffic into the mesh.
     VirtualGateway,
 }
 
 impl ResourceKind {
-    /// Every kind, with the key that its export stands under and the key of its name.
+    /// Every kind, with the key of its export and the key of its name.
     pub const KEYS: [(Self, &'static str, &'static str); 6] = [
         (Self::Mesh, "mesh", "meshName"),
         (Self::VirtualNode, "virtualNode", "virtualNodeName"),
@@ -61,11 +61,11 @@ impl ResourceKind {
         (Self::VirtualGateway, "virtualGateway", "virtualGatewayName"),
     ];
 
-    /// Every kind, those that are in others first.
+    /// Every kind, nested kinds first.
     const INNERMOST_FIRST: [Self; 6] =
         [Self::Route, Self::VirtualNode, Self::VirtualRouter, Self::VirtualService, Self::VirtualGateway, Self::Mesh];
 
-    /// For people.
+    /// As users read it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -93,8 +93,8 @@ impl Resources {
 }
 
 impl Resources {
-    /// Whether a resource is certainly missing: others of its kind in its mesh are there, and it is not. An export need
-    /// not hold everything.
+    /// Whether a resource is certainly missing: the run has other resources of its kind in its mesh, but not this one.
+    /// An export may be incomplete.
     #[must_use]
     pub fn lacks(&self, kind: ResourceKind, mesh: &str, name: &str) -> bool {
         self.of(kind).any(|resource| resource.mesh == mesh) && self.named(kind, mesh, name).is_none()
@@ -117,7 +117,7 @@ impl Resources {
         )
     }
 
-    /// The names of the resources of one kind in a mesh, for help.
+    /// The names of the resources of one kind in a mesh, for help texts.
     #[must_use]
     pub fn names(&self, kind: ResourceKind, mesh: &str) -> String {
         let names: Vec<&str> =
@@ -132,14 +132,14 @@ impl Resources {
     }
 }
 
-/// A resource that another one names.
+/// A reference from one resource to another.
 #[derive(Debug, Clone, Copy)]
 pub struct Reference<'r> {
-    /// What it is.
+    /// The kind of the resource that it names.
     pub kind: ResourceKind,
-    /// Its name.
+    /// The name of that resource.
     pub name: &'r str,
-    /// Where it is named.
+    /// The value in the file.
     pub node: &'r Node,
 }
 
@@ -150,12 +150,12 @@ impl<'r> Reference<'r> {
     }
 }
 
-/// The kinds of route, under whose key a route's specification holds what it does.
+/// The kinds of route: the key in a route's specification, and the protocol.
 pub const ROUTE_KINDS: [(&str, &str); 4] =
     [("httpRoute", "http"), ("http2Route", "http2"), ("grpcRoute", "grpc"), ("tcpRoute", "tcp")];
 
 impl Resource {
-    /// The resources that it names.
+    /// The resources that it refers to.
     #[must_use]
     pub fn references(&self) -> Vec<Reference<'_>> {
         match self.kind {
@@ -185,7 +185,7 @@ impl Resource {
         }
     }
 
-    /// The protocol of a route, and what stands under it.
+    /// The protocol of a route, and the specification for that protocol.
     #[must_use]
     pub fn route(&self) -> Option<(&'static str, &Node)> {
         ROUTE_KINDS.iter().find_map(|(key, protocol)| Some((*protocol, self.spec(key)?)))
@@ -204,20 +204,20 @@ impl Resource {
         listeners.iter().filter_map(|listener| listener.get("portMapping"))
     }
 
-    /// Where the value at a path of its specification stands, or else its name.
+    /// The bytes of the value at a path of its specification; those of its name if there is no such value.
     #[must_use]
     pub fn span_of(&self, path: &str) -> Span {
         self.spec(path).map_or(self.span, |node| node.place.span)
     }
 
-    /// Takes the resources out of what a file holds: one export, or a list of exports.
+    /// The resources in a file: one export, or a list of exports.
     #[must_use]
     pub fn all_in(file: &Arc<SourceFile>, node: &Node) -> Vec<Self> {
         let exports = if node.items().is_empty() { std::slice::from_ref(node) } else { node.items() };
         exports.iter().flat_map(|export| Self::exported(file, export)).collect()
     }
 
-    /// The CLI prints a resource under its kind; the API's body is the bare resource.
+    /// The CLI prints a resource under its kind; the API's response body is the bare resource.
     fn exported(file: &Arc<SourceFile>, export: &Node) -> Vec<Self> {
         let under_kinds = ResourceKind::KEYS.iter().filter_map(|(kind, key, name_key)| {
             let inner = export.get(key)?;
@@ -227,7 +227,7 @@ impl Resource {
         if found.is_empty() { Self::bare(file, export).into_iter().collect() } else { found }
     }
 
-    /// A body names what it is in as well: a route names its router, and everything its mesh.
+    /// A body contains the name of its mesh too, and a route's body that of its router: nested kinds come first.
     fn bare(file: &Arc<SourceFile>, body: &Node) -> Option<Self> {
         body.get("spec").filter(|_| body.get("gatewayRouteName").is_none())?;
         let of_kind = |wanted: ResourceKind| {
@@ -257,7 +257,7 @@ impl Resource {
         path.split('.').try_fold(self.node.get("spec")?, Node::get)
     }
 
-    /// As messages call it: `virtual node orders`.
+    /// Its name in messages: `virtual node orders`.
     #[must_use]
     pub fn label(&self) -> String {
         format!("{} {}", self.kind.as_str(), self.name)

@@ -1,25 +1,25 @@
-//! Correct definitions, and the examples of rules, which break one in one place.
+//! Correct definitions, and the examples of rules: correct definitions with one defect.
 
 use serde_json::Value;
 
 use mesh::ecs_config::CONFIG_VARIABLE;
 
-/// A correct definition, broken in one place, and its repaired twin.
+/// A correct definition with one defect, and the same definition without it.
 ///
-/// Paths are those of ECS's JSON, with the items of a list by their name: `containerDefinitions[consul-dataplane].user`.
-/// The configuration of consul-ecs, in all containers that have it, is `config`: `config.proxy.publicListenerPort`; in
-/// one container `config@consul-ecs-health-sync`.
+/// Paths are those of ECS's JSON, with the name of a list's item in brackets:
+/// `containerDefinitions[consul-dataplane].user`. `config` is the configuration of consul-ecs in every container that
+/// has it: `config.proxy.publicListenerPort`; `config@consul-ecs-health-sync` is that of one container.
 #[derive(Debug)]
 pub struct Example {
     /// The correct definition that it starts from.
     pub base: Base,
-    /// What both twins have beyond the base: path and JSON.
+    /// Changes to the base, for both definitions: path and JSON.
     pub given: &'static [(&'static str, &'static str)],
-    /// The place that is wrong.
+    /// The path of the defect.
     pub at: &'static str,
-    /// What is there that should not be: JSON, or nothing where something is left out.
+    /// The wrong value as JSON; `None` if the value is missing.
     pub fails: Option<&'static str>,
-    /// What belongs there.
+    /// The correct value as JSON; `None` if there must be no value.
     pub repaired: Option<&'static str>,
 }
 
@@ -51,7 +51,7 @@ pub enum Base {
 }
 
 impl Base {
-    /// Every one.
+    /// All of them.
     pub const ALL: [Self; 11] = [
         Self::Client,
         Self::ClientGateway,
@@ -66,7 +66,7 @@ impl Base {
         Self::Plain,
     ];
 
-    /// Its JSON.
+    /// The definition as JSON.
     #[must_use]
     pub fn json(self) -> &'static str {
         match self {
@@ -85,7 +85,7 @@ impl Base {
     }
 }
 
-/// What makes [`Base::Client`] one of consul-ecs 0.2, whose commands had flags instead of a configuration.
+/// Changes [`Base::Client`] to consul-ecs 0.2, whose commands had flags instead of a configuration.
 pub const FLAGS: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-mesh-init].image", r#""public.ecr.aws/hashicorp/consul-ecs:0.2.0""#),
     (
@@ -99,19 +99,19 @@ pub const FLAGS: &[(&str, &str)] = &[
 ];
 
 impl Example {
-    /// The broken definition. `None` if the example is wrong: its JSON or its path.
+    /// The definition with the defect. `None` if the example itself is wrong: its JSON or its path.
     #[must_use]
     pub fn broken(&self) -> Option<Value> {
-        self.twin(self.fails)
+        self.variant(self.fails)
     }
 
-    /// The repaired definition. `None` if the example is wrong: its JSON or its path.
+    /// The definition without the defect. `None` if the example itself is wrong: its JSON or its path.
     #[must_use]
     pub fn repaired(&self) -> Option<Value> {
-        self.twin(self.repaired)
+        self.variant(self.repaired)
     }
 
-    fn twin(&self, value: Option<&str>) -> Option<Value> {
+    fn variant(&self, value: Option<&str>) -> Option<Value> {
         let mut definition: Value = serde_json::from_str(self.base.json()).ok()?;
         for (path, given) in self.given {
             put(&mut definition, path, Some(&serde_json::from_str(given).ok()?))?;
@@ -122,7 +122,7 @@ impl Example {
     }
 }
 
-/// Puts `value` at `path`, or takes away what is there.
+/// Puts `value` at `path`, or removes the value there.
 fn put(definition: &mut Value, path: &str, value: Option<&Value>) -> Option<()> {
     let in_configuration =
         path.strip_prefix("config").filter(|rest| rest.is_empty() || rest.starts_with(['.', '@', '[']));
@@ -156,7 +156,7 @@ fn put_in_configuration(definition: &mut Value, path: &str, value: Option<&Value
     Some(())
 }
 
-/// `a[b].c` is `a`, `[b]`, `c`. Names in brackets may hold dots.
+/// `a[b].c` is `a`, `[b]`, `c`. Names in brackets may contain dots.
 fn steps(path: &str) -> Vec<&str> {
     let mut steps = Vec::new();
     let mut rest = path;
@@ -204,7 +204,8 @@ fn put_in_list(here: &mut Value, name: &str, rest: &[&str], value: Option<&Value
     Some(())
 }
 
-/// Whether a list's item goes by `name`: a container, a variable, a tag, a dependency, a mount, an export of App Mesh.
+/// Whether an item of a list is called `name`: a container, a variable, a tag, a dependency, a mount, an export of App
+/// Mesh.
 fn is_named(item: &Value, name: &str) -> bool {
     let keys = ["name", "key", "containerName", "sourceVolume"];
     let export = item.as_object().and_then(|map| map.values().next().filter(|_| map.len() == 1));
@@ -233,7 +234,7 @@ mod tests {
         put(&mut value, "a[z]", None).unwrap();
         put(&mut value, "c.d", Some(&json!(true))).unwrap();
         assert_eq!(value, json!({ "a": [{ "name": "x.y", "b": 7 }], "c": { "d": true } }));
-        assert_eq!(put(&mut value, "a[nobody].b", Some(&json!(1))), None);
+        assert_eq!(put(&mut value, "a[missing].b", Some(&json!(1))), None);
     }
 
     #[test]

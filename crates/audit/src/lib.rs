@@ -1,4 +1,4 @@
-//! The auditor: whether a task definition will really work in the mesh, what breaks otherwise, and how to mend it.
+//! The auditor: checks whether a task definition will work in the mesh, what fails otherwise, and how to fix it.
 //!
 //! ```text
 //!  input/  ─▶  definition/  ─▶  subject/  ─▶  rules/  ─▶  finding  ─▶  report/
@@ -7,8 +7,8 @@
 //!                               does what     rule
 //! ```
 //!
-//! It needs neither AWS nor Consul to judge a file. Values that only a deployment can tell are kept as unknown, and a rule
-//! that needs one stays silent.
+//! It checks a file without access to AWS or Consul. A value that is known only at deployment is unknown, and a rule
+//! that needs an unknown value reports nothing.
 
 pub mod app_mesh;
 pub mod definition;
@@ -35,7 +35,7 @@ use self::{
     subject::{Generation, Subject},
 };
 
-/// Everything that one run looks at.
+/// The input of one run.
 #[derive(Debug, Default)]
 pub struct Material {
     /// Task definitions.
@@ -45,7 +45,7 @@ pub struct Material {
 }
 
 impl Material {
-    /// The task definitions that `choice` means: a family, a logical ID or an address; all, without one.
+    /// The task definitions called `choice`: by family, logical ID or address. All of them if there is no choice.
     #[must_use]
     pub fn chosen(&self, choice: Option<&str>) -> Vec<&TaskDefinition> {
         let is_meant = |definition: &&TaskDefinition| choice.is_none_or(|choice| definition.is_meant_by(choice));
@@ -53,13 +53,13 @@ impl Material {
     }
 }
 
-/// Asks every rule about everything. Findings come sorted by file and place.
+/// Checks everything with every rule. Findings are sorted by file and position.
 #[must_use]
 pub fn audit(material: &Material) -> Vec<Finding> {
     let subjects: Vec<Subject<'_>> = material.definitions.iter().map(Subject::new).collect();
     let mut out = Vec::new();
     for rule in rules() {
-        ask(rule, &subjects, &material.resources, &mut out);
+        run_rule(rule, &subjects, &material.resources, &mut out);
     }
     out.sort_by(|a, b| {
         let order = a.file.name.cmp(&b.file.name);
@@ -68,21 +68,24 @@ pub fn audit(material: &Material) -> Vec<Finding> {
     out
 }
 
-fn ask(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out: &mut Vec<Finding>) {
+fn run_rule(rule: &'static Rule, subjects: &[Subject<'_>], resources: &Resources, out: &mut Vec<Finding>) {
     match rule.check {
         Check::Task(check) => {
             for subject in subjects.iter().filter(|subject| applies(rule.applies, subject)) {
-                check(subject, &mut Findings::about(rule, subject.definition, out));
+                let mut findings = Findings::default();
+                check(subject, &mut findings);
+                let drafts = findings.into_drafts().into_iter();
+                out.extend(drafts.map(|draft| Finding::in_definition(rule, subject.definition, draft)));
             }
         }
         Check::AllTasks(check) => check(subjects, &mut |subject, draft| {
-            Findings::about(rule, subject.definition, out).add(draft);
+            out.push(Finding::in_definition(rule, subject.definition, draft));
         }),
         Check::TasksAmongResources(check) => check(subjects, resources, &mut |subject, draft| {
-            Findings::about(rule, subject.definition, out).add(draft);
+            out.push(Finding::in_definition(rule, subject.definition, draft));
         }),
         Check::Resources(check) => check(resources, subjects, &mut |resource, draft| {
-            Findings::within(rule, resource.file.clone(), resource.label(), out).add(draft);
+            out.push(Finding::in_resource(rule, resource, draft));
         }),
     }
 }

@@ -7,38 +7,38 @@ use super::{
     subject::Subject,
 };
 
-/// A rule: what it looks for, why, and an example of it.
+/// A rule: what it checks, why, and examples.
 #[derive(Debug)]
 pub struct Rule {
-    /// Its name: `consul-…`, `appmesh-…` or `ecs-…`.
+    /// Its ID: `consul-…`, `appmesh-…` or `ecs-…`.
     pub id: &'static str,
-    /// What a correct definition has, in one line.
+    /// What a correct definition has, in one phrase.
     pub summary: &'static str,
-    /// How bad it is to break it.
+    /// How severe a violation is.
     pub severity: Severity,
-    /// What it is asked about.
+    /// What it checks.
     pub applies: Applies,
-    /// What happens at run time where it is broken, in one sentence.
+    /// What a violation causes at run time, in one phrase.
     pub effect: &'static str,
-    /// The whole story, in Markdown.
+    /// The reasons in full, in Markdown.
     pub explanation: &'static str,
-    /// Where the rule comes from: pages of documentation.
+    /// The pages of documentation that it is based on.
     pub sources: &'static [&'static str],
-    /// Definitions that break it, and their repaired twins.
+    /// Definitions that violate it, each with its correction.
     pub examples: &'static [Example],
-    /// Looks for it.
+    /// The check itself.
     pub check: Check,
 }
 
 impl Rule {
-    /// Whether it is about App Mesh, which has ended.
+    /// Whether it is about App Mesh, whose support has ended.
     #[must_use]
     pub fn is_of_app_mesh(&self) -> bool {
         self.id.starts_with("appmesh-")
     }
 }
 
-/// What a rule is asked about.
+/// What a rule checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Applies {
     /// Every task definition.
@@ -55,12 +55,12 @@ pub enum Applies {
     AppMesh,
     /// Exported resources of App Mesh.
     AppMeshResources,
-    /// All task definitions of a run, taken together.
+    /// All task definitions of a run together.
     AllTasks,
 }
 
 impl Applies {
-    /// For people.
+    /// As users read it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -76,21 +76,21 @@ impl Applies {
     }
 }
 
-/// How a rule looks.
+/// The function of a rule, by what it reads.
 #[derive(Debug, Clone, Copy)]
 pub enum Check {
-    /// At one task definition.
-    Task(fn(&Subject<'_>, &mut Findings<'_>)),
-    /// At exported resources of App Mesh, and the definitions of the same run.
+    /// One task definition.
+    Task(fn(&Subject<'_>, &mut Findings)),
+    /// Exported resources of App Mesh, and the task definitions of the same run.
     Resources(fn(&Resources, &[Subject<'_>], &mut ResourceFindings<'_>)),
-    /// At task definitions, beside the exported resources of the same run.
+    /// The task definitions, and the exported resources of the same run.
     TasksAmongResources(fn(&[Subject<'_>], &Resources, &mut TaskFindings<'_>)),
-    /// At all definitions of a run.
+    /// All task definitions of a run.
     AllTasks(fn(&[Subject<'_>], &mut TaskFindings<'_>)),
 }
 
-/// Where a rule puts what it finds about a resource of App Mesh.
+/// Takes a rule's findings about resources of App Mesh.
 pub type ResourceFindings<'f> = dyn FnMut(&Resource, Draft) + 'f;
 
-/// Where a rule puts what it finds about one of several task definitions.
+/// Takes a rule's findings about several task definitions.
 pub type TaskFindings<'f> = dyn FnMut(&Subject<'_>, Draft) + 'f;

@@ -1,11 +1,11 @@
-//! A text that was read, and what to call it.
+//! A text and its name.
 
 use super::document::Position;
 
-/// A text that was read.
+/// A text and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceFile {
-    /// Its path as the user gave it, `<stdin>`, or the ARN of what was described.
+    /// Its path as the user gave it, `<stdin>`, or the ARN of a task definition.
     pub name: String,
     /// Its text.
     pub text: String,
@@ -17,7 +17,7 @@ impl SourceFile {
         Self { name: name.into(), text: text.into() }
     }
 
-    /// Where a byte of it stands.
+    /// The line and column of a byte.
     #[must_use]
     pub fn position(&self, byte: usize) -> Position {
         Position::of(&self.text, byte)

@@ -4,7 +4,7 @@
 use super::field::{Field, List, Maybe, Text};
 use crate::document::{Place, Span};
 
-/// Seconds that ECS waits between TERM and KILL where a container says nothing else. Source:
+/// Seconds between TERM and KILL for a container without `stopTimeout`. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html>
 pub const DEFAULT_STOP_TIMEOUT: u64 = 30;
 
@@ -15,9 +15,9 @@ pub struct Container {
     pub name: Field<Text>,
     /// Its image.
     pub image: Field<Text>,
-    /// Whether its end is the task's. Absent means yes.
+    /// Whether ECS stops the task when this container stops. Absent means yes.
     pub essential: Field<bool>,
-    /// The program, where the image's is not wanted.
+    /// The program, instead of the image's own.
     pub entry_point: List<Field<Text>>,
     /// The program's arguments.
     pub command: List<Field<Text>>,
@@ -31,32 +31,32 @@ pub struct Container {
     pub mount_points: List<MountPoint>,
     /// Ports that it listens on.
     pub port_mappings: List<PortMapping>,
-    /// Containers whose names it knows in `bridge` mode.
+    /// Containers that it can reach by name in `bridge` mode.
     pub links: List<Field<Text>>,
-    /// Containers that have to come first.
+    /// Containers that ECS starts first.
     pub depends_on: List<Dependency>,
-    /// ECS's health check.
+    /// The health check that ECS runs.
     pub health_check: Field<HealthCheck>,
-    /// Limits of resources.
+    /// Its resource limits.
     pub ulimits: List<Ulimit>,
-    /// The user that it runs as.
+    /// The user that its processes run as.
     pub user: Field<Text>,
-    /// Seconds after which what it depends on counts as failed.
+    /// Seconds within which it must reach the condition that other containers wait for.
     pub start_timeout: Field<u64>,
     /// Seconds between TERM and KILL.
     pub stop_timeout: Field<u64>,
-    /// Whether it runs with all of the host's privileges.
+    /// Whether it has all privileges of the host.
     pub privileged: Field<bool>,
-    /// Capabilities that it gets beyond the defaults.
+    /// Linux capabilities in addition to the defaults.
     pub added_capabilities: List<Field<Text>>,
-    /// Whether a small init process passes signals on to it.
+    /// Whether an init process forwards signals to its processes.
     pub init_process: Field<bool>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
 impl Container {
-    /// Its name as messages say it.
+    /// Its name in messages.
     #[must_use]
     pub fn label(&self) -> String {
         self.name.known().map_or_else(|| "(name unknown)".to_owned(), Text::shown)
@@ -68,13 +68,13 @@ impl Container {
         self.name.text() == Some(name)
     }
 
-    /// What to point at where something is missing: its name.
+    /// The bytes that findings point at if something is missing: its name.
     #[must_use]
     pub fn span(&self) -> Span {
         if self.name.is_absent() { self.place.span } else { self.name.span() }
     }
 
-    /// Whether its end ends the task; `None` where only a deployment can tell.
+    /// Whether ECS stops the task when this container stops; `None` if it is known only at deployment.
     #[must_use]
     pub fn is_essential(&self) -> Option<bool> {
         self.essential.or(true)
@@ -92,7 +92,8 @@ impl Container {
         self.secrets.find_named(name, |secret| &secret.name)
     }
 
-    /// Whether it has a health check; `None` where only a deployment can tell. The check `NONE` is none.
+    /// Whether it has a health check; `None` if it is known only at deployment. `NONE` disables the image's health
+    /// check.
     #[must_use]
     pub fn has_health_check(&self) -> Option<bool> {
         match &self.health_check.value {
@@ -103,7 +104,7 @@ impl Container {
         }
     }
 
-    /// What it runs: entry point and command in one, if all of it is known.
+    /// The words of its entry point and command, if all of them are known.
     #[must_use]
     pub fn command_line(&self) -> Option<Vec<&str>> {
         let mut words = self.entry_point.texts()?;
@@ -111,7 +112,7 @@ impl Container {
         Some(words)
     }
 
-    /// What it sees at `path`.
+    /// The mount at `path`.
     #[must_use]
     pub fn mount_at(&self, path: &str) -> Maybe<&MountPoint> {
         let path = path.trim_end_matches('/');
@@ -125,7 +126,7 @@ impl Container {
         }
     }
 
-    /// Whether it certainly has the variable `name`, plain or secret; [`Maybe::Absent`] where it certainly has not.
+    /// Whether it certainly has the variable `name`, plain or secret; [`Maybe::Absent`] if it certainly does not.
     #[must_use]
     pub fn environment_has(&self, name: &str) -> Maybe<()> {
         match (self.variable(name), self.secret(name)) {
@@ -135,7 +136,7 @@ impl Container {
         }
     }
 
-    /// The condition under which it waits for the container called `name`.
+    /// Its dependency on the container called `name`.
     #[must_use]
     pub fn waits_for(&self, name: &str) -> Maybe<&Dependency> {
         self.depends_on.find_named(name, |dependency| &dependency.container)
@@ -149,18 +150,18 @@ pub struct Variable {
     pub name: Field<Text>,
     /// Its value.
     pub value: Field<Text>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
 /// An environment variable with a secret value.
 #[derive(Debug, Clone)]
 pub struct Secret {
-    /// Its name.
+    /// The name of the variable.
     pub name: Field<Text>,
-    /// Where its value is.
+    /// The secret or parameter that contains the value.
     pub value_from: Field<Text>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
@@ -169,11 +170,11 @@ pub struct Secret {
 pub struct MountPoint {
     /// The volume's name.
     pub source_volume: Field<Text>,
-    /// Where the container sees it.
+    /// The path in the container.
     pub container_path: Field<Text>,
-    /// Whether it cannot write there. Absent means that it can.
+    /// Whether it is read-only. Absent means no.
     pub read_only: Field<bool>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
@@ -186,12 +187,12 @@ pub struct PortMapping {
     pub host_port: Field<u64>,
     /// `tcp` (the default) or `udp`.
     pub protocol: Field<Text>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
 impl PortMapping {
-    /// The port, where it is certainly one of TCP.
+    /// The port, if its protocol is certainly TCP.
     #[must_use]
     pub fn tcp_port(&self) -> Option<u64> {
         let is_tcp = self.protocol.is_absent() || self.protocol.text() == Some("tcp");
@@ -199,44 +200,44 @@ impl PortMapping {
     }
 }
 
-/// A container that another one waits for.
+/// A dependency on another container.
 #[derive(Debug, Clone)]
 pub struct Dependency {
-    /// Its name.
+    /// The name of the other container.
     pub container: Field<Text>,
     /// START, COMPLETE, SUCCESS or HEALTHY.
     pub condition: Field<Text>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
-/// A health check by ECS. Times in seconds. Source:
+/// A health check that ECS runs. Times are in seconds. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html>
 #[derive(Debug, Clone)]
 pub struct HealthCheck {
-    /// `CMD` and a program with arguments, or `CMD-SHELL` and a line.
+    /// `CMD` and a program with its arguments, or `CMD-SHELL` and a line for the shell.
     pub command: List<Field<Text>>,
-    /// Between two checks; 30 if absent.
+    /// Time between two checks; 30 if absent.
     pub interval: Field<u64>,
-    /// How long one may take; 5 if absent.
+    /// Maximum duration of one check; 5 if absent.
     pub timeout: Field<u64>,
-    /// How many in a row must fail; 3 if absent.
+    /// Consecutive failures until the container is unhealthy; 3 if absent.
     pub retries: Field<u64>,
-    /// How long failures do not count at first; none if absent.
+    /// Time after the start in which failures do not count; none if absent.
     pub start_period: Field<u64>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
-/// A limit of a resource.
+/// A resource limit.
 #[derive(Debug, Clone)]
 pub struct Ulimit {
-    /// Which: `nofile`…
+    /// Its name: `nofile`…
     pub name: Field<Text>,
-    /// The limit that holds.
+    /// The limit in effect.
     pub soft: Field<u64>,
-    /// The limit that it may be raised to.
+    /// The highest value that the process may raise it to.
     pub hard: Field<u64>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }

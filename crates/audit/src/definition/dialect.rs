@@ -1,6 +1,6 @@
-//! How the formats spell the same key.
+//! The spelling of keys in each format.
 
-/// A way of spelling a task definition's keys.
+/// The spelling of a task definition's keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// ECS's JSON: `networkMode`.
@@ -10,7 +10,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// ECS's `key` in this spelling.
+    /// `key`, as ECS spells it, in this spelling.
     #[must_use]
     pub fn spell(self, key: &str) -> String {
         match (self, key) {
@@ -23,7 +23,7 @@ impl Dialect {
         }
     }
 
-    /// A whole value in this spelling.
+    /// `value` with all of its keys in this spelling.
     #[must_use]
     pub fn spell_value(self, value: serde_json::Value) -> serde_json::Value {
         match value {

@@ -1,29 +1,29 @@
-//! Values that may be absent, or known only to a deployment, and where they stand.
+//! Values that may be absent or known only at deployment, and their places.
 
 use crate::document::{HOLE, Place, Span};
 
 /// One value of a task definition.
 #[derive(Debug, Clone)]
 pub struct Field<T> {
-    /// What is known of it.
+    /// The value, as far as it is known.
     pub value: Maybe<T>,
-    /// Where it is; where it is absent, its owner's place, and the way to where it would be.
+    /// Its place. If it is absent: the bytes of its owner, and the route to where it would be.
     pub place: Place,
 }
 
-/// What is known of a value.
+/// A value, as far as it is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Maybe<T> {
-    /// It is not there.
+    /// There is no such value.
     Absent,
-    /// Only a deployment can tell, even whether it is there.
+    /// It is known only at deployment, maybe even whether there is a value.
     Unknown,
-    /// This.
+    /// The value.
     Known(T),
 }
 
 impl<T> Field<T> {
-    /// The value, where it is known.
+    /// The value, if it is known.
     #[must_use]
     pub fn known(&self) -> Option<&T> {
         match &self.value {
@@ -32,19 +32,19 @@ impl<T> Field<T> {
         }
     }
 
-    /// Whether it is certainly not there.
+    /// Whether there is certainly no value.
     #[must_use]
     pub fn is_absent(&self) -> bool {
         matches!(self.value, Maybe::Absent)
     }
 
-    /// Whether only a deployment can tell.
+    /// Whether the value is known only at deployment.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         matches!(self.value, Maybe::Unknown)
     }
 
-    /// What to point at.
+    /// The bytes that findings point at.
     #[must_use]
     pub fn span(&self) -> Span {
         self.place.span
@@ -52,7 +52,7 @@ impl<T> Field<T> {
 }
 
 impl<T: Clone> Field<T> {
-    /// The value, or `default` where it is absent; `None` where only a deployment can tell.
+    /// The value, or `default` if it is absent; `None` if it is known only at deployment.
     #[must_use]
     pub fn or(&self, default: T) -> Option<T> {
         match &self.value {
@@ -64,7 +64,7 @@ impl<T: Clone> Field<T> {
 }
 
 impl Field<Text> {
-    /// Whether it is `text`, as far as is known.
+    /// Whether it is or could be `text`.
     #[must_use]
     pub fn may_be(&self, text: &str) -> bool {
         match &self.value {
@@ -74,43 +74,43 @@ impl Field<Text> {
         }
     }
 
-    /// The text, where all of it is known.
+    /// The text, if it is known completely.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         self.known().and_then(Text::whole)
     }
 }
 
-/// A string of which parts may be known only to a deployment, as in `${AWS::AccountId}.dkr.ecr…`.
+/// A string of which parts may be known only at deployment, as in `${AWS::AccountId}.dkr.ecr…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text(pub(crate) String);
 
 impl Text {
-    /// A text of which all is known.
+    /// A text without unknown parts.
     #[must_use]
     pub fn known(text: &str) -> Self {
         Self(text.to_owned())
     }
 
-    /// All of it, if all of it is known.
+    /// The text, if it has no unknown parts.
     #[must_use]
     pub fn whole(&self) -> Option<&str> {
         (!self.0.contains(HOLE)).then_some(self.0.as_str())
     }
 
-    /// What it certainly ends with: what follows its last unknown part.
+    /// What it certainly ends with: the part after its last unknown part.
     #[must_use]
     pub fn tail(&self) -> &str {
         self.0.rsplit(HOLE).next().unwrap_or_default()
     }
 
-    /// What it certainly begins with: what stands before its first unknown part.
+    /// What it certainly begins with: the part before its first unknown part.
     #[must_use]
     pub fn head(&self) -> &str {
         self.0.split(HOLE).next().unwrap_or_default()
     }
 
-    /// Whether it is `text`, as far as is known.
+    /// Whether it is or could be `text`.
     #[must_use]
     pub fn may_be(&self, text: &str) -> bool {
         match self.whole() {
@@ -119,34 +119,34 @@ impl Text {
         }
     }
 
-    /// Whether one of its known parts holds `needle`.
+    /// Whether one of its known parts contains `needle`.
     #[must_use]
     pub fn mentions(&self, needle: &str) -> bool {
         self.0.split(HOLE).any(|part| part.contains(needle))
     }
 
-    /// For people: unknown parts become `…`.
+    /// As users read it: unknown parts become `…`.
     #[must_use]
     pub fn shown(&self) -> String {
         self.0.replace(HOLE, "…")
     }
 }
 
-/// A list, and whether all of it is known.
+/// A list, and whether it is known completely.
 #[derive(Debug, Clone)]
 pub struct List<T> {
     /// The items that are known.
     pub items: Vec<T>,
-    /// Whether there are certainly no others.
+    /// Whether there are certainly no other items.
     pub is_complete: bool,
-    /// Where the list is; where it is absent, its owner's place, and the way to where it would be.
+    /// Its place. If it is absent: the bytes of its owner, and the route to where it would be.
     pub place: Place,
-    /// Whether it is there at all.
+    /// Whether there is a list.
     pub is_present: bool,
 }
 
 impl<T> List<T> {
-    /// The one item that `is_wanted`, or [`Maybe::Unknown`] where an unknown item might be it.
+    /// The item that `is_wanted`, or [`Maybe::Unknown`] if an unknown item could be it.
     pub fn find(&self, is_wanted: impl Fn(&T) -> bool) -> Maybe<&T> {
         match self.items.iter().find(|item| is_wanted(item)) {
             Some(item) => Maybe::Known(item),
@@ -155,7 +155,7 @@ impl<T> List<T> {
         }
     }
 
-    /// The one item whose `name_of` is `name`, or [`Maybe::Unknown`] where one whose name is not known might be it.
+    /// The item called `name`, or [`Maybe::Unknown`] if an item of unknown name could be it.
     pub fn find_named<'l>(&'l self, name: &str, name_of: impl Fn(&'l T) -> &'l Field<Text>) -> Maybe<&'l T> {
         match self.items.iter().find(|item| name_of(item).text() == Some(name)) {
             Some(item) => Maybe::Known(item),
@@ -177,7 +177,7 @@ impl<T> List<T> {
 }
 
 impl List<Field<Text>> {
-    /// All of the items, if all are known.
+    /// All items, if all of them are known.
     #[must_use]
     pub fn texts(&self) -> Option<Vec<&str>> {
         if !self.is_complete {
@@ -186,7 +186,8 @@ impl List<Field<Text>> {
         self.items.iter().map(Field::text).collect()
     }
 
-    /// What a command runs, for people: its program. What follows may hold a secret, and so may a program that is none.
+    /// The program of a command, as users read it. The arguments are left out because they may contain secrets, and so
+    /// is a first word that is not the name of a program.
     #[must_use]
     pub fn shown_program(&self) -> String {
         let Some(first) = self.items.first() else { return "nothing".to_owned() };

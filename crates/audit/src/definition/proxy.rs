@@ -1,24 +1,28 @@
-//! The proxy of a task: what App Mesh intercepts, and what it lets pass.
+//! The proxy configuration of a task: which traffic App Mesh redirects to Envoy, and which it does not.
 
-use super::{Field, List, Maybe, Tag, Text};
+use super::{
+    field::{Field, List, Maybe, Text},
+    tag::Tag,
+};
 use crate::document::Place;
 
-/// The proxy of a task. Source:
+/// The proxy configuration of a task. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html>
 #[derive(Debug, Clone)]
 pub struct ProxyConfiguration {
-    /// `APPMESH`, which is also the default.
+    /// `APPMESH`, the default and the only value.
     pub kind: Field<Text>,
-    /// The proxy's container.
+    /// The name of the proxy's container.
     pub container: Field<Text>,
     /// Its properties.
     pub properties: List<Tag>,
-    /// The whole of it.
+    /// Its place in the file.
     pub place: Place,
 }
 
 impl ProxyConfiguration {
-    /// A property. One that differs only by case makes it unknown: that it is misspelled is another finding.
+    /// A property. It counts as unknown if the key of a property differs from `name` only by case: another rule reports
+    /// that.
     #[must_use]
     pub fn property(&self, name: &str) -> Maybe<&Tag> {
         let is_misspelled =
@@ -32,7 +36,7 @@ impl ProxyConfiguration {
         }
     }
 
-    /// The comma-separated items of a property, where all of them are known.
+    /// The comma-separated items of a property, if all of them are known.
     #[must_use]
     pub fn items(&self, name: &str) -> Option<Vec<&str>> {
         let Maybe::Known(property) = self.property(name) else { return None };
@@ -40,7 +44,7 @@ impl ProxyConfiguration {
         Some(text.split(',').map(str::trim).filter(|item| !item.is_empty()).collect())
     }
 
-    /// The ports of a property; nothing where one of its items is none.
+    /// The ports of a property; `None` if one of its items is not a port.
     #[must_use]
     pub fn ports(&self, name: &str) -> Option<Vec<u16>> {
         self.items(name)?.into_iter().map(|item| item.parse().ok().filter(|port| *port != 0)).collect()

@@ -1,20 +1,20 @@
-//! Reading a task definition from its map.
+//! Reads a task definition from a map.
 
 use std::sync::Arc;
 
 use super::{
     Container, Dependency, Dialect, HealthCheck, Mismatch, MountPoint, PortMapping, ProxyConfiguration, Secret, Tag,
-    TaskDefinition, Ulimit, Variable, reader::Reader,
+    TaskDefinition, Ulimit, Variable, reader::MapReader,
 };
 use crate::{document::Node, source::SourceFile};
 
 impl TaskDefinition {
-    /// Reads the map that `node` is.
+    /// Reads a task definition from the map `node`.
     ///
     /// # Errors
-    /// A value has another type than ECS's API gives it.
+    /// A value has another type than in ECS's API.
     pub fn read(file: Arc<SourceFile>, address: String, node: &Node, dialect: Dialect) -> Result<Self, Mismatch> {
-        let reader = Reader::new(node, dialect, String::new())?;
+        let reader = MapReader::new(node, dialect, String::new())?;
         let family = reader.text("family")?;
         let reader = if family.is_absent() { reader } else { reader.owned_by(family.span()) };
         Ok(Self {
@@ -37,12 +37,12 @@ impl TaskDefinition {
     }
 }
 
-/// Reads a service as far as it matters to the task definition that it runs.
+/// Reads the parts of a service that concern its task definition.
 ///
 /// # Errors
-/// A value has another type than ECS's API gives it.
+/// A value has another type than in ECS's API.
 pub(crate) fn service_use(name: String, node: &Node, dialect: Dialect) -> Result<super::ServiceUse, Mismatch> {
-    let reader = Reader::new(node, dialect, name.clone())?;
+    let reader = MapReader::new(node, dialect, name.clone())?;
     Ok(super::ServiceUse {
         name,
         propagate_tags: reader.text("propagateTags")?,
@@ -52,11 +52,11 @@ pub(crate) fn service_use(name: String, node: &Node, dialect: Dialect) -> Result
     })
 }
 
-fn volumes(reader: &Reader<'_>) -> Result<super::List<super::Field<super::Text>>, Mismatch> {
+fn volumes(reader: &MapReader<'_>) -> Result<super::List<super::Field<super::Text>>, Mismatch> {
     reader.maps("volumes", |volume| volume.text("name"))
 }
 
-fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
+fn container(reader: &MapReader<'_>) -> Result<Container, Mismatch> {
     let name = reader.text("name")?;
     let reader = &if name.is_absent() { reader.clone() } else { reader.clone().owned_by(name.span()) };
     let linux = reader.map("linuxParameters", |linux| {
@@ -67,10 +67,10 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
     let mut environment = reader.maps("environment", |variable| {
         Ok(Variable { name: variable.text("name")?, value: variable.text("value")?, place: variable.place() })
     })?;
-    // A file of variables is in S3: any variable may be in it.
+    // An environment file is in S3 and may contain any variable.
     environment.is_complete &= !reader.maps("environmentFiles", |_| Ok(()))?.is_present;
     let mut mount_points = reader.maps("mountPoints", mount_point)?;
-    // What another container mounts may be mounted as well.
+    // The mounts of the other container are added to these.
     let borrowed = reader.maps("volumesFrom", |_| Ok(()))?;
     mount_points.is_complete &= borrowed.is_certainly_empty();
     Ok(Container {
@@ -108,7 +108,7 @@ fn container(reader: &Reader<'_>) -> Result<Container, Mismatch> {
 
 type Capabilities = super::Field<super::List<super::Field<super::Text>>>;
 
-/// What `linuxParameters` says, as if it stood in the container itself.
+/// The values of `linuxParameters`, as if they were properties of the container.
 fn linux_parameters(
     linux: &super::Field<(Capabilities, super::Field<bool>)>,
 ) -> (super::List<super::Field<super::Text>>, super::Field<bool>) {
@@ -128,7 +128,7 @@ fn linux_parameters(
     }
 }
 
-fn mount_point(reader: &Reader<'_>) -> Result<MountPoint, Mismatch> {
+fn mount_point(reader: &MapReader<'_>) -> Result<MountPoint, Mismatch> {
     Ok(MountPoint {
         source_volume: reader.text("sourceVolume")?,
         container_path: reader.text("containerPath")?,
@@ -137,7 +137,7 @@ fn mount_point(reader: &Reader<'_>) -> Result<MountPoint, Mismatch> {
     })
 }
 
-fn port_mapping(reader: &Reader<'_>) -> Result<PortMapping, Mismatch> {
+fn port_mapping(reader: &MapReader<'_>) -> Result<PortMapping, Mismatch> {
     Ok(PortMapping {
         container_port: reader.number("containerPort")?,
         host_port: reader.number("hostPort")?,
@@ -146,7 +146,7 @@ fn port_mapping(reader: &Reader<'_>) -> Result<PortMapping, Mismatch> {
     })
 }
 
-fn health_check(reader: &Reader<'_>) -> Result<HealthCheck, Mismatch> {
+fn health_check(reader: &MapReader<'_>) -> Result<HealthCheck, Mismatch> {
     Ok(HealthCheck {
         command: reader.texts("command")?,
         interval: reader.number("interval")?,
@@ -157,7 +157,7 @@ fn health_check(reader: &Reader<'_>) -> Result<HealthCheck, Mismatch> {
     })
 }
 
-fn ulimit(reader: &Reader<'_>) -> Result<Ulimit, Mismatch> {
+fn ulimit(reader: &MapReader<'_>) -> Result<Ulimit, Mismatch> {
     Ok(Ulimit {
         name: reader.text("name")?,
         soft: reader.number("softLimit")?,
@@ -166,7 +166,7 @@ fn ulimit(reader: &Reader<'_>) -> Result<Ulimit, Mismatch> {
     })
 }
 
-fn proxy(reader: &Reader<'_>) -> Result<ProxyConfiguration, Mismatch> {
+fn proxy(reader: &MapReader<'_>) -> Result<ProxyConfiguration, Mismatch> {
     Ok(ProxyConfiguration {
         kind: reader.text("type")?,
         container: reader.text("containerName")?,
@@ -177,6 +177,6 @@ fn proxy(reader: &Reader<'_>) -> Result<ProxyConfiguration, Mismatch> {
     })
 }
 
-fn tag(reader: &Reader<'_>) -> Result<Tag, Mismatch> {
+fn tag(reader: &MapReader<'_>) -> Result<Tag, Mismatch> {
     Ok(Tag { key: reader.text("key")?, value: reader.text("value")?, place: reader.place() })
 }

@@ -6,31 +6,31 @@ use super::{
 };
 use crate::document::{HOLE, Node, Place, Span, Step, Value};
 
-/// A value of another type than ECS's API has it.
+/// A value whose type differs from ECS's API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {found} where {wanted} is expected")]
 pub struct Mismatch {
-    /// Where it is.
+    /// The bytes of the value.
     pub span: Span,
-    /// The way to it, as people write it: `containerDefinitions[0].essential`.
+    /// Its path: `containerDefinitions[0].essential`.
     pub path: String,
-    /// What is there.
+    /// The type of the value.
     pub found: String,
-    /// What ought to be.
+    /// The type in ECS's API.
     pub wanted: &'static str,
 }
 
-/// A map, and how its keys are spelled.
+/// A map, and the spelling of its keys.
 #[derive(Clone)]
-pub(super) struct Reader<'n> {
+pub(super) struct MapReader<'n> {
     node: &'n Node,
     dialect: Dialect,
     path: String,
-    /// What to point at where a value is absent.
+    /// The bytes that findings point at if a value is absent.
     owner: Span,
 }
 
-impl<'n> Reader<'n> {
+impl<'n> MapReader<'n> {
     pub(super) fn new(node: &'n Node, dialect: Dialect, path: String) -> Result<Self, Mismatch> {
         let this = Self { node, dialect, path, owner: node.place.span };
         match node.value {
@@ -39,7 +39,7 @@ impl<'n> Reader<'n> {
         }
     }
 
-    /// Points at `span` from now on where a value is absent.
+    /// Points findings about absent values at `span`.
     pub(super) fn owned_by(mut self, span: Span) -> Self {
         self.owner = span;
         self
@@ -77,7 +77,7 @@ impl<'n> Reader<'n> {
         };
         let value = match &node.value {
             Value::Unknown => Maybe::Unknown,
-            // What its unknown parts make of it, only a deployment can tell.
+            // A string with unknown parts has an unknown value, unless its type allows such strings.
             Value::Text(text) if text.contains(HOLE) => read(node).map_or(Maybe::Unknown, Maybe::Known),
             _ => Maybe::Known(read(node).ok_or_else(|| mismatch(node, self.at(key), wanted))?),
         };
@@ -114,18 +114,18 @@ impl<'n> Reader<'n> {
         self.field(key, read, "a whole number")
     }
 
-    /// A map of its own.
+    /// A nested map.
     pub(super) fn map<T>(
         &self,
         key: &str,
-        read: impl Fn(&Reader<'n>) -> Result<T, Mismatch>,
+        read: impl Fn(&MapReader<'n>) -> Result<T, Mismatch>,
     ) -> Result<Field<T>, Mismatch> {
         let Some(node) = self.child(key) else {
             return Ok(Field { value: Maybe::Absent, place: self.absent(key) });
         };
         let value = match node.value {
             Value::Unknown => Maybe::Unknown,
-            _ => Maybe::Known(read(&Reader::new(node, self.dialect, self.at(key))?)?),
+            _ => Maybe::Known(read(&MapReader::new(node, self.dialect, self.at(key))?)?),
         };
         Ok(Field { value, place: node.place.clone() })
     }
@@ -133,9 +133,9 @@ impl<'n> Reader<'n> {
     pub(super) fn maps<T>(
         &self,
         key: &str,
-        read: impl Fn(&Reader<'n>) -> Result<T, Mismatch>,
+        read: impl Fn(&MapReader<'n>) -> Result<T, Mismatch>,
     ) -> Result<List<T>, Mismatch> {
-        self.list(key, |node, path| read(&Reader::new(node, self.dialect, path)?))
+        self.list(key, |node, path| read(&MapReader::new(node, self.dialect, path)?))
     }
 
     pub(super) fn texts(&self, key: &str) -> Result<List<Field<Text>>, Mismatch> {
@@ -181,7 +181,7 @@ fn whole(number: &str) -> Option<u64> {
 }
 
 fn mismatch(node: &Node, path: String, wanted: &'static str) -> Mismatch {
-    // A value may be a secret, or one that stands in the wrong place: its kind says enough.
+    // The value may be a secret, or one in the wrong place: the message contains only its type.
     let found = node.kind().to_owned();
     let path = if path.is_empty() { "the task definition".to_owned() } else { path };
     Mismatch { span: node.place.span, path, found, wanted }

@@ -1,13 +1,13 @@
-//! JSON inside of a string: Consul's configuration in an environment variable, Terraform's container definitions.
+//! JSON in a string: the configuration of consul-ecs in an environment variable, Terraform's container definitions.
 
 use std::borrow::Cow;
 
 use super::{Entry, HOLE, Node, ParseError, Place, Route, Span, Step, Value, json::parse_json};
 
-/// Reads the JSON that the string `host` holds. `source` is the text of the file.
+/// Reads the JSON in the string `host`. `source` is the text of the file.
 ///
-/// Places inside are places in the file, where the string is written as JSON writes strings; in any other notation all
-/// point at the whole string. Where an unknown part of the string stands for a whole value, that value is unknown.
+/// If the file spells the string as JSON does, every value has its own place in the file; otherwise all values have the
+/// place of the string. If an unknown part of the string is a complete value, that value is unknown.
 ///
 /// # Errors
 /// It is not a string, or the string is not JSON.
@@ -28,7 +28,7 @@ pub fn embedded_json(source: &str, host: &Node) -> Result<Node, ParseError> {
     }
 }
 
-/// Puts quotes around unknown parts outside of strings, as in `"port": ${Port}`, so that the rest can be read.
+/// Quotes unknown parts outside of strings, as in `"port": ${Port}`, so that the rest is valid JSON.
 fn with_quoted_holes(text: &str) -> Cow<'_, str> {
     if !text.contains(HOLE) {
         return Cow::Borrowed(text);
@@ -45,8 +45,8 @@ fn with_quoted_holes(text: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-/// Makes values unknown that an unknown part stands for. In a list or in a key it may stand for several: nothing is known
-/// of that.
+/// Makes a value unknown if an unknown part is all of it. In a list or a key, an unknown part may be several values:
+/// the list or map becomes unknown.
 fn forget_holes(node: &mut Node) {
     let has_open_key = node.entries().iter().any(|entry| entry.key.contains(HOLE));
     if is_hole(node) || node.items().iter().any(is_hole) || has_open_key {
@@ -77,11 +77,11 @@ fn relocate(node: &mut Node, map: &Offsets, is_reachable: bool) {
     }
 }
 
-/// Where in the file each byte of a string's value comes from.
+/// The position in the file of each byte of a string's value.
 enum Offsets {
-    /// By index, the end included.
+    /// By byte of the value, including its end.
     Exact(Vec<usize>),
-    /// The notation is not JSON's.
+    /// The file does not spell the string as JSON does.
     Whole(Span),
 }
 
@@ -94,7 +94,7 @@ impl Offsets {
         }
     }
 
-    /// Walks over the literal's escapes; `None` where the two do not match, as in YAML's own escapes.
+    /// Reads the escapes of the literal; `None` if literal and value do not match, as with YAML's own escapes.
     fn exact(literal: &str, start: usize, text: &str) -> Option<Self> {
         let mut offsets = Vec::with_capacity(text.len() + 1);
         let mut rest = literal;
@@ -118,7 +118,7 @@ impl Offsets {
     }
 }
 
-/// What follows in a JSON string literal after the notation of `wanted`.
+/// The rest of a JSON string literal after the spelling of `wanted`.
 fn after_one_character(literal: &str, wanted: char) -> Option<&str> {
     let Some(escape) = literal.strip_prefix('\\') else {
         return literal.strip_prefix(wanted);
@@ -126,7 +126,7 @@ fn after_one_character(literal: &str, wanted: char) -> Option<&str> {
     let mut after = escape.chars();
     match after.next()? {
         'u' => {
-            // A character beyond the basic plane takes two units.
+            // A character outside of the basic multilingual plane has two UTF-16 units.
             let units = wanted.len_utf16();
             escape.get(if units == 2 { 11 } else { 5 }..)
         }
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn places_inside_of_a_string_are_places_in_the_file() {
+    fn values_in_a_string_have_places_in_the_file() {
         let source = r#"{"c": "{\"n\u00e4me\": \"w\ud83d\ude00b\", \"port\": 80}"}"#;
         let node = inner(source).unwrap();
         let slice = |node: &Node| source.get(node.place.span.start..node.place.span.end).unwrap_or_default();
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_part_that_stands_for_a_value_is_an_unknown_value() {
+    fn an_unknown_part_becomes_an_unknown_value() {
         let text = format!(r#"{{"port": {HOLE}, "name": "a-{HOLE}", "tags": [{HOLE}, "x"], "tls": true}}"#);
         let host = Node { value: Value::Text(text), place: Place::default() };
         let node = embedded_json("", &host).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_inside_points_into_the_file() {
+    fn errors_point_into_the_file() {
         let source = r#"{"c": "{\"a\": nonsense}"}"#;
         let error = inner(source).unwrap_err();
         assert!(source.get(error.span.start..).unwrap().starts_with("nonsense"), "{error:?}");

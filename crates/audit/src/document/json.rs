@@ -1,4 +1,4 @@
-//! JSON, with the place of every value. Comments are allowed, so that findings can be ignored by one.
+//! JSON, with the place of every value. Comments are allowed: they can ignore findings.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use jsonc_parser::{
 
 use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value};
 
-/// JSON as its standard has it, and comments.
+/// Standard JSON with comments.
 pub(crate) const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -24,10 +24,10 @@ pub(crate) const JSON_WITH_COMMENTS: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-/// Reads a JSON text. `route` is the way to it: empty for a file.
+/// Reads a JSON text. `route` leads to it: empty for a file.
 ///
 /// # Errors
-/// It is not JSON, a key stands twice in one map, or it is nested too deeply.
+/// It is not JSON, a map has two equal keys, or it is nested too deeply.
 pub fn parse_json(text: &str, route: &Route) -> Result<Node, ParseError> {
     let options = CollectOptions { comments: jsonc_parser::CommentCollectionStrategy::Off, tokens: false };
     let parsed = parse_to_ast(text, &options, &JSON_WITH_COMMENTS)
@@ -66,7 +66,7 @@ fn read_object(object: ast::Object<'_>, route: &Route, depth: usize) -> Result<V
         let key_span = span(property.name.range());
         let key = property.name.into_string();
         if !seen.insert(key.clone()) {
-            return Err(ParseError::new(key_span, format!("the key {key:?} stands twice in one map")));
+            return Err(ParseError::new(key_span, format!("the key {key:?} is twice in one map")));
         }
         let node = read(property.value, route.then(Step::Key(key.clone())), depth + 1)?;
         entries.push(Entry { key, key_span, node });
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_knows_its_place() {
+    fn every_value_has_its_place() {
         let text = r#"{ "a": [1, {"b": "x"}] } // why"#;
         let node = parse(text).unwrap();
         let b = node.get("a").unwrap().items()[1].get("b").unwrap();
@@ -102,12 +102,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_refused_where_it_stops_being_json() {
+    fn invalid_json_is_refused_at_its_first_error() {
         for (text, start, reason) in [
             ("", 0, "empty"),
             (r#"{"a": }"#, 6, "not JSON"),
             (r#"{"a": 1"#, 0, "unterminated object"),
-            (r#"{"a": 1, "a": 2}"#, 9, "\"a\" stands twice"),
+            (r#"{"a": 1, "a": 2}"#, 9, "\"a\" is twice"),
             ("{'a': 1}", 1, "single-quoted"),
         ] {
             let error = parse(text).unwrap_err();

@@ -1,4 +1,4 @@
-//! Files as trees of values that know their places: what every input format is read from, and what findings point at.
+//! Files as trees of values with places. Every input format is read from such a tree, and findings point at its places.
 
 mod embedded;
 mod json;
@@ -23,14 +23,14 @@ const MAX_DEPTH: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct ParseError {
-    /// Where reading stopped.
+    /// Where reading failed.
     pub span: Span,
-    /// What is wrong there.
+    /// Why.
     pub reason: String,
 }
 
 impl ParseError {
-    /// An error at `span`.
+    /// An error at `span`, with a reason.
     pub fn new(span: Span, reason: impl Into<String>) -> Self {
         Self { span, reason: reason.into() }
     }

@@ -1,32 +1,32 @@
-//! A value of a file, and its place.
+//! A value and its place in the file.
 
 use super::{Place, Span};
 
-/// A value and its place.
+/// A value and its place in the file.
 #[derive(Debug, Clone)]
 pub struct Node {
-    /// What it is.
+    /// The value.
     pub value: Value,
-    /// Where it is.
+    /// Its place.
     pub place: Place,
 }
 
-/// What a file can hold.
+/// A value in a file.
 #[derive(Debug, Clone)]
 pub enum Value {
-    /// Nothing: as if the value were not there.
+    /// Null, which ECS treats like an absent value.
     Null,
     /// True or false.
     Bool(bool),
-    /// A number as it is written.
+    /// A number as the file spells it.
     Number(String),
     /// A string.
     Text(String),
     /// A list.
     List(Vec<Node>),
-    /// A map, in the file's order. Keys are unique.
+    /// A map in the order of the file. Its keys are unique.
     Map(Vec<Entry>),
-    /// A value that only a deployment can tell.
+    /// A value that is known only at deployment.
     Unknown,
 }
 
@@ -35,17 +35,17 @@ pub enum Value {
 pub struct Entry {
     /// The key.
     pub key: String,
-    /// Where the key is.
+    /// The bytes of the key.
     pub key_span: Span,
     /// The value.
     pub node: Node,
 }
 
-/// Stands in a string for a part that only a deployment can tell. Not a character that anybody writes: a noncharacter.
+/// In a string: a part that is known only at deployment. A Unicode noncharacter, which texts do not contain.
 pub(crate) const HOLE: char = '\u{FDD0}';
 
 impl Node {
-    /// The entries of a map, or none.
+    /// The entries of a map; none for other values.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         match &self.value {
@@ -54,7 +54,7 @@ impl Node {
         }
     }
 
-    /// The items of a list, or none.
+    /// The items of a list; none for other values.
     #[must_use]
     pub fn items(&self) -> &[Self] {
         match &self.value {
@@ -63,14 +63,14 @@ impl Node {
         }
     }
 
-    /// The value of a map's key. A null counts as absent, as it does for ECS.
+    /// The value of a map's key. Null counts as absent, as in ECS.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Self> {
         let entry = self.entries().iter().find(|entry| entry.key == key)?;
         (!matches!(entry.node.value, Value::Null)).then_some(&entry.node)
     }
 
-    /// The text of a string that is known to its last character.
+    /// The text of a string without unknown parts.
     #[must_use]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// What kind of value it is, for error messages.
+    /// The type of the value, for error messages.
     #[must_use]
     pub fn kind(&self) -> &'static str {
         match self.value {

@@ -1,4 +1,4 @@
-//! Where in a file something stands, and how to get there.
+//! Places in a file: bytes, lines and columns, and the route to a value.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// One past the last byte.
+    /// The byte after the last one.
     pub end: usize,
 }
 
@@ -19,7 +19,7 @@ impl Span {
     }
 }
 
-/// A line and a column, both counted from 1; columns count characters.
+/// A line and a column, both counted from 1. A column is a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     /// The line.
@@ -35,24 +35,24 @@ impl Position {
         let before = text.get(..byte).unwrap_or(text);
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
-        // A byte order mark is no character that anybody sees.
+        // A byte order mark is not visible.
         let column = before.get(line_start..).unwrap_or_default().chars().filter(|c| *c != '\u{FEFF}').count() + 1;
         Self { line, column }
     }
 }
 
-/// One step on the way from the top of a file to a value.
+/// One step of the route from the top of a file to a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Step {
-    /// Into a map, by key as the file spells it.
+    /// To the value of a key, as the file spells it.
     Key(String),
-    /// Into a list.
+    /// To an item of a list.
     Index(usize),
-    /// Into the JSON that a string holds.
+    /// Into the JSON in a string.
     Embedded,
 }
 
-/// The way from the top of a file to a value. Cheap to extend and to clone: values share the way to their parents.
+/// The route from the top of a file to a value. Cheap to extend and to clone: routes share their first steps.
 #[derive(Debug, Clone, Default)]
 pub struct Route(Option<Arc<Link>>);
 
@@ -63,7 +63,7 @@ struct Link {
 }
 
 impl Route {
-    /// The way from here one step further.
+    /// This route and one more step.
     #[must_use]
     pub fn then(&self, step: Step) -> Self {
         Self(Some(Arc::new(Link { before: self.clone(), step })))
@@ -83,24 +83,24 @@ impl Route {
     }
 }
 
-/// Where a value stands, or would stand if it were there.
+/// The place of a value, or where the value would be.
 #[derive(Debug, Clone, Default)]
 pub struct Place {
-    /// What to point at: the value, or the owner's name where there is no value.
+    /// The bytes that findings point at: those of the value, or of its owner's name if there is no value.
     pub span: Span,
-    /// How an edit gets to the value; `None` where an edit would not have the wanted effect, because the value is
-    /// computed by an intrinsic function or the file is generated.
+    /// The route for edits; `None` if an edit would not have the intended effect: the value comes from an intrinsic
+    /// function, or the file is generated.
     pub route: Option<Route>,
 }
 
 impl Place {
-    /// The place of a value that edits cannot reach.
+    /// A place without a route: edits cannot reach it.
     #[must_use]
     pub fn fixed(span: Span) -> Self {
         Self { span, route: None }
     }
 
-    /// The place one step further, pointed at by `span`.
+    /// The place one step further, with the bytes `span`.
     #[must_use]
     pub fn then(&self, step: Step, span: Span) -> Self {
         Self { span, route: self.route.as_ref().map(|route| route.then(step)) }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_remembers_its_steps() {
+    fn a_route_keeps_its_steps() {
         let route = Route::default().then(Step::Key("a".to_owned())).then(Step::Index(2));
         assert_eq!(route.steps(), [Step::Key("a".to_owned()), Step::Index(2)]);
     }

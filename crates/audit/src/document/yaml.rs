@@ -6,15 +6,16 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span as Mark, Tag};
 
 use super::{Entry, MAX_DEPTH, Node, ParseError, Place, Route, Span, Step, Value, yaml_scalar::scalar};
 
-/// What aliases may come to: enough for any template, too little for a bomb.
+/// The most values that aliases may expand to: enough for any template, and a limit for malicious files.
 const MAX_NODES: usize = 300_000;
 
 /// Reads the document of a YAML text.
 ///
 /// # Errors
-/// It is not YAML or several documents, a key stands twice in one map or is no scalar, it is nested too deeply, or its aliases multiply.
+/// It is not YAML or several documents, a map has two equal keys or one that is not a scalar, it is nested too deeply,
+/// or its aliases expand to too many values.
 pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
-    let mut reader = Reader::new(text);
+    let mut reader = YamlReader::new(text);
     match reader.document()? {
         Some(node) => {
             reader.end()?;
@@ -24,16 +25,16 @@ pub fn parse_yaml(text: &str) -> Result<Node, ParseError> {
     }
 }
 
-struct Reader<'t> {
+struct YamlReader<'t> {
     text: &'t str,
     parser: Parser<'t, saphyr_parser::StrInput<'t>>,
-    /// The parser counts characters; places are bytes. Empty where a character is a byte.
+    /// The parser counts characters, places count bytes. Empty if every character is one byte.
     bytes: Vec<usize>,
     anchors: BTreeMap<usize, Node>,
     nodes: usize,
 }
 
-impl<'t> Reader<'t> {
+impl<'t> YamlReader<'t> {
     fn new(text: &'t str) -> Self {
         let starts = text.char_indices().map(|(byte, _)| byte);
         let bytes = if text.is_ascii() { Vec::new() } else { starts.collect() };
@@ -51,13 +52,13 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// There is one document in a template. Of several nobody would know which ones were looked at.
+    /// A template is one document. A file with several is refused, because the others would be ignored.
     fn end(&mut self) -> Result<(), ParseError> {
         loop {
             match self.next()? {
                 (Event::StreamEnd, _) => return Ok(()),
                 (Event::DocumentStart(_), mark) => {
-                    let reason = "several YAML documents in one file: split it, one document is read";
+                    let reason = "the file has several YAML documents: split it, only one would be read";
                     return Err(ParseError::new(self.span(mark), reason));
                 }
                 _ => {}
@@ -143,7 +144,7 @@ impl<'t> Reader<'t> {
                 _ => return Err(ParseError::new(key_span, "a key that is not a plain value")),
             };
             if !seen.insert(key.clone()) {
-                return Err(ParseError::new(key_span, format!("the key {key:?} stands twice in one map")));
+                return Err(ParseError::new(key_span, format!("the key {key:?} is twice in one map")));
             }
             let (event, mark) = self.next()?;
             let node = self.node(event, mark, route.then(Step::Key(key.clone())), depth + 1)?;
@@ -151,7 +152,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// An alias is a copy that points at itself, and that edits leave alone: they would change the original.
+    /// An alias becomes a copy whose place is the alias itself. Edits do not reach it: they would change the original.
     fn alias(&mut self, anchor: usize, span: Span) -> Result<Node, ParseError> {
         let Some(original) = self.anchors.get(&anchor) else {
             return Err(ParseError::new(span, "an alias of itself"));
@@ -159,7 +160,7 @@ impl<'t> Reader<'t> {
         let mut copy = original.clone();
         self.nodes += pin(&mut copy, span);
         if self.nodes > MAX_NODES {
-            return Err(ParseError::new(span, format!("aliases come to more than {MAX_NODES} values")));
+            return Err(ParseError::new(span, format!("aliases expand to more than {MAX_NODES} values")));
         }
         Ok(copy)
     }
@@ -179,7 +180,8 @@ impl<'t> Reader<'t> {
         Node { value: Value::Map(vec![Entry { key, key_span: place.span, node }]), place }
     }
 
-    /// Where a list begins. For one that stands as far left as its key, the parser names its first item.
+    /// The start of a list. For a list that is indented as far as its key, the parser reports the start of its first
+    /// item.
     fn first_dash(&self, start: usize) -> usize {
         let (before, after) = self.text.split_at_checked(start).unwrap_or((self.text, ""));
         let is_dash = after.starts_with(['[', '-', '!', '&']);
@@ -187,7 +189,7 @@ impl<'t> Reader<'t> {
         above.strip_suffix('-').filter(|_| !is_dash).map_or(start, str::len)
     }
 
-    /// The whole of a text in block style: from its `|` or `>`, which the parser leaves out, to its last line.
+    /// The bytes of a string in block style: from its `|` or `>`, which the parser leaves out, to its last line.
     fn with_header(&self, content: Span) -> Span {
         let (before, after) = self.text.split_at_checked(content.start).unwrap_or((self.text, ""));
         let above = before.trim_end();
@@ -203,7 +205,7 @@ impl<'t> Reader<'t> {
         Span::new(start.unwrap_or(content.start), content.start + length)
     }
 
-    /// Where the closing bracket ends that a list or map in flow style has; 0 where there is none.
+    /// The end of a list or map in flow style: after its closing bracket; 0 if there is none.
     fn bracket(&self, mark: Mark, bracket: char) -> usize {
         let start = self.span(mark).start;
         let is_there = self.text.get(start..).is_some_and(|rest| rest.starts_with(bracket));
@@ -220,18 +222,18 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// Takes in what `<<: *other` merges: what the map does not say itself. Source: <https://yaml.org/type/merge.html>
+/// Merges `<<: *other`: adds the keys that the map does not have. Source: <https://yaml.org/type/merge.html>
 fn merged(mut entries: Vec<Entry>) -> Vec<Entry> {
     let Some(index) = entries.iter().position(|entry| entry.key == "<<") else { return entries };
     let others = entries.remove(index).node;
     let others = if others.items().is_empty() { vec![others] } else { others.items().to_vec() };
-    let mut said: BTreeSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
-    let added = others.iter().flat_map(Node::entries).filter(|entry| said.insert(entry.key.clone()));
+    let mut known_keys: BTreeSet<String> = entries.iter().map(|entry| entry.key.clone()).collect();
+    let added = others.iter().flat_map(Node::entries).filter(|entry| known_keys.insert(entry.key.clone()));
     entries.extend(added.cloned());
     entries
 }
 
-/// Lets everything inside of a copy point at the copy. Answers how many values that were.
+/// Gives all values of a copy the place of the alias. Returns their number.
 fn pin(node: &mut Node, span: Span) -> usize {
     node.place = Place::fixed(span);
     match &mut node.value {
@@ -253,5 +255,4 @@ fn is_function(tag: &Tag) -> bool {
 }
 
 #[cfg(test)]
-#[path = "yaml_tests.rs"]
 mod tests;

@@ -1,10 +1,11 @@
-//! What a scalar of YAML means.
+//! The value of a YAML scalar.
 
 use saphyr_parser::ScalarStyle;
 
 use super::Value;
 
-/// A scalar by YAML's core schema: <https://yaml.org/spec/1.2.2/#103-core-schema>. `true` may also be written `True`.
+/// The value of a scalar in YAML's core schema: <https://yaml.org/spec/1.2.2/#103-core-schema>. `true` may also be
+/// written `True`.
 pub(super) fn scalar(text: String, style: ScalarStyle, is_string: bool) -> Value {
     if style != ScalarStyle::Plain || is_string {
         return Value::Text(text);

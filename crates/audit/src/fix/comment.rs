@@ -1,12 +1,15 @@
-//! Comments that an edit would take away.
+//! Comments that an edit would delete.
 
-use super::{EditError, shown, tree};
+use super::{
+    error::{EditError, shown},
+    tree,
+};
 use crate::{
     document::{Node, Span, Step, Value},
     finding::Change,
 };
 
-/// Refuses to write a value over a list or map with comments in it.
+/// Refuses to replace a list or map that contains comments.
 pub(super) fn refuse_loss(text: &str, node: &Node, steps: &[Step], change: &Change) -> Result<(), EditError> {
     let replaced = tree::at(node, steps).filter(|_| matches!(change, Change::Set(_)));
     match replaced {
@@ -21,7 +24,7 @@ fn has_comment(text: &str, node: &Node) -> bool {
     let mut known = Vec::new();
     collect(node, &mut known);
     let mut from = node.place.span.start;
-    // What is neither a key nor a plain value: brackets, commas, blanks, comments.
+    // The text between keys and scalars: brackets, commas, blanks, comments.
     known.push(Span::new(node.place.span.end, node.place.span.end));
     known.into_iter().any(|span| {
         let between = text.get(from..span.start).unwrap_or_default();

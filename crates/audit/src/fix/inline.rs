@@ -1,6 +1,6 @@
-//! Edits of JSON without line breaks, which stays so.
+//! Edits of JSON without line breaks. The result has none either.
 
-use super::{EditError, read, shown, tree};
+use super::{error::EditError, read::read, tree};
 use crate::{
     document::{Node, Span, Step},
     finding::Change,
@@ -10,7 +10,7 @@ use crate::{
 pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
     changes.iter().try_fold(text.to_owned(), |text, (steps, change)| {
         let (_, node) = read(&text)?;
-        make(&text, &node, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))
+        make(&text, &node, steps, change).ok_or_else(|| EditError::no_such_place(steps))
     })
 }
 
@@ -32,7 +32,7 @@ fn make(text: &str, root: &Node, steps: &[Step], change: &Change) -> Option<Stri
     }
 }
 
-/// Adds to the end of a list or map, of which `last` is the last part.
+/// Adds to the end of a list or map. `last` is its last item or entry.
 fn add(text: &str, owner: &Node, last: Option<Span>, part: &str, blank: &str) -> Option<String> {
     if let Some(last) = last {
         put(text, Span::new(last.end, last.end), &format!(",{blank}{part}"))
@@ -42,7 +42,7 @@ fn add(text: &str, owner: &Node, last: Option<Span>, part: &str, blank: &str) ->
     }
 }
 
-/// Takes a part away, with the comma before it, or after it if it is the first one.
+/// Removes an item or entry with the comma before it; the first one with the comma after it.
 fn remove(text: &str, root: &Node, steps: &[Step]) -> Option<String> {
     let (last, before) = steps.split_last()?;
     let owner = tree::at(root, before)?;

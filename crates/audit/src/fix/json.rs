@@ -3,7 +3,7 @@
 use jsonc_parser::cst::{CstContainerNode, CstInputValue, CstLeafNode, CstNode, CstRootNode};
 use serde_json::Value as Json;
 
-use super::{EditError, shown};
+use super::error::EditError;
 use crate::{
     document::{JSON_WITH_COMMENTS, Step},
     finding::Change,
@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn edit(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
     let root = CstRootNode::parse(text, &JSON_WITH_COMMENTS).map_err(|e| EditError::Notation(e.to_string()))?;
     for (steps, change) in changes {
-        make(&root, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))?;
+        make(&root, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
     }
     Ok(root.to_string())
 }

@@ -1,155 +1,23 @@
-//! Fixes: the edits of findings, made in the text of their file. What is not edited keeps its formatting and comments.
+//! Fixes: the edits of findings, made in the text of the file. Everything else keeps its formatting and comments.
 //!
-//! Each edit is verified: the edited text is read again, and has to hold exactly what it held before with that one change.
+//! Each edit is verified: the edited text is read again, and must contain exactly what it contained before, with that one
+//! change.
 
+mod apply;
 mod comment;
+mod error;
 mod inline;
 mod json;
 mod part;
+mod read;
 mod repair;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod yaml;
 
-use std::borrow::Cow;
-
-pub use self::repair::{Left, Repair, repair};
-use super::{
-    definition::Dialect,
-    document::{Node, ParseError, Place, Route, Step, Value},
-    finding::{Change, Edit},
-    input::{Notation, parse},
-    source::SourceFile,
+pub use self::{
+    apply::apply,
+    error::EditError,
+    repair::{Left, Repair, repair},
 };
-
-/// An edit that cannot be made.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum EditError {
-    /// The text is not what the edit was made for.
-    #[error("the text cannot be read: {0}")]
-    Unreadable(#[from] ParseError),
-    /// The way does not lead anywhere.
-    #[error("there is no {0} in it")]
-    NoSuchPlace(String),
-    /// The notation at the place does not allow it without touching more.
-    #[error("the notation there does not allow it: {0}")]
-    Notation(String),
-    /// The edited text would differ in more than the edit.
-    #[error("the edit would change something else as well")]
-    NotMinimal,
-}
-
-/// Makes `edits` in `text`, one after another. Values are spelled as `dialect` spells them.
-///
-/// # Errors
-/// One of the edits cannot be made; then none is.
-pub fn apply(text: &str, dialect: Dialect, edits: &[Edit]) -> Result<String, EditError> {
-    let attempts = [Manner::PART_BY_PART, Manner::ITEM_BY_ITEM, Manner::AS_A_WHOLE];
-    let mut first_error = None;
-    for manner in attempts {
-        match try_apply(text, dialect, edits, manner) {
-            Ok(edited) => return Ok(edited),
-            Err(error) => first_error = first_error.or(Some(error)),
-        }
-    }
-    Err(first_error.unwrap_or(EditError::NotMinimal))
-}
-
-/// How to go about edits.
-#[derive(Debug, Clone, Copy)]
-struct Manner {
-    /// A list or map in place of another one: only what differs is written.
-    is_item_by_item: bool,
-    /// YAML: each resource on its own, which takes less time.
-    is_in_parts: bool,
-}
-
-impl Manner {
-    const PART_BY_PART: Self = Self { is_item_by_item: true, is_in_parts: true };
-    const ITEM_BY_ITEM: Self = Self { is_item_by_item: true, is_in_parts: false };
-    const AS_A_WHOLE: Self = Self { is_item_by_item: false, is_in_parts: false };
-}
-
-/// Makes edits in one manner, and verifies that they are all that changed.
-fn try_apply(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
-    let (mark, text) = text.strip_prefix('\u{feff}').map_or(("", text), |rest| ("\u{feff}", rest));
-    // Editors of text know one kind of line end.
-    let newlines = text.matches('\n').count();
-    let has_returns = newlines > 0 && text.matches("\r\n").count() == newlines;
-    let plain = if has_returns { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
-    let edited = edit_plain(&plain, dialect, edits, manner)?;
-    let edited = if has_returns { edited.replace('\n', "\r\n") } else { edited };
-    Ok([mark, &edited].concat())
-}
-
-fn edit_plain(text: &str, dialect: Dialect, edits: &[Edit], manner: Manner) -> Result<String, EditError> {
-    let (notation, before) = read(text)?;
-    let mut wanted = before.clone();
-    let mut changes = Vec::new();
-    for edit in edits {
-        let (steps, change) = outermost(&wanted, dialect, edit)?;
-        let parts =
-            if manner.is_item_by_item { tree::in_items(&wanted, &steps, &change) } else { vec![(steps, change)] };
-        for (steps, change) in parts {
-            comment::refuse_loss(text, &before, &steps, &change)?;
-            tree::change(&mut wanted, &steps, &change).ok_or_else(|| EditError::NoSuchPlace(shown(&steps)))?;
-            changes.push((steps, change));
-        }
-    }
-    let edited = match notation {
-        Notation::Json if text.trim_end().contains('\n') => json::edit(text, &changes)?,
-        Notation::Json => inline::edit(text, &changes)?,
-        Notation::Yaml if manner.is_in_parts => part::edit(text, &before, &changes)?,
-        Notation::Yaml => yaml::edit_all(text, &changes)?,
-    };
-    let is_minimal = read(&edited).is_ok_and(|(_, found)| tree::is_same(&found, &wanted));
-    if is_minimal { Ok(edited) } else { Err(EditError::NotMinimal) }
-}
-
-/// The change in the file's own notation. One inside of the JSON that a string holds is a change of the string.
-fn outermost(node: &Node, dialect: Dialect, edit: &Edit) -> Result<(Vec<Step>, Change), EditError> {
-    let steps = edit.route.steps();
-    let Some(at) = steps.iter().position(|step| *step == Step::Embedded) else {
-        return Ok((steps, spell(dialect, &edit.change)));
-    };
-    let (outer, inner) = (steps.get(..at).unwrap_or_default(), steps.get(at + 1..).unwrap_or_default());
-    let host = tree::at(node, outer).map(|host| &host.value);
-    let Some(Value::Text(json)) = host else { return Err(EditError::NoSuchPlace(shown(outer))) };
-    let route = inner.iter().cloned().fold(Route::default(), |route, step| route.then(step));
-    // What the string holds is Consul's, and spelled as it is.
-    let inner = Edit { route, change: edit.change.clone() };
-    Ok((outer.to_vec(), Change::Set(apply(json, Dialect::Ecs, &[inner])?.into())))
-}
-
-/// By its content: nothing else is known here, and it was read already as what it is.
-fn read(text: &str) -> Result<(Notation, Node), ParseError> {
-    parse(&SourceFile::new("", text))
-}
-
-fn spell(dialect: Dialect, change: &Change) -> Change {
-    match change {
-        Change::Set(value) => Change::Set(dialect.spell_value(value.clone())),
-        Change::Append(value) => Change::Append(dialect.spell_value(value.clone())),
-        Change::Remove => Change::Remove,
-    }
-}
-
-/// The way as people write it.
-fn shown(steps: &[Step]) -> String {
-    let parts = steps.iter().enumerate().map(|(index, step)| match step {
-        Step::Key(key) if index == 0 => key.clone(),
-        Step::Key(key) => format!(".{key}"),
-        Step::Index(index) => format!("[{index}]"),
-        Step::Embedded => " → ".to_owned(),
-    });
-    let path: String = parts.collect();
-    if path.is_empty() { "value".to_owned() } else { path }
-}
-
-/// A node without a place in a file.
-fn placeless(value: Value) -> Node {
-    Node { value, place: Place::default() }
-}
-
-#[cfg(test)]
-#[path = "tests.rs"]
-mod tests;

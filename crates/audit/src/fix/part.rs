@@ -1,17 +1,17 @@
-//! Edits of YAML, one resource after the other: reading a whole template again for each edit takes too long.
+//! Edits of YAML, resource by resource: to read a large template again for each edit takes too long.
 
 use std::collections::BTreeMap;
 
-use super::{EditError, read, tree, yaml};
+use super::{error::EditError, read::read, tree, yaml};
 use crate::{
     document::{Node, Span, Step},
     finding::Change,
 };
 
-/// Changes of one part, by where it begins.
+/// The changes of each part, by the byte where the part begins.
 type Parts = BTreeMap<usize, (Span, Vec<(Vec<Step>, Change)>)>;
 
-/// Makes changes in a YAML text, of which `node` is the tree.
+/// Makes changes in a YAML text with the tree `node`.
 pub(super) fn edit(text: &str, node: &Node, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
     let mut parts = Parts::new();
     let mut others = Vec::new();
@@ -25,7 +25,7 @@ pub(super) fn edit(text: &str, node: &Node, changes: &[(Vec<Step>, Change)]) -> 
         }
     }
     let mut edited = text.to_owned();
-    // From the end, so that what stands before keeps its place.
+    // From the end, so that the bytes before an edit keep their positions.
     for (span, changes) in parts.into_values().rev() {
         let part = text.get(span.start..span.end).unwrap_or_default();
         edited.replace_range(span.start..span.end, &yaml::edit_all(part, &changes)?);
@@ -33,7 +33,7 @@ pub(super) fn edit(text: &str, node: &Node, changes: &[(Vec<Step>, Change)]) -> 
     yaml::edit_all(&edited, &others)
 }
 
-/// The lines of the entry two levels down (`Resources`, `Task`), if these lines are nothing else.
+/// The lines of an entry on the second level (`Resources`, `Task`), if these lines contain nothing else.
 fn part_of(text: &str, root: &Node, steps: &[Step]) -> Option<Span> {
     let [Step::Key(outer), Step::Key(inner), _, ..] = steps else { return None };
     let entry = |node: &'_ Node, key: &str| node.entries().iter().position(|entry| entry.key == *key);

@@ -1,8 +1,11 @@
-//! Mending the findings of a file: in each round all those whose edits have nothing to do with each other.
+//! Fixes the findings of a file: in each round, all findings whose edits are independent of each other.
 
 use std::sync::Arc;
 
-use super::{EditError, Manner, apply, try_apply};
+use super::{
+    apply::{Manner, apply, try_apply},
+    error::EditError,
+};
 use crate::{
     Material, audit,
     definition::Dialect,
@@ -12,19 +15,19 @@ use crate::{
     source::SourceFile,
 };
 
-/// More than any file needs; it keeps two rules that undo each other from going on for ever.
+/// More than any file needs. It ends the loop of two rules that undo each other's fixes.
 const MAX_ROUNDS: usize = 50;
 
-/// What came of mending a file.
+/// The result of fixing a file.
 #[derive(Debug)]
 pub struct Repair {
     /// The text before.
     pub before: Arc<SourceFile>,
     /// The text after.
     pub after: Arc<SourceFile>,
-    /// The findings that are mended, in the order in which they were.
+    /// The findings that were fixed, in the order of their fixes.
     pub mended: Vec<Finding>,
-    /// Those with a fix that could not be made.
+    /// The findings whose fixes could not be made.
     pub left: Vec<Left>,
 }
 
@@ -33,12 +36,13 @@ pub struct Repair {
 pub struct Left {
     /// The finding.
     pub finding: Finding,
-    /// Why: an edit that is not possible, or (`None`) a finding that stayed, or that another one would have followed.
+    /// Why the edit is not possible. `None` if it is possible, but the finding remained or another one would have
+    /// appeared.
     pub error: Option<EditError>,
 }
 
-/// Mends what has a fix and `is_wanted`, until nothing is left to mend. A fix that does not make its finding disappear, or
-/// that brings up another one as bad or worse, is not made.
+/// Fixes all findings that have a fix and are wanted by `is_wanted`, until none is left. A fix is not made if its
+/// finding would remain, or if another finding of the same or a higher severity would appear.
 #[must_use]
 pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Repair {
     let mut state = State::of(file.clone());
@@ -51,23 +55,23 @@ pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Re
             if repair.left.is_empty() || repair.mended.len() == tried_after {
                 break;
             }
-            // What could not be mended then may well be now that others are.
+            // A fix that was not possible may be possible after other fixes.
             tried_after = repair.mended.len();
             repair.left.clear();
             continue;
         }
-        mend(&mut state, &round, &mut repair);
+        fix_group(&mut state, &round, &mut repair);
     }
     repair.after = state.file;
     repair
 }
 
-/// A text, and what an audit says of it.
+/// A text, and the result of its audit.
 struct State {
     file: Arc<SourceFile>,
     dialect: Dialect,
     findings: Vec<Finding>,
-    /// How much of it cannot be read.
+    /// The number of problems with reading it.
     problems: usize,
 }
 
@@ -75,43 +79,42 @@ impl State {
     fn of(file: Arc<SourceFile>) -> Self {
         let (mut material, mut problems) = (Material::default(), Vec::new());
         read_all(&file, true, &mut material, &mut problems);
-        // All definitions of a file are of one format.
+        // All definitions of a file have one format.
         let dialect = material.definitions.first().map_or(Dialect::Ecs, |definition| definition.dialect);
         Self { file, dialect, findings: audit(&material), problems: problems.len() }
     }
 
-    /// Whether this is what mending `mended` should come to.
-    fn is_better_than(&self, before: &Self, mended: &[Finding]) -> bool {
+    /// Whether this state is the expected result of fixing `fixed`.
+    fn is_better_than(&self, before: &Self, fixed: &[Finding]) -> bool {
         let same = |all: &[Finding], finding: &Finding| all.iter().filter(|other| other.is_same_as(finding)).count();
-        let is_gone = |finding: &Finding| {
-            same(&self.findings, finding) + same(mended, finding) <= same(&before.findings, finding)
-        };
-        // What an edit says of a value is in the message, so that messages are not compared here.
+        let is_gone =
+            |finding: &Finding| same(&self.findings, finding) + same(fixed, finding) <= same(&before.findings, finding);
+        // Messages are not compared: an edit may change the values in them.
         let alike = |all: &[Finding], finding: &Finding| {
             let key = |one: &Finding| (one.rule.id, one.subject.clone(), one.container.clone());
             all.iter().filter(|other| key(other) == key(finding)).count()
         };
-        let least = mended.iter().map(|finding| finding.severity).min();
+        let least = fixed.iter().map(|finding| finding.severity).min();
         let is_new = |finding: &Finding| {
             Some(finding.severity) >= least && alike(&self.findings, finding) > alike(&before.findings, finding)
         };
-        self.problems <= before.problems && mended.iter().all(is_gone) && !self.findings.iter().any(is_new)
+        self.problems <= before.problems && fixed.iter().all(is_gone) && !self.findings.iter().any(is_new)
     }
 }
 
-/// What is still to be mended. Of several findings that say the same, those that were left come first.
+/// The findings that are still to be fixed. Of several equal findings, those that could not be fixed come first.
 fn open(findings: &[Finding], left: &[Left], is_wanted: &impl Fn(&Finding) -> bool) -> Vec<Finding> {
     let mut skipped = vec![false; left.len()];
     let mut was_left = |finding: &Finding| {
-        let twin =
+        let known =
             left.iter().zip(&mut skipped).find(|(left, is_skipped)| !**is_skipped && left.finding.is_same_as(finding));
-        twin.map(|(_, is_skipped)| *is_skipped = true).is_some()
+        known.map(|(_, is_skipped)| *is_skipped = true).is_some()
     };
     let with_fix = findings.iter().filter(|finding| finding.fix.is_some() && is_wanted(finding));
     with_fix.filter(|finding| !was_left(finding)).cloned().collect()
 }
 
-/// Those of which no edit touches what an edit of an earlier one touches.
+/// The findings whose edits do not touch the places of earlier edits.
 fn independent(open: &[Finding]) -> Vec<Finding> {
     let mut touched: Vec<Vec<Step>> = Vec::new();
     let mut chosen = Vec::new();
@@ -122,13 +125,13 @@ fn independent(open: &[Finding]) -> Vec<Finding> {
         if places.iter().all(is_free) {
             chosen.push(finding.clone());
         }
-        // One that has to wait keeps later ones from changing what it was made for.
+        // The places of postponed findings count too, so that no later finding changes them.
         touched.extend(places);
     }
     chosen
 }
 
-/// What an edit changes: a string as a whole, and the whole list that an item goes from.
+/// The place that an edit changes: a complete string, or the list from which an item is removed.
 fn touches(edit: &Edit) -> Vec<Step> {
     let mut steps = edit.route.steps();
     if let Some(at) = steps.iter().position(|step| *step == Step::Embedded) {
@@ -143,8 +146,8 @@ fn edits(finding: &Finding) -> &[Edit] {
     finding.fix.as_ref().map(|fix| fix.edits.as_slice()).unwrap_or_default()
 }
 
-/// Mends all of `group` at once, or else each half of it on its own.
-fn mend(state: &mut State, group: &[Finding], repair: &mut Repair) {
+/// Fixes all of `group` at once. If that fails, each half on its own.
+fn fix_group(state: &mut State, group: &[Finding], repair: &mut Repair) {
     let all: Vec<Edit> = group.iter().flat_map(edits).cloned().collect();
     let text = match group {
         [_] => apply(&state.file.text, state.dialect, &all),
@@ -152,9 +155,9 @@ fn mend(state: &mut State, group: &[Finding], repair: &mut Repair) {
     };
     let error = match text {
         Ok(text) => {
-            let mended = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)));
-            if mended.is_better_than(state, group) {
-                *state = mended;
+            let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)));
+            if fixed.is_better_than(state, group) {
+                *state = fixed;
                 repair.mended.extend(group.iter().cloned());
                 return;
             }
@@ -166,8 +169,8 @@ fn mend(state: &mut State, group: &[Finding], repair: &mut Repair) {
         repair.left.push(Left { finding: finding.clone(), error });
     } else {
         let (first, second) = group.split_at(group.len() / 2);
-        mend(state, first, repair);
-        mend(state, second, repair);
+        fix_group(state, first, repair);
+        fix_group(state, second, repair);
     }
 }
 
@@ -181,24 +184,24 @@ mod tests {
     }
 
     #[test]
-    fn a_fix_that_brings_up_another_finding_as_bad_is_not_made() {
-        // Given a definition with one mistake, and one with another.
+    fn a_fix_that_causes_an_equal_finding_is_not_made() {
+        // Given a definition with one defect, and one with another.
         let base = Base::Dataplane.json();
         let before = state(&base.replace("awsvpc", "bridge"));
         let other = state(&base.replace("1048576", "2097152"));
-        let mended = before.findings.clone();
-        // Then the one in place of the other is no mend, unless the other one matters less.
-        assert!(state(base).is_better_than(&before, &mended));
-        assert!(!other.is_better_than(&before, &mended));
+        let fixed = before.findings.clone();
+        // Then the second is not a fix of the first, unless the new finding is less severe.
+        assert!(state(base).is_better_than(&before, &fixed));
+        assert!(!other.is_better_than(&before, &fixed));
         let mut harmless = state(&base.replace("1048576", "2097152"));
         harmless.findings.iter_mut().for_each(|finding| finding.severity = Severity::Info);
-        assert!(harmless.is_better_than(&before, &mended));
-        // And what stays is not mended.
-        assert!(!before.is_better_than(&before, &mended));
+        assert!(harmless.is_better_than(&before, &fixed));
+        // And a finding that remains is not fixed.
+        assert!(!before.is_better_than(&before, &fixed));
     }
 
     #[test]
-    fn a_fix_that_makes_something_unreadable_is_not_made() {
+    fn a_fix_that_makes_the_file_unreadable_is_not_made() {
         let before = state(&Base::Dataplane.json().replace("awsvpc", "bridge"));
         let unreadable = state("{\"containerDefinitions\": 1, \"family\": 2}");
         assert!(!unreadable.is_better_than(&before, &before.findings));

@@ -1,11 +1,16 @@
-//! Edits in JSON and in YAML: what is not edited stays as it is.
+//! Edits in JSON and in YAML: everything else keeps its formatting.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::*;
-use crate::{document::Route, source::SourceFile};
+use crate::{
+    definition::Dialect,
+    document::{Route, Step},
+    finding::{Change, Edit},
+    source::SourceFile,
+};
 
 fn edit(path: &[Step], change: Change) -> Edit {
     let route = path.iter().cloned().fold(Route::default(), |route, step| route.then(step));
@@ -51,7 +56,7 @@ fn yaml_keeps_its_formatting_and_comments_and_short_forms() {
 }
 
 #[test]
-fn a_list_as_far_left_as_its_key_becomes_another_one() {
+fn a_list_without_indentation_is_replaced() {
     let text = "a:\n  b:\n  - x\n  - y\n  c: 1\n";
     let edited = apply(text, Dialect::Ecs, &[edit(&[key("a"), key("b")], Change::Set(json!(["z"])))]).unwrap();
     assert_eq!(edited, "a:\n  b: [\"z\"]\n  c: 1\n");
@@ -63,7 +68,7 @@ fn a_list_as_far_left_as_its_key_becomes_another_one() {
 }
 
 #[test]
-fn what_stands_in_a_string_is_edited_there() {
+fn embedded_json_is_edited_in_its_string() {
     let text = "{\n  \"value\": \"{ \\\"proxy\\\": {\\\"port\\\": 1} }\"\n}\n";
     let path = [key("value"), Step::Embedded, key("proxy"), key("port")];
     let edited = apply(text, Dialect::Ecs, &[edit(&path, Change::Set(json!(2)))]).unwrap();
@@ -75,30 +80,30 @@ fn what_stands_in_a_string_is_edited_there() {
 }
 
 #[test]
-fn an_edit_that_would_touch_more_is_refused() {
-    // Taking one entry out of a flow mapping would take its whole line
+fn an_edit_that_would_change_more_is_refused() {
+    // To remove one entry of a flow mapping would remove its whole line.
     let text = "a: {b: 1, c: 2}\n";
     let error = apply(text, Dialect::Ecs, &[edit(&[key("a"), key("b")], Change::Remove)]).unwrap_err();
     assert!(matches!(error, EditError::NotMinimal | EditError::Notation(_)), "{error}");
-    let nowhere = edit(&[key("x"), key("y")], Change::Set(json!(1)));
-    assert!(matches!(apply("{}", Dialect::Ecs, &[nowhere]), Err(EditError::NoSuchPlace(_))));
+    let missing = edit(&[key("x"), key("y")], Change::Set(json!(1)));
+    assert!(matches!(apply("{}", Dialect::Ecs, &[missing]), Err(EditError::NoSuchPlace(_))));
 }
 
 #[test]
-fn a_file_is_mended_until_nothing_is_left_to_mend() {
+fn a_file_is_fixed_completely() {
     let broken = crate::example::Base::Dataplane.json().replace("awsvpc", "bridge").replace("1048576", "2097152");
     let repaired = repair(Arc::new(SourceFile::new("task.json", broken)), |_| true);
     let ids: Vec<&str> = repaired.mended.iter().map(|finding| finding.rule.id).collect();
     assert_eq!(ids, ["consul-network-mode", "consul-proxy-open-files"]);
     assert!(repaired.left.is_empty());
     assert_eq!(repaired.after.text, crate::example::Base::Dataplane.json());
-    // And once more, nothing changes
+    // A second run changes nothing.
     let again = repair(repaired.after.clone(), |_| true);
     assert_eq!((again.mended.len(), &again.after), (0, &repaired.after));
 }
 
 #[test]
-fn every_example_with_a_fix_is_repaired_by_it() {
+fn every_fix_corrects_its_example() {
     for rule in crate::rules::rules() {
         for example in rule.examples {
             let broken = serde_json::to_string_pretty(&example.broken().unwrap()).unwrap();
@@ -116,19 +121,19 @@ fn append(text: &str, path: &[Step], value: serde_json::Value) -> Result<String,
     apply(text, Dialect::Ecs, &[edit(path, Change::Append(value))])
 }
 
-fn mended(name: &str, text: &str) -> Repair {
+fn repaired(name: &str, text: &str) -> Repair {
     repair(Arc::new(SourceFile::new(name, text)), |_| true)
 }
 
 #[test]
-fn json_is_known_behind_comments_and_a_byte_order_mark() {
+fn json_is_recognized_after_comments_and_a_byte_order_mark() {
     for text in ["// who\n{ \"a\": 1 }\n", "\u{feff}{\n  \"a\": 1\n}\n", "/* who */ {\"a\": 1}"] {
         assert_eq!(set(text, &[key("a")], json!(2)).unwrap(), text.replace('1', "2"));
     }
 }
 
 #[test]
-fn yaml_is_known_in_brackets_and_behind_a_byte_order_mark() {
+fn yaml_is_recognized_in_flow_style_and_after_a_byte_order_mark() {
     for text in ["{a: 1, b: [x]}\n", "\u{feff}a: 1\nb: [x]\n"] {
         assert_eq!(set(text, &[key("a")], json!(2)).unwrap(), text.replace('1', "2"));
         assert_eq!(append(text, &[key("b")], json!("y")).unwrap(), text.replace('x', "x, \"y\""));
@@ -136,7 +141,7 @@ fn yaml_is_known_in_brackets_and_behind_a_byte_order_mark() {
 }
 
 #[test]
-fn line_ends_stay_what_they_are() {
+fn line_ends_are_kept() {
     let yaml = "a:\r\n  b: 1\r\n  c:\r\n    - x\r\n";
     let edited = append(&set(yaml, &[key("a"), key("d")], json!("new")).unwrap(), &[key("a"), key("c")], json!("y"));
     assert_eq!(edited.unwrap(), "a:\r\n  b: 1\r\n  c:\r\n    - x\r\n    - y\r\n  d: new\r\n");
@@ -145,7 +150,7 @@ fn line_ends_stay_what_they_are() {
 }
 
 #[test]
-fn json_of_one_line_stays_so() {
+fn json_of_one_line_stays_on_one_line() {
     let text = r#"{"a":[1],"b":{},"c":true}"#;
     assert_eq!(append(text, &[key("a")], json!({ "x": 1 })).unwrap(), r#"{"a":[1,{"x":1}],"b":{},"c":true}"#);
     assert_eq!(set(text, &[key("b"), key("d")], json!([2])).unwrap(), r#"{"a":[1],"b":{"d":[2]},"c":true}"#);
@@ -159,7 +164,7 @@ fn json_of_one_line_stays_so() {
 }
 
 #[test]
-fn of_a_list_only_the_items_that_differ_are_written() {
+fn only_the_changed_items_of_a_list_are_written() {
     let yaml = "a:\n  - x # one\n  # two\n  - y\nb: 1\n";
     assert_eq!(set(yaml, &[key("a")], json!(["x", "z"])).unwrap(), yaml.replace("- y", "- z"));
     assert_eq!(set(yaml, &[key("a")], json!(["x", "y", "z"])).unwrap(), yaml.replace("- y\n", "- y\n  - z\n"));
@@ -168,7 +173,7 @@ fn of_a_list_only_the_items_that_differ_are_written() {
 }
 
 #[test]
-fn an_edit_that_would_lose_comments_is_refused_and_says_so() {
+fn an_edit_that_would_delete_comments_is_refused() {
     for text in ["a:\n  - x # one\n  - y\n", "{\n  \"a\": [\n    \"x\", // one\n    \"y\"\n  ]\n}\n"] {
         let error = set(text, &[key("a")], json!(["z"])).unwrap_err();
         assert!(error.to_string().contains("the comments in a would be lost"), "{error}");
@@ -190,7 +195,7 @@ fn a_list_in_brackets_keeps_its_lines_and_comments() {
 }
 
 #[test]
-fn what_is_nothing_in_yaml_becomes_something() {
+fn an_empty_yaml_value_is_set() {
     let text = "a:\n  Volumes:\n  b: 1\n";
     let edited = set(text, &[key("a"), key("Volumes")], json!([{ "name": "x" }])).unwrap();
     assert_eq!(edited.trim_end(), "a:\n  Volumes: [{\"name\":\"x\"}]\n  b: 1");
@@ -202,23 +207,23 @@ fn broken() -> serde_json::Value {
 }
 
 #[test]
-fn what_cannot_be_read_does_not_keep_the_rest_from_being_mended() {
+fn readable_definitions_are_fixed_beside_unreadable_ones() {
     let file = json!([broken(), { "family": 7, "containerDefinitions": [] }]);
-    let repaired = mended("tasks.json", &serde_json::to_string_pretty(&file).unwrap());
+    let repaired = repaired("tasks.json", &serde_json::to_string_pretty(&file).unwrap());
     assert_eq!((repaired.mended.len(), repaired.left.len()), (2, 0));
 }
 
 #[test]
-fn definitions_of_one_name_are_all_mended() {
+fn all_definitions_of_one_name_are_fixed() {
     let text = serde_json::to_string_pretty(&json!([broken(), broken()])).unwrap();
-    let repaired = mended("tasks.json", &text);
+    let repaired = repaired("tasks.json", &text);
     assert_eq!(repaired.mended.iter().filter(|finding| finding.rule.id == "consul-network-mode").count(), 2);
     assert!(repaired.left.is_empty(), "{:?}", repaired.left);
     assert!(!repaired.after.text.contains("bridge"));
 }
 
 #[test]
-fn many_resources_of_a_template_are_mended_and_the_rest_of_it_stays() {
+fn many_resources_of_a_template_are_fixed() {
     let resource = |index: usize| {
         let body = "    Type: AWS::ECS::TaskDefinition\n    Properties:\n      Family: web\n      NetworkMode: bridge # why?\n      ContainerDefinitions:\n        - Name: a\n          Image: a\n          DependsOn: [{ ContainerName: a, Condition: START }]\n";
         format!("  Task{index}:\n{}", body.replace("web", &format!("web{index}")))

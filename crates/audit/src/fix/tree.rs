@@ -1,10 +1,9 @@
-//! The same edits on the tree of a text, to compare with what became of the text.
+//! The same edits on the tree of a text, to compare with the edited text.
 
 use serde_json::Value as Json;
 
-use super::placeless;
 use crate::{
-    document::{Entry, Node, Span, Step, Value},
+    document::{Entry, Node, Place, Span, Step, Value},
     finding::Change,
 };
 
@@ -17,7 +16,7 @@ pub(super) fn at<'n>(node: &'n Node, steps: &[Step]) -> Option<&'n Node> {
     })
 }
 
-/// Changes the value at the end of `steps`. `None` where the way leads nowhere.
+/// Changes the value at the end of `steps`. `None` if there is no such value.
 pub(super) fn change(node: &mut Node, steps: &[Step], change: &Change) -> Option<()> {
     let Some((last, before)) = steps.split_last() else {
         return match change {
@@ -78,7 +77,7 @@ fn remove(parent: &mut Node, step: &Step) -> Option<()> {
     Some(())
 }
 
-/// The changes that come to the same as `change`, and write only what differs.
+/// Changes with the same result as `change` that write only the differences.
 pub(super) fn in_items(root: &Node, steps: &[Step], change: &Change) -> Vec<(Vec<Step>, Change)> {
     let mut out = Vec::new();
     match (change, at(root, steps)) {
@@ -126,7 +125,12 @@ fn of_json(json: &Json) -> Node {
     })
 }
 
-/// Whether two trees hold the same, wherever it stands. Maps may differ in order.
+/// A node without a place in a file.
+fn placeless(value: Value) -> Node {
+    Node { value, place: Place::default() }
+}
+
+/// Whether two trees have the same values, regardless of their places and of the order in maps.
 pub(super) fn is_same(one: &Node, other: &Node) -> bool {
     match (&one.value, &other.value) {
         (Value::Null, Value::Null) | (Value::Unknown, Value::Unknown) => true,
@@ -134,9 +138,9 @@ pub(super) fn is_same(one: &Node, other: &Node) -> bool {
         (Value::Number(a), Value::Number(b)) | (Value::Text(a), Value::Text(b)) => a == b,
         (Value::List(a), Value::List(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
         (Value::Map(a), Value::Map(b)) => {
-            let has_twin =
+            let has_equal =
                 |entry: &Entry| b.iter().any(|other| other.key == entry.key && is_same(&entry.node, &other.node));
-            a.len() == b.len() && a.iter().all(has_twin)
+            a.len() == b.len() && a.iter().all(has_equal)
         }
         _ => false,
     }

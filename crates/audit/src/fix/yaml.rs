@@ -4,26 +4,27 @@ use serde_json::Value as Json;
 use yamlpatch::{Op, Patch, apply_yaml_patches};
 use yamlpath::{Component, Document, Route};
 
-use super::{EditError, read, shown, tree};
+use super::{error::EditError, read::read, tree};
 use crate::{
     document::{Node, Span, Step},
     finding::Change,
 };
 
-/// Stands where a value is going to be.
+/// Replaced by the value in a second step.
 const PLACEHOLDER: &str = "PLACEHOLDER";
 
-/// Makes changes in a YAML text, and verifies each: which notation is right for a value shows only then.
+/// Makes changes in a YAML text, and verifies each: some notations are wrong for some values, which only the result
+/// shows.
 pub(super) fn edit_all(text: &str, changes: &[(Vec<Step>, Change)]) -> Result<String, EditError> {
     changes.iter().try_fold(text.to_owned(), |text, (steps, change)| edit_one(&text, steps, change))
 }
 
-/// The first way is the more beautiful one. The second one writes the value as JSON, which is the notation that means the
-/// same wherever it stands: the first one leaves a string like `true` without quotes.
+/// The first attempt keeps YAML's notation. The second one writes the value as JSON, which is valid YAML in any place:
+/// the first one leaves a string like `true` without quotes.
 fn edit_one(text: &str, steps: &[Step], change: &Change) -> Result<String, EditError> {
     let (_, tree) = read(text)?;
     let mut wanted = tree.clone();
-    tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::NoSuchPlace(shown(steps)))?;
+    tree::change(&mut wanted, steps, change).ok_or_else(|| EditError::no_such_place(steps))?;
     let is_minimal = |edited: &String| read(edited).is_ok_and(|(_, found)| tree::is_same(&found, &wanted));
     let edited = edit(text, &tree, steps, change);
     if let Ok(edited) = &edited
@@ -51,11 +52,11 @@ fn edit(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<Stri
             edit(text, tree, before, &Change::Set(Json::Array(Vec::new())))
         }
         (Change::Remove, Some(_), _) => patch(text, steps, Op::Remove),
-        (_, None, _) => Err(EditError::NoSuchPlace(shown(steps))),
+        (_, None, _) => Err(EditError::no_such_place(steps)),
     }
 }
 
-/// Makes a place for the value first, and then writes it there.
+/// Writes a placeholder first, and then replaces it with the value.
 fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Result<String, EditError> {
     let placeholder = Json::from(PLACEHOLDER);
     let (change, steps, value) = match (change, tree::at(tree, steps)) {
@@ -71,7 +72,7 @@ fn edit_as_json(text: &str, tree: &Node, steps: &[Step], change: &Change) -> Res
         if matches!(change, Change::Append(_)) { steps.split_last().map_or(&[][..], |(_, list)| list) } else { &steps };
     let prepared = edit(text, tree, list_or_key, &change)?;
     let (_, tree) = read(&prepared)?;
-    let place = tree::at(&tree, &steps).ok_or_else(|| EditError::NoSuchPlace(shown(&steps)))?;
+    let place = tree::at(&tree, &steps).ok_or_else(|| EditError::no_such_place(&steps))?;
     replace(&prepared, place, value)
 }
 
@@ -80,12 +81,12 @@ fn patch(text: &str, steps: &[Step], operation: Op<'_>) -> Result<String, EditEr
     let patch = Patch { route: Route::from(steps.iter().filter_map(component).collect::<Vec<_>>()), operation };
     let edited = apply_yaml_patches(&document, &[patch]).map_err(notation)?;
     let edited = edited.source();
-    // A file without a newline at its end keeps being one.
+    // A file without a newline at its end is left without one.
     let edited = if text.ends_with('\n') { edited } else { edited.strip_suffix('\n').unwrap_or(edited) };
     Ok(edited.to_owned())
 }
 
-/// Without it, its list would not be empty but nothing at all.
+/// Without its only item, the list would be null instead of empty.
 fn is_only_item(tree: &Node, list: &[Step]) -> bool {
     tree::at(tree, list).is_some_and(|list| list.items().len() == 1)
 }
@@ -95,7 +96,7 @@ fn is_literal(text: &str, node: &Node) -> bool {
         .is_some_and(|block| block.starts_with('|') && block.contains('\n'))
 }
 
-/// Writes other lines below a `|`.
+/// Replaces the lines of a string in block style.
 fn rewrite_lines(text: &str, node: &Node, new: &str) -> Result<String, EditError> {
     let span = node.place.span;
     let block = text.get(span.start..span.end).unwrap_or_default();
@@ -114,7 +115,7 @@ fn is_in_brackets(text: &str, list: &Node) -> bool {
     text.get(list.place.span.start..).is_some_and(|rest| rest.starts_with('['))
 }
 
-/// `[a, b]` becomes `[a, b, "c"]`. Where each item has its own line, so has the new one.
+/// `[a, b]` becomes `[a, b, "c"]`. If each item has its own line, the new one has too.
 fn append_in_brackets(text: &str, list: &Node, value: &Json) -> Result<String, EditError> {
     let Some(newest) = list.items().last().map(|item| item.place.span) else {
         let inside = list.place.span.start + 1;
@@ -138,12 +139,12 @@ fn append_in_brackets(text: &str, list: &Node, value: &Json) -> Result<String, E
     }
 }
 
-/// Where the old value begins on a line of its own, the new one moves up behind the colon: what is written in brackets must
-/// not stand as far to the left as the dashes of a list may. And a value that was nothing, as in `Volumes:`, stands behind
-/// the colon or dash with a blank before it.
+/// If the old value begins on a line of its own, the new one goes behind the colon: a flow sequence must be indented
+/// further than the dashes of a block sequence have to be. An empty value, as in `Volumes:`, gets a blank between the
+/// colon or dash and the new value.
 fn replace(text: &str, node: &Node, value: &Json) -> Result<String, EditError> {
     let span = node.place.span;
-    // The parser puts a value that is not there before its colon or behind it.
+    // The parser puts an empty value before or behind its colon.
     let after = text.get(span.start..).unwrap_or_default();
     if span.start == span.end && after.starts_with([':', '-']) {
         return put(text, Span::new(span.start + 1, span.start + 1), &format!(" {value}"));

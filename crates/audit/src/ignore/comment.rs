@@ -5,28 +5,28 @@ use crate::{document::Position, input::InputProblem, rules::rule, source::Source
 
 const MARK: &str = "mesh-audit:";
 
-/// What a comment says about one rule.
+/// A comment's instruction for one rule.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Directive {
     /// The rule.
     pub(super) rule: &'static str,
-    /// The line that it is about; all lines if there is none.
+    /// The line that it concerns; all lines if there is none.
     pub(super) line: Option<usize>,
-    /// Why.
+    /// The reason that it gives.
     pub(super) reason: String,
-    /// Where it stands.
+    /// Its position in the file.
     pub(super) position: Position,
-    /// Whether there was a finding for it.
+    /// Whether it ignored a finding.
     pub(super) is_used: bool,
 }
 
-/// What the comments of a file say. What cannot be meant becomes a problem.
+/// The directives in the comments of a file. Comments with errors become problems.
 pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) -> Vec<Directive> {
     if !file.text.contains(MARK) {
         return Vec::new();
     }
     let lines: Vec<&str> = file.text.lines().collect();
-    let meant = lines_meant(&lines);
+    let meant = concerned_lines(&lines);
     let first_content = lines.iter().position(|line| !is_beside_the_content(line)).unwrap_or(lines.len());
     let mut directives = Vec::new();
     for (index, line) in lines.iter().enumerate() {
@@ -36,11 +36,13 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
             problems.push(InputProblem { file: file.name.clone(), position: Some(position), reason });
         };
         let Some(comment) = Comment::parse(rest) else {
-            problem("a mesh-audit comment is written ignore[rule, …] reason or ignore-file[rule, …] reason".to_owned());
+            problem(
+                "a mesh-audit comment has the form ignore[rule, …] reason or ignore-file[rule, …] reason".to_owned(),
+            );
             continue;
         };
         if comment.is_for_file && index >= first_content {
-            problem("ignore-file stands at the top of the file, above its first value".to_owned());
+            problem("ignore-file must be at the top of the file, above its first value".to_owned());
             continue;
         }
         let about = if comment.is_for_file { None } else { meant.get(index).map(|line| line + 1) };
@@ -82,7 +84,7 @@ impl<'l> Comment<'l> {
     }
 }
 
-/// The column of a comment with the mark, and what follows the mark.
+/// The column of a comment with the mark, and the text after the mark.
 fn marked(line: &str) -> Option<(usize, &str)> {
     let (before, rest) = line.trim_start_matches('\u{feff}').split_once(MARK)?;
     let before = before.trim_end();
@@ -93,15 +95,15 @@ fn marked(line: &str) -> Option<(usize, &str)> {
     is_comment.then(|| (opener.chars().count() + 1, rest))
 }
 
-/// Whether a line up to here is in the middle of a quoted text of JSON or YAML. A quote begins one where a value may begin:
-/// in `it's` it is a letter.
+/// Whether a line ends within a quoted string of JSON or YAML. A quote begins a string only where a value may begin: in
+/// `it's` it is an apostrophe.
 fn ends_within_quotes(line: &str) -> bool {
     let (mut within, mut before) = (None, ' ');
     let mut characters = line.chars().peekable();
     while let Some(c) = characters.next() {
         match (within, c) {
             (Some('"'), '\\') => drop(characters.next()),
-            // Two of them are one that is meant.
+            // Two single quotes are an escaped one.
             (Some('\''), '\'') if characters.peek() == Some(&'\'') => drop(characters.next()),
             (Some(quote), c) if c == quote => within = None,
             (None, '"' | '\'') if before.is_whitespace() || "[{(,:".contains(before) => within = Some(c),
@@ -121,8 +123,9 @@ fn is_beside_the_content(line: &str) -> bool {
     line.trim().is_empty() || line.trim() == "---" || is_comment(line)
 }
 
-/// Which line a comment in each line is about: a comment of its own is about the next line that is none.
-fn lines_meant(lines: &[&str]) -> Vec<usize> {
+/// The line that a comment in each line concerns. A comment on a line of its own concerns the next line that is not a
+/// comment.
+fn concerned_lines(lines: &[&str]) -> Vec<usize> {
     let mut meant: Vec<usize> = (0..lines.len()).collect();
     let mut below = None;
     for (index, line) in meant.iter_mut().zip(lines).rev() {
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_is_about_its_line_or_the_next_one() {
+    fn a_comment_concerns_its_line_or_the_next_one() {
         let text = "a: 1 # mesh-audit: ignore[consul-network-mode] bridge is wanted\n\
             # mesh-audit: ignore[consul-proxy-open-files, ecs-dependency-unknown]\n\
             # more words\n\
@@ -167,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_with_nothing_below_is_about_itself() {
+    fn a_comment_on_the_last_line_concerns_itself() {
         let lines = ["# a", "b: 2", "", "# c", "# d"];
-        assert_eq!(lines_meant(&lines), [1, 1, 2, 3, 4]);
+        assert_eq!(concerned_lines(&lines), [1, 1, 2, 3, 4]);
     }
 
     #[test]
-    fn json_has_its_own_comments() {
+    fn json_comments_are_read() {
         let text = "// mesh-audit: ignore-file[consul-network-mode] lab\n{\"a\": 1} // mesh-audit: ignore[ecs-dependency-unknown] x";
         let (directives, problems) = read(text);
         assert_eq!(directives[0], ("consul-network-mode", None, "lab".to_owned()));
@@ -182,21 +185,21 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_a_problem() {
+    fn comments_with_errors_are_problems() {
         let problem = |text| read(text).1.join("\n");
         assert_eq!(
             problem("a: 1 # mesh-audit: ignore[consul-netwrk-mode] x"),
             "f:1:6: there is no rule \"consul-netwrk-mode\"; did you mean consul-network-mode?"
         );
         assert!(
-            problem("a: 1\n# mesh-audit: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file stands")
+            problem("a: 1\n# mesh-audit: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file must be")
         );
-        assert!(problem("# mesh-audit: ignore consul-network-mode\n").contains("is written ignore[rule"));
+        assert!(problem("# mesh-audit: ignore consul-network-mode\n").contains("has the form ignore[rule"));
         assert_eq!(problem("a: 'see mesh-audit: ignore'"), "");
     }
 
     #[test]
-    fn a_text_in_quotes_is_no_comment() {
+    fn quoted_text_is_not_a_comment() {
         let none = (Vec::new(), Vec::new());
         for text in [
             r#"{"a": "http://x // mesh-audit: ignore[ecs-dependency-unknown] z"}"#,

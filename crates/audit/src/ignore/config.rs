@@ -8,6 +8,7 @@ use std::{
 use globset::GlobMatcher;
 
 use super::{
+    config_error::ConfigError,
     glob::pattern,
     toml_reader::{self, TableReader},
 };
@@ -17,50 +18,38 @@ use crate::{
     source::SourceFile,
 };
 
-/// What the configuration file says. The default is that of no file.
+/// The configuration file. The default is that of a run without one.
 #[derive(Debug, Default)]
 pub struct Config {
-    /// Findings to live with.
+    /// Findings to ignore.
     pub ignores: Vec<IgnoreEntry>,
-    /// Other severities than the rules' own.
+    /// Severities that replace those of the rules.
     pub severities: BTreeMap<&'static str, Severity>,
-    /// The severity from which on findings fail the run, as it is written.
+    /// The lowest severity that fails the run, as the file spells it.
     pub fail_on: Option<String>,
     /// The file's name, for messages.
     pub name: String,
-    /// The folder that its paths are relative to.
+    /// The directory that its paths are relative to.
     pub directory: PathBuf,
 }
 
-/// Findings to live with. All that is given has to fit.
+/// Findings to ignore. All given conditions must be met.
 #[derive(Debug)]
 pub struct IgnoreEntry {
     /// The rule.
     pub rule: &'static str,
-    /// Why.
+    /// The reason to ignore them.
     pub reason: String,
     path: Option<GlobMatcher>,
     family: Option<GlobMatcher>,
     position: Position,
 }
 
-/// A configuration file that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{}:{}: {reason}", position.line, position.column)]
-pub struct ConfigError {
-    /// The file.
-    pub file: String,
-    /// Where in it.
-    pub position: Position,
-    /// What is wrong.
-    pub reason: String,
-}
-
 impl Config {
-    /// What a file says that stands in `directory`. `fail_on_names` are the thresholds that there are.
+    /// Reads the configuration file of `directory`. `fail_on_names` are the valid thresholds.
     ///
     /// # Errors
-    /// It is not TOML, or has keys, rules or values that do not exist, or an ignore without a reason.
+    /// It is not TOML, has unknown keys, rules or values, or an `ignore` without a reason.
     pub fn read(file: &SourceFile, directory: &Path, fail_on_names: &[&str]) -> Result<Self, ConfigError> {
         let root = toml_reader::parse(file)?;
         let root = TableReader::of(&root, file);
@@ -74,13 +63,13 @@ impl Config {
         })
     }
 
-    /// The severity of a rule's findings, if it is not the rule's own.
+    /// The severity that replaces the rule's own, if there is one.
     #[must_use]
     pub fn severity_of(&self, rule: &str) -> Option<Severity> {
         self.severities.get(rule).copied()
     }
 
-    /// What ignored nothing, by what was `used`.
+    /// The entries that ignored nothing, according to `used`.
     pub(super) fn unused(&self, used: &[bool]) -> impl Iterator<Item = String> {
         self.ignores.iter().zip(used).filter(|(_, used)| !**used).map(|(entry, _)| {
             let Position { line, column } = entry.position;
@@ -99,7 +88,7 @@ impl IgnoreEntry {
         }
         let matcher = |key| {
             let text = table.text(key)?;
-            text.map(|text| pattern(text.text).map_err(|error| table.wrong(text.at, error))).transpose()
+            text.map(|text| pattern(text.text).map_err(|error| table.wrong(text.at, error.to_string()))).transpose()
         };
         Ok(Self {
             rule: table.rule_called(rule.text, rule.at)?,
@@ -110,7 +99,7 @@ impl IgnoreEntry {
         })
     }
 
-    /// Whether `finding` is one of those. Its file's name is relative to `directory`.
+    /// Whether the entry concerns `finding`. The name of its file is relative to `directory`.
     pub(super) fn covers(&self, finding: &Finding, config: &Config, directory: &Path) -> bool {
         let has_path = |glob: &GlobMatcher| {
             let name = Path::new(&finding.file.name);
@@ -138,7 +127,7 @@ fn severities(table: &TableReader<'_>) -> Result<BTreeMap<&'static str, Severity
     Ok(severities)
 }
 
-/// A path without `.` and `..`, as far as that is possible without looking at the disk.
+/// A path without `.` and `..`, without access to the file system.
 fn lexically_normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for component in path.components() {
@@ -172,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_exist_is_refused_with_the_nearest_name() {
+    fn unknown_names_are_refused_with_the_nearest_name() {
         for (text, error) in [
             ("fial-on = 'error'", "1:1: there is no key \"fial-on\"; did you mean fail-on?"),
             ("fail-on = 'eror'", "1:11: fail-on is one of error, never; did you mean error?"),

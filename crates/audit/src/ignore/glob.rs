@@ -1,9 +1,11 @@
 //! Patterns of paths and of names.
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{Error, GlobBuilder, GlobMatcher};
 
-/// A pattern: `*` is anything but `/`, `**` any folders, `{a,b}` either.
-pub(super) fn pattern(text: &str) -> Result<GlobMatcher, String> {
-    let glob = GlobBuilder::new(text).literal_separator(true).build();
-    glob.map(|glob| glob.compile_matcher()).map_err(|error| error.to_string())
+/// Compiles a pattern: `*` matches anything but `/`, `**` any directories, `{a,b}` either.
+///
+/// # Errors
+/// `text` is not a pattern.
+pub(super) fn pattern(text: &str) -> Result<GlobMatcher, Error> {
+    Ok(GlobBuilder::new(text).literal_separator(true).build()?.compile_matcher())
 }

@@ -1,128 +1,18 @@
-//! Findings that somebody decided to live with: by a comment in the file, or by the configuration file.
+//! Findings that do not count: those that a comment in the file or an entry of the configuration file ignores.
 
 mod comment;
 mod config;
+mod config_error;
 mod glob;
 mod nearest;
+mod sort;
+mod sorted;
 mod toml_reader;
 
-use std::{collections::BTreeMap, path::Path, sync::Arc};
-
-use self::comment::Directive;
 pub use self::{
-    config::{Config, ConfigError, IgnoreEntry},
+    config::{Config, IgnoreEntry},
+    config_error::ConfigError,
     nearest::unknown_rule,
+    sort::sort,
+    sorted::{Ignored, IgnoredBy, Sorted},
 };
-use super::{Material, document::Position, finding::Finding, input::InputProblem, source::SourceFile};
-
-/// Findings told apart by whether somebody decided to live with them.
-#[derive(Debug, Default)]
-pub struct Sorted {
-    /// Those that count.
-    pub findings: Vec<Finding>,
-    /// Those that do not.
-    pub ignored: Vec<Ignored>,
-    /// Comments that cannot be meant as they are written.
-    pub problems: Vec<InputProblem>,
-    /// What ignores nothing, and might be taken away.
-    pub unused: Vec<String>,
-}
-
-/// A finding that does not count.
-#[derive(Debug, Clone)]
-pub struct Ignored {
-    /// The finding.
-    pub finding: Finding,
-    /// Who says so.
-    pub by: IgnoredBy,
-    /// Why.
-    pub reason: String,
-}
-
-/// Who says that a finding does not count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum IgnoredBy {
-    /// A comment in the file.
-    Comment,
-    /// The configuration file.
-    Configuration,
-}
-
-impl IgnoredBy {
-    /// As reports write it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Comment => "comment",
-            Self::Configuration => "configuration",
-        }
-    }
-}
-
-/// Gives findings the severities of `config`, and tells apart those that comments or `config` ignore. File names are
-/// relative to `directory`.
-#[must_use]
-pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, directory: &Path) -> Sorted {
-    let mut sorted = Sorted::default();
-    let mut comments: BTreeMap<String, Vec<Directive>> = BTreeMap::new();
-    for file in files(material) {
-        let directives = comment::directives(file, &mut sorted.problems);
-        if !directives.is_empty() {
-            comments.insert(file.name.clone(), directives);
-        }
-    }
-    let mut used = vec![false; config.ignores.len()];
-    for mut finding in findings {
-        finding.severity = config.severity_of(finding.rule.id).unwrap_or(finding.severity);
-        let by_comment = comments.get_mut(&finding.file.name).and_then(|directives| claim(directives, &finding));
-        let by_config = config.ignores.iter().position(|entry| entry.covers(&finding, config, directory));
-        if let Some(used) = by_config.and_then(|index| used.get_mut(index)) {
-            *used = true;
-        }
-        let entry = by_config.and_then(|index| config.ignores.get(index));
-        match (by_comment, entry) {
-            (Some(reason), _) => sorted.ignored.push(Ignored { finding, by: IgnoredBy::Comment, reason }),
-            (None, Some(entry)) => {
-                let reason = entry.reason.clone();
-                sorted.ignored.push(Ignored { finding, by: IgnoredBy::Configuration, reason });
-            }
-            (None, None) => sorted.findings.push(finding),
-        }
-    }
-    sorted.unused = unused_comments(&comments).chain(config.unused(&used)).collect();
-    sorted
-}
-
-/// Every file of a run, once.
-fn files(material: &Material) -> Vec<&Arc<SourceFile>> {
-    let of_definitions = material.definitions.iter().map(|definition| &definition.file);
-    let of_resources = material.resources.all.iter().map(|resource| &resource.file);
-    let by_name: BTreeMap<&str, &Arc<SourceFile>> =
-        of_definitions.chain(of_resources).map(|file| (file.name.as_str(), file)).collect();
-    by_name.into_values().collect()
-}
-
-/// The reason of the first comment about `finding`.
-fn claim(directives: &mut [Directive], finding: &Finding) -> Option<String> {
-    let line = std::cell::OnceCell::new();
-    let mut reason = None;
-    for directive in directives.iter_mut().filter(|directive| directive.rule == finding.rule.id) {
-        let is_there = directive
-            .line
-            .is_none_or(|wanted| wanted == *line.get_or_init(|| finding.file.position(finding.span.start).line));
-        if is_there {
-            directive.is_used = true;
-            reason.get_or_insert_with(|| directive.reason.clone());
-        }
-    }
-    reason
-}
-
-fn unused_comments(comments: &BTreeMap<String, Vec<Directive>>) -> impl Iterator<Item = String> {
-    comments.iter().flat_map(|(file, directives)| {
-        directives.iter().filter(|directive| !directive.is_used).map(move |directive| {
-            let Position { line, column } = directive.position;
-            format!("{file}:{line}:{column}: this comment ignores no finding of {}", directive.rule)
-        })
-    })
-}

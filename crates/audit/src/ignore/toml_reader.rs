@@ -1,4 +1,4 @@
-//! TOML's tables, read key by key, so that every error has a place.
+//! Typed access to TOML tables, with the position of every error.
 
 use toml::{
     Spanned,
@@ -6,7 +6,7 @@ use toml::{
 };
 
 use super::{
-    config::ConfigError,
+    config_error::ConfigError,
     nearest::{nearest, unknown_key, unknown_rule},
 };
 use crate::{document::Position, rules::rule, source::SourceFile};
@@ -20,16 +20,16 @@ pub(super) fn parse(file: &SourceFile) -> Result<Spanned<DeTable<'_>>, ConfigErr
     })
 }
 
-/// One table of a file.
+/// A table of the file.
 pub(super) struct TableReader<'t> {
     table: &'t DeTable<'t>,
     at: usize,
     file: &'t SourceFile,
 }
 
-/// A string and where it stands.
+/// A string and its first byte.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'t> {
+pub(super) struct TomlString<'t> {
     pub(super) text: &'t str,
     pub(super) at: usize,
 }
@@ -39,22 +39,22 @@ impl<'t> TableReader<'t> {
         Self { table: table.get_ref(), at: table.span().start, file }
     }
 
-    /// Where it begins.
+    /// The position of the table.
     pub(super) fn position(&self) -> Position {
         self.file.position(self.at)
     }
 
-    /// Something that is wrong at a byte of the file.
+    /// An error at a byte of the file.
     pub(super) fn wrong(&self, at: usize, reason: impl Into<String>) -> ConfigError {
         ConfigError { file: self.file.name.clone(), position: self.file.position(at), reason: reason.into() }
     }
 
-    /// Its keys, and where they stand.
+    /// Its keys and their first bytes.
     pub(super) fn keys(&self) -> impl Iterator<Item = (&'t str, usize)> + use<'t> {
         self.table.keys().map(|key| (key.get_ref().as_ref(), key.span().start))
     }
 
-    /// Refuses all keys but these.
+    /// Refuses all other keys.
     pub(super) fn only(&self, known: &[&str]) -> Result<(), ConfigError> {
         match self.keys().find(|(key, _)| !known.contains(key)) {
             Some((key, at)) => Err(self.wrong(at, unknown_key(key, known))),
@@ -62,16 +62,16 @@ impl<'t> TableReader<'t> {
         }
     }
 
-    /// The rule called `id`, which stands `at` a byte.
+    /// The rule called `id`. `at` is the first byte of the name.
     pub(super) fn rule_called(&self, id: &str, at: usize) -> Result<&'static str, ConfigError> {
         rule(id).map(|rule| rule.id).ok_or_else(|| self.wrong(at, unknown_rule(id)))
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<Text<'t>>, ConfigError> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<TomlString<'t>>, ConfigError> {
         let Some(value) = self.table.get(key) else { return Ok(None) };
         let at = value.span().start;
         match value.get_ref() {
-            DeValue::String(text) => Ok(Some(Text { text, at })),
+            DeValue::String(text) => Ok(Some(TomlString { text, at })),
             other => {
                 let found = other.type_str();
                 let article = if found.starts_with(['a', 'i']) { "an" } else { "a" };
@@ -80,12 +80,12 @@ impl<'t> TableReader<'t> {
         }
     }
 
-    pub(super) fn required(&self, key: &str) -> Result<Text<'t>, ConfigError> {
+    pub(super) fn required(&self, key: &str) -> Result<TomlString<'t>, ConfigError> {
         self.text(key)?.ok_or_else(|| self.wrong(self.at, format!("{key} is missing")))
     }
 
     pub(super) fn one_of(&self, key: &str, names: &[&str]) -> Result<Option<&'t str>, ConfigError> {
-        let Some(Text { text, at }) = self.text(key)? else { return Ok(None) };
+        let Some(TomlString { text, at }) = self.text(key)? else { return Ok(None) };
         if names.contains(&text) {
             return Ok(Some(text));
         }

@@ -6,7 +6,7 @@ use super::{BINARY_VOLUME, DATA_VOLUME, Plan, after_mesh_init, mount, secret};
 use crate::subject::names;
 use mesh::ecs_config::CONFIG_VARIABLE;
 
-/// The port on which the proxy takes the mesh's traffic. Source: the default of `proxy.publicListenerPort`.
+/// The port of the proxy's public listener. Source: the default of `proxy.publicListenerPort`.
 const PUBLIC_LISTENER_PORT: &str = "20000";
 
 impl Plan<'_> {
@@ -50,8 +50,8 @@ impl Plan<'_> {
         containers
     }
 
-    /// Starts the agent as the task's own: it joins by the servers' address, shows the task's address, and leaves in good
-    /// order when the task stops.
+    /// The script that starts the task's agent: it joins the servers, advertises the task's address, and leaves the
+    /// cluster when the task stops.
     fn agent_script(&self) -> String {
         let mut lines = vec![
             "cp /bin/consul /bin/consul-inject/consul".to_owned(),

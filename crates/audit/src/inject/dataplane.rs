@@ -6,7 +6,7 @@ use super::{Plan, after_mesh_init, secret};
 use crate::subject::names;
 use mesh::ecs_config::CONFIG_VARIABLE;
 
-/// Where the proxy says that it is ready. Source: the default of `proxy.healthCheckPort`.
+/// The port of the proxy's readiness check. Source: the default of `proxy.healthCheckPort`.
 const READINESS_PORT: u16 = 22_000;
 
 impl Plan<'_> {

@@ -1,4 +1,4 @@
-//! Injection: a plain app's task definition becomes one of Consul's mesh, by edits that keep everything else.
+//! Injection: the edits that add the containers of Consul's mesh to a plain task definition.
 
 mod client;
 mod dataplane;
@@ -19,28 +19,28 @@ use mesh::{
 
 /// The volume that mesh-init and the proxy share.
 const DATA_VOLUME: &str = "consul_data";
-/// The volume that Consul's binary comes in.
+/// The volume with Consul's binary.
 const BINARY_VOLUME: &str = "consul_binary";
-/// What the kernel grants at most: see the rule `consul-proxy-open-files`.
+/// The kernel's maximum: see the rule `consul-proxy-open-files`.
 const OPEN_FILES: u64 = 1_048_576;
 
-/// What is to be added to a definition, worked out from what it holds.
+/// What is added to a definition, derived from its content.
 struct Plan<'d> {
     definition: &'d TaskDefinition,
     options: &'d Options,
     service: ServiceName,
     port: u64,
-    /// Containers whose health ECS checks and Consul should know.
+    /// The containers with a health check by ECS that is copied to Consul.
     checked: Vec<String>,
-    /// How long the proxy has to outlive the apps, where that is longer than what ECS grants by itself.
+    /// The stop timeout that the proxy needs to outlive the apps, if it is longer than ECS's default.
     stop_timeout: Option<u64>,
 }
 
-/// The edits that take a plain definition into the mesh.
+/// The edits that make a plain definition one of Consul's mesh.
 ///
 /// # Errors
-/// It is in a mesh already, holds values that only a deployment can tell where they decide, or lacks something that
-/// nobody can make up: a port, a role.
+/// It is in a mesh already, a value that is needed is known only at deployment, or the definition lacks a value that
+/// has no default: a port, a role.
 pub fn inject(definition: &TaskDefinition, options: &Options) -> Result<Vec<Edit>, InjectError> {
     let plan = Plan::new(definition, options)?;
     let mut edits = plan.of_the_task()?;
@@ -103,7 +103,7 @@ impl<'d> Plan<'d> {
         Ok(edits)
     }
 
-    /// An app starts when the proxy is ready for it.
+    /// An app starts after the proxy is ready.
     fn of_an_app(&self, app: &Container) -> Result<Vec<Edit>, InjectError> {
         let waits: &[(&str, &str)] = match self.options.target {
             Target::Dataplane => &[(names::DATAPLANE, "HEALTHY")],
@@ -111,7 +111,7 @@ impl<'d> Plan<'d> {
         };
         let waits = waits.iter().map(|(name, condition)| json!({ "containerName": name, "condition": condition }));
         let mut edits = add_all(&app.depends_on, waits.collect(), "dependsOn")?;
-        // In awsvpc mode a host port is the container's port, or nothing.
+        // In awsvpc mode, a host port equals the container's port or is absent.
         for mapping in &app.port_mappings.items {
             let differs =
                 matches!((mapping.host_port.known(), mapping.container_port.known()), (Some(h), Some(c)) if h != c);
@@ -122,7 +122,7 @@ impl<'d> Plan<'d> {
         Ok(edits)
     }
 
-    /// The first part of `CONSUL_ECS_CONFIG_JSON`, which both generations have.
+    /// The part of `CONSUL_ECS_CONFIG_JSON` that both generations have.
     fn configuration(&self) -> Value {
         let upstreams: Vec<Value> = self
             .options
@@ -141,7 +141,7 @@ impl<'d> Plan<'d> {
         configuration
     }
 
-    /// The container that registers the service, and ends.
+    /// The container that registers the service and then stops.
     fn mesh_init(&self, environment: &Value, secrets: &[Value]) -> Value {
         json!({
             "name": names::MESH_INIT,
@@ -170,7 +170,7 @@ impl<'d> Plan<'d> {
         })
     }
 
-    /// Adds what every proxy container has.
+    /// Adds the properties that all proxy containers have.
     fn proxy(&self, mut container: Value) -> Value {
         if let Some(map) = container.as_object_mut() {
             map.insert("mountPoints".to_owned(), json!([mount(DATA_VOLUME, "/consul", true)]));
@@ -214,7 +214,7 @@ fn service_name(definition: &TaskDefinition, options: &Options) -> Result<Servic
     ServiceName::from_family(family).map_err(InjectError::ServiceName)
 }
 
-/// The port that the app listens on: the only one of its TCP ports.
+/// The port of the app: the only TCP port that its containers map.
 fn port(definition: &TaskDefinition, options: &Options) -> Result<u64, InjectError> {
     if let Some(port) = options.port {
         return Ok(port.into());
@@ -229,7 +229,7 @@ fn port(definition: &TaskDefinition, options: &Options) -> Result<u64, InjectErr
     }
 }
 
-/// The edits that add `items` to `list`: one by one where it is there, all at once where it is not.
+/// The edits that add `items` to `list`: one by one to an existing list, otherwise all at once.
 fn add_all<T>(
     list: &super::definition::List<T>,
     items: Vec<Value>,
@@ -250,5 +250,4 @@ fn possible(fix: Option<Fix>, what: &'static str) -> Result<Vec<Edit>, InjectErr
 }
 
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;

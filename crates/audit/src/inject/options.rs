@@ -1,4 +1,4 @@
-//! What injection cannot find in a definition.
+//! The parameters of an injection, which a definition does not contain.
 
 use std::str::FromStr;
 
@@ -13,39 +13,39 @@ pub enum Target {
     Client,
 }
 
-/// What to inject.
+/// The parameters of an injection.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which containers.
+    /// The generation of the containers.
     pub target: Target,
-    /// The service's name; the family, if there is none.
+    /// The service's name; by default the family.
     pub service_name: Option<ServiceName>,
-    /// The port that the app listens on; the only TCP port of its mappings, if there is none.
+    /// The port that the app listens on; by default the only TCP port of its mappings.
     pub port: Option<u16>,
-    /// Where Consul's servers are: an address, a DNS name or a cloud auto-join string.
+    /// The address of the Consul servers: an IP address, a DNS name or a cloud auto-join string.
     pub consul_hosts: String,
     /// Consul's datacenter, for client agents.
     pub datacenter: String,
     /// The services that the app calls.
     pub upstreams: Vec<Upstream>,
-    /// The secret with the certificate authority of Consul's servers. Without one, TLS is off.
+    /// The secret with the CA certificate of the Consul servers. Without it, TLS is off.
     pub ca_secret: Option<String>,
-    /// Whether Consul has ACLs.
+    /// Whether Consul's ACLs are on.
     pub acls: bool,
     /// The secrets with the tokens of the client agents and of the service, for the client generation with ACLs.
     pub token_secrets: Option<TokenSecrets>,
-    /// The task role, where the definition has none.
+    /// The task role, if the definition has none.
     pub task_role: Option<String>,
-    /// The images, in the versions to run.
+    /// The images of the containers.
     pub images: Images,
 }
 
-/// Secrets Manager secrets whose key `token` holds a token.
+/// Secrets Manager secrets with a token in the key `token`.
 #[derive(Debug, Clone)]
 pub struct TokenSecrets {
-    /// The client agents' secret.
+    /// The secret of the client agents.
     pub client: String,
-    /// The service's secret.
+    /// The secret of the service.
     pub service: String,
 }
 
@@ -56,14 +56,14 @@ pub struct Images {
     pub consul_ecs: String,
     /// Consul Dataplane.
     pub dataplane: String,
-    /// Consul, for client agents.
+    /// Consul, of client agents.
     pub consul: String,
-    /// Envoy, beside client agents.
+    /// Envoy, of the client generation.
     pub envoy: String,
 }
 
 impl Images {
-    /// Versions that go together. Source: <https://developer.hashicorp.com/consul/docs/ecs/compatibility>
+    /// Versions that are compatible. Source: <https://developer.hashicorp.com/consul/docs/ecs/compatibility>
     #[must_use]
     pub fn of(target: Target) -> Self {
         let consul_ecs = match target {
@@ -80,12 +80,12 @@ impl Images {
 }
 
 impl Options {
-    /// Whether tasks log in with their role.
+    /// Whether tasks log in to Consul with their IAM role.
     pub(super) fn logs_in(&self) -> bool {
         self.acls && self.target == Target::Dataplane
     }
 
-    /// Whether ECS has to read secrets for the task.
+    /// Whether ECS reads secrets for the task.
     pub(super) fn needs_secrets(&self) -> bool {
         self.ca_secret.is_some() || (self.acls && self.target == Target::Client)
     }
@@ -96,7 +96,7 @@ impl Options {
 pub struct Upstream {
     /// Its name in Consul.
     pub name: String,
-    /// The local port on which the app finds it.
+    /// The local port at which the app reaches it.
     pub port: u16,
 }
 
@@ -113,34 +113,34 @@ impl FromStr for Upstream {
     }
 }
 
-/// Why a definition cannot be taken into the mesh.
+/// Why nothing can be injected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InjectError {
-    /// It is in one.
-    #[error("{0} is in a mesh already; mesh-audit check tells whether it is right")]
+    /// The definition is in a mesh already.
+    #[error("{0} is in a mesh already; mesh-audit check checks it")]
     InAMesh(String),
-    /// Something that decides is known only to a deployment, or cannot be edited there.
-    #[error("{0}: the value is computed, so that it cannot be edited; write it out, or edit its source")]
+    /// A value that is needed is known only at deployment, or edits cannot reach it.
+    #[error("{0}: the value is computed and cannot be edited; replace it by a literal value, or edit its source")]
     Unknown(&'static str),
-    /// Nothing says what the service is called.
-    #[error("the family is left to the deployment, so that it names no service; choose a name with --service-name")]
+    /// The family is known only at deployment, and there is no other name for the service.
+    #[error("the family is known only at deployment; name the service with --service-name")]
     NoFamily,
-    /// Nothing says where the app listens.
-    #[error("no container maps a TCP port; say which port the app listens on with --port")]
+    /// There is no mapped port, and none was given.
+    #[error("no container maps a TCP port; give the port of the app with --port")]
     NoPort,
-    /// Several things could be meant.
-    #[error("the containers map the ports {0:?}; say which one is the service's with --port")]
+    /// There are several mapped ports, and none was given.
+    #[error("the containers map the ports {0:?}; choose the port of the service with --port")]
     SeveralPorts(Vec<u64>),
-    /// The name is not one.
-    #[error("{0}; choose one with --service-name")]
+    /// The service's name is invalid.
+    #[error("{0}; give a valid name with --service-name")]
     ServiceName(InvalidField),
-    /// A task without a role cannot log in.
-    #[error("with ACLs a task logs in by its role, and the definition has none; give one with --task-role")]
+    /// A task logs in with its IAM role.
+    #[error("with ACLs, a task logs in with its IAM role, but the definition has none; give one with --task-role")]
     NoTaskRole,
-    /// Nobody could read the secrets.
-    #[error("ECS reads secrets by executionRoleArn, and the definition has none; add one first")]
+    /// ECS reads secrets with the execution role.
+    #[error("ECS reads secrets with the role in executionRoleArn, but the definition has none; add one first")]
     NoExecutionRole,
-    /// An upstream that is none.
+    /// An upstream is invalid.
     #[error("upstream {0:?}: expected name:port, such as orders:1234")]
     Upstream(String),
 }

@@ -1,4 +1,4 @@
-//! What comes out of an injection is clean, in every notation.
+//! Injected definitions have no findings, in every notation.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ fn injected(name: &str, text: &str, options: &Options) -> String {
 }
 
 #[test]
-fn a_plain_definition_becomes_one_without_findings() {
+fn an_injected_definition_has_no_findings() {
     for target in [Target::Dataplane, Target::Client] {
         for (name, text) in [("task.json", ECS), ("template.yaml", CLOUDFORMATION)] {
             for (acls, ca_secret) in [(true, options(target).ca_secret), (false, None)] {
@@ -83,7 +83,7 @@ fn a_plain_definition_becomes_one_without_findings() {
 }
 
 #[test]
-fn everything_else_stays_as_it_is() {
+fn everything_else_is_unchanged() {
     let text = injected("template.yaml", CLOUDFORMATION, &options(Target::Dataplane));
     for kept in ["Orders:  # ours", "!GetAtt Execution.Arn", "Image: !Ref Image"] {
         assert!(text.contains(kept), "{kept}: {text}");
@@ -91,7 +91,7 @@ fn everything_else_stays_as_it_is() {
 }
 
 #[test]
-fn what_nobody_can_make_up_is_asked_for() {
+fn missing_parameters_are_errors() {
     let error = |text: &str, options: &Options| inject(&read("task.json", text).definitions[0], options).unwrap_err();
     let dataplane = options(Target::Dataplane);
     assert_eq!(

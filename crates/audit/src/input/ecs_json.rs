@@ -1,4 +1,4 @@
-//! ECS's own JSON: what `register-task-definition` takes and `describe-task-definition` prints.
+//! ECS's own JSON: the input of `register-task-definition` and the output of `describe-task-definition`.
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use crate::{
     source::SourceFile,
 };
 
-/// Whether a file holds a task definition.
+/// Whether a file contains a task definition.
 #[must_use]
 pub(super) fn is_ecs_definition(node: &Node) -> bool {
     node.get("containerDefinitions").is_some()
         || node.get("taskDefinition").is_some_and(|inner| inner.get("containerDefinitions").is_some())
 }
 
-/// Reads a task definition, with or without the outer `taskDefinition`, beside which `describe-task-definition` prints the
-/// tags.
+/// Reads a task definition, with or without the outer `taskDefinition` of `describe-task-definition`, which prints the
+/// tags next to it.
 ///
 /// # Errors
-/// A value has another type than ECS's API gives it.
+/// A value has another type than in ECS's API.
 pub fn ecs_definition(file: Arc<SourceFile>, node: &Node) -> Result<TaskDefinition, Mismatch> {
     match node.get("taskDefinition") {
         Some(inner) => {

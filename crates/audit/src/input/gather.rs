@@ -1,28 +1,28 @@
-//! All the input of a run.
+//! Collects the input of a run.
 
 use std::{fs::File, io::Read, sync::Arc};
 
 use super::{paths, problem::InputProblem, source, text};
 use crate::{Material, source::SourceFile};
 
-/// What stands for standard input among the arguments.
+/// The argument for standard input.
 const STANDARD_INPUT: &str = "-";
 
-/// What was read.
+/// The input of a run.
 #[derive(Debug, Default)]
 pub struct Gathered {
-    /// What can be checked.
+    /// The definitions and resources to check.
     pub material: Material,
-    /// What cannot.
+    /// What could not be read.
     pub problems: Vec<InputProblem>,
-    /// How many texts were read, also those that turned out to be of other formats.
+    /// The number of texts that were read, including those of other formats.
     pub files_read: usize,
 }
 
 /// Reads files, directories and globs; `-` is standard input.
 ///
-/// In directories, files are looked at that are called `*.json`, `*.yaml`, `*.yml` or `*.template`, unless they are
-/// hidden or Git ignores them; what is of another format there is skipped. A file that is named has to be one of ours.
+/// In directories, it reads the files `*.json`, `*.yaml`, `*.yml` and `*.template`, except hidden ones and those that
+/// Git ignores, and skips files of other formats. A file that is named explicitly must have one of the formats.
 pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
     let mut gathered = Gathered::default();
     if paths.iter().any(|path| path == STANDARD_INPUT) {
@@ -43,7 +43,7 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
 }
 
 impl Gathered {
-    /// Takes what was gathered elsewhere.
+    /// Adds input that was collected elsewhere.
     pub fn add(&mut self, other: Self) {
         self.material.definitions.extend(other.material.definitions);
         self.material.resources.all.extend(other.material.resources.all);

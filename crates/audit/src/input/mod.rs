@@ -1,6 +1,6 @@
-//! Where task definitions come from: texts in any of four formats, and the files that hold them.
+//! Reads task definitions: texts in any of four formats, from files, directories and standard input.
 //!
-//! A problem with one file, or with one definition of it, never keeps the others from being checked.
+//! A problem with one file or one definition does not prevent the others from being checked.
 
 mod cloudformation;
 mod ecs_json;

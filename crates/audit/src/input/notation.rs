@@ -9,19 +9,20 @@ use crate::{
 
 const BYTE_ORDER_MARK: char = '\u{FEFF}';
 
-/// How a file is written. Edits depend on it.
+/// The notation of a file. It determines how edits are made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {
-    /// JSON, maybe with comments.
+    /// JSON, possibly with comments.
     Json,
     /// YAML.
     Yaml,
 }
 
-/// Reads a text by what it is: JSON, if it looks like it and is, or else YAML. Only a name that ends in `.json` counts.
+/// Reads a text as JSON if it looks like JSON and is valid, and otherwise as YAML. The name matters only if it ends in
+/// `.json`: then the text must be JSON.
 ///
 /// # Errors
-/// It is neither, a key stands twice in one map, or it is nested too deeply.
+/// It is neither, a map has two equal keys, or it is nested too deeply.
 pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
     let is_json_by_name = file.name.to_ascii_lowercase().ends_with(".json");
     if !is_json_by_name && !after_comments(&file.text).starts_with(['{', '[']) {
@@ -30,12 +31,12 @@ pub fn parse(file: &SourceFile) -> Result<(Notation, Node), ParseError> {
     match parse_json(&without_mark(&file.text, "   "), &Route::default()) {
         Ok(node) => Ok((Notation::Json, node)),
         Err(error) if is_json_by_name => Err(error),
-        // Maps and lists of YAML in flow style look like JSON. If it is not that either, it is meant as JSON.
+        // YAML in flow style looks like JSON. If it is neither, the error is that of JSON.
         Err(error) => yaml(&file.text).map(|node| (Notation::Yaml, node)).map_err(|_| error),
     }
 }
 
-/// What follows blanks and comments of JSON.
+/// The text after blanks and JSON comments.
 fn after_comments(text: &str) -> &str {
     let mut rest = text;
     loop {
@@ -60,7 +61,7 @@ fn yaml(text: &str) -> Result<Node, ParseError> {
     parse_yaml(&without_mark(text, "##\n"))
 }
 
-/// The text with other bytes in place of a byte order mark, as many as it has, so that all places stay what they are.
+/// The text with a placeholder of the same length for a byte order mark, so that all positions remain valid.
 fn without_mark<'t>(text: &'t str, instead: &str) -> Cow<'t, str> {
     match text.strip_prefix(BYTE_ORDER_MARK) {
         Some(rest) => Cow::Owned(format!("{instead}{rest}")),
@@ -72,25 +73,29 @@ fn without_mark<'t>(text: &'t str, instead: &str) -> Cow<'t, str> {
 mod tests {
     use super::*;
 
-    fn notation(name: &str, text: &str) -> Result<Notation, String> {
-        parse(&SourceFile::new(name, text)).map(|(notation, _)| notation).map_err(|error| error.reason)
+    fn notation(name: &str, text: &str) -> Result<Notation, ParseError> {
+        parse(&SourceFile::new(name, text)).map(|(notation, _)| notation)
+    }
+
+    fn reason(name: &str, text: &str) -> String {
+        notation(name, text).unwrap_err().reason
     }
 
     #[test]
-    fn the_content_decides_and_not_the_name() {
+    fn the_content_determines_the_notation() {
         assert_eq!(notation("a.template", "\n {\"a\": 1}"), Ok(Notation::Json));
         assert_eq!(notation("a.yaml", "{\"a\": 1} // why"), Ok(Notation::Json));
         assert_eq!(notation("<stdin>", "// who\n/* why */ {\"a\": 1}"), Ok(Notation::Json));
         assert_eq!(notation("a.yaml", "{a: 1, }"), Ok(Notation::Yaml));
         assert_eq!(notation("a.template", "a: 1"), Ok(Notation::Yaml));
         assert_eq!(notation("a.yaml", "# nothing yet\n"), Ok(Notation::Yaml));
-        assert!(notation("a.json", "a: 1").unwrap_err().starts_with("not JSON"));
-        assert!(notation("<stdin>", "{\"a\": ").unwrap_err().starts_with("not JSON"));
-        assert!(notation("a.yaml", "a: [").unwrap_err().starts_with("not YAML"));
+        assert!(reason("a.json", "a: 1").starts_with("not JSON"));
+        assert!(reason("<stdin>", "{\"a\": ").starts_with("not JSON"));
+        assert!(reason("a.yaml", "a: [").starts_with("not YAML"));
     }
 
     #[test]
-    fn a_byte_order_mark_changes_no_place() {
+    fn a_byte_order_mark_moves_no_places() {
         for (text, name) in [("\u{FEFF}{\"a\": 7}", "a.json"), ("\u{FEFF}a: 7\nb: 8\n", "a.yaml")] {
             let (_, node) = parse(&SourceFile::new(name, text)).unwrap();
             let span = node.get("a").unwrap().place.span;

@@ -1,4 +1,4 @@
-//! The files that arguments mean: files, directories and globs.
+//! The files of the arguments: files, directories and globs.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use ignore::{DirEntry, WalkBuilder};
 
 use super::{problem::InputProblem, text::because};
 
-/// The files that are looked at in directories.
+/// The files that are read in directories.
 const EXTENSIONS: [&str; 4] = ["json", "yaml", "yml", "template"];
 
 /// A file to read.
@@ -20,13 +20,13 @@ const EXTENSIONS: [&str; 4] = ["json", "yaml", "yml", "template"];
 pub(super) struct FoundFile {
     /// Its path.
     pub(super) path: PathBuf,
-    /// Its path for people.
+    /// Its path in reports.
     pub(super) name: String,
-    /// Whether the user named it, rather than a directory or a glob.
+    /// Whether the user named it, instead of a directory or a glob.
     pub(super) is_named: bool,
 }
 
-/// The files that `arguments` mean, each once, sorted by name.
+/// The files of `arguments`, each once, sorted by name.
 pub(super) fn files<'a>(
     arguments: impl Iterator<Item = &'a String>,
     problems: &mut Vec<InputProblem>,
@@ -62,13 +62,13 @@ fn files_of(argument: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> 
     }
 }
 
-/// The files that a glob means: those that it matches, and all in the directories that it matches.
+/// The files of a glob: those that match, and those in the directories that match.
 fn matching(pattern: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
     let pattern_of_walk = pattern.strip_prefix("./").unwrap_or(pattern);
     let glob = match GlobBuilder::new(pattern_of_walk).literal_separator(true).build() {
         Ok(glob) => glob.compile_matcher(),
         Err(error) => {
-            problems.push(InputProblem::of(pattern, format!("no such file, and no glob: {}", error.kind())));
+            problems.push(InputProblem::of(pattern, format!("no such file, and not a glob: {}", error.kind())));
             return Vec::new();
         }
     };
@@ -77,16 +77,16 @@ fn matching(pattern: &str, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
     let base = if base.as_os_str().is_empty() { Path::new(".") } else { &base };
     let files = if base.is_dir() { walk(base, Some(&glob), problems) } else { Vec::new() };
     if files.is_empty() {
-        let reason = "no file matches (looked at: *.json, *.yaml, *.yml, *.template; not what Git ignores)";
+        let reason = "no file matches (files: *.json, *.yaml, *.yml, *.template, without those that Git ignores)";
         problems.push(InputProblem::of(pattern, reason));
     }
     files
 }
 
-/// The files below a directory as Git sees it, also where there is no repository.
+/// The files below a directory that Git does not ignore, inside and outside of a repository.
 fn walk(root: &Path, glob: Option<&GlobMatcher>, problems: &mut Vec<InputProblem>) -> Vec<FoundFile> {
     let mut builder = WalkBuilder::new(root);
-    // Links to directories are not followed: they lead out, or in circles.
+    // Links to directories are not followed: they may lead out of the directory or form cycles.
     builder.require_git(false).ignore(false).follow_links(false).sort_by_file_name(Ord::cmp);
     let mut files = Vec::new();
     for entry in builder.build() {
@@ -111,9 +111,9 @@ fn walk(root: &Path, glob: Option<&GlobMatcher>, problems: &mut Vec<InputProblem
 
 fn is_candidate(entry: &DirEntry) -> bool {
     let extension = entry.path().extension().and_then(|extension| extension.to_str());
-    let is_ours = extension.is_some_and(|own| EXTENSIONS.iter().any(|wanted| own.eq_ignore_ascii_case(wanted)));
-    // A link to a file is that file.
-    is_ours && fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file())
+    let has_extension = extension.is_some_and(|own| EXTENSIONS.iter().any(|wanted| own.eq_ignore_ascii_case(wanted)));
+    // A link to a file counts as that file.
+    has_extension && fs::metadata(entry.path()).is_ok_and(|metadata| metadata.is_file())
 }
 
 fn path_of(error: &ignore::Error) -> Option<&Path> {

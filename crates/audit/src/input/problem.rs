@@ -8,14 +8,14 @@ use crate::{
     source::SourceFile,
 };
 
-/// Something that cannot be checked, in one line: `path:line:col: reason`.
+/// A problem with the input, in one line: `path:line:col: reason`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputProblem {
     /// The file, as the user gave it; `<stdin>` for standard input.
     pub file: String,
-    /// Where in the file, if it is about a place in it.
+    /// The position in the file, if there is one.
     pub position: Option<Position>,
-    /// What is wrong. Never a value, which might be a secret.
+    /// The reason. It contains no values, which might be secrets.
     pub reason: String,
 }
 
@@ -35,7 +35,7 @@ impl InputProblem {
         Self::at(file, error.span, error.reason.clone())
     }
 
-    /// A value of a wrong type in what the file calls `address`.
+    /// A value of a wrong type in the definition called `address`.
     pub(super) fn mismatch(file: &SourceFile, address: &str, mismatch: &Mismatch) -> Self {
         let owner = if address.is_empty() { String::new() } else { format!("{address}: ") };
         Self::at(file, mismatch.span, format!("{owner}{mismatch}"))
@@ -52,7 +52,7 @@ impl fmt::Display for InputProblem {
     }
 }
 
-/// Names of files and keys are other people's: what would break the line or colour the terminal is escaped.
+/// Names of files and keys may contain anything: characters that break the line or control the terminal are escaped.
 fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }

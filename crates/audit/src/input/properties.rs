@@ -1,4 +1,4 @@
-//! Whatever the text: reading it never panics.
+//! Reading never panics, for any text.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,7 +11,7 @@ use crate::{
     source::SourceFile,
 };
 
-/// Correct texts of every format, to be damaged.
+/// Valid texts of every format, which are then damaged.
 static SEEDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let samples = [
         include_str!("../../tests/audit_inputs/web.yaml"),
@@ -23,7 +23,7 @@ static SEEDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     Base::ALL.iter().map(|base| base.json()).chain(samples).collect()
 });
 
-/// What damage is made of: the marks of the notations, and the words of the formats.
+/// The material of the damage: the marks of the notations, and the words of the formats.
 const SCRAPS: [&str; 34] = [
     "{",
     "}",
@@ -61,7 +61,7 @@ const SCRAPS: [&str; 34] = [
     "container_definitions",
 ];
 
-/// Reads a text under this name, and asks the rules: findings have to lie within it.
+/// Reads a text called `name` and checks it: findings must be within the text.
 fn check(name: &str, text: String) {
     let file = Arc::new(SourceFile::new(name, text));
     let (mut material, mut problems) = (Material::default(), Vec::new());
@@ -74,7 +74,7 @@ fn check(name: &str, text: String) {
     }
 }
 
-/// The nearest place at which a text can be cut.
+/// The nearest position at which the text can be cut.
 fn boundary(text: &str, at: prop::sample::Index) -> usize {
     let mut at = at.index(text.len() + 1);
     while !text.is_char_boundary(at) {
@@ -121,7 +121,7 @@ proptest! {
         check(name, text);
     }
 
-    /// Values of wrong types, where the notation stays right.
+    /// Replaces values by others of wrong types. The notation stays valid.
     #[test]
     fn exchanged_values(
         seed in any::<prop::sample::Index>(),

@@ -1,18 +1,18 @@
-//! One text, in whichever of our formats it is.
+//! One text in any of the formats.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{cloudformation, ecs_json, notation, problem::InputProblem, terraform};
 use crate::{Material, app_mesh::Resource, definition::TaskDefinition, document::Node, source::SourceFile};
 
-/// One of these words stands in every text of our formats that holds something to check. A file that nobody named and that
-/// has none is not even parsed: it may be of any format, or of none.
+/// Every text with something to check contains one of these words. A file in a directory that contains none of them is
+/// not parsed.
 const WORDS: [&str; 4] = ["ontainerDefinitions", "AWS::ECS::TaskDefinition", "aws_ecs_task_definition", "meshName"];
 
-/// Reads one text into `material`. What is of none of our formats is a problem only if the user named it.
+/// Reads one text into `material`. A text of another format is an error only if the user named the file.
 ///
 /// # Errors
-/// The first thing in it that cannot be checked; what can be is in `material` all the same.
+/// The first problem. Everything without a problem is in `material` nevertheless.
 #[expect(clippy::needless_pass_by_value, reason = "what is read shares the file")]
 pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Material) -> Result<(), InputProblem> {
     let mut problems = Vec::new();
@@ -20,7 +20,7 @@ pub fn read_source(file: Arc<SourceFile>, is_named: bool, material: &mut Materia
     problems.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Reads one text into `material`, and everything in it that cannot be checked into `problems`.
+/// Reads one text into `material`, and all of its problems into `problems`.
 pub(crate) fn read_all(
     file: &Arc<SourceFile>,
     is_named: bool,
@@ -33,18 +33,18 @@ pub(crate) fn read_all(
     let first = material.definitions.len();
     match notation::parse(file) {
         Ok((_, node)) => {
-            let is_ours = read_node(file, &node, material, problems);
-            if !is_ours && is_named {
-                problems.push(InputProblem::of(&file.name, none_of_ours(&node)));
+            let is_known_format = read_node(file, &node, material, problems);
+            if !is_known_format && is_named {
+                problems.push(InputProblem::of(&file.name, unknown_format(&node)));
             }
         }
         Err(error) => problems.push(InputProblem::unreadable(file, &error)),
     }
-    tell_apart(material.definitions.get_mut(first..).unwrap_or_default());
+    mark_shared_families(material.definitions.get_mut(first..).unwrap_or_default());
 }
 
-/// Marks those of one file that only their addresses tell apart.
-fn tell_apart(definitions: &mut [TaskDefinition]) {
+/// Marks definitions of one file and one family: only the address distinguishes them.
+fn mark_shared_families(definitions: &mut [TaskDefinition]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for definition in definitions.iter() {
         *seen.entry(definition.name()).or_default() += 1;
@@ -54,7 +54,7 @@ fn tell_apart(definitions: &mut [TaskDefinition]) {
     }
 }
 
-/// Answers whether the file is of one of our formats.
+/// Returns whether the file has one of the formats.
 fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, problems: &mut Vec<InputProblem>) -> bool {
     if cloudformation::is_template(node) {
         cloudformation::read_template(file, node, material, problems);
@@ -66,9 +66,9 @@ fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, probl
     }
     let (each, is_list) =
         if node.items().is_empty() { (std::slice::from_ref(node), false) } else { (node.items(), true) };
-    let mut is_ours = false;
+    let mut is_known_format = false;
     for (index, definition) in each.iter().enumerate().filter(|(_, item)| ecs_json::is_ecs_definition(item)) {
-        is_ours = true;
+        is_known_format = true;
         let number = if is_list { format!("[{index}]") } else { String::new() };
         match ecs_json::ecs_definition(file.clone(), definition) {
             Ok(mut definition) => {
@@ -81,22 +81,22 @@ fn read_node(file: &Arc<SourceFile>, node: &Node, material: &mut Material, probl
         }
     }
     let resources = Resource::all_in(file, node);
-    is_ours |= !resources.is_empty();
+    is_known_format |= !resources.is_empty();
     material.resources.all.extend(resources);
-    is_ours
+    is_known_format
 }
 
-fn none_of_ours(node: &Node) -> &'static str {
+fn unknown_format(node: &Node) -> &'static str {
     if node.get("terraform_version").is_some() && node.get("lineage").is_some() {
-        return "a raw Terraform state: give me what `terraform show -json` prints";
+        return "a raw Terraform state: use the output of `terraform show -json`";
     }
     if node.get("resource").is_some_and(|resources| resources.get("aws_ecs_task_definition").is_some()) {
         return terraform::SOURCE_IS_NOT_READ;
     }
-    "is none of: ECS task definition, CloudFormation template, Terraform `show -json`, App Mesh export; in directories, such files are skipped"
+    "not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export; in directories, such files are skipped"
 }
 
-/// Why a file is not read, where its name says enough.
+/// Why a file is not read, if its name shows it.
 pub(super) fn refused_by_name(name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase();
     let is_source = [".tf", ".tf.json", ".tofu"].iter().any(|extension| name.ends_with(extension));

@@ -1,4 +1,4 @@
-//! Bytes that ought to be a text.
+//! Reads bytes as text.
 
 use std::io::{ErrorKind, Read};
 
@@ -7,20 +7,20 @@ use crate::{document::Position, source::SourceFile};
 
 const MEBIBYTE: u64 = 1024 * 1024;
 
-/// The largest text that is read, in MiB: far more than any template or plan with task definitions, little enough for a
-/// function's memory.
+/// The size limit of a text, in MiB: far more than a template or plan with task definitions needs, and small enough for
+/// the memory of a function.
 const LIMIT: u64 = 32;
 
 /// Reads a text called `name`.
 pub(super) fn read_text(name: &str, reader: &mut dyn Read) -> Result<SourceFile, InputProblem> {
     let mut bytes = Vec::new();
-    // A byte more than is allowed tells the two apart, without reading what never ends.
+    // One byte more than the limit shows that the text is larger, without reading all of it.
     reader
         .take(LIMIT * MEBIBYTE + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| InputProblem::of(name, because(&error)))?;
     if bytes.len() as u64 > LIMIT * MEBIBYTE {
-        return Err(InputProblem::of(name, format!("larger than {LIMIT} MiB, the most that is read")));
+        return Err(InputProblem::of(name, format!("larger than the limit of {LIMIT} MiB")));
     }
     if let Some(reason) = other_kind(&bytes) {
         return Err(InputProblem::of(name, reason));
@@ -36,7 +36,7 @@ pub(super) fn read_text(name: &str, reader: &mut dyn Read) -> Result<SourceFile,
     }
 }
 
-/// Why a file cannot be read, in the words that everybody uses.
+/// Why a file cannot be read, in the operating system's usual words.
 pub(super) fn because(error: &std::io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => "no such file or directory".to_owned(),
@@ -45,12 +45,12 @@ pub(super) fn because(error: &std::io::Error) -> String {
     }
 }
 
-/// What bytes are that can be told from UTF-8 at their beginning.
+/// The kind of content that the first bytes show, if it is not UTF-8.
 fn other_kind(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
         [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, _, ..] | [_, 0, ..] => Some("UTF-16, not UTF-8: save it as UTF-8"),
         [b'P', b'K', 3, 4, ..] => {
-            Some("a binary file, not a text: of a saved Terraform plan, give me what `terraform show -json` prints")
+            Some("a binary file, not a text: for a saved Terraform plan, use the output of `terraform show -json`")
         }
         _ => None,
     }

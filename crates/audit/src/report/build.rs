@@ -1,11 +1,15 @@
-//! A report from what an audit found.
+//! Makes a report of the findings of an audit.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
 use super::{
-    Counts, Definition, Report, Reported, ReportedNote, Threshold, excerpt::Excerpt, lines::Lines, secret::Secrets,
+    excerpt::Excerpt,
+    lines::Lines,
+    model::{Counts, Definition, Report, Reported, ReportedNote},
+    secret::Secrets,
+    threshold::Threshold,
 };
 use crate::{
     Material,
@@ -18,10 +22,10 @@ use crate::{
     timeline::Timeline,
 };
 
-/// Of App Mesh.
+/// The end of App Mesh's support, for help texts.
 const END: &str = "ended on 2026-09-30";
 
-/// What fingerprints are derived in.
+/// The UUID namespace of fingerprints.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x6d65_7368_2d61_7564_6974_2d66_696e_6773);
 
 impl Report {
@@ -62,7 +66,7 @@ impl Report {
     }
 }
 
-/// What is known of each file, by name.
+/// The secrets and lines of each file, by name.
 struct Files<'m> {
     secrets: BTreeMap<&'m str, Secrets>,
     lines: BTreeMap<String, Lines<'m>>,
@@ -123,7 +127,8 @@ impl<'m> Files<'m> {
         Reported { fingerprint: self.fingerprint(&reported), ..reported }
     }
 
-    /// By what the finding says, and by its number among those that say the same: moving lines changes nothing.
+    /// Derived from the finding's texts and its number among findings with equal texts: it does not change if lines
+    /// move.
     fn fingerprint(&mut self, finding: &Reported) -> String {
         let container = finding.container.as_deref().unwrap_or_default();
         let parts = [finding.rule.id, &finding.file, &finding.subject, container, &finding.message];
@@ -134,7 +139,7 @@ impl<'m> Files<'m> {
     }
 }
 
-/// What to do. What is mended of App Mesh is mended for the move away from it only.
+/// How to correct it. A fix for App Mesh helps only until the task is migrated.
 fn help(finding: &Finding) -> String {
     if finding.rule.is_of_app_mesh() && !finding.message.contains(END) {
         return format!("{}; App Mesh {END}: move away from it", finding.help);
@@ -160,7 +165,7 @@ fn describe(definition: &TaskDefinition, files: &Files<'_>) -> Definition {
     }
 }
 
-/// Which mesh a definition is in, for people.
+/// The mesh of a definition, as users read it.
 fn mesh(definition: &TaskDefinition) -> &'static str {
     let subject = Subject::new(definition);
     match (&subject.consul, &subject.app_mesh) {
@@ -182,7 +187,7 @@ fn clean_problem(problem: &InputProblem) -> InputProblem {
     InputProblem { file: clean(&problem.file), position: problem.position, reason: clean(&problem.reason) }
 }
 
-/// Text that cannot steer a terminal: without control characters, and without those that change its direction.
+/// Removes control characters, and those that change the direction of text: they could manipulate a terminal.
 #[must_use]
 pub fn clean(text: &str) -> String {
     let steers = |c: char| c.is_control() || matches!(c, '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');

@@ -1,30 +1,30 @@
-//! The lines of a file that a finding is about, cut to what is readable and without secrets.
+//! The lines of a file that a finding concerns, cut to a readable width and without secrets.
 
 use std::{collections::BTreeMap, ops::Range};
 
 use super::{lines::Lines, secret::Secrets};
 use crate::document::Span;
 
-/// Longer lines are cut around the offending part.
-const WIDEST: usize = 120;
-/// How much of a cut line stands before the offending part, and after its beginning.
-const BEFORE: usize = 30;
-const AFTER: usize = 80;
-/// A part of more lines is pointed at by its first one.
-const MOST_LINES: usize = 6;
-/// A note further away is told without its line.
-const FURTHEST: usize = 200;
+/// Longer lines are cut around the marked part.
+const MAX_LINE_WIDTH: usize = 120;
+/// The characters of a cut line before the marked part, and after its beginning.
+const SHOWN_BEFORE: usize = 30;
+const SHOWN_AFTER: usize = 80;
+/// Of a marked part with more lines, only the first line is marked.
+const MAX_MARKED_LINES: usize = 6;
+/// Lines that are further away are not shown with their notes.
+const MAX_NOTE_DISTANCE: usize = 200;
 
-/// Lines of a file.
+/// An excerpt of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Excerpt {
     /// The number of its first line.
     pub first_line: usize,
-    /// The lines. Those that do not matter are empty.
+    /// The lines. Those without a marked part are empty.
     pub text: String,
-    /// The offending part.
+    /// The marked part: the defect.
     pub main: Range<usize>,
-    /// By note: its place, if it is near enough to be shown.
+    /// The marked part of each note, if it is near enough to be shown.
     pub notes: Vec<Option<Range<usize>>>,
 }
 
@@ -37,10 +37,11 @@ impl Excerpt {
         let notes: Vec<Option<Range<usize>>> = notes
             .iter()
             .map(|note| {
-                Some(shortened(lines, *note)).filter(|note| lines.line_of(note.start).abs_diff(home) <= FURTHEST)
+                Some(shortened(lines, *note))
+                    .filter(|note| lines.line_of(note.start).abs_diff(home) <= MAX_NOTE_DISTANCE)
             })
             .collect();
-        // By line: where to look first.
+        // By line: the column around which it is cut.
         let mut wanted: BTreeMap<usize, usize> = BTreeMap::new();
         for part in std::iter::once(&main).chain(notes.iter().flatten()) {
             for line in lines.line_of(part.start)..=lines.line_of(part.end) {
@@ -88,14 +89,14 @@ impl Excerpt {
     }
 }
 
-/// What to underline: all of the part, or the first line of a long one.
+/// The part to mark: all of it, or the first line of a long one.
 fn shortened(lines: &Lines<'_>, span: Span) -> Range<usize> {
     let start = lines.text.floor_char_boundary(span.start);
     let end = lines.text.floor_char_boundary(span.end).max(start);
     let line = lines.line_of(start);
     let part = lines.text.get(start..end).unwrap_or_default();
     let end = start + part.trim_end().len();
-    if lines.line_of(end) < line + MOST_LINES {
+    if lines.line_of(end) < line + MAX_MARKED_LINES {
         return start..end;
     }
     start..(lines.start_of(line) + lines.line(line).trim_end().len()).max(start)
@@ -105,15 +106,15 @@ fn shortened(lines: &Lines<'_>, span: Span) -> Range<usize> {
 fn window(lines: &Lines<'_>, line: usize, focus: usize) -> Range<usize> {
     let start = lines.start_of(line);
     let end = start + lines.line(line).len();
-    if end - start <= WIDEST {
+    if end - start <= MAX_LINE_WIDTH {
         return start..end;
     }
-    let from = if focus - start <= BEFORE { start } else { lines.text.floor_char_boundary(focus - BEFORE) };
-    let to = lines.text.floor_char_boundary((focus + AFTER).min(end));
+    let from = if focus - start <= SHOWN_BEFORE { start } else { lines.text.floor_char_boundary(focus - SHOWN_BEFORE) };
+    let to = lines.text.floor_char_boundary((focus + SHOWN_AFTER).min(end));
     from..to
 }
 
-/// Where a part of the file is in the excerpt, as far as it is shown.
+/// The position of a part of the file in the excerpt, as far as it is shown.
 fn placed(pieces: &[(Range<usize>, usize)], part: &Range<usize>) -> Option<Range<usize>> {
     let of_piece = |(window, at): &(Range<usize>, usize)| {
         let from = part.start.max(window.start);

@@ -1,26 +1,26 @@
-//! The formats.
+//! The formats of reports.
 
 /// A format of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// For people, with the lines of the files.
+    /// Readable text with the lines of the files.
     Text,
-    /// The auditor's own, by `docs/schema/report.schema.json`.
+    /// The auditor's own JSON, with the schema `docs/schema/report.schema.json`.
     Json,
     /// SARIF 2.1.0, for code scanning.
     Sarif,
-    /// `JUnit` XML, for test reports of CI servers.
+    /// `JUnit` XML, for the test reports of CI servers.
     Junit,
     /// Workflow commands of GitHub Actions, which become annotations.
     Github,
-    /// For comments of pull requests.
+    /// Markdown for comments on pull requests.
     Markdown,
-    /// One page that needs nothing else.
+    /// One HTML page without external resources.
     Html,
 }
 
 impl Format {
-    /// Every one.
+    /// All of them.
     pub const ALL: [Self; 7] =
         [Self::Text, Self::Json, Self::Sarif, Self::Junit, Self::Github, Self::Markdown, Self::Html];
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::{Report, Reported};
+use super::model::{Report, Reported};
 use crate::{document::Position, finding::Severity, input::InputProblem};
 
 pub(super) fn render(report: &Report) -> String {
@@ -22,11 +22,11 @@ fn annotate(out: &mut String, finding: &Reported) {
         Severity::Info => "notice",
     };
     let (start, end) = (finding.start, finding.end);
-    // Columns count only within one line.
+    // Columns are valid only within one line.
     let columns =
         if start.line == end.line { format!(",col={},endColumn={}", start.column, end.column) } else { String::new() };
     let text = format!(
-        "{}\nat run time: {}\nmend: {}\nmore: {}",
+        "{}\nat run time: {}\nfix: {}\nmore: {}",
         finding.message,
         finding.rule.effect,
         finding.help,
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_in_a_text_ends_a_command_or_a_property() {
+    fn special_characters_are_escaped() {
         assert_eq!(data("50%\n::error::x"), "50%25%0A::error::x");
         assert_eq!(property("a,b:c%"), "a%2Cb%3Ac%25");
     }

@@ -1,10 +1,14 @@
-//! One page that needs nothing else: no script, no network.
+//! One HTML page without scripts and external resources.
 
 use std::ops::Range;
 
 use askama::Template;
 
-use super::{Definition, Report, Reported, excerpt::Excerpt, summary::counted};
+use super::{
+    excerpt::Excerpt,
+    model::{Definition, Report, Reported},
+    summary::counted,
+};
 use crate::{finding::Severity, timeline};
 
 #[derive(Template)]
@@ -17,7 +21,7 @@ struct Page<'r> {
     timeline_style: &'static str,
 }
 
-/// A definition, or a resource, and what was found about it.
+/// A definition or resource and its findings.
 struct Group<'r> {
     label: &'r str,
     file: &'r str,
@@ -26,16 +30,16 @@ struct Group<'r> {
     picture: String,
 }
 
-/// A line of an excerpt: number, and pieces of text of which some are marked.
+/// A line of an excerpt: its number, and pieces of text of which some are marked.
 struct Line {
     number: usize,
     pieces: Vec<(bool, String)>,
 }
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
+pub(super) fn render(report: &Report) -> Result<String, askama::Error> {
     let (groups, clean) = groups(report).into_iter().partition(|group| !group.findings.is_empty());
     let page = Page { report, summary: report.summary(), groups, clean, timeline_style: timeline::STYLE };
-    page.render().map_err(|error| error.to_string())
+    page.render()
 }
 
 fn groups(report: &Report) -> Vec<Group<'_>> {
@@ -86,7 +90,7 @@ impl Page<'_> {
 }
 
 impl Excerpt {
-    /// The lines that matter, without the indentation that all of them have, and with the offending part marked.
+    /// The lines with a marked part, without their common indentation.
     fn lines(&self) -> Vec<Line> {
         let blank = |text: &str| text.len() - text.trim_start().len();
         let shown: Vec<(usize, Range<usize>, &str)> = self.shown().collect();
@@ -106,15 +110,15 @@ impl Excerpt {
         shown.into_iter().map(line).collect()
     }
 
-    /// Number, place and text of the lines with something to point at.
+    /// Number, bytes and text of the lines with a marked part.
     fn shown(&self) -> impl Iterator<Item = (usize, Range<usize>, &str)> {
         let mut at = 0;
         self.text.split('\n').enumerate().filter_map(move |(index, text)| {
             let span = at..at + text.len();
             at = span.end + 1;
-            let matters =
+            let is_marked =
                 std::iter::once(&self.main).chain(self.notes.iter().flatten()).any(|part| touches(part, &span));
-            matters.then_some((self.first_line + index, span, text))
+            is_marked.then_some((self.first_line + index, span, text))
         })
     }
 }

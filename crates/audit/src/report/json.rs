@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
-use super::{Counts, Definition, Report, Reported};
+use super::model::{Counts, Definition, Report, Reported};
 use crate::{document::Position, finding::Severity, input::InputProblem};
 
-/// Grows only when something that readers rely on changes.
+/// Increased only if a change breaks readers.
 const SCHEMA_VERSION: u32 = 1;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Document<'r> {
+struct JsonReport<'r> {
     schema_version: u32,
     tool: Tool,
     summary: Summary,
@@ -43,8 +43,8 @@ struct JsonFinding<'r> {
     effect: &'static str,
     help: &'r str,
     file: &'r str,
-    start: Place,
-    end: Place,
+    start: JsonPosition,
+    end: JsonPosition,
     definition: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
     container: Option<&'r str>,
@@ -65,8 +65,8 @@ struct JsonIgnored<'r> {
 #[derive(Serialize)]
 struct JsonNote<'r> {
     text: &'r str,
-    start: Place,
-    end: Place,
+    start: JsonPosition,
+    end: JsonPosition,
 }
 
 #[derive(Serialize)]
@@ -74,7 +74,7 @@ struct JsonDefinition<'r> {
     label: &'r str,
     file: &'r str,
     address: &'r str,
-    start: Place,
+    start: JsonPosition,
     mesh: &'static str,
     containers: &'r [String],
 }
@@ -83,24 +83,24 @@ struct JsonDefinition<'r> {
 struct JsonProblem<'r> {
     file: &'r str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    start: Option<Place>,
+    start: Option<JsonPosition>,
     reason: &'r str,
 }
 
 #[derive(Serialize)]
-struct Place {
+struct JsonPosition {
     line: usize,
     column: usize,
 }
 
-impl From<Position> for Place {
+impl From<Position> for JsonPosition {
     fn from(Position { line, column }: Position) -> Self {
         Self { line, column }
     }
 }
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
-    let document = Document {
+pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
+    let document = JsonReport {
         schema_version: SCHEMA_VERSION,
         tool: Tool { name: "mesh-audit", version: report.version },
         summary: Summary { text: report.summary(), failed: report.fails(), counts: report.counts },
@@ -109,8 +109,7 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         definitions: report.definitions.iter().map(definition).collect(),
         problems: report.problems.iter().map(problem).collect(),
     };
-    let json = serde_json::to_string_pretty(&document);
-    json.map(|json| json + "\n").map_err(|error| error.to_string())
+    Ok(serde_json::to_string_pretty(&document)? + "\n")
 }
 
 fn finding(finding: &Reported) -> JsonFinding<'_> {
@@ -147,5 +146,5 @@ fn definition(definition: &Definition) -> JsonDefinition<'_> {
 }
 
 fn problem(problem: &InputProblem) -> JsonProblem<'_> {
-    JsonProblem { file: &problem.file, start: problem.position.map(Place::from), reason: &problem.reason }
+    JsonProblem { file: &problem.file, start: problem.position.map(JsonPosition::from), reason: &problem.reason }
 }

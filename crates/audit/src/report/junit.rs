@@ -1,13 +1,14 @@
-//! `JUnit` XML: a suite for each file; in it a failed test for each finding, and a passed one for each definition without.
+//! `JUnit` XML: a suite for each file, with a failed test for each finding and a passed test for each definition
+//! without findings.
 
 use std::collections::BTreeMap;
 
-use quick_junit::{NonSuccessKind, Report as JunitReport, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, Report as JunitReport, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Report, Reported};
+use super::model::{Report, Reported};
 use crate::input::InputProblem;
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
+pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
     let mut suites: BTreeMap<&str, Vec<TestCase>> = BTreeMap::new();
     for problem in &report.problems {
         suites.entry(problem.file.as_str()).or_default().push(unreadable(problem));
@@ -26,7 +27,7 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         suite.add_test_cases(cases);
         junit.add_test_suite(suite);
     }
-    junit.to_string().map_err(|error| error.to_string())
+    junit.to_string()
 }
 
 fn case(report: &Report, finding: &Reported) -> TestCase {
@@ -57,7 +58,7 @@ fn failed(finding: &Reported) -> TestCaseStatus {
 
 fn story(finding: &Reported) -> String {
     let Reported { message, help, rule, .. } = finding;
-    format!("{}: {message}\nat run time: {}\nmend: {help}\nmore: {}", finding.place(), rule.effect, finding.page())
+    format!("{}: {message}\nat run time: {}\nfix: {help}\nmore: {}", finding.place(), rule.effect, finding.page())
 }
 
 fn unreadable(problem: &InputProblem) -> TestCase {

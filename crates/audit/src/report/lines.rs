@@ -1,8 +1,8 @@
-//! Lines of a file, found quickly.
+//! Fast access to the lines of a text.
 
 use crate::document::Position;
 
-/// A text, and where its lines begin.
+/// A text, and the first bytes of its lines.
 pub(super) struct Lines<'t> {
     pub(super) text: &'t str,
     starts: Vec<usize>,
@@ -14,17 +14,17 @@ impl<'t> Lines<'t> {
         Self { text, starts: std::iter::once(0).chain(after_newlines).collect() }
     }
 
-    /// The index of the line that holds a byte, counted from 0.
+    /// The index of the line of a byte, counted from 0.
     pub(super) fn line_of(&self, byte: usize) -> usize {
         self.starts.partition_point(|start| *start <= byte).saturating_sub(1)
     }
 
-    /// Where a line begins, counted from 0.
+    /// The first byte of a line, counted from 0.
     pub(super) fn start_of(&self, line: usize) -> usize {
         self.starts.get(line).copied().unwrap_or(self.text.len())
     }
 
-    /// A line without its end.
+    /// A line without its line end.
     pub(super) fn line(&self, line: usize) -> &'t str {
         let whole = self.text.get(self.start_of(line)..self.start_of(line + 1)).unwrap_or_default();
         whole.trim_end_matches(['\n', '\r'])
@@ -35,7 +35,7 @@ impl<'t> Lines<'t> {
         let byte = self.text.floor_char_boundary(byte);
         let line = self.line_of(byte);
         let before = self.text.get(self.start_of(line)..byte).unwrap_or_default();
-        // A byte order mark is no character of the first line.
+        // A byte order mark is not part of the first line.
         Position { line: line + 1, column: before.trim_start_matches('\u{feff}').chars().count() + 1 }
     }
 }

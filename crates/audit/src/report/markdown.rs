@@ -1,8 +1,11 @@
-//! Markdown for comments of pull requests.
+//! Markdown for comments on pull requests.
 
 use std::fmt::Write;
 
-use super::{Report, Reported, summary::counted};
+use super::{
+    model::{Report, Reported},
+    summary::counted,
+};
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };
@@ -16,7 +19,7 @@ pub(super) fn render(report: &Report) -> String {
     }
     for ((file, subject), findings) in groups {
         let _ = writeln!(out, "\n### {} <sub>{}</sub>\n", escape(subject), escape(file));
-        out.push_str("| | Finding | At run time | Mend |\n|---|---|---|---|\n");
+        out.push_str("| | Finding | At run time | Fix |\n|---|---|---|---|\n");
         for finding in findings {
             row(&mut out, finding);
         }
@@ -80,7 +83,7 @@ fn clean(out: &mut String, report: &Report) {
     }
 }
 
-/// Text that is nothing but text: no markup, no HTML, no mention of a person or an issue, no end of a table's cell.
+/// Escapes markup, HTML, mentions of people and issues, and the ends of table cells.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

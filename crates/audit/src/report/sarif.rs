@@ -10,15 +10,18 @@ use serde_sarif::sarif::{
     Sarif, Suppression, Tool, ToolComponent,
 };
 
-use super::{Report, Reported, ReportedNote, page};
+use super::{
+    model::{Report, Reported, ReportedNote},
+    page::page,
+};
 use crate::{document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, rules::rules};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 const FINGERPRINT: &str = "meshAudit/v1";
-/// What a path keeps as it is.
-const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+/// The characters of a path that are not encoded.
+const UNENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
-pub(super) fn render(report: &Report) -> Result<String, String> {
+pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
     let index: BTreeMap<&str, i64> = rules().map(|rule| rule.id).zip(0..).collect();
     let found = report.findings.iter().chain(&report.ignored);
     let driver = ToolComponent::builder()
@@ -37,7 +40,7 @@ pub(super) fn render(report: &Report) -> Result<String, String> {
         .results(found.map(|finding| result(finding, &index)).collect::<Vec<_>>())
         .build();
     let log = Sarif::builder().schema(SCHEMA).version("2.1.0").runs(vec![run]).build();
-    serde_json::to_string_pretty(&log).map(|json| json + "\n").map_err(|error| error.to_string())
+    Ok(serde_json::to_string_pretty(&log)? + "\n")
 }
 
 fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
@@ -56,7 +59,7 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
         .full_description(MultiformatMessageString::builder().text(rule.explanation).build())
         .help(MultiformatMessageString::builder().text(text).markdown(markdown).build())
         .default_configuration(ReportingConfiguration::builder().level(level(rule.severity)).build());
-    // The standard wants an absolute address.
+    // SARIF requires an absolute address.
     match [page(rule).as_str()].into_iter().chain(rule.sources.iter().copied()).find(|uri| uri.starts_with("https://"))
     {
         Some(uri) => descriptor.help_uri(uri).build(),
@@ -65,7 +68,7 @@ fn descriptor(rule: &'static Rule) -> ReportingDescriptor {
 }
 
 fn result(finding: &Reported, index: &BTreeMap<&str, i64>) -> SarifResult {
-    let text = format!("{}. At run time: {}. Mend: {}.", finding.message, finding.rule.effect, finding.help);
+    let text = format!("{}. At run time: {}. Fix: {}.", finding.message, finding.rule.effect, finding.help);
     let mut prints = BTreeMap::new();
     prints.insert(FINGERPRINT.to_owned(), finding.fingerprint.clone());
     let logical = [Some(&finding.subject), finding.container.as_ref()];
@@ -119,7 +122,7 @@ fn physical(file: &str, start: Position, end: Position) -> PhysicalLocation {
 
 fn artifact(file: &str) -> ArtifactLocation {
     let path = file.trim_start_matches("./");
-    let encoded = utf8_percent_encode(path, PATH).to_string();
+    let encoded = utf8_percent_encode(path, UNENCODED).to_string();
     ArtifactLocation::builder().uri(if path.starts_with('/') { format!("file://{encoded}") } else { encoded }).build()
 }
 

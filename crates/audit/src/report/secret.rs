@@ -1,4 +1,4 @@
-//! Values that no report may show: in excerpts, every environment variable's; anywhere, those that sound secret.
+//! Values that reports do not show: in excerpts, the values of all environment variables; everywhere, likely secrets.
 
 use std::ops::Range;
 
@@ -13,41 +13,41 @@ use crate::{
 };
 use mesh::ecs_config::CONFIG_VARIABLE;
 
-/// Shorter values are too common in other places to be taken out there.
-const SHORTEST: usize = 6;
+/// Shorter values are not searched for, because they may occur in other words.
+const MIN_SEARCHED_LENGTH: usize = 6;
 
 /// The secrets of one file.
 #[derive(Debug, Default)]
 pub(super) struct Secrets {
-    /// What is never shown.
+    /// The bytes that are never shown.
     secret: Vec<Span>,
-    /// What is shown only where a finding is about it.
+    /// The bytes that are shown only if a finding points at them.
     private: Vec<Span>,
     values: Vec<String>,
     search: Option<AhoCorasick>,
 }
 
 impl Secrets {
-    /// Those of a file that are not in a definition: passwords in URLs, and what Terraform marks as sensitive.
+    /// The secrets of a file outside of definitions: passwords in URLs, and values that Terraform marks as sensitive.
     pub(super) fn of(file: &SourceFile) -> Self {
         let mut secrets = Self::default();
         for span in passwords_in_urls(&file.text) {
             secrets
                 .values
-                .extend(file.text.get(span.start..span.end).filter(|value| is_telling(value)).map(str::to_owned));
+                .extend(file.text.get(span.start..span.end).filter(|value| is_long_enough(value)).map(str::to_owned));
             secrets.secret.push(span);
         }
         for node in sensitive(file) {
             secrets.secret.push(node.place.span);
-            secrets.values.extend(node.text().filter(|value| is_telling(value)).map(str::to_owned));
+            secrets.values.extend(node.text().filter(|value| is_long_enough(value)).map(str::to_owned));
         }
         secrets
     }
 
-    /// Adds those of a definition.
+    /// Adds the secrets of a definition.
     pub(super) fn learn(&mut self, definition: &TaskDefinition) {
         let containers = &definition.containers.items;
-        // What is a name as well is no secret.
+        // A value that is also a name is not secret.
         let is_name = |value: &str| {
             definition.family.text() == Some(value) || containers.iter().any(|container| container.is_called(value))
         };
@@ -59,25 +59,25 @@ impl Secrets {
 
     fn learn_environment(&mut self, container: &Container, is_name: &dyn Fn(&str) -> bool) {
         for variable in container.environment.items.iter().filter(|variable| !variable.value.is_absent()) {
-            // A name that is not known might sound secret.
+            // An unknown name might be that of a secret.
             if variable.name.text().is_none_or(sounds_secret) {
                 self.secret.push(variable.value.span());
                 let whole = variable.value.known().and_then(Text::whole);
-                self.values.extend(whole.filter(|value| is_telling(value) && !is_name(value)).map(str::to_owned));
+                self.values.extend(whole.filter(|value| is_long_enough(value) && !is_name(value)).map(str::to_owned));
             } else if variable.name.text() != Some(CONFIG_VARIABLE) {
                 self.private.push(variable.value.span());
             }
         }
     }
 
-    /// Those in the commands: of the agent's script, of programs that take a token as a flag.
+    /// The secrets in commands: in the agent's script, and in flags of programs.
     fn learn_words(&mut self, container: &Container, file: &SourceFile, is_name: &dyn Fn(&str) -> bool) {
         let words = container.entry_point.items.iter().chain(&container.command.items);
         let words: Vec<_> = words.filter_map(|word| Some((word, word.known()?.shown()))).collect();
         let command = words.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join("\n");
-        for value in secrets_in(&command).into_iter().filter(|value| is_telling(value) && !is_name(value)) {
+        for value in secrets_in(&command).into_iter().filter(|value| is_long_enough(value) && !is_name(value)) {
             for (word, _) in words.iter().filter(|(_, text)| text.contains(value)) {
-                // Where the file spells it in another way, all of the word is covered.
+                // If the file spells the word differently, all of it is covered.
                 let span = word.span();
                 let is_spelt_so = file.text.get(span.start..span.end).is_some_and(|text| text.contains(value));
                 self.secret.extend((!is_spelt_so).then_some(span));
@@ -86,7 +86,7 @@ impl Secrets {
         }
     }
 
-    /// Puts in order what was learned. Nothing is covered before.
+    /// Sorts the secrets and prepares the search. Must be called before any text is covered.
     pub(super) fn settle(&mut self) {
         self.secret = merged(std::mem::take(&mut self.secret));
         self.private = merged(std::mem::take(&mut self.private));
@@ -96,7 +96,7 @@ impl Secrets {
             Some(&self.values).filter(|values| !values.is_empty()).and_then(|values| AhoCorasick::new(values).ok());
     }
 
-    /// A message without them.
+    /// A message without secrets.
     pub(super) fn out_of(&self, message: &str) -> String {
         let found = merged(self.found_in(message));
         let mut text = message.to_owned();
@@ -106,8 +106,8 @@ impl Secrets {
         text
     }
 
-    /// The bytes of a piece of the file, with all of them covered by asterisks, but for what stands around the places
-    /// that a finding points at. The piece stays as long as it is.
+    /// A piece of the file with asterisks over all secrets and over private values, except those that contain a place
+    /// that the finding points at. The length of the piece does not change.
     pub(super) fn cover(&self, piece: &str, starts_at: usize, pointed: &[Span]) -> String {
         let mut bytes = piece.as_bytes().to_vec();
         let here = Span::new(starts_at, starts_at + piece.len());
@@ -134,11 +134,11 @@ impl Secrets {
     }
 }
 
-fn is_telling(value: &str) -> bool {
-    value.chars().count() >= SHORTEST
+fn is_long_enough(value: &str) -> bool {
+    value.chars().count() >= MIN_SEARCHED_LENGTH
 }
 
-/// In order, and each byte in one of them only.
+/// The same bytes as sorted spans without overlaps.
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_unstable();
     let mut out: Vec<Span> = Vec::new();
@@ -151,13 +151,13 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     out
 }
 
-/// Those of `spans`, which are merged, that have bytes in common with `here`.
+/// The spans that overlap with `here`. `spans` are merged.
 fn overlapping(spans: &[Span], here: Span) -> impl Iterator<Item = &Span> {
     let first = spans.partition_point(|span| span.end <= here.start);
     spans.iter().skip(first).take_while(move |span| span.start < here.end)
 }
 
-/// Covers everything but blanks and the quotes around it.
+/// Covers everything but blanks and the quotes of the value.
 fn redact(bytes: &mut [u8], range: Range<usize>) {
     for byte in bytes.get_mut(range).into_iter().flatten() {
         if !matches!(byte, b'"' | b'\'' | b'\\') && !byte.is_ascii_whitespace() {
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_covered_wherever_the_piece_begins_and_ends() {
+    fn secrets_are_covered_in_every_piece() {
         let text = r#"{"a": "s3cr\"et-value"} s3cret-again"#;
         let mut secrets = Secrets { secret: vec![Span::new(6, 22)], ..Secrets::default() };
         secrets.values.push("s3cret-again".to_owned());
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_private_is_shown_only_where_a_finding_points_at_it() {
+    fn private_values_are_shown_only_in_their_findings() {
         let mut secrets = Secrets { private: vec![Span::new(2, 4), Span::new(5, 7)], ..Secrets::default() };
         secrets.settle();
         assert_eq!(secrets.cover("a bc de", 0, &[Span::new(5, 7)]), "a ** de");
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn of_secrets_that_overlap_nothing_is_left() {
+    fn overlapping_secrets_are_covered_completely() {
         let mut secrets = Secrets { values: vec!["abcdef".to_owned(), "defghi".to_owned()], ..Secrets::default() };
         secrets.settle();
         assert_eq!(secrets.out_of("<abcdefghi>"), "<***>");

@@ -1,4 +1,4 @@
-//! Secrets that a file shows by its own notation: passwords in URLs, and values that Terraform marks as sensitive.
+//! Secrets that the notation of a file shows: passwords in URLs, and values that Terraform marks as sensitive.
 
 use crate::{
     document::{Node, Span, Value},
@@ -12,7 +12,7 @@ pub(super) fn passwords_in_urls(text: &str) -> Vec<Span> {
         let start = at + scheme_end.len();
         let rest = text.get(start..)?;
         let url = rest.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | '<' | '>')).next()?;
-        // Passwords hold slashes now and then, ports do not: what has its colon in the path is no password.
+        // A password may contain slashes, a port may not: after a slash, a colon does not begin a password.
         let credentials = url.get(..url.rfind('@')?)?;
         let colon =
             credentials.find([':', '/']).filter(|at| credentials.get(*at..).is_some_and(|c| c.starts_with(':')))?;
@@ -21,19 +21,19 @@ pub(super) fn passwords_in_urls(text: &str) -> Vec<Span> {
     text.match_indices("://").filter_map(url).filter(|span| span.start < span.end).collect()
 }
 
-/// What Terraform marks as sensitive in a plan or a state.
+/// The values that Terraform marks as sensitive in a plan or a state.
 pub(super) fn sensitive(file: &SourceFile) -> Vec<Node> {
     let mut out = Vec::new();
-    // Most files are not Terraform's: they need not be read once more.
+    // Only files with one of the marks are parsed again.
     let is_marked = ["sensitive\"", "sensitive_values\""].iter().any(|mark| file.text.contains(mark));
     if is_marked && let Ok((_, node)) = input::parse(file) {
-        look_into(&node, &mut out);
-        look_at_variables(&node, &mut out);
+        collect_values(&node, &mut out);
+        collect_variables(&node, &mut out);
     }
     out
 }
 
-fn look_into(node: &Node, out: &mut Vec<Node>) {
+fn collect_values(node: &Node, out: &mut Vec<Node>) {
     let pairs = [
         ("values", "sensitive_values"),
         ("before", "before_sensitive"),
@@ -45,12 +45,12 @@ fn look_into(node: &Node, out: &mut Vec<Node>) {
             collect(value, marks, out);
         }
     }
-    node.items().iter().for_each(|item| look_into(item, out));
-    node.entries().iter().for_each(|entry| look_into(&entry.node, out));
+    node.items().iter().for_each(|item| collect_values(item, out));
+    node.entries().iter().for_each(|entry| collect_values(&entry.node, out));
 }
 
-/// A plan says in one place what a variable is, and in another one what it holds.
-fn look_at_variables(root: &Node, out: &mut Vec<Node>) {
+/// A plan declares a variable in one place and has its value in another.
+fn collect_variables(root: &Node, out: &mut Vec<Node>) {
     let declared = root.get("configuration").and_then(|node| node.get("root_module")?.get("variables"));
     for entry in declared.map(Node::entries).unwrap_or_default() {
         let value = root.get("variables").and_then(|node| node.get(&entry.key)?.get("value"));
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn a_password_stands_in_a_url_between_the_colon_and_the_last_at() {
+    fn a_url_s_password_ends_at_the_last_at_sign() {
         assert_eq!(urls("postgres://u:s3cr3tpw@db/x, redis://:p@ss/w@h:1"), ["s3cr3tpw", "p@ss/w"]);
         assert!(urls("http://host:80/x http://u@h https://h/a:b@c").is_empty());
     }
 
     #[test]
-    fn what_is_marked_as_sensitive_is_found_in_resources_changes_outputs_and_variables() {
+    fn terraform_s_marks_are_found_everywhere() {
         let text = r#"{
             "planned_values": {
                 "outputs": { "o": { "sensitive": true, "value": "one" }, "p": { "sensitive": false, "value": "x" } },

@@ -1,6 +1,6 @@
-//! The report in a line.
+//! The summary of a report.
 
-use super::Report;
+use super::model::Report;
 
 impl Report {
     /// `3 errors, 1 warning in 2 of 14 task definitions (12 files)`.

@@ -1,11 +1,11 @@
-//! For people: the offending part underlined in its line.
+//! Readable text: the defect is marked in the lines of its file.
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Origin, Padding, Renderer, Snippet};
 
-use super::{Report, Reported};
+use super::model::{Report, Reported};
 use crate::finding::Severity;
 
-/// Excerpts are cut already: the renderer is not to cut once more.
+/// Excerpts are cut already: the renderer must not cut them again.
 const WIDTH: usize = 400;
 
 pub(super) fn render(report: &Report, in_colour: bool) -> String {
@@ -24,19 +24,19 @@ pub(super) fn render(report: &Report, in_colour: bool) -> String {
 fn draw(finding: &Reported, renderer: &Renderer) -> String {
     let title = level_of(finding.severity).primary_title(finding.message.as_str()).id(finding.rule.id);
     let origin = Origin::path(finding.file.as_str()).line(finding.start.line).char_column(finding.start.column);
-    let fix = finding.is_fixable.then(|| said(Level::HELP, "fix", "mesh-audit fix can do this".to_owned()));
-    // The excerpt has no path of its own: its columns are not those of the file, where a line is cut.
+    let fix = finding.is_fixable.then(|| labelled(Level::HELP, "fix", "mesh-audit fix can do this".to_owned()));
+    // The excerpt has no path, because the columns of a cut line are not those of the file.
     let excerpt = Group::with_level(level_of(finding.severity))
         .element(snippet(finding))
         .element(Padding)
         .elements(far_notes(finding))
-        .element(said(Level::NOTE, "in", subject(finding)))
-        .element(said(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
-        .element(said(Level::HELP, "mend", finding.help.clone()))
+        .element(labelled(Level::NOTE, "in", subject(finding)))
+        .element(labelled(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
+        .element(labelled(Level::HELP, "fix", finding.help.clone()))
         .elements(fix)
-        .element(said(Level::NOTE, "more", format!("mesh-audit explain {}, {}", finding.rule.id, finding.page())));
+        .element(labelled(Level::NOTE, "more", format!("mesh-audit explain {}, {}", finding.rule.id, finding.page())));
     let drawn = renderer.render(&[title.element(origin), excerpt]);
-    // Below title and place, each of the two groups draws a rule of its own.
+    // The renderer draws a rule below the title and another below the place: one of them is removed.
     let lines = drawn.lines().enumerate().filter(|(index, _)| *index != 2);
     lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n")
 }
@@ -61,10 +61,10 @@ fn snippet(finding: &Reported) -> Snippet<'_, Annotation<'_>> {
         .annotations(notes)
 }
 
-/// Notes about places that are not in the excerpt.
+/// Notes about places outside of the excerpt.
 fn far_notes(finding: &Reported) -> impl Iterator<Item = Element<'_>> {
     let far = finding.notes.iter().zip(&finding.excerpt.notes).filter(|(_, place)| place.is_none());
-    far.map(|(note, _)| said(Level::NOTE, "note", format!("{} (line {})", note.text, note.start.line)))
+    far.map(|(note, _)| labelled(Level::NOTE, "note", format!("{} (line {})", note.text, note.start.line)))
 }
 
 fn subject(finding: &Reported) -> String {
@@ -74,6 +74,6 @@ fn subject(finding: &Reported) -> String {
     }
 }
 
-fn said<'a>(level: Level<'a>, name: &'a str, text: String) -> Element<'a> {
+fn labelled<'a>(level: Level<'a>, name: &'a str, text: String) -> Element<'a> {
     level.with_name(name).message(text).into()
 }

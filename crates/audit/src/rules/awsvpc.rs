@@ -5,7 +5,7 @@ use crate::{
     finding::{Draft, Fix},
 };
 
-/// What to say of a definition that certainly has another network mode.
+/// The draft for a definition that certainly has another network mode.
 pub(super) fn other_network_mode(definition: &TaskDefinition) -> Option<Draft> {
     let mode = &definition.network_mode;
     let message = match (mode.text(), mode.is_absent()) {
@@ -17,7 +17,7 @@ pub(super) fn other_network_mode(definition: &TaskDefinition) -> Option<Draft> {
     let help = if is_enough {
         "set networkMode to awsvpc"
     } else {
-        "set networkMode to awsvpc, and take away links and host ports that are not the container's"
+        "set networkMode to awsvpc, and remove links and host ports that differ from the container's"
     };
     let fix = Fix::set(&mode.place, "awsvpc").filter(|_| is_enough);
     Some(Draft::new(mode.span(), message, help).fix(fix))

@@ -1,4 +1,4 @@
-//! The rules, one to a file.
+//! The rules, each in one file.
 
 mod appmesh;
 mod awsvpc;
@@ -6,17 +6,11 @@ mod consul;
 mod ecs;
 
 #[cfg(test)]
-mod examples;
-#[cfg(test)]
-mod fix_tests;
-#[cfg(test)]
-mod secrecy_tests;
-#[cfg(test)]
-mod silence_tests;
+mod tests;
 
 use super::rule::Rule;
 
-/// Every rule, group by group.
+/// All rules, by group.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     let groups = [
         consul::task::RULES,

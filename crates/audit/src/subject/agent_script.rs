@@ -1,27 +1,27 @@
-//! What the container `consul-client` runs: mostly one shell script that writes the agent's configuration and starts it.
+//! The command of `consul-client`: usually a shell script that writes the agent's configuration and starts the agent.
 
 use crate::{
     definition::{Container, Field, Text},
     document::HOLE,
 };
 
-/// Where a client agent leaves the program `consul` for mesh-init.
+/// The directory in which a client agent puts the program `consul` for mesh-init.
 pub const BINARY_DIRECTORY: &str = "/bin/consul-inject";
 
 /// The script of a Consul client agent, or the agent's own arguments.
 ///
-/// It is judged by its text alone. What is there is there; what is not there is missing only if no other place could
-/// hold it.
+/// Only its text is analysed. A setting that is not in the text counts as missing only if no other source could contain
+/// it.
 #[derive(Debug)]
 pub struct AgentScript<'d> {
-    /// All words, one to a line, without the lines that are comments.
+    /// All words, one per line, without comment lines.
     text: String,
-    /// The words: of the entry point, then of the command.
+    /// The words of the entry point and the command.
     words: Vec<&'d Field<Text>>,
 }
 
 impl<'d> AgentScript<'d> {
-    /// That of `container`; `None` where some of it is not known at all.
+    /// The script of `container`; `None` if any of it is unknown.
     #[must_use]
     pub fn of(container: &'d Container) -> Option<Self> {
         let lists = [&container.entry_point, &container.command];
@@ -41,13 +41,13 @@ impl<'d> AgentScript<'d> {
         (!words.is_empty()).then_some(Self { text, words })
     }
 
-    /// The word that holds the script: the longest.
+    /// The word with the script: the longest one.
     #[must_use]
     pub fn script(&self) -> Option<&'d Field<Text>> {
         self.words.iter().copied().max_by_key(|word| word.known().map_or(0, |text| text.0.len()))
     }
 
-    /// Whether it is a script: a word with several lines or commands that names the agent.
+    /// Whether there is a script: a word with several lines or commands that contains `consul agent`.
     #[must_use]
     pub fn is_script(&self) -> bool {
         self.script().and_then(Field::known).is_some_and(|text| {
@@ -65,19 +65,19 @@ impl<'d> AgentScript<'d> {
         options.any(|word| word.starts_with('-') && !word.starts_with("--") && word.contains('c'))
     }
 
-    /// Whether `needle` is in it.
+    /// Whether it contains `needle`.
     #[must_use]
     pub fn mentions(&self, needle: &str) -> bool {
         self.text.contains(needle)
     }
 
-    /// Whether it uses the environment variable `name` and does not set it itself.
+    /// Whether it uses the environment variable `name` without setting it.
     #[must_use]
     pub fn needs_variable(&self, name: &str) -> bool {
         let is_used = self.text.match_indices('$').any(|(at, _)| {
             let rest = self.text.get(at + 1..).unwrap_or_default();
             let braced = rest.strip_prefix('{').unwrap_or(rest);
-            // `${NAME:-}` and its like say what to do without it.
+            // `${NAME:-}` and similar forms work without the variable.
             let has_default = rest.starts_with('{') && !braced.starts_with(&format!("{name}}}"));
             let after = braced.strip_prefix(name).map(|rest| rest.chars().next());
             !has_default && after.is_some_and(|next| !next.is_some_and(|c| c.is_ascii_alphanumeric() || c == '_'))
@@ -85,7 +85,7 @@ impl<'d> AgentScript<'d> {
         is_used && !self.text.contains(&format!("{name}=")) && !self.text.contains(&format!("read {name}"))
     }
 
-    /// How the script starts the agent, where it does so: whether with `exec`.
+    /// Whether the script starts the agent with `exec`; `None` if it does not start the agent.
     #[must_use]
     pub fn starts_agent_with_exec(&self) -> Option<bool> {
         let mut found = None;
@@ -102,8 +102,8 @@ impl<'d> AgentScript<'d> {
         found
     }
 
-    /// Whether it is certain that nothing but this text configures the agent: nothing of it is unknown, and the files
-    /// that the agent reads are written here.
+    /// Whether this text is certainly the complete configuration of the agent: it has no unknown parts, and writes all
+    /// files that the agent reads.
     #[must_use]
     pub fn is_all(&self) -> bool {
         if self.text.contains(HOLE) || self.starts_agent_with_exec().is_none() || self.mentions("-config-dir") {
@@ -114,21 +114,21 @@ impl<'d> AgentScript<'d> {
             value.split(['"', '\'', '\n', ' ', '\t', ';']).next()
         });
         let is_written = |file: &str| {
-            let ways = [format!("> {file}"), format!(">{file}"), format!("tee {file}"), format!("> \"{file}\"")];
-            ways.iter().any(|way| self.mentions(way))
+            let forms = [format!("> {file}"), format!(">{file}"), format!("tee {file}"), format!("> \"{file}\"")];
+            forms.iter().any(|form| self.mentions(form))
         };
         files.into_iter().all(is_written)
     }
 
-    /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`. Of several, the last
-    /// one holds.
+    /// The value of a setting of the agent's configuration, in HCL or JSON: `leave_on_terminate = true`. The last one
+    /// counts.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<&str> {
         setting_of(&self.text, name)
     }
 
-    /// The value of a setting inside of a block: `http` in `addresses { http = "127.0.0.1" }`. `None` where the block is not
-    /// there, or not to be read; `Some(None)` where the setting is not in it.
+    /// The value of a setting in a block: `http` in `addresses { http = "127.0.0.1" }`. `None` if there is no such
+    /// block, or it cannot be read; `Some(None)` if the block does not have the setting.
     #[must_use]
     pub fn setting_in(&self, block: &str, name: &str) -> Option<Option<&str>> {
         let blocks = self.text.match_indices(block).filter_map(|(at, _)| {
@@ -141,14 +141,14 @@ impl<'d> AgentScript<'d> {
         blocks.reduce(|before, last| last.or(before))
     }
 
-    /// Whether a setting is a list without an item: `retry_join = [ ]`.
+    /// Whether a setting is an empty list: `retry_join = [ ]`.
     #[must_use]
     pub fn has_empty_list(&self, name: &str) -> bool {
         let compact: String = self.text.split_whitespace().collect();
         [format!("{name}=[]"), format!("{name}\":[]")].iter().any(|empty| compact.contains(empty))
     }
 
-    /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two. Of several, the last one holds.
+    /// The value of a flag of the agent: `-advertise 10.0.0.1`, with one dash or two. The last one counts.
     #[must_use]
     pub fn flag(&self, name: &str) -> Option<&str> {
         let flag = format!("-{name}");
@@ -201,13 +201,13 @@ mod tests {
         ecs_definition(file, &node).unwrap()
     }
 
-    fn check<T>(script: &str, look: impl Fn(&AgentScript<'_>) -> T) -> T {
+    fn check<T>(script: &str, read: impl Fn(&AgentScript<'_>) -> T) -> T {
         let definition = definition(&["/bin/sh", "-ec"], &[script]);
-        look(&AgentScript::of(&definition.containers.items[0]).unwrap())
+        read(&AgentScript::of(&definition.containers.items[0]).unwrap())
     }
 
     #[test]
-    fn the_agent_is_started_with_exec_or_without() {
+    fn the_start_with_exec_is_recognized() {
         for (script, expected) in [
             ("exec consul agent", Some(true)),
             ("a=1 && exec \\\n consul agent", Some(true)),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_settings_the_last_one_holds() {
+    fn the_last_of_several_settings_counts() {
         let script = "leave_on_terminate = true\nports { http = 1 }\nports { grpc = 2 }\nleave_on_terminate = false\n";
         assert!(check(script, |s| s.setting("leave_on_terminate") == Some("false")));
         assert!(check(script, |s| s.setting_in("ports", "http") == Some(Some("1"))));
@@ -254,14 +254,14 @@ mod tests {
     }
 
     #[test]
-    fn configuration_from_elsewhere_makes_the_text_incomplete() {
+    fn other_sources_make_the_text_incomplete() {
         for (script, expected) in [
             ("exec consul agent", true),
             ("cat << EOF > /consul/a.hcl\nEOF\nexec consul agent -config-file /consul/a.hcl", true),
             ("exec consul agent -config-file=/etc/consul.hcl", false),
             ("exec consul agent -config-dir /etc/consul", false),
             ("./run.sh", false),
-            // Where a deployment fills something in, it may be anything.
+            // An unknown part may be any configuration.
             ("exec consul agent \u{FDD0}", false),
         ] {
             assert_eq!(check(script, |s| Some(s.is_all())), Some(expected), "{script}");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_is_one_by_its_name_and_its_flag() {
+    fn a_shell_is_recognized_by_name_and_flag() {
         let has_shell = |entry: &[&str], command: &[&str]| {
             let definition = definition(entry, command);
             AgentScript::of(&definition.containers.items[0]).unwrap().has_shell()

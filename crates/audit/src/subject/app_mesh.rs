@@ -1,4 +1,4 @@
-//! The containers of App Mesh, told apart.
+//! The containers of an App Mesh task, by role.
 
 use crate::{
     app_mesh::ResourceKind,
@@ -18,7 +18,7 @@ pub struct AppMeshTask<'d> {
     pub apps: Vec<&'d Container>,
 }
 
-/// The variables that tell Envoy who it is, the newer one first.
+/// The variables with Envoy's mesh resource, the newer one first.
 pub const RESOURCE_VARIABLES: [&str; 2] = ["APPMESH_RESOURCE_ARN", "APPMESH_VIRTUAL_NODE_NAME"];
 
 impl<'d> AppMeshTask<'d> {
@@ -27,14 +27,13 @@ impl<'d> AppMeshTask<'d> {
         let containers = &definition.containers.items;
         let named = proxy.and_then(|proxy| proxy.container.text());
         let is_envoy = |container: &&Container| named.is_some_and(|name| container.is_called(name));
-        let looks_like_envoy = |container: &&Container| {
+        let may_be_envoy = |container: &&Container| {
             container.image.known().is_some_and(|image| image.mentions("appmesh-envoy"))
                 || RESOURCE_VARIABLES.iter().any(|name| matches!(container.variable(name), Maybe::Known(_)))
         };
         // A proxy configuration may name the wrong container.
-        let envoy = containers.iter().find(|it| is_envoy(it) && looks_like_envoy(it));
-        let envoy =
-            envoy.or_else(|| containers.iter().find(looks_like_envoy)).or_else(|| containers.iter().find(is_envoy));
+        let envoy = containers.iter().find(|it| is_envoy(it) && may_be_envoy(it));
+        let envoy = envoy.or_else(|| containers.iter().find(may_be_envoy)).or_else(|| containers.iter().find(is_envoy));
         if proxy.is_none() && envoy.is_none() {
             return None;
         }
@@ -46,13 +45,13 @@ impl<'d> AppMeshTask<'d> {
         Some(Self { proxy, envoy, is_gateway, apps: containers.iter().filter(is_app).collect() })
     }
 
-    /// The proxy configuration and the Envoy container, where both are there.
+    /// The proxy configuration and the Envoy container, if both exist.
     #[must_use]
     pub fn proxied(&self) -> Option<(&'d ProxyConfiguration, &'d Container)> {
         self.proxy.zip(self.envoy)
     }
 
-    /// The variable that tells Envoy who it is: the newer one, if both are there.
+    /// The variable with Envoy's mesh resource: the newer one, if both exist.
     #[must_use]
     pub fn resource_variable(&self) -> Option<&'d Variable> {
         let envoy = self.envoy?;
@@ -62,7 +61,7 @@ impl<'d> AppMeshTask<'d> {
         })
     }
 
-    /// The resource that Envoy stands for, where it is known.
+    /// The mesh resource that Envoy represents, if it is known.
     #[must_use]
     pub fn resource(&self) -> Option<MeshResource<'d>> {
         MeshResource::parse(self.resource_variable()?.value.text()?)
@@ -82,7 +81,7 @@ pub fn is_xray_daemon(container: &Container) -> bool {
     container.image.known().is_some_and(|image| image.mentions("xray-daemon"))
 }
 
-/// What Envoy stands for in a mesh.
+/// A mesh resource that Envoy represents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MeshResource<'t> {
     /// The mesh's name.
@@ -94,7 +93,8 @@ pub struct MeshResource<'t> {
 }
 
 impl<'t> MeshResource<'t> {
-    /// Takes `mesh/<mesh>/virtualNode/<node>`, `mesh/<mesh>/virtualGateway/<gateway>` or the ARN of one apart.
+    /// Parses `mesh/<mesh>/virtualNode/<node>`, `mesh/<mesh>/virtualGateway/<gateway>`, or an ARN that ends with one of
+    /// these.
     #[must_use]
     pub fn parse(text: &'t str) -> Option<Self> {
         let path = match text.strip_prefix("arn:") {
@@ -112,7 +112,7 @@ impl<'t> MeshResource<'t> {
             "virtualGateway" => ResourceKind::VirtualGateway,
             _ => return None,
         };
-        // A mesh that is shared with other accounts is called `mesh@owner` there.
+        // In other accounts, the name of a shared mesh is `mesh@owner`.
         let mesh = mesh.split('@').next().unwrap_or_default();
         (!mesh.is_empty() && !name.is_empty()).then_some(Self { mesh, kind, name })
     }

@@ -9,19 +9,19 @@ use mesh::ecs_config::CONFIG_VARIABLE;
 /// The configuration of consul-ecs. Source: <https://developer.hashicorp.com/consul/docs/reference/ecs/configuration>
 #[derive(Debug)]
 pub struct Configuration {
-    /// What is known of it.
+    /// The configuration, as far as it is known.
     pub content: Maybe<Result<Node, ParseError>>,
-    /// The variable's value, or the container that lacks it.
+    /// The place of the variable's value; of the container, if it has no such variable.
     pub place: Place,
 }
 
 impl Configuration {
-    /// That of `container`.
+    /// The configuration of `container`.
     #[must_use]
     pub fn of(definition: &TaskDefinition, container: &Container) -> Self {
         let (content, place) = match container.variable(CONFIG_VARIABLE) {
             Maybe::Known(variable) => (read(definition, &variable.value), variable.value.place.clone()),
-            // It may also come from Secrets Manager or the Parameter Store.
+            // The value may come from Secrets Manager or the Parameter Store.
             Maybe::Absent if !matches!(container.secret(CONFIG_VARIABLE), Maybe::Absent) => {
                 (Maybe::Unknown, Place { span: container.span(), route: None })
             }
@@ -31,7 +31,7 @@ impl Configuration {
         Self { content, place }
     }
 
-    /// The configuration, where it is there and JSON.
+    /// The configuration, if it exists and is JSON.
     #[must_use]
     pub fn json(&self) -> Option<&Node> {
         match &self.content {
@@ -40,8 +40,8 @@ impl Configuration {
         }
     }
 
-    /// The value at a path such as `proxy.publicListenerPort`. A broken or missing configuration is an unknown one: other
-    /// rules say so.
+    /// The value at a path such as `proxy.publicListenerPort`. If the configuration is missing or invalid, the value
+    /// counts as unknown: other rules report that.
     #[must_use]
     pub fn at(&self, path: &str) -> Maybe<&Node> {
         let Some(mut node) = self.json() else { return Maybe::Unknown };
@@ -59,7 +59,7 @@ impl Configuration {
         }
     }
 
-    /// A string, for which empty means absent. What is no string counts as unknown: another rule says so.
+    /// A string. Empty counts as absent, another type as unknown: another rule reports that.
     #[must_use]
     pub fn name_at(&self, path: &str) -> Maybe<&str> {
         match self.at(path) {
@@ -73,7 +73,7 @@ impl Configuration {
         }
     }
 
-    /// A flag, with what absence means; `None` where it is unknown or no boolean.
+    /// A flag, or `default` if it is absent; `None` if it is unknown or not a boolean.
     #[must_use]
     pub fn flag(&self, path: &str, default: bool) -> Option<bool> {
         match self.at(path) {
@@ -83,7 +83,7 @@ impl Configuration {
         }
     }
 
-    /// A number, with what absence means; `None` where it is unknown or no whole number.
+    /// A number, or `default` if it is absent; `None` if it is unknown or not a whole number.
     #[must_use]
     pub fn number(&self, path: &str, default: u64) -> Option<u64> {
         match self.at(path) {
@@ -93,7 +93,7 @@ impl Configuration {
         }
     }
 
-    /// A string; `None` where it is absent, unknown or no string.
+    /// A string; `None` if it is absent, unknown or not a string.
     #[must_use]
     pub fn text(&self, path: &str) -> Option<&str> {
         match self.at(path) {
@@ -102,7 +102,7 @@ impl Configuration {
         }
     }
 
-    /// A list's items, none where it is absent; `None` where it is unknown or no list.
+    /// The items of a list, empty if it is absent; `None` if it is unknown or not a list.
     #[must_use]
     pub fn list(&self, path: &str) -> Option<&[Node]> {
         match self.at(path) {
@@ -137,7 +137,7 @@ fn read(definition: &TaskDefinition, value: &Field<Text>) -> Maybe<Result<Node, 
     };
     let host = Node { value: Value::Text(text.0.clone()), place: value.place.clone() };
     match embedded_json(&definition.file.text, &host) {
-        // What is unknown may stand where JSON has no string.
+        // An unknown part may be outside of JSON's strings.
         Err(_) if text.whole().is_none() => Maybe::Unknown,
         Ok(Node { value: Value::Unknown, .. }) => Maybe::Unknown,
         read => Maybe::Known(read),

@@ -1,48 +1,19 @@
-//! The containers of Consul's mesh, told apart.
+//! The containers of a Consul task, by role.
 
 use semver::Version;
 use serde_json::Value;
 
-use super::{configuration::Configuration, image::consul_ecs_version, roles::Roles};
+use super::{configuration::Configuration, generation::Generation, image::consul_ecs_version, names, roles::Roles};
 use crate::{
     definition::{Container, Field, Maybe, TaskDefinition, Text},
     finding::Fix,
 };
 use mesh::{ecs_config::GatewayKind, tags::SERVICE_NAME_TAG};
 
-/// Which containers do Consul's work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Generation {
-    /// A Consul client agent and Envoy (consul-ecs up to 0.6).
-    Client,
-    /// Consul Dataplane and a control-plane container (consul-ecs 0.7).
-    ControlPlane,
-    /// Consul Dataplane and mesh-init (consul-ecs 0.8 and newer).
-    Dataplane,
-}
-
-/// The names that the Terraform modules give the containers.
-pub mod names {
-    /// Registers the service, and ends.
-    pub const MESH_INIT: &str = "consul-ecs-mesh-init";
-    /// The same, and stays (consul-ecs 0.7).
-    pub const CONTROL_PLANE: &str = "consul-ecs-control-plane";
-    /// Copies health from ECS to Consul.
-    pub const HEALTH_SYNC: &str = "consul-ecs-health-sync";
-    /// The task's Consul client agent.
-    pub const CLIENT: &str = "consul-client";
-    /// Envoy, with a client agent.
-    pub const SIDECAR_PROXY: &str = "sidecar-proxy";
-    /// Waits for the Consul server's own task, and ends (before consul-ecs 0.2).
-    pub const DISCOVER_SERVERS: &str = "discover-servers";
-    /// Envoy, without one.
-    pub const DATAPLANE: &str = "consul-dataplane";
-}
-
 /// A task definition of Consul's mesh.
 #[derive(Debug)]
 pub struct ConsulTask<'d> {
-    /// Which containers do the work, as far as they show.
+    /// The generation that its containers show.
     pub generation: Generation,
     /// `consul-ecs-mesh-init`.
     pub mesh_init: Option<&'d Container>,
@@ -56,20 +27,20 @@ pub struct ConsulTask<'d> {
     pub sidecar_proxy: Option<&'d Container>,
     /// `consul-dataplane`.
     pub dataplane: Option<&'d Container>,
-    /// Everything else.
+    /// All other containers.
     pub apps: Vec<&'d Container>,
-    /// The configuration of mesh-init or of the control plane; of health-sync where both are missing.
+    /// The configuration of mesh-init or of the control plane; that of health-sync if both are missing.
     pub configuration: Configuration,
-    /// Whether it is a gateway, by its configuration, and certainly no service.
+    /// Whether the configuration describes a gateway and certainly no service.
     pub is_gateway: bool,
-    /// The kind of gateway, where it is a known one.
+    /// The kind of gateway, if it is a valid one.
     pub gateway: Option<GatewayKind>,
-    /// Whether there may be containers that are not known.
+    /// Whether all of its containers are known.
     pub is_complete: bool,
 }
 
 impl<'d> ConsulTask<'d> {
-    /// Tells the containers of `definition` apart. `None` where none of them is the mesh's.
+    /// Assigns the containers of `definition` to their roles. `None` if none of them is one of the mesh's.
     #[must_use]
     pub fn of(definition: &'d TaskDefinition) -> Option<Self> {
         let containers = &definition.containers;
@@ -123,7 +94,7 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
-    /// The container that the proxy waits for: mesh-init, or the control plane of 0.7.
+    /// The container that the proxy waits for: mesh-init, or the control plane in 0.7.
     #[must_use]
     pub fn first(&self) -> Option<&'d Container> {
         match self.generation {
@@ -139,7 +110,7 @@ impl<'d> ConsulTask<'d> {
         holders.into_iter().flatten().find_map(consul_ecs_version)
     }
 
-    /// Whether `name` is that of a container which a task of its generation must have, and this one lacks.
+    /// Whether `name` is the name of a container that a task of its generation needs and this one does not have.
     #[must_use]
     pub fn misses(&self, name: &str) -> bool {
         let wanted: &[(&str, Option<&Container>)] = match self.generation {
@@ -153,12 +124,12 @@ impl<'d> ConsulTask<'d> {
             }
             Generation::Dataplane => &[(names::MESH_INIT, self.mesh_init), (names::DATAPLANE, self.dataplane)],
         };
-        // With the control plane, what shows the generation may be missing: nothing else is then first.
+        // If both are missing, the control plane may be the missing one, in any generation that the others show.
         let lacks_first = name == names::CONTROL_PLANE && self.control_plane.is_none() && self.mesh_init.is_none();
         lacks_first || wanted.iter().any(|(wanted, found)| *wanted == name && found.is_none())
     }
 
-    /// The edits that give the configuration this value, in health-sync's copy of it as well: the two have to be the same.
+    /// The edits that set a value of the configuration, also in health-sync's copy: both must be equal.
     #[must_use]
     pub fn configure(&self, definition: &TaskDefinition, path: &str, value: impl Into<Value>) -> Option<Fix> {
         let value = value.into();
@@ -170,8 +141,8 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
-    /// Where the containers of consul-ecs leave what the others need, without a slash at its end. `None` where only a
-    /// deployment can tell.
+    /// The directory that the containers of consul-ecs share with the others, without a slash at its end. `None` if it
+    /// is known only at deployment.
     #[must_use]
     pub fn shared_directory(&self) -> Option<&str> {
         if self.is_run_by_flags() {
@@ -184,8 +155,8 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
-    /// Whether its commands have flags and certainly no configuration, as before consul-ecs 0.3. Gateways came later, and
-    /// ports were fixed.
+    /// Whether mesh-init has flags and certainly no configuration, as before consul-ecs 0.3. These versions have no
+    /// gateways and fixed ports.
     #[must_use]
     pub fn is_run_by_flags(&self) -> bool {
         let is_flag = |word: &Field<Text>| word.known().is_some_and(|word| word.head().starts_with('-'));
@@ -207,7 +178,8 @@ impl<'d> ConsulTask<'d> {
         Some(path.trim_end_matches('/'))
     }
 
-    /// The service's name in Consul, where it is certain: by the configuration, or else the tag, or else the family.
+    /// The service's name in Consul, if it is certain: from the configuration, otherwise from the tag, otherwise from
+    /// the family.
     #[must_use]
     pub fn service_name(&self, definition: &TaskDefinition) -> Option<String> {
         match self.configuration.at("service.name") {
@@ -221,14 +193,14 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
-    /// The containers of consul-ecs itself, which have its image and its configuration.
+    /// The containers with consul-ecs' own image and configuration.
     pub fn consul_ecs_containers(&self) -> impl Iterator<Item = &'d Container> + use<'d> {
         [self.mesh_init, self.control_plane, self.health_sync].into_iter().flatten()
     }
 }
 
-/// A configuration that describes a service as well could be meant either way, except for the gateways of 0.5, which had
-/// a service with port 0 beside them.
+/// A configuration that also describes a service is ambiguous, except for the gateways of 0.5, which had a service with
+/// port 0.
 fn describes_a_gateway(configuration: &Configuration, version: Option<&Version>) -> bool {
     let has = |path: &str| matches!(configuration.at(path), Maybe::Known(_));
     let had_both = version.is_some_and(|version| version.minor < 6);

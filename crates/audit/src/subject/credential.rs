@@ -1,6 +1,6 @@
-//! What is a credential: by the name of a variable, and by what it stands behind in a command.
+//! Credentials: by the names of variables, and by the flags and settings of commands.
 
-/// The variables in which Consul's programs look for credentials.
+/// The variables from which Consul's programs read credentials.
 pub const CREDENTIALS: [&str; 12] = [
     "AGENT_TOKEN",
     "CONSUL_ACL_TOKEN",
@@ -19,18 +19,18 @@ pub const CREDENTIALS: [&str; 12] = [
 const SECRET_WORDS: [&str; 11] =
     ["AUTH", "CREDENTIAL", "DSN", "ENCRYPT", "KEY", "LICENSE", "PASS", "PRIVATE", "PWD", "SECRET", "TOKEN"];
 
-/// What has one of these at its end says where a secret is, or of which kind, and not what it is.
+/// Names with these endings describe the location or kind of a secret.
 const HARMLESS_ENDS: [&str; 5] = ["FILE", "PATH", "DIR", "METHOD", "TYPE"];
 
-/// Whether what is called so is likely to be a secret: a variable, a flag or a setting.
+/// Whether a variable, flag or setting of this name is likely to be a secret.
 #[must_use]
 pub fn sounds_secret(name: &str) -> bool {
     let name = name.to_ascii_uppercase();
     SECRET_WORDS.iter().any(|word| name.contains(word)) && !HARMLESS_ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// The values in a command that stand behind a name that sounds secret, or in the block `tokens`: `-encrypt=…`,
-/// `--token …`, `encrypt = "…"`, `export PASSWORD=…`, `"agent": "…"`. What a variable holds is not among them.
+/// The values in a command that follow the name of a secret, or that are in the block `tokens`: `-encrypt=…`, `--token
+/// …`, `encrypt = "…"`, `export PASSWORD=…`, `"agent": "…"`. The values of variables are not among them.
 #[must_use]
 pub fn secrets_in(command: &str) -> Vec<&str> {
     let mut found = Vec::new();
@@ -60,13 +60,13 @@ fn is_of_a_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')
 }
 
-/// The text from where the value of `name` begins, if one follows.
+/// The text that begins with the value of `name`, if there is one.
 fn value_after<'t>(name: &str, after: &'t str) -> Option<&'t str> {
     let quotes = ['"', '\'', '\\'];
     let unquoted = after.trim_start_matches(quotes);
     let blanks_gone = unquoted.trim_start();
     if let Some(value) = blanks_gone.strip_prefix(['=', ':']) {
-        // What follows a double colon or an equals sign in a comparison is no value, and harmless.
+        // After `::` or `==`, there is no value.
         return Some(value.trim_start_matches([' ', '\t']).trim_start_matches(quotes));
     }
     if blanks_gone.starts_with('{') {
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_consul_takes_for_a_credential_sounds_like_one() {
+    fn consul_s_credentials_sound_secret() {
         for name in CREDENTIALS.into_iter().chain(["DB_PASS", "PWD", "SENTRY_DSN", "BASIC_AUTH", "api-key"]) {
             assert!(sounds_secret(name), "{name}");
         }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_gives_its_secrets_away() {
+    fn secrets_of_commands_are_found() {
         for (command, secrets) in [
             ("exec consul agent -encrypt=pUqJr+/= -client 127.0.0.1", &["pUqJr+/="][..]),
             ("consul agent -encrypt pUqJr", &["pUqJr"]),

@@ -1,4 +1,4 @@
-//! The entry point that consul-ecs gives to apps: it passes TERM on with a delay.
+//! The entry point of consul-ecs for apps, which delays TERM.
 
 use crate::definition::Container;
 
@@ -10,7 +10,7 @@ pub struct EntryPoint<'d> {
 }
 
 impl<'d> EntryPoint<'d> {
-    /// That of `container`, where it certainly is this one.
+    /// The entry point of `container`, if it is certainly this one.
     #[must_use]
     pub fn of(container: &'d Container) -> Option<Self> {
         match container.command_line()?.as_slice() {
@@ -21,13 +21,13 @@ impl<'d> EntryPoint<'d> {
         }
     }
 
-    /// The program, as the container calls it.
+    /// The program, as the container spells it.
     #[must_use]
     pub fn program(&self) -> &'d str {
         self.program
     }
 
-    /// Whole seconds between ECS's TERM and the app's; `None` where there are none, or not to be told.
+    /// The delay between ECS's TERM and the app's, in whole seconds; `None` if there is none, or it is unknown.
     #[must_use]
     pub fn shutdown_delay(&self) -> Option<u64> {
         let mut words = self.options.iter();
@@ -44,7 +44,7 @@ impl<'d> EntryPoint<'d> {
     }
 }
 
-/// The whole seconds in a duration as Go writes it: `90s`, `1m30s`.
+/// The whole seconds of a duration in Go's notation: `90s`, `1m30s`.
 fn seconds(duration: &str) -> Option<u64> {
     let mut rest = duration;
     let mut milliseconds = 0_u64;
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_go_s() {
+    fn durations_have_go_s_notation() {
         for (text, wanted) in [
             ("60s", Some(60)),
             ("1m30s", Some(90)),

@@ -14,7 +14,7 @@ pub struct Image {
 }
 
 impl Image {
-    /// Takes a reference apart. Source: <https://github.com/distribution/reference>
+    /// Parses a reference. Source: <https://github.com/distribution/reference>
     #[must_use]
     pub fn parse(reference: &str) -> Self {
         let without_digest = reference.split('@').next().unwrap_or_default();
@@ -25,7 +25,7 @@ impl Image {
         }
     }
 
-    /// The version that the tag names: `0.8.4`, `v1.21.4`, `0.8`, `0.8.4-dev`, `1.17.0-ent`. `latest` names none.
+    /// The version in the tag: `0.8.4`, `v1.21.4`, `0.8`, `0.8.4-dev`, `1.17.0-ent`. `latest` is not a version.
     #[must_use]
     pub fn version(&self) -> Option<Version> {
         let tag = self.tag.as_deref()?.trim_start_matches('v');
@@ -38,7 +38,7 @@ impl Image {
     }
 }
 
-/// The programs of the mesh, as their images are called.
+/// The programs of the mesh, by the names of their images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Software {
     /// consul-ecs.
@@ -52,7 +52,7 @@ pub enum Software {
 }
 
 impl Image {
-    /// What it certainly holds. A mirror may call its copy anything, so that most names say nothing.
+    /// The program that the image certainly contains. Mirrors may use other names, so that most names are inconclusive.
     #[must_use]
     pub fn software(&self) -> Option<Software> {
         match self.name.as_str() {
@@ -65,17 +65,16 @@ impl Image {
     }
 }
 
-/// A container's image, where enough of its reference is known to tell its name.
+/// A container's image, if enough of the reference is known for the name.
 #[must_use]
 pub fn image_of(container: &Container) -> Option<Image> {
     let text = container.image.known()?;
     let image = Image::parse(text.tail());
-    // With an unknown beginning, what is left may be the middle of a name, but never of a path.
+    // After an unknown part, the rest may begin within a name, unless it contains a slash.
     (text.whole().is_some() || text.tail().contains('/')).then_some(image)
 }
 
-/// The version of consul-ecs that a container's image names. All of its releases so far are 0.x: any other number is
-/// somebody's own.
+/// The version of consul-ecs in the image of a container. All releases are 0.x: another number is not one of theirs.
 #[must_use]
 pub fn consul_ecs_version(container: &Container) -> Option<Version> {
     let image = image_of(container).filter(|image| image.name.starts_with("consul-ecs"))?;

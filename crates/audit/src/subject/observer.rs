@@ -2,7 +2,8 @@
 
 use crate::definition::Container;
 
-/// Whether a container only watches the others or carries their logs away: it needs no mesh, and should come first.
+/// Whether a container only monitors the others or forwards their logs: it does not use the mesh, and should start
+/// first.
 #[must_use]
 pub fn is_observer(container: &Container) -> bool {
     const OBSERVERS: [&str; 12] = [
@@ -23,7 +24,7 @@ pub fn is_observer(container: &Container) -> bool {
     by_image || !container.fire_lens.is_absent()
 }
 
-/// Those of `apps` that serve. Where all of them watch or collect, that is the service.
+/// The containers of `apps` that serve requests. If all of them are observers, these are the service.
 #[must_use]
 pub fn workloads<'d>(apps: &[&'d Container]) -> Vec<&'d Container> {
     let workloads: Vec<&Container> = apps.iter().copied().filter(|app| !is_observer(app)).collect();

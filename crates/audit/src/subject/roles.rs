@@ -1,11 +1,12 @@
-//! Which container does what in Consul's mesh: by its name, or by what it runs.
+//! The roles of the containers in Consul's mesh, by their names and commands.
 
 use semver::Version;
 
 use super::{
     configuration::Configuration,
-    consul::{Generation, names},
+    generation::Generation,
     image::{consul_ecs_version, image_of},
+    names,
 };
 use crate::definition::{Container, Maybe};
 use mesh::ecs_config::CONFIG_VARIABLE;
@@ -20,7 +21,7 @@ pub(super) struct Roles<'d> {
     pub(super) dataplane: Option<&'d Container>,
     pub(super) apps: Vec<&'d Container>,
     has_configuration: bool,
-    /// The task is the controller of consul-ecs itself: not a task of the mesh, though it has a configuration.
+    /// Whether the task is the controller of consul-ecs, which has a configuration but is not part of the mesh.
     pub(super) is_controller: bool,
 }
 
@@ -50,7 +51,7 @@ impl<'d> Roles<'d> {
         slot.get_or_insert(container);
     }
 
-    /// A client agent alone does not make a mesh: agents run in other tasks as well.
+    /// A client agent alone is not a task of the mesh: other tasks have agents too.
     pub(super) fn is_mesh(&self) -> bool {
         let own = [self.mesh_init, self.control_plane, self.health_sync, self.dataplane];
         self.has_configuration
@@ -68,7 +69,7 @@ impl<'d> Roles<'d> {
         if self.client.is_some() || self.sidecar_proxy.is_some() {
             return Generation::Client;
         }
-        // Both proxies are missing: the image or the configuration may still tell.
+        // Both proxies are missing: the image or the configuration may show the generation.
         let holders = [self.mesh_init, self.health_sync];
         let version = holders.into_iter().flatten().find_map(consul_ecs_version);
         match version {

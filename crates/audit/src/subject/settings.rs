@@ -1,40 +1,17 @@
-//! What the containers and the configuration of a task say together.
+//! Settings that result from the containers and the configuration of a task.
 
-use semver::Version;
-
-use super::consul::{ConsulTask, Generation};
+use super::{consul::ConsulTask, generation::Generation};
 use crate::definition::{Container, Maybe};
 
-impl Generation {
-    /// Whether this version of consul-ecs is made for these containers.
-    #[must_use]
-    pub fn fits(self, version: &Version) -> bool {
-        match self {
-            Self::Client => version.minor < 7,
-            Self::ControlPlane => version.minor == 7,
-            Self::Dataplane => version.minor > 7,
-        }
-    }
-
-    /// For people.
-    #[must_use]
-    pub fn releases(self) -> &'static str {
-        match self {
-            Self::Client => "0.6 and older",
-            Self::ControlPlane => "0.7",
-            Self::Dataplane => "0.8 and newer",
-        }
-    }
-}
-
 impl<'d> ConsulTask<'d> {
-    /// The container whose configuration it is.
+    /// The container with the configuration.
     #[must_use]
     pub fn holder(&self) -> Option<&'d Container> {
         self.control_plane.or(self.mesh_init).or(self.health_sync)
     }
 
-    /// Whether it is a service, by its configuration, and certainly no gateway. A task can be neither, as far as is known.
+    /// Whether the configuration describes a service and certainly no gateway. It may describe neither, as far as is
+    /// known.
     #[must_use]
     pub fn is_service(&self) -> bool {
         let is_configured = matches!(self.configuration.at("gateway"), Maybe::Absent)
@@ -42,7 +19,7 @@ impl<'d> ConsulTask<'d> {
         is_configured || self.is_run_by_flags()
     }
 
-    /// Whether containers of more than one generation are there: an upgrade that stopped half-way.
+    /// Whether the task has containers of several generations: an incomplete upgrade.
     #[must_use]
     pub fn is_mixed(&self) -> bool {
         let client = self.client.is_some() || self.sidecar_proxy.is_some();
@@ -50,13 +27,13 @@ impl<'d> ConsulTask<'d> {
         of_both || (client && (self.dataplane.is_some() || self.control_plane.is_some()))
     }
 
-    /// The port on which the proxy says that it is ready (dataplane generation). Zero means the default.
+    /// The port of the proxy's readiness check (dataplane generation). Zero means the default.
     #[must_use]
     pub fn readiness_port(&self) -> Option<u64> {
         self.port(if self.is_gateway { "gateway.healthCheckPort" } else { "proxy.healthCheckPort" }, 22000)
     }
 
-    /// The port on which the proxy takes the mesh's traffic. Zero means the default.
+    /// The port of the proxy's public listener. Zero means the default.
     #[must_use]
     pub fn public_port(&self) -> Option<u64> {
         if self.is_gateway {
@@ -66,7 +43,7 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
-    /// The ports on which the mesh's own containers certainly listen, but for the client agent's, and what for.
+    /// The ports on which the mesh's containers, except for the client agent, certainly listen, and their purposes.
     #[must_use]
     pub fn own_ports(&self) -> Vec<(u64, &'static str)> {
         let mut ports = vec![(19000, "Envoy's administration interface")];
@@ -78,7 +55,8 @@ impl<'d> ConsulTask<'d> {
         ports
     }
 
-    /// What is no port counts as unknown: another rule says so. So does everything where it is unclear what the task is.
+    /// An invalid port counts as unknown: another rule reports that. So do all ports if it is unclear whether the task
+    /// is a gateway.
     fn port(&self, path: &str, default: u64) -> Option<u64> {
         if !self.is_gateway && !self.is_service() {
             return None;
@@ -90,8 +68,8 @@ impl<'d> ConsulTask<'d> {
         Some(if port == 0 { default } else { port })
     }
 
-    /// Whether the traffic of the task goes through the proxy without the app's doing. consul-ecs takes it for on where
-    /// `transparentProxy` is there and does not say; without that section it is off, and a gateway never has it.
+    /// Whether iptables rules redirect the app's traffic to the proxy. In consul-ecs, a `transparentProxy` without
+    /// `enabled` is on; without `transparentProxy` it is off, and so it is for gateways.
     #[must_use]
     pub fn is_transparent(&self) -> Option<bool> {
         if self.is_gateway || self.is_run_by_flags() {
@@ -104,7 +82,7 @@ impl<'d> ConsulTask<'d> {
         }
     }
 
-    /// The name in Consul by the configuration; absent where it is left to the family.
+    /// The configured name in Consul; absent if the family is the name.
     #[must_use]
     pub fn configured_name(&self) -> Maybe<&str> {
         match self.configuration.at("gateway") {

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Event, Timeline};
+use super::model::{Event, Timeline};
 
 impl Timeline {
-    /// As a Mermaid flow chart: the start and the stop, step by step.
+    /// The timeline as a Mermaid flow chart: the start and the stop, step by step.
     #[must_use]
     pub fn mermaid(&self) -> String {
         let mut out = "flowchart LR\n".to_owned();
@@ -41,7 +41,7 @@ fn capital(title: &str) -> &'static str {
     if title == "start" { "Start" } else { "Stop" }
 }
 
-/// Text in quotes, with HTML inside: entities are written with `#`.
+/// Text in quotes may contain HTML: special characters become entities with `#`.
 fn escape(text: &str) -> String {
     text.chars()
         .map(|c| match c {

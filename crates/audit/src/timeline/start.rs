@@ -1,23 +1,23 @@
-//! The start: a container starts one step after the last of those that it waits for.
+//! The start: a container starts one step after the last of its dependencies.
 
 use petgraph::{algo::kosaraju_scc, graph::DiGraph};
 
-use super::{Event, Lane, Part, Starting, push};
+use super::model::{Event, Lane, Part, Starting, push};
 use crate::{
     definition::{Container, DEFAULT_STOP_TIMEOUT, Dependency, Field, Maybe, TaskDefinition, Text},
     subject::{ConsulTask, Subject, is_xray_daemon},
 };
 
-/// When each container starts, and who waits for whom.
+/// When each container starts, and its dependencies.
 pub(super) struct Starts {
     starts: Vec<Starting>,
-    /// By container: those that it waits for, with the condition.
+    /// The dependencies of each container.
     pub(super) waits: Vec<Vec<Wait>>,
 }
 
-/// One thing that a container waits for.
+/// A dependency of a container.
 pub(super) struct Wait {
-    /// The container, if it is there.
+    /// The index of the other container, if it exists.
     pub(super) on: Option<usize>,
     name: String,
     condition: String,
@@ -39,14 +39,14 @@ impl Starts {
                 graph.add_edge(*from, *to, ());
             }
         }
-        // What is waited for comes first.
+        // Dependencies come before the containers that wait for them.
         for group in kosaraju_scc(&graph) {
             let members: Vec<usize> = group.iter().filter_map(|node| graph.node_weight(*node).copied()).collect();
             let waits_for_itself =
                 group.len() > 1 || group.first().is_some_and(|node| graph.contains_edge(*node, *node));
             for member in &members {
                 let starting = if waits_for_itself {
-                    circle(containers, &members, *member)
+                    cycle(containers, &members, *member)
                 } else {
                     starts.after(*member, containers)
                 };
@@ -58,7 +58,7 @@ impl Starts {
         starts
     }
 
-    /// One step after the last that it waits for.
+    /// One step after the last of its dependencies.
     fn after(&self, index: usize, containers: &[Container]) -> Starting {
         let complete = containers.get(index).is_some_and(|container| container.depends_on.is_complete);
         let mut step = 0;
@@ -78,7 +78,7 @@ impl Starts {
         if is_certain { Starting::At(step) } else { Starting::NotBefore(step) }
     }
 
-    /// The first step that somebody takes because this container ended.
+    /// The first step in which another container starts because this one has ended.
     fn end_of(&self, index: usize) -> Option<usize> {
         let waiting = self.waits.iter().zip(&self.starts);
         let after_its_end = waiting.filter(|(waits, _)| {
@@ -125,7 +125,7 @@ fn shown(field: &Field<Text>) -> String {
     }
 }
 
-fn circle(containers: &[Container], members: &[usize], member: usize) -> Starting {
+fn cycle(containers: &[Container], members: &[usize], member: usize) -> Starting {
     let label = |index: &usize| containers.get(*index).map_or_else(String::new, Container::label);
     let others: Vec<String> = members.iter().filter(|other| **other != member).map(label).collect();
     Starting::Never(match others.as_slice() {
@@ -149,7 +149,7 @@ fn part(container: &Container, subject: &Subject<'_>) -> Part {
     if is_app { Part::App } else { Part::Helper }
 }
 
-/// What happens in each step.
+/// The events of each step.
 pub(super) fn events(lanes: &[Lane]) -> Vec<Vec<Event>> {
     let mut steps: Vec<Vec<Event>> = Vec::new();
     for (index, lane) in lanes.iter().enumerate() {

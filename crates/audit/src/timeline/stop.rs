@@ -1,13 +1,16 @@
-//! The stop. ECS stops containers in the reverse order of their dependencies: what others waited for at the start gets TERM
-//! when they have ended.
+//! The stop. ECS stops containers in the reverse order of their dependencies: a container gets TERM after the
+//! containers that waited for it have exited.
 
-use super::{Event, Lane, Part, push, start::Starts};
+use super::{
+    model::{Event, Lane, Part, push},
+    start::Starts,
+};
 use crate::{
     definition::Container,
     subject::{ConsulTask, Subject},
 };
 
-/// Gives `lanes` their stop, and answers what happens in each step.
+/// Sets the stop of each lane, and returns the events of each step.
 pub(super) fn stop_order(lanes: &mut [Lane], subject: &Subject<'_>, starts: &Starts) -> Vec<Vec<Event>> {
     let terms = terms(lanes, starts);
     let mut steps = stops(lanes, &terms, subject);
@@ -16,16 +19,16 @@ pub(super) fn stop_order(lanes: &mut [Lane], subject: &Subject<'_>, starts: &Sta
     steps
 }
 
-/// Whether it is still there when the task stops.
+/// Whether it still runs when the task stops.
 fn is_running(lane: &Lane) -> bool {
     lane.starts.step().is_some() && lane.ends.is_none()
 }
 
-/// The step in which TERM reaches each lane, if it is still there. Source:
+/// The step in which each lane gets TERM, if it still runs. Source:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html>
 fn terms(lanes: &[Lane], starts: &Starts) -> Vec<Option<usize>> {
     let mut order: Vec<usize> = (0..lanes.len()).filter(|index| lanes.get(*index).is_some_and(is_running)).collect();
-    // Who waits starts later: so its own time is settled before that of what it waits for.
+    // A container that waits starts later: its own step is final before those of its dependencies are computed.
     order.sort_by_key(|index| std::cmp::Reverse(lanes.get(*index).and_then(|lane| lane.starts.step())));
     let mut terms: Vec<Option<usize>> = lanes.iter().map(|lane| is_running(lane).then_some(0)).collect();
     for index in order {
@@ -39,7 +42,7 @@ fn terms(lanes: &[Lane], starts: &Starts) -> Vec<Option<usize>> {
     terms
 }
 
-/// What happens to each lane between TERM and its end.
+/// The events of each lane between TERM and its exit.
 fn stops(lanes: &mut [Lane], terms: &[Option<usize>], subject: &Subject<'_>) -> Vec<Vec<Event>> {
     let containers = &subject.definition.containers.items;
     // The last step in which an app still runs.
@@ -64,8 +67,9 @@ fn stops(lanes: &mut [Lane], terms: &[Option<usize>], subject: &Subject<'_>) -> 
     steps
 }
 
-/// When a container of Consul's mesh is gone, what it does until then, and what it has done then. `outlives` is the last
-/// step in which an app runs, where that is not over at TERM: <https://developer.hashicorp.com/consul/docs/ecs/architecture>
+/// The step in which a container of Consul's mesh exits, what it does until then, and how it exits. `outlives` is the
+/// last step in which an app runs, if that is after TERM:
+/// <https://developer.hashicorp.com/consul/docs/ecs/architecture>
 fn in_consul(
     consul: &ConsulTask<'_>,
     container: &Container,

@@ -1,13 +1,13 @@
-//! A timeline as a picture: a lane for each container, time from left to right.
+//! A timeline as a picture: a lane for each container, with the time from left to right.
 
 mod columns;
 
 use std::fmt::Write;
 
 use self::columns::{Columns, LABELS, fitted};
-use super::{Lane, Part, Starting, Timeline};
+use super::model::{Lane, Part, Starting, Timeline};
 
-/// The picture's style sheet. It follows the reader's preference for light or dark.
+/// The picture's style sheet. It has a light and a dark colour scheme.
 pub const STYLE: &str = include_str!("svg/style.css");
 
 const TOP: usize = 52;
@@ -15,13 +15,13 @@ const LANE: usize = 32;
 const BAR: usize = 20;
 
 impl Timeline {
-    /// As a picture that needs nothing else.
+    /// The timeline as a complete SVG document.
     #[must_use]
     pub fn svg(&self) -> String {
         self.draw(&format!("<style>{STYLE}</style>"))
     }
 
-    /// As a picture for a page that has [`STYLE`] already.
+    /// The timeline as SVG for a page that contains [`STYLE`].
     #[must_use]
     pub fn inline_svg(&self) -> String {
         self.draw("")
@@ -130,7 +130,7 @@ fn text(out: &mut String, class: &str, x: usize, y: usize, words: &str) {
     let _ = write!(out, "<text class=\"{class}\" x=\"{x}\" y=\"{y}\">{}</text>", escape(words));
 }
 
-/// A text with so much of it as fits, and all of it for a pointer that stays.
+/// A text, cut to the width of its place. A tooltip shows the complete text.
 fn titled(out: &mut String, class: &str, x: usize, y: usize, words: &str, room: usize) {
     let shown = fitted(words, room);
     let title = if shown == words { String::new() } else { format!("<title>{}</title>", escape(words)) };
@@ -149,7 +149,7 @@ fn escape(words: &str) -> String {
             '"' => "&quot;".to_owned(),
             '\'' => "&#39;".to_owned(),
             c if c.is_control() => "\u{FFFD}".to_owned(),
-            // Not characters of XML.
+            // These characters are not allowed in XML.
             '\u{FFFE}' | '\u{FFFF}' => "\u{FFFD}".to_owned(),
             c => c.to_string(),
         })

@@ -1,4 +1,4 @@
-//! Lives of tasks, correct and broken.
+//! Timelines of correct and wrong task definitions.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn timeline(definition: &Value) -> Timeline {
     Timeline::of(&ecs_definition(file.clone(), &node).unwrap())
 }
 
-/// Containers that wait for others to be healthy: name, and what it waits for.
+/// Containers that wait for others to be healthy: name and dependencies.
 fn waiting(containers: &[(&str, &[&str])]) -> Timeline {
     let containers: Vec<Value> = containers
         .iter()
@@ -44,13 +44,13 @@ fn base(base: Base) -> Timeline {
 }
 
 #[test]
-fn a_container_starts_a_step_after_the_last_it_waits_for() {
+fn a_container_starts_after_its_last_dependency() {
     let timeline = waiting(&[("c", &["a", "b"]), ("a", &[]), ("b", &["a"])]);
     assert_eq!(starts(&timeline), [Starting::At(2), Starting::At(0), Starting::At(1)]);
 }
 
 #[test]
-fn who_waits_in_a_circle_never_starts_and_neither_does_who_waits_for_it() {
+fn cyclic_dependencies_never_start() {
     let timeline = waiting(&[("a", &["b"]), ("b", &["a"]), ("c", &["b"]), ("d", &["d"]), ("e", &[])]);
     assert_eq!(
         starts(&timeline),
@@ -65,12 +65,12 @@ fn who_waits_in_a_circle_never_starts_and_neither_does_who_waits_for_it() {
 }
 
 #[test]
-fn a_container_that_is_not_there_never_comes() {
-    assert_eq!(starts(&waiting(&[("a", &["nobody"])])), [never("nobody is not there")]);
+fn a_missing_dependency_prevents_the_start() {
+    assert_eq!(starts(&waiting(&[("a", &["missing"])])), [never("missing is not there")]);
 }
 
 #[test]
-fn a_long_chain_is_no_burden() {
+fn long_chains_of_dependencies_are_computed() {
     let names: Vec<String> = (0..3_000).map(|index| format!("c{index}")).collect();
     let containers: Vec<Value> = (0..names.len())
         .map(|index| {
@@ -88,7 +88,7 @@ fn a_long_chain_is_no_burden() {
 }
 
 #[test]
-fn every_base_lives_as_it_always_did() {
+fn timelines_of_all_bases() {
     for base_of in Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources) {
         let name = format!("timeline_{base_of:?}").to_lowercase();
         insta::with_settings!({ snapshot_path => "snapshots", prepend_module_to_snapshot => false }, {
@@ -98,7 +98,7 @@ fn every_base_lives_as_it_always_did() {
 }
 
 #[test]
-fn the_proxy_of_consul_gets_term_when_the_app_that_waited_for_it_has_ended() {
+fn consul_s_proxy_gets_term_after_its_app() {
     let text = base(Base::Client).text();
     let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
     assert!(at("consul-client gets TERM") < at("web has exited"));
@@ -107,7 +107,7 @@ fn the_proxy_of_consul_gets_term_when_the_app_that_waited_for_it_has_ended() {
 }
 
 #[test]
-fn the_proxy_of_consul_outlives_an_app_that_did_not_wait_for_it() {
+fn consul_s_proxy_outlives_an_independent_app() {
     let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
     definition["containerDefinitions"][0]["dependsOn"] = json!([]);
     let timeline = timeline(&definition);
@@ -117,14 +117,14 @@ fn the_proxy_of_consul_outlives_an_app_that_did_not_wait_for_it() {
 }
 
 #[test]
-fn elsewhere_who_is_waited_for_stops_last() {
+fn without_a_mesh_dependencies_stop_last() {
     let timeline = waiting(&[("app", &["proxy"]), ("proxy", &[])]);
     let stops: Vec<_> = timeline.lanes.iter().map(|lane| lane.stops).collect();
     assert_eq!(stops, [Some((0, 1)), Some((1, 2))]);
 }
 
 #[test]
-fn drawings_take_names_as_text() {
+fn names_are_escaped_in_drawings() {
     let timeline = waiting(&[("\"><script>&]", &[])]);
     assert!(timeline.svg().contains("&quot;&gt;&lt;script&gt;&amp;]"));
     assert!(!timeline.svg().contains("<script"));
@@ -132,7 +132,7 @@ fn drawings_take_names_as_text() {
 }
 
 #[test]
-fn an_empty_definition_has_an_empty_life() {
+fn an_empty_definition_has_an_empty_timeline() {
     let timeline = waiting(&[]);
     assert!(timeline.svg().contains("</svg>") && timeline.text().contains("stop"));
     assert!(timeline.mermaid().starts_with("flowchart"));

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::{Event, Timeline};
+use super::model::{Event, Timeline};
 
 impl Timeline {
-    /// As lines of text.
+    /// The timeline as lines of text.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = format!("{}\n", self.name);
@@ -18,7 +18,7 @@ impl Timeline {
         }
         self.write_steps(&mut out, "stop", &self.stop);
         if !self.is_complete {
-            out.push_str("\n  There may be more containers: only the deployment can tell.\n");
+            out.push_str("\n  There may be more containers, which are known only at deployment.\n");
         }
         out
     }

@@ -1,4 +1,4 @@
-//! Definitions that nobody would write: the auditor answers all the same, points into the file, and tells no secret.
+//! Random definitions: the auditor does not fail, findings point into the file, and messages contain no secrets.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::template::yaml_template;
 
-/// The value of every variable with a secret-looking name.
+/// The value of every variable with the name of a secret.
 const CANARY: &str = "cAnArY-7f3a";
 
 const SECRET_NAMES: [&str; 8] = [
@@ -22,19 +22,19 @@ const SECRET_NAMES: [&str; 8] = [
     "CONSUL_TOKEN",
 ];
 
-/// One random change.
+/// A random change of a definition.
 #[derive(Debug, Clone)]
-enum Change {
-    /// A value becomes another one, of any type.
+enum RandomChange {
+    /// Replaces a value by another one, of any type.
     Replace(usize, Value),
-    /// A value goes.
+    /// Removes a value.
     Remove(usize),
-    /// A value becomes that of another place.
+    /// Replaces a value by that of another place.
     Copy(usize, usize),
-    /// The configuration becomes another one.
+    /// Replaces the configuration.
     Configure(Value),
-    /// A container gets a variable with a secret.
-    Tell(usize, usize),
+    /// Adds a variable with a secret to a container.
+    AddSecret(usize, usize),
 }
 
 fn any_value() -> impl Strategy<Value = Value> {
@@ -65,22 +65,22 @@ fn any_value() -> impl Strategy<Value = Value> {
     })
 }
 
-fn any_change() -> impl Strategy<Value = Change> {
+fn any_change() -> impl Strategy<Value = RandomChange> {
     prop_oneof![
-        4 => (any::<usize>(), any_value()).prop_map(|(at, value)| Change::Replace(at, value)),
-        2 => any::<usize>().prop_map(Change::Remove),
-        3 => (any::<usize>(), any::<usize>()).prop_map(|(from, to)| Change::Copy(from, to)),
-        1 => any_value().prop_map(Change::Configure),
-        2 => (any::<usize>(), 0..SECRET_NAMES.len()).prop_map(|(at, name)| Change::Tell(at, name)),
+        4 => (any::<usize>(), any_value()).prop_map(|(at, value)| RandomChange::Replace(at, value)),
+        2 => any::<usize>().prop_map(RandomChange::Remove),
+        3 => (any::<usize>(), any::<usize>()).prop_map(|(from, to)| RandomChange::Copy(from, to)),
+        1 => any_value().prop_map(RandomChange::Configure),
+        2 => (any::<usize>(), 0..SECRET_NAMES.len()).prop_map(|(at, name)| RandomChange::AddSecret(at, name)),
     ]
 }
 
-/// All values, the outer ones first, as pointers.
+/// The JSON pointers to all values, outer values first.
 fn pointers(value: &Value, here: &str, out: &mut Vec<String>) {
     let mut inside = |key: &str, value: &Value| {
-        let way = format!("{here}/{}", key.replace('~', "~0").replace('/', "~1"));
-        out.push(way.clone());
-        pointers(value, &way, out);
+        let path = format!("{here}/{}", key.replace('~', "~0").replace('/', "~1"));
+        out.push(path.clone());
+        pointers(value, &path, out);
     };
     match value {
         Value::Object(map) => map.iter().for_each(|(key, value)| inside(key, value)),
@@ -96,26 +96,26 @@ fn pick(definition: &Value, index: usize) -> Option<String> {
     Some(all.swap_remove(index))
 }
 
-fn change(definition: &mut Value, change: &Change) -> Option<()> {
+fn change(definition: &mut Value, change: &RandomChange) -> Option<()> {
     match change {
-        Change::Replace(at, value) => *definition.pointer_mut(&pick(definition, *at)?)? = value.clone(),
-        Change::Remove(at) => {
-            let way = pick(definition, *at)?;
-            let (outer, key) = way.rsplit_once('/')?;
+        RandomChange::Replace(at, value) => *definition.pointer_mut(&pick(definition, *at)?)? = value.clone(),
+        RandomChange::Remove(at) => {
+            let path = pick(definition, *at)?;
+            let (outer, key) = path.rsplit_once('/')?;
             match definition.pointer_mut(outer)? {
                 Value::Object(map) => drop(map.remove(key)),
                 Value::Array(items) => drop(items.remove(key.parse().ok()?)),
                 _ => {}
             }
         }
-        Change::Copy(from, to) => {
+        RandomChange::Copy(from, to) => {
             let value = definition.pointer(&pick(definition, *from)?)?.clone();
-            // A tree does not fit into itself for ever.
+            // Prevents exponential growth.
             if value.to_string().len() < 5_000 {
                 *definition.pointer_mut(&pick(definition, *to)?)? = value;
             }
         }
-        Change::Configure(value) => {
+        RandomChange::Configure(value) => {
             let variable = json!({ "name": "CONSUL_ECS_CONFIG_JSON", "value": value.to_string() });
             for container in definition.get_mut("containerDefinitions")?.as_array_mut()? {
                 if container.get("environment").is_some() {
@@ -123,7 +123,7 @@ fn change(definition: &mut Value, change: &Change) -> Option<()> {
                 }
             }
         }
-        Change::Tell(at, name) => {
+        RandomChange::AddSecret(at, name) => {
             let containers = definition.get_mut("containerDefinitions")?.as_array_mut()?;
             let index = at.checked_rem(containers.len())?;
             let container = containers.get_mut(index)?.as_object_mut()?;
@@ -134,7 +134,7 @@ fn change(definition: &mut Value, change: &Change) -> Option<()> {
     Some(())
 }
 
-/// Reads and checks a text. A text that cannot be read is one line to say why.
+/// Reads and checks a text. The error of an unreadable text must be one line without secrets.
 fn check(name: &str, text: String) -> Result<Vec<Finding>, String> {
     let mut material = Material::default();
     match read_source(Arc::new(SourceFile::new(name, text)), true, &mut material) {
@@ -144,7 +144,7 @@ fn check(name: &str, text: String) -> Result<Vec<Finding>, String> {
     }
 }
 
-fn says(finding: &Finding, what: &str) -> bool {
+fn contains_text(finding: &Finding, what: &str) -> bool {
     let notes = finding.notes.iter().map(|note| &note.text);
     [&finding.message, &finding.help, &finding.subject].into_iter().chain(notes).any(|text| text.contains(what))
 }
@@ -153,14 +153,14 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
 
     #[test]
-    fn findings_point_into_the_file_and_tell_no_secret(
+    fn findings_point_into_the_file_without_secrets(
         base in prop::sample::select(Base::ALL.to_vec()),
         changes in prop::collection::vec(any_change(), 1..6),
         in_yaml in any::<bool>(),
     ) {
         let mut definition: Value = serde_json::from_str(base.json()).unwrap();
-        // Secrets come last: what is copied from one into a name is none any more, and is shown.
-        let (secrets, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| matches!(change, Change::Tell(..)));
+        // Secrets are added last: if one is copied into a name, it is not secret any more.
+        let (secrets, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| matches!(change, RandomChange::AddSecret(..)));
         for one in others.into_iter().chain(secrets) {
             change(&mut definition, one);
         }
@@ -175,7 +175,7 @@ proptest! {
             for span in spans {
                 prop_assert!(finding.file.text.get(span.start..span.end).is_some(), "{}: {span:?}", finding.rule.id);
             }
-            prop_assert!(!says(&finding, CANARY), "{}: {}", finding.rule.id, finding.message);
+            prop_assert!(!contains_text(&finding, CANARY), "{}: {}", finding.rule.id, finding.message);
         }
     }
 }

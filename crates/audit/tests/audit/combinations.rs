@@ -1,4 +1,4 @@
-//! Every combination that the documentation calls invalid, by its name.
+//! Every combination that the documentation calls invalid.
 
 use audit::example::Base;
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::{
     reading::{findings, ids},
 };
 
-/// Changes a correct definition in several places, and says what is found.
+/// The findings of a correct definition with these changes.
 fn found(base: Base, changes: &[(&'static str, &'static str)]) -> Vec<&'static str> {
     let [first @ .., last] = changes else { return Vec::new() };
     let broken: Value = with(last.0, last.1, "").given(first.to_vec().leak()).broken(base);
@@ -36,7 +36,7 @@ fn the_public_listener_s_port_is_the_readiness_port() {
 }
 
 #[test]
-fn a_partition_without_a_namespace_and_the_reverse() {
+fn a_partition_or_a_namespace_alone() {
     for key in ["config.service.partition", "config.service.namespace"] {
         assert_eq!(found(Base::Dataplane, &[(key, r#""default""#)]), ["consul-tenancy-pair"]);
     }
@@ -99,13 +99,13 @@ fn native_checks_and_synced_containers() {
 }
 
 #[test]
-fn a_service_and_a_gateway_in_one() {
+fn a_service_and_a_gateway_at_once() {
     let gateway = ("config.gateway", r#"{"kind": "api-gateway", "name": "web"}"#);
     assert_eq!(found(Base::Dataplane, &[gateway]), ["consul-service-or-gateway"]);
 }
 
 #[test]
-fn more_open_files_than_a_kernel_grants() {
+fn more_open_files_than_the_kernel_grants() {
     let limits = [
         ("consul-dataplane / ulimits[nofile].softLimit", "1048577"),
         ("consul-dataplane / ulimits[nofile].hardLimit", "1048577"),
@@ -114,7 +114,7 @@ fn more_open_files_than_a_kernel_grants() {
 }
 
 #[test]
-fn waiting_for_the_end_of_what_is_essential() {
+fn waiting_for_the_end_of_an_essential_container() {
     for condition in [r#""SUCCESS""#, r#""COMPLETE""#] {
         let waits = [("migrate / essential", "true"), ("report / dependsOn[migrate].condition", condition)];
         let changes = if condition.contains("SUCCESS") { &waits[..1] } else { &waits[..] };
@@ -123,7 +123,7 @@ fn waiting_for_the_end_of_what_is_essential() {
 }
 
 #[test]
-fn waiting_for_the_health_of_what_is_not_checked() {
+fn waiting_for_the_health_of_an_unchecked_container() {
     assert_eq!(
         found(Base::Plain, &[("report / dependsOn[migrate].condition", r#""HEALTHY""#)]),
         ["ecs-dependency-health"]

@@ -1,4 +1,4 @@
-//! Every documented field of the configuration: a value of its type is taken, one of another type is found.
+//! Every documented field of the configuration: a value of its type is accepted, one of another type is reported.
 
 use audit::example::Base::{self, ClientGateway, Dataplane, MeshGateway};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use crate::{
     reading::{findings, ids, shown},
 };
 
-/// A field, a right value and a wrong one.
+/// A field, a valid value and an invalid one.
 type Row = (Base, &'static str, &'static str, &'static str);
 
 const FIELDS: &[Row] = &[
@@ -76,39 +76,39 @@ const FIELDS: &[Row] = &[
 
 fn changed(base: Base, field: &str, json: &'static str) -> Value {
     let path: &'static str = format!("config.{field}").leak();
-    // Some of the values are what is there: then there is nothing to change.
+    // Some of the values are equal to those of the base.
     with(path, json, "").made_or_same(base)
 }
 
 #[test]
-fn a_value_of_its_type_is_taken() {
+fn a_value_of_its_type_is_accepted() {
     for (base, field, right, _) in FIELDS {
         assert_eq!(shown(&findings(&changed(*base, field, right))), [""; 0], "{field} = {right}");
     }
 }
 
 #[test]
-fn a_value_of_another_type_is_found_and_nothing_else() {
-    let mut surprises = Vec::new();
+fn a_value_of_another_type_is_one_finding() {
+    let mut unexpected = Vec::new();
     for (base, field, _, wrong) in FIELDS {
         let found = findings(&changed(*base, field, wrong));
         let is_named = found.iter().any(|finding| finding.message.contains(field.rsplit('.').next().unwrap()));
         if ids(&found) != ["consul-config-schema"] || !is_named {
-            surprises.push(format!("{base:?} {field} = {wrong}: {:#?}", shown(&found)));
+            unexpected.push(format!("{base:?} {field} = {wrong}: {:#?}", shown(&found)));
         }
     }
-    assert!(surprises.is_empty(), "{}", surprises.join("\n"));
+    assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
 }
 
 #[test]
-fn a_misspelt_field_is_found_and_nothing_else() {
-    let mut surprises = Vec::new();
+fn a_misspelt_field_is_one_finding() {
+    let mut unexpected = Vec::new();
     for (base, field, right, _) in FIELDS.iter().filter(|(base, ..)| *base == Dataplane) {
         let misspelt: &'static str = format!("{field}X").leak();
         let found = findings(&changed(*base, misspelt, right));
         if !matches!(ids(&found)[..], ["consul-config-schema" | "consul-config-ignored"]) {
-            surprises.push(format!("{misspelt}: {:#?}", shown(&found)));
+            unexpected.push(format!("{misspelt}: {:#?}", shown(&found)));
         }
     }
-    assert!(surprises.is_empty(), "{}", surprises.join("\n"));
+    assert!(unexpected.is_empty(), "{}", unexpected.join("\n"));
 }

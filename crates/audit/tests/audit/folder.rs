@@ -1,4 +1,4 @@
-//! A folder of files that is gone when the test is over.
+//! A directory of files that is deleted after the test.
 
 use std::{
     fs,
@@ -6,11 +6,11 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
 };
 
-/// A folder of its own for each test.
+/// A separate directory for each test.
 pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    /// A folder with these files.
+    /// Creates a directory with these files.
     pub(crate) fn with(files: &[(&str, &[u8])]) -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!("audit-inputs-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -23,7 +23,7 @@ impl Folder {
         folder
     }
 
-    /// The path of a file in it; of the folder itself, if `name` is empty.
+    /// The path of a file in it; its own path, if `name` is empty.
     pub(crate) fn path(&self, name: &str) -> String {
         let path = if name.is_empty() { self.0.clone() } else { self.0.join(name) };
         path.to_str().unwrap().to_owned()

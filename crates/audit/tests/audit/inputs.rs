@@ -1,4 +1,4 @@
-//! The auditor's inputs: the same task definition in every format, and everything that can be wrong with a file.
+//! The auditor's inputs: the same task definition in every format, and files with errors.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -38,12 +38,12 @@ fn labels(material: &Material) -> Vec<String> {
     material.definitions.iter().map(TaskDefinition::label).collect()
 }
 
-/// The rule, and the text that a finding points at.
+/// The rule, and the text at the finding's place.
 fn pointed_at(finding: &Finding) -> (&str, &str) {
     (finding.rule.id, finding.file.text.get(finding.span.start..finding.span.end).expect("a span within the text"))
 }
 
-/// A correct definition in every format, and how each writes the network mode.
+/// A correct definition in every format, and the spelling of its network mode.
 fn samples() -> Vec<(&'static str, String, &'static str)> {
     let definition = Base::Dataplane.json();
     let described = format!(r#"{{"taskDefinition": {definition}, "tags": []}}"#);
@@ -61,7 +61,7 @@ fn samples() -> Vec<(&'static str, String, &'static str)> {
 }
 
 #[test]
-fn a_correct_definition_has_no_finding_in_any_format() {
+fn a_correct_definition_has_no_findings_in_any_format() {
     for (name, text, _) in samples() {
         let material = read(name, &text).unwrap();
         assert!(!material.definitions.is_empty(), "{name}");
@@ -71,9 +71,9 @@ fn a_correct_definition_has_no_finding_in_any_format() {
 }
 
 #[test]
-fn a_broken_one_has_the_same_finding_in_every_format_at_the_right_text() {
+fn a_defect_is_found_at_its_place_in_every_format() {
     for (name, text, network_mode) in samples() {
-        // The plan and the state also hold others, which are not in the mesh, or are gone.
+        // The plan and the state also contain other definitions, which are not in the mesh or are to be deleted.
         let broken = text.replace(network_mode, &network_mode.replace("awsvpc", "bridge"));
         let findings = audit(&read(name, &broken).unwrap());
         let found: Vec<_> = findings.iter().map(pointed_at).collect();
@@ -83,7 +83,7 @@ fn a_broken_one_has_the_same_finding_in_every_format_at_the_right_text() {
 }
 
 #[test]
-fn short_forms_in_yaml_and_long_ones_in_json_mean_the_same() {
+fn short_and_long_forms_of_functions_are_equal() {
     let messages = |name: &str, text: &str| -> Vec<String> {
         audit(&read(name, text).unwrap())
             .iter()
@@ -93,7 +93,7 @@ fn short_forms_in_yaml_and_long_ones_in_json_mean_the_same() {
     for (yaml, json, instead) in [
         ("[mesh-init]", "\"mesh-init\"\n", "control-plane"),
         ("NetworkMode: awsvpc", "\"NetworkMode\": \"awsvpc\"", "bridge"),
-        ("ContainerName: consul-dataplane", "\"ContainerName\": \"consul-dataplane\"", "nobody"),
+        ("ContainerName: consul-dataplane", "\"ContainerName\": \"consul-dataplane\"", "missing"),
         ("Name: nofile", "\"Name\": \"nofile\"", "nproc"),
     ] {
         let word = |text: &str| text.rsplit([' ', ':']).next().unwrap().trim_matches(['[', ']', '"', '\n']).to_owned();
@@ -107,7 +107,7 @@ fn short_forms_in_yaml_and_long_ones_in_json_mean_the_same() {
 }
 
 #[test]
-fn a_template_s_defaults_decide_and_the_rest_is_unknown() {
+fn values_without_defaults_are_unknown() {
     let material = read("web.yaml", WEB_YAML).unwrap();
     let web = &material.definitions[0];
     assert_eq!((web.address.as_str(), web.label().as_str()), ("Web", "web-staging"));
@@ -117,14 +117,14 @@ fn a_template_s_defaults_decide_and_the_rest_is_unknown() {
         dataplane.command_line().unwrap(),
         ["/consul/consul-ecs", "envoy-entrypoint", "consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]
     );
-    // A hidden parameter's default is not even known.
+    // Even the default of a hidden parameter is unknown.
     assert!(web.containers.items[1].secrets.items[0].value_from.is_unknown());
     let service = &web.services[0];
     assert_eq!((service.name.as_str(), service.launch_type.text()), ("WebService", Some("FARGATE")));
 }
 
 #[test]
-fn a_plan_tells_what_is_known_before_it_is_applied() {
+fn a_plan_s_known_values_are_read() {
     let material = read("plan.tfplan.json", PLAN).unwrap();
     let mut found: Vec<(&str, bool, bool, Vec<&str>)> = material
         .definitions
@@ -149,7 +149,7 @@ fn a_plan_tells_what_is_known_before_it_is_applied() {
             (r#"module.web["shop"].aws_ecs_task_definition.this"#, true, false, vec!["aws_ecs_service.web"]),
         ]
     );
-    // A network mode that the source does not set is bridge, whatever the provider says.
+    // A network mode that the source does not set is bridge, even if the provider reports another value.
     let mut unset: serde_json::Value = serde_json::from_str(PLAN).unwrap();
     let orders = &mut unset["configuration"]["root_module"]["module_calls"]["orders"]["module"]["resources"][0];
     orders["expressions"].as_object_mut().unwrap().remove("network_mode").unwrap();
@@ -160,7 +160,7 @@ fn a_plan_tells_what_is_known_before_it_is_applied() {
 }
 
 #[test]
-fn a_state_s_service_is_found_by_the_name_of_the_definition() {
+fn a_state_s_service_is_found_by_definition() {
     let material = read("state.json", STATE).unwrap();
     assert_eq!(labels(&material), ["web"]);
     assert_eq!(material.definitions[0].services[0].name, "aws_ecs_service.web");
@@ -168,7 +168,7 @@ fn a_state_s_service_is_found_by_the_name_of_the_definition() {
 }
 
 #[test]
-fn exports_of_app_mesh_come_one_by_one_in_a_list_or_bare() {
+fn exports_of_app_mesh_are_read_in_all_forms() {
     let list: Vec<serde_json::Value> = serde_json::from_str(Base::AppMeshResources.json()).unwrap();
     for (text, count) in [
         (Base::AppMeshResources.json(), list.len()),
@@ -186,20 +186,20 @@ fn exports_of_app_mesh_come_one_by_one_in_a_list_or_bare() {
 }
 
 #[test]
-fn a_generated_skeleton_with_keys_that_nobody_knows_is_read() {
+fn a_generated_skeleton_with_unknown_keys_is_read() {
     let text = r#"{"family": "", "taskRoleArn": "", "networkMode": "none", "newKey": [{"a": 1}], "containerDefinitions": [
         {"name": "", "image": "", "cpu": 0, "essential": true, "links": [""], "dependsOn": [], "gpu": null}]}"#;
     assert_eq!(read("skeleton.json", text).unwrap().definitions[0].containers.items.len(), 1);
 }
 
 #[test]
-fn yaml_as_the_cli_prints_and_takes_it_is_read() {
+fn yaml_of_the_aws_cli_is_read() {
     let text =
         "taskDefinition:\n  family: web\n  containerDefinitions:\n  - name: web\n    image: example/web:1\ntags: []\n";
     assert_eq!(labels(&read("web.yml", text).unwrap()), ["web"]);
 }
 
-/// Name, text, and what the one line says after the name.
+/// Name, text, and the rest of the line after the name.
 #[rustfmt::skip]
 const BAD: [(&str, &str, &str); 23] = [
     ("a.json", "", ":1:1: not JSON: the text is empty"),
@@ -208,8 +208,8 @@ const BAD: [(&str, &str, &str); 23] = [
     ("a.json", "{\"family\": \"web\",\n \"containerDefinitions\": [", ":2:26: not JSON: unterminated array"),
     ("a.yaml", "Resources:\n  Web: [a, b\n", ":3:1: not YAML"),
     ("a.yaml", "a: b: c", ":1:5: not YAML"),
-    ("a.json", r#"{"containerDefinitions": [], "containerDefinitions": []}"#, ":1:30: the key \"containerDefinitions\" stands twice in one map"),
-    ("a.yaml", "Resources: {}\nResources: {}\n", ":2:1: the key \"Resources\" stands twice in one map"),
+    ("a.json", r#"{"containerDefinitions": [], "containerDefinitions": []}"#, ":1:30: the key \"containerDefinitions\" is twice in one map"),
+    ("a.yaml", "Resources: {}\nResources: {}\n", ":2:1: the key \"Resources\" is twice in one map"),
     ("a.json", r#"{"containerDefinitions": {}}"#, ":1:26: containerDefinitions: a map where a list is expected"),
     ("a.json", r#"{"containerDefinitions": [{"name": "a", "essential": "yes"}]}"#, ":1:54: containerDefinitions[0].essential: a string where true or false is expected"),
     ("a.json", r#"{"containerDefinitions": [{"name": 7}]}"#, ":1:36: containerDefinitions[0].name: a number where a string is expected"),
@@ -218,17 +218,17 @@ const BAD: [(&str, &str, &str); 23] = [
     ("a.yaml", "Resources: {Web: {Type: 'AWS::ECS::TaskDefinition', Properties: [x]}}", ":1:65: Web: the task definition: a list where a map is expected"),
     ("a.json", r#"{"format_version": "1.0", "values": {"root_module": {"resources": [{"address": "x.y", "type": "aws_ecs_task_definition", "values": {"container_definitions": "[{oops}]"}}]}}}"#, ":1:161: x.y: container_definitions: not JSON"),
     ("a.json", r#"{"format_version": "1.0", "values": {"root_module": {"resources": [{"address": "x.y", "type": "aws_ecs_task_definition", "values": {"container_definitions": 7}}]}}}"#, ":1:158: x.y: container_definitions: a number where a JSON string is expected"),
-    ("a.json", r#"{"version": 4, "terraform_version": "1.9.8", "lineage": "x", "resources": []}"#, ": a raw Terraform state: give me what `terraform show -json` prints"),
-    ("package.json", r#"{"name": "web"}"#, ": is none of: ECS task definition, CloudFormation template, Terraform `show -json`, App Mesh export"),
-    ("k8s.yaml", "apiVersion: v1\nkind: Pod\n", ": is none of: "),
-    ("two.yaml", "a: 1\n---\nResources: {}\n", ":2:1: several YAML documents in one file: split it"),
-    ("a.yaml", "# nothing\n", ": is none of: "),
-    ("a.json", "[]", ": is none of: "),
-    ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {}\n", ": Terraform source is not read: give me what `terraform show -json` prints of a plan"),
+    ("a.json", r#"{"version": 4, "terraform_version": "1.9.8", "lineage": "x", "resources": []}"#, ": a raw Terraform state: use the output of `terraform show -json`"),
+    ("package.json", r#"{"name": "web"}"#, ": not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export"),
+    ("k8s.yaml", "apiVersion: v1\nkind: Pod\n", ": not an ECS task definition"),
+    ("two.yaml", "a: 1\n---\nResources: {}\n", ":2:1: the file has several YAML documents: split it"),
+    ("a.yaml", "# nothing\n", ": not an ECS task definition"),
+    ("a.json", "[]", ": not an ECS task definition"),
+    ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {}\n", ": Terraform source is not read: use the output of `terraform show -json` for a plan"),
 ];
 
 #[test]
-fn bad_input_is_one_line_and_the_other_files_are_read_all_the_same() {
+fn bad_input_is_one_line_and_others_are_read() {
     for (name, text, expected) in BAD {
         let folder = Folder::with(&[(name, text.as_bytes()), ("z-good.json", Base::Plain.json().as_bytes())]);
         let found = gathered(&[folder.path(name), folder.path("z-good.json")]);
@@ -241,15 +241,15 @@ fn bad_input_is_one_line_and_the_other_files_are_read_all_the_same() {
 }
 
 #[test]
-fn bytes_that_are_no_text_of_ours_are_named_for_what_they_are() {
+fn other_kinds_of_bytes_are_named() {
     let deep = ["[".repeat(100_000), "{\"a\":".repeat(100_000), "- ".repeat(100_000)];
     let utf16: Vec<u8> = "{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
     for (bytes, expected) in [
         (b"a: \xFFb".to_vec(), ":1:4: not UTF-8"),
         ([b"\xFF\xFE".as_slice(), &utf16].concat(), ": UTF-16, not UTF-8"),
         (utf16, ": UTF-16, not UTF-8"),
-        (b"PK\x03\x04plan".to_vec(), ": a binary file, not a text: of a saved Terraform plan"),
-        (vec![b' '; 50 * 1024 * 1024], ": larger than 32 MiB, the most that is read"),
+        (b"PK\x03\x04plan".to_vec(), ": a binary file, not a text: for a saved Terraform plan"),
+        (vec![b' '; 50 * 1024 * 1024], ": larger than the limit of 32 MiB"),
         (deep[0].clone().into_bytes(), ":1:"),
         (deep[1].clone().into_bytes(), ":1:"),
         (deep[2].clone().into_bytes(), ":1:"),
@@ -262,7 +262,7 @@ fn bytes_that_are_no_text_of_ours_are_named_for_what_they_are() {
 }
 
 #[test]
-fn a_byte_order_mark_is_no_problem() {
+fn a_byte_order_mark_is_accepted() {
     for (name, text) in [("a.json", Base::Dataplane.json()), ("a.yaml", WEB_YAML)] {
         let marked = format!("\u{FEFF}{text}").replace("awsvpc", "bridge");
         let findings = audit(&read(name, &marked).unwrap());
@@ -271,7 +271,7 @@ fn a_byte_order_mark_is_no_problem() {
 }
 
 #[test]
-fn one_bad_definition_of_a_file_does_not_hide_the_others() {
+fn one_bad_definition_does_not_hide_the_others() {
     let text = WEB_YAML.replace("  TaskRole:\n", "  Bad:\n    Type: AWS::ECS::TaskDefinition\n    Properties: {Family: [a]}\n  Worse:\n    Type: AWS::ECS::TaskDefinition\n    Properties: {Tags: a}\n  TaskRole:\n");
     let folder = Folder::with(&[("a.yaml", text.as_bytes())]);
     let found = gathered(&[folder.path("a.yaml")]);

@@ -1,5 +1,5 @@
-//! The auditor as a whole: what it reads, what it finds in definitions that are broken in one place, that it finds nothing in
-//! those that are right or that only a deployment can judge, and what it reports.
+//! Tests of the auditor as a whole: what it reads, what it finds in definitions with one defect, that it finds nothing
+//! in correct definitions and in values that are known only at deployment, and what it reports.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::string_slice, clippy::unwrap_used)]
 

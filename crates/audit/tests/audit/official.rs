@@ -1,7 +1,8 @@
-//! What the official Terraform modules and AWS's guides make comes out clean.
+//! Definitions of the official Terraform modules and of AWS's guides have no findings.
 //!
-//! The files hold what the modules of `HashiCorp` render, version by version, with their inputs filled in; and definitions
-//! like those of AWS's documentation. What belongs to no mesh is there as well: the controllers, and a Consul server.
+//! The files contain the output of `HashiCorp`'s modules, version by version, with values for their inputs, and
+//! definitions like those in AWS's documentation. Tasks outside of the mesh are included: the controllers, and a Consul
+//! server.
 
 use std::{fs, path::PathBuf};
 
@@ -9,7 +10,7 @@ use audit::{Material, audit, finding::Finding, input::read_source, source::Sourc
 
 use crate::reading::{ALWAYS, findings_in, shown};
 
-/// What is true of an official definition: the sample's shell keeps TERM from its web server.
+/// A correct finding in an official definition: the shell of the sample does not forward TERM to its web server.
 const RIGHTFUL: [(&str, &str); 1] = [("aws-fargate-sample-app", "ecs-shell-entry-point")];
 
 /// Each file and its text.
@@ -22,21 +23,21 @@ fn official() -> Vec<(String, String)> {
 }
 
 #[test]
-fn official_definitions_have_no_finding() {
-    let mut surprises = Vec::new();
+fn official_definitions_have_no_findings() {
+    let mut unexpected = Vec::new();
     for (name, text) in official() {
         let found = findings_in(&name, &text);
         let is_rightful = |finding: &Finding| RIGHTFUL.contains(&(name.as_str(), finding.rule.id));
         let found = shown(&found.into_iter().filter(|finding| !is_rightful(finding)).collect::<Vec<_>>());
         if !found.is_empty() {
-            surprises.push(format!("{name}: {found:#?}"));
+            unexpected.push(format!("{name}: {found:#?}"));
         }
     }
-    assert!(surprises.is_empty(), "{} surprises:\n{}", surprises.len(), surprises.join("\n"));
+    assert!(unexpected.is_empty(), "{} unexpected:\n{}", unexpected.len(), unexpected.join("\n"));
 }
 
 #[test]
-fn every_version_that_is_in_use_is_there() {
+fn every_version_in_use_has_a_file() {
     let names: Vec<String> = official().into_iter().map(|(name, _)| name).collect();
     for version in ["0.2", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"] {
         assert!(names.iter().any(|name| name.starts_with(&format!("mesh-task-{version}"))), "{version}");

@@ -12,7 +12,7 @@ fn gathered(arguments: &[String]) -> Gathered {
     gather(arguments, &mut std::io::empty())
 }
 
-/// The files that definitions came from, without the folder.
+/// The files of the definitions, without the directory.
 fn files(folder: &Folder, gathered: &Gathered) -> Vec<String> {
     let root = format!("{}/", folder.path(""));
     gathered.material.definitions.iter().map(|definition| definition.file.name.replace(&root, "")).collect()
@@ -43,7 +43,7 @@ fn tree() -> Folder {
 }
 
 #[test]
-fn a_directory_is_walked_as_git_sees_it_in_order_and_other_formats_are_skipped() {
+fn directories_are_read_without_ignored_files() {
     let folder = tree();
     let found = gathered(&[folder.path("")]);
     let expected = ["a/UPPER.JSON", "a/plan.tfplan.json", "a/web.template", "a/web.yaml", "b.json"];
@@ -52,14 +52,14 @@ fn a_directory_is_walked_as_git_sees_it_in_order_and_other_formats_are_skipped()
 }
 
 #[test]
-fn a_directory_that_is_named_is_walked_even_if_git_ignores_it() {
+fn a_named_directory_is_read_even_if_ignored() {
     let folder = tree();
     assert_eq!(files(&folder, &gathered(&[folder.path("ignored")])), ["ignored/a.json"]);
     assert_eq!(files(&folder, &gathered(&[folder.path(".hidden/")])), [".hidden/a.json"]);
 }
 
 #[test]
-fn a_glob_finds_what_it_matches_and_what_is_in_directories_that_it_matches() {
+fn a_glob_matches_files_and_directories() {
     let folder = tree();
     for (glob, expected) in [
         ("*.json", vec!["b.json"]),
@@ -75,14 +75,14 @@ fn a_glob_finds_what_it_matches_and_what_is_in_directories_that_it_matches() {
 }
 
 #[test]
-fn what_cannot_be_found_or_read_is_one_line_each() {
+fn missing_and_unreadable_files_are_one_line() {
     let folder = tree();
     for (argument, expected) in [
         ("nothing.json", "no such file or directory"),
         ("x/*.json", "no file matches"),
         ("a/*.txt", "no file matches"),
-        ("a/[.json", "no such file, and no glob"),
-        ("package.json", "is none of: "),
+        ("a/[.json", "no such file, and not a glob"),
+        ("package.json", "not an ECS task definition"),
         ("b.json/c", "cannot be read: "),
     ] {
         let found = gathered(&[folder.path(argument), folder.path("b.json")]);
@@ -94,12 +94,12 @@ fn what_cannot_be_found_or_read_is_one_line_each() {
 }
 
 #[test]
-fn a_broken_file_in_a_directory_is_a_problem_with_its_place() {
+fn a_broken_file_is_a_problem_with_position() {
     let folder = Folder::with(&[
         ("a.json", b"{\"containerDefinitions\": }"),
         ("b.yaml", b"ContainerDefinitions: [\n"),
         ("c.json", b"\xFF"),
-        // Nothing in it says that it could be ours: a template of something else
+        // The file contains nothing of a known format: a template of another tool.
         ("chart.yaml", b"name: {{ .Values.name }}\n"),
     ]);
     let found = gathered(&[folder.path("")]);
@@ -110,7 +110,7 @@ fn a_broken_file_in_a_directory_is_a_problem_with_its_place() {
 }
 
 #[test]
-fn a_large_file_of_another_format_is_not_even_parsed() {
+fn a_large_file_of_another_format_is_not_parsed() {
     let large = format!("{{\"a\": \"{}\", oops", "x".repeat(100_000));
     let folder = Folder::with(&[("large.json", large.as_bytes())]);
     assert_eq!(problems(&gathered(&[folder.path("")])), Vec::<String>::new());
@@ -118,17 +118,17 @@ fn a_large_file_of_another_format_is_not_even_parsed() {
 }
 
 #[test]
-fn the_same_file_is_read_once_and_counts_as_named_if_it_is() {
+fn the_same_file_is_read_once() {
     let folder = tree();
     let found =
         gathered(&[folder.path(""), folder.path("a/../b.json"), folder.path("*.json"), folder.path("package.json")]);
     assert_eq!(found.material.definitions.len(), 5);
-    assert!(problems(&found)[0].contains("package.json: is none of"), "{:?}", problems(&found));
+    assert!(problems(&found)[0].contains("package.json: not an ECS task definition"), "{:?}", problems(&found));
     assert_eq!(found.problems.len(), 1);
 }
 
 #[test]
-fn standard_input_is_read_where_a_dash_says_so() {
+fn a_dash_is_standard_input() {
     let read = |arguments: &[&str], mut input: &[u8]| {
         let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
         gather(&arguments, &mut input)
@@ -145,7 +145,7 @@ fn standard_input_is_read_where_a_dash_says_so() {
 
 #[cfg(unix)]
 #[test]
-fn links_lead_to_files_but_never_in_circles() {
+fn links_to_files_are_read_without_cycles() {
     use std::os::unix::fs::symlink;
     let folder = Folder::with(&[("a/b.json", Base::Plain.json().as_bytes())]);
     symlink(folder.path("a"), folder.path("a/loop")).unwrap();

@@ -1,14 +1,14 @@
-//! Texts in, findings out.
+//! Reads texts and returns findings.
 
 use std::sync::Arc;
 
 use audit::{Material, audit, finding::Finding, input::read_source, source::SourceFile};
 use serde_json::Value;
 
-/// Found wherever App Mesh is: there is no way to be without.
+/// Reported for every definition or mesh of App Mesh.
 pub(crate) const ALWAYS: [&str; 2] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service"];
 
-/// What is found in a text, the end of App Mesh aside.
+/// The findings of a text, without those about the end of App Mesh.
 pub(crate) fn findings_in(name: &str, text: &str) -> Vec<Finding> {
     let mut material = Material::default();
     let read = read_source(Arc::new(SourceFile::new(name, text)), true, &mut material);
@@ -16,7 +16,7 @@ pub(crate) fn findings_in(name: &str, text: &str) -> Vec<Finding> {
     audit(&material).into_iter().filter(|finding| !ALWAYS.contains(&finding.rule.id)).collect()
 }
 
-/// What is found in a definition, or in a list of exports.
+/// The findings of a definition, or of a list of exports.
 pub(crate) fn findings(json: &Value) -> Vec<Finding> {
     findings_in("task.json", &serde_json::to_string_pretty(json).unwrap())
 }
@@ -28,7 +28,7 @@ pub(crate) fn ids(findings: &[Finding]) -> Vec<&'static str> {
     ids
 }
 
-/// For failures.
+/// The findings in the messages of failed tests.
 pub(crate) fn shown(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(|finding| format!("{}: {}", finding.rule.id, finding.message)).collect()
 }

@@ -1,4 +1,4 @@
-//! Every format of a report over a small run: as snapshots, and against the formats' schemas.
+//! Reports of a small run in every format: as snapshots, and against the formats' schemas.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use audit::{
 };
 use serde_json::{Value, json};
 
-/// What a run over these files reports; one definition in each.
+/// The report of a run with these files, each with one definition.
 fn report(files: &[(&str, String)], config: &str) -> Report {
     let definitions = files.iter().map(|(name, text)| {
         let file = Arc::new(SourceFile::new(*name, text.as_str()));
@@ -32,7 +32,7 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
     Report::new(&material, &sorted, &[problem], files.len() + 1, Threshold::named("error").unwrap())
 }
 
-/// A definition with three mistakes, one in no mesh with hostile names, one that is clean, and one finding that is ignored.
+/// A definition with three defects, one outside of the mesh with hostile names, a correct one, and an ignored finding.
 fn mixed() -> Report {
     let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
     web["networkMode"] = json!("bridge");
@@ -54,7 +54,7 @@ fn rendered(report: &Report, format: Format) -> String {
     report.render(format, false).unwrap()
 }
 
-/// The list of rules cut to those that found something: it is not to change with each new rule.
+/// The list of rules, reduced to those with findings, so that a new rule does not change the snapshot.
 fn without_other_rules(sarif: &str) -> String {
     let mut sarif: Value = serde_json::from_str(sarif).unwrap();
     let run = &mut sarif["runs"][0];
@@ -68,7 +68,8 @@ fn without_other_rules(sarif: &str) -> String {
 }
 
 fn assert_valid(schema: &str, document: &str) {
-    // A stray bracket in SARIF's pattern of languages, which no report of ours has, is no regular expression here.
+    // The pattern of languages in SARIF's schema is invalid here because of an unescaped bracket. Our reports do not
+    // use it.
     let schema: Value = serde_json::from_str(&schema.replace("{2}]?$", "{2}$")).unwrap();
     let document: Value = serde_json::from_str(document).unwrap();
     let validator = jsonschema::options().should_validate_formats(true).build(&schema).unwrap();
@@ -78,7 +79,7 @@ fn assert_valid(schema: &str, document: &str) {
 }
 
 #[test]
-fn every_format_says_the_same_as_last_time() {
+fn every_format_has_its_snapshot() {
     let report = mixed();
     for format in Format::ALL {
         let text = match format {
@@ -110,7 +111,7 @@ fn a_clean_run_is_one_line() {
 }
 
 #[test]
-fn json_and_sarif_are_what_their_schemas_say() {
+fn json_and_sarif_match_their_schemas() {
     for report in [mixed(), report(&[], "")] {
         assert_valid(include_str!("../../../../docs/schema/report.schema.json"), &rendered(&report, Format::Json));
         assert_valid(include_str!("../schemas/sarif-schema-2.1.0.json"), &rendered(&report, Format::Sarif));
@@ -118,7 +119,7 @@ fn json_and_sarif_are_what_their_schemas_say() {
 }
 
 #[test]
-fn a_finding_keeps_its_fingerprint_when_lines_move() {
+fn fingerprints_do_not_depend_on_lines() {
     let wrong = include_str!("../../src/bases/dataplane.json").replace("awsvpc", "bridge");
     let moved = format!("\n\n{wrong}");
     let fingerprint = |text: &str| report(&[("web.json", text.to_owned())], "").findings[0].fingerprint.clone();
@@ -136,7 +137,7 @@ fn ignored_findings_are_suppressed_in_sarif() {
 }
 
 #[test]
-fn junit_counts_what_fails() {
+fn junit_counts_failures() {
     let xml = rendered(&mixed(), Format::Junit);
     assert!(xml.starts_with("<?xml version=\"1.0\""), "{xml}");
     let suites = xml.lines().find(|line| line.starts_with("<testsuites")).unwrap();
@@ -146,12 +147,12 @@ fn junit_counts_what_fails() {
 }
 
 #[test]
-fn names_are_nothing_but_names_in_every_format() {
+fn names_are_escaped_in_every_format() {
     let report = mixed();
     let html = rendered(&report, Format::Html);
     assert!(!html.contains("<script") && !html.contains("<img"), "{html}");
     for format in Format::ALL {
-        assert!(!rendered(&report, format).contains('\u{1b}'), "{format:?} steers the terminal");
+        assert!(!rendered(&report, format).contains('\u{1b}'), "{format:?} controls the terminal");
     }
     let markdown = rendered(&report, Format::Markdown);
     assert!(!markdown.contains("<script") && !markdown.contains("@x"), "{markdown}");
@@ -161,7 +162,7 @@ fn names_are_nothing_but_names_in_every_format() {
 }
 
 #[test]
-fn the_page_needs_nothing_from_the_network() {
+fn the_page_has_no_external_resources() {
     let html = rendered(&mixed(), Format::Html);
     for outside in ["http://", "src=\"", "@import", "url(", "<link", "<iframe"] {
         let html = html.replace("http://www.w3.org/2000/svg", "");
@@ -170,8 +171,8 @@ fn the_page_needs_nothing_from_the_network() {
 }
 
 #[test]
-fn no_secret_leaves_through_a_report() {
-    // Given secrets beside the mistakes, on their very lines.
+fn reports_contain_no_secrets() {
+    // Given secrets beside the defects, on the same lines.
     let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
     web["containerDefinitions"][0]["environment"] = json!([
         { "name": "DB_PASSWORD", "value": "hunter2-hunter2" },
@@ -190,7 +191,7 @@ fn no_secret_leaves_through_a_report() {
 }
 
 #[test]
-fn no_key_or_token_of_the_agent_leaves_through_a_report() {
+fn reports_contain_no_keys_of_the_agent() {
     for script in [
         "exec consul agent -encrypt=canary+1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=",
         "encrypt = \"canary+1AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\"\nexec consul agent",
@@ -207,14 +208,14 @@ fn no_key_or_token_of_the_agent_leaves_through_a_report() {
 }
 
 #[test]
-fn no_neighbour_in_a_plan_leaves_through_a_report() {
-    // Given a plan of one line, with sensitive values all around the mistake.
+fn reports_contain_no_sensitive_values_of_plans() {
+    // Given a plan of one line, with sensitive values around the defect.
     let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
     web["containerDefinitions"][0]["environment"] = json!([
         { "name": "PLAIN", "value": "canary-1" },
         { "name": "DATABASE_URL", "value": "postgres://u:canary-2@db" },
     ]);
-    web["containerDefinitions"][0]["dependsOn"][0]["containerName"] = json!("nobody");
+    web["containerDefinitions"][0]["dependsOn"][0]["containerName"] = json!("missing");
     let definition = |address: &str| {
         json!({
             "address": address, "mode": "managed", "type": "aws_ecs_task_definition", "name": "web",
@@ -241,7 +242,7 @@ fn no_neighbour_in_a_plan_leaves_through_a_report() {
     assert_silent(&[Report::new(&material, &sorted, &[], 1, Threshold::named("error").unwrap())]);
 }
 
-/// When they are reported in any way, then no secret is.
+/// Then no format contains a secret.
 fn assert_silent(reports: &[Report]) {
     for report in reports {
         assert!(!report.findings.is_empty());
@@ -255,7 +256,7 @@ fn assert_silent(reports: &[Report]) {
 }
 
 #[test]
-fn a_file_of_one_line_is_cut_around_the_place() {
+fn a_file_of_one_line_is_cut() {
     let mut web: Value = serde_json::from_str(include_str!("../../src/bases/dataplane.json")).unwrap();
     web["networkMode"] = json!("bridge");
     let text = rendered(&report(&[("plan.json", web.to_string())], ""), Format::Text);
@@ -265,21 +266,21 @@ fn a_file_of_one_line_is_cut_around_the_place() {
 }
 
 #[test]
-fn every_finding_about_app_mesh_says_that_it_has_ended() {
+fn app_mesh_findings_mention_its_end() {
     let mut orders: Value = serde_json::from_str(include_str!("../../src/bases/app-mesh.json")).unwrap();
     orders["networkMode"] = json!("bridge");
     let report = report(&[("orders.json", orders.to_string())], "");
     let ids: Vec<&str> = report.findings.iter().map(|finding| finding.rule.id).collect();
     assert!(ids.contains(&"appmesh-network-mode") && ids.contains(&"appmesh-end-of-service"), "{ids:?}");
     for finding in &report.findings {
-        let said = format!("{} {}", finding.message, finding.help);
-        assert_eq!(said.matches("ended on 2026-09-30").count(), 1, "{said}");
+        let texts = format!("{} {}", finding.message, finding.help);
+        assert_eq!(texts.matches("ended on 2026-09-30").count(), 1, "{texts}");
     }
     assert!(report.fails());
 }
 
 #[test]
-fn resources_alone_are_said_to_have_ended_once_a_mesh() {
+fn resources_alone_have_one_finding_per_mesh() {
     let text = include_str!("../../src/bases/app-mesh-resources.json");
     let file = Arc::new(SourceFile::new("mesh.json", text));
     let node = parse_json(&file.text, &Route::default()).unwrap();

@@ -1,8 +1,8 @@
-//! Definitions as a CloudFormation template has them.
+//! Definitions as CloudFormation templates.
 
 use serde_json::{Map, Value, json};
 
-/// A template with one definition in it, and one parameter that only a deployment knows.
+/// A template with one definition, and one parameter that is known only at deployment.
 pub(crate) fn template(definition: &Value) -> Value {
     json!({
         "Parameters": { "Given": { "Type": "String" } },
@@ -13,12 +13,12 @@ pub(crate) fn template(definition: &Value) -> Value {
     })
 }
 
-/// The same in YAML.
+/// The same template in YAML.
 pub(crate) fn yaml_template(definition: &Value) -> String {
     yaml_serde::to_string(&template(definition)).unwrap()
 }
 
-/// Spells keys as CloudFormation does. Functions keep theirs.
+/// Spells keys as CloudFormation does, except those of functions.
 fn pascal_case(value: &Value) -> Value {
     match value {
         Value::Object(map) if is_function(map) => value.clone(),

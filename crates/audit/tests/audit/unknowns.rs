@@ -1,4 +1,4 @@
-//! Rules never guess: a correct definition with any of its values unknown has no finding.
+//! A correct definition has no findings if any of its values is unknown.
 
 use audit::{example::Base, finding::Finding};
 use serde_json::{Value, json};
@@ -8,45 +8,45 @@ use crate::{
     template::template,
 };
 
-/// A way to a value: keys and indices.
-type Way = Vec<String>;
+/// The path to a value: keys and indices.
+type ValuePath = Vec<String>;
 
-/// Those that are task definitions.
+/// The bases that are task definitions.
 fn bases() -> impl Iterator<Item = (Base, Value)> {
     let definitions = Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources);
     definitions.map(|base| (base, serde_json::from_str(base.json()).unwrap()))
 }
 
-/// The ways to every value, inner and outer.
-fn ways(value: &Value, here: &Way, out: &mut Vec<Way>) {
+/// The paths to all values.
+fn paths(value: &Value, here: &ValuePath, out: &mut Vec<ValuePath>) {
     let inner: Vec<(String, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
         Value::Array(items) => items.iter().enumerate().map(|(index, value)| (index.to_string(), value)).collect(),
         _ => Vec::new(),
     };
     for (step, value) in inner {
-        let way: Way = here.iter().cloned().chain([step]).collect();
-        ways(value, &way, out);
-        out.push(way);
+        let path: ValuePath = here.iter().cloned().chain([step]).collect();
+        paths(value, &path, out);
+        out.push(path);
     }
 }
 
-fn all_ways(value: &Value) -> Vec<Way> {
+fn all_paths(value: &Value) -> Vec<ValuePath> {
     let mut out = Vec::new();
-    ways(value, &Way::new(), &mut out);
+    paths(value, &ValuePath::new(), &mut out);
     out
 }
 
-fn at<'v>(value: &'v mut Value, way: &Way) -> &'v mut Value {
-    way.iter().fold(value, |value, step| match value {
+fn at<'v>(value: &'v mut Value, path: &ValuePath) -> &'v mut Value {
+    path.iter().fold(value, |value, step| match value {
         Value::Array(items) => &mut items[step.parse::<usize>().unwrap()],
         other => &mut other[step.as_str()],
     })
 }
 
-fn replaced(definition: &Value, way: &Way, new: Value) -> Value {
+fn replaced(definition: &Value, path: &ValuePath, new: Value) -> Value {
     let mut definition = definition.clone();
-    *at(&mut definition, way) = new;
+    *at(&mut definition, path) = new;
     definition
 }
 
@@ -54,53 +54,53 @@ fn found(definition: &Value) -> Vec<Finding> {
     findings_in("template.json", &serde_json::to_string_pretty(&template(definition)).unwrap())
 }
 
-/// The bases with each of their values made unknown in the ways of `unknowns`, where anything is found.
-fn surprises(unknowns: impl Fn(&Value) -> Vec<Value>) -> (usize, Vec<String>) {
-    let (mut count, mut surprises) = (0, Vec::new());
+/// The bases with one of their values replaced by one of `unknowns`, if that causes findings.
+fn unexpected(unknowns: impl Fn(&Value) -> Vec<Value>) -> (usize, Vec<String>) {
+    let (mut count, mut unexpected) = (0, Vec::new());
     for (base, definition) in bases() {
-        for way in all_ways(&definition) {
-            let value = at(&mut definition.clone(), &way).clone();
+        for path in all_paths(&definition) {
+            let value = at(&mut definition.clone(), &path).clone();
             for unknown in unknowns(&value) {
                 count += 1;
-                if way.last().is_some_and(|key| key == "properties") && unknown.get("Fn::If").is_some() {
+                if path.last().is_some_and(|key| key == "properties") && unknown.get("Fn::If").is_some() {
                     continue;
                 }
-                let found = found(&replaced(&definition, &way, unknown.clone()));
+                let found = found(&replaced(&definition, &path, unknown.clone()));
                 if !found.is_empty() {
-                    let (way, found) = (way.join("."), shown(&found));
-                    surprises.push(format!("{base:?} {way} = {:.100}\n  {found:#?}", unknown.to_string()));
+                    let (path, found) = (path.join("."), shown(&found));
+                    unexpected.push(format!("{base:?} {path} = {:.100}\n  {found:#?}", unknown.to_string()));
                 }
             }
         }
     }
-    (count, surprises)
+    (count, unexpected)
 }
 
-fn assert_silence((count, surprises): (usize, Vec<String>), at_least: usize) {
-    assert!(surprises.is_empty(), "{} of {count}:\n{}", surprises.len(), surprises.join("\n"));
+fn assert_silence((count, unexpected): (usize, Vec<String>), at_least: usize) {
+    assert!(unexpected.is_empty(), "{} of {count}:\n{}", unexpected.len(), unexpected.join("\n"));
     assert!(count >= at_least, "only {count}");
 }
 
 #[test]
-fn the_templates_of_all_bases_are_clean() {
+fn the_templates_of_all_bases_have_no_findings() {
     for (base, definition) in bases() {
         assert_eq!(shown(&found(&definition)), [""; 0], "{base:?}");
     }
 }
 
 #[test]
-fn a_value_that_is_a_parameter_is_not_judged() {
-    assert_silence(surprises(|_| vec![json!({ "Ref": "Given" })]), 1_000);
+fn parameters_have_no_findings() {
+    assert_silence(unexpected(|_| vec![json!({ "Ref": "Given" })]), 1_000);
 }
 
 #[test]
-fn a_value_that_may_be_there_or_not_is_not_judged() {
+fn optional_values_have_no_findings() {
     let maybe = |value: &Value| vec![json!({ "Fn::If": ["IsGiven", value, { "Ref": "AWS::NoValue" }] })];
-    assert_silence(surprises(maybe), 1_000);
+    assert_silence(unexpected(maybe), 1_000);
 }
 
 #[test]
-fn a_text_of_which_a_part_is_known_is_not_judged_by_it_alone() {
+fn partially_known_texts_have_no_findings() {
     let parts = |value: &Value| {
         let text = value.as_str().unwrap_or_default();
         let cuts = [0, 1, text.len() / 2, text.len()].into_iter().filter(|cut| text.is_char_boundary(*cut));
@@ -110,32 +110,33 @@ fn a_text_of_which_a_part_is_known_is_not_judged_by_it_alone() {
         };
         cuts.filter(|_| !text.is_empty()).map(joined).collect()
     };
-    assert_silence(surprises(parts), 2_000);
+    assert_silence(unexpected(parts), 2_000);
 }
 
-/// The ways to the configurations of a definition's containers.
-fn configurations(definition: &Value) -> Vec<Way> {
-    let is_configuration = |way: &Way| {
-        let value = at(&mut definition.clone(), way).clone();
+/// The paths to the configurations of a definition's containers.
+fn configurations(definition: &Value) -> Vec<ValuePath> {
+    let is_configuration = |path: &ValuePath| {
+        let value = at(&mut definition.clone(), path).clone();
         value.as_str().is_some_and(|text| text.starts_with("{\"bootstrapDir\""))
     };
-    all_ways(definition).into_iter().filter(is_configuration).collect()
+    all_paths(definition).into_iter().filter(is_configuration).collect()
 }
 
 #[test]
-fn a_value_in_the_configuration_that_is_a_parameter_is_not_judged() {
-    let (mut count, mut surprises) = (0, Vec::new());
+fn parameters_in_the_configuration_have_no_findings() {
+    let (mut count, mut unexpected) = (0, Vec::new());
     for (base, definition) in bases() {
         let all = configurations(&definition);
         let Some(first) = all.first() else { continue };
         let configuration: Value = serde_json::from_str(at(&mut definition.clone(), first).as_str().unwrap()).unwrap();
-        for way in all_ways(&configuration) {
-            // As a value of its own, and where it is a text, as all or the end of it.
-            let text = at(&mut configuration.clone(), &way).as_str().map(str::to_owned);
-            let mut texts = vec![replaced(&configuration, &way, json!("<>")).to_string().replace("\"<>\"", "${Given}")];
+        for path in all_paths(&configuration) {
+            // As a complete value, and in strings, as all of it or its end.
+            let text = at(&mut configuration.clone(), &path).as_str().map(str::to_owned);
+            let mut texts =
+                vec![replaced(&configuration, &path, json!("<>")).to_string().replace("\"<>\"", "${Given}")];
             if let Some(text) = text {
-                texts.push(replaced(&configuration, &way, json!("${Given}")).to_string());
-                texts.push(replaced(&configuration, &way, json!(format!("{text}${{Given}}"))).to_string());
+                texts.push(replaced(&configuration, &path, json!("${Given}")).to_string());
+                texts.push(replaced(&configuration, &path, json!(format!("{text}${{Given}}"))).to_string());
             }
             for text in texts {
                 for places in [&all[..], &all[..1], &all[all.len() - 1..]] {
@@ -145,9 +146,9 @@ fn a_value_in_the_configuration_that_is_a_parameter_is_not_judged() {
                         places.iter().fold(definition.clone(), |unknown, place| replaced(&unknown, place, sub.clone()));
                     let found = found(&unknown);
                     if !found.is_empty() {
-                        surprises.push(format!(
+                        unexpected.push(format!(
                             "{base:?} {} in {}\n  {:#?}",
-                            way.join("."),
+                            path.join("."),
                             places.len(),
                             shown(&found)
                         ));
@@ -156,5 +157,5 @@ fn a_value_in_the_configuration_that_is_a_parameter_is_not_judged() {
             }
         }
     }
-    assert_silence((count, surprises), 600);
+    assert_silence((count, unexpected), 600);
 }

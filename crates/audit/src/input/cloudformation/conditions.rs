@@ -1,14 +1,14 @@
-//! Conditions, as far as the defaults of parameters decide them.
+//! Conditions, as far as the defaults of parameters determine them.
 
 use super::scope::Scope;
 use crate::document::{Entry, Node, Value};
 
-/// Conditions that need each other in a longer chain are unknown.
-const MAX_DEPTH: usize = 32;
+/// Conditions that refer to each other in a longer chain are unknown.
+const MAX_CONDITION_DEPTH: usize = 32;
 
 impl Scope<'_, '_> {
-    /// Whether a condition holds; `None` where only a deployment can tell.
-    pub(super) fn holds(&self, name: &str) -> Option<bool> {
+    /// The value of a condition; `None` if it is known only at deployment.
+    pub(super) fn is_met(&self, name: &str) -> Option<bool> {
         if self.assumed.as_deref() == Some(name) {
             return Some(true);
         }
@@ -16,8 +16,8 @@ impl Scope<'_, '_> {
             return *known;
         }
         let depth = self.depth.get();
-        let condition = self.template.conditions.get(name).copied().filter(|_| depth < MAX_DEPTH)?;
-        // One that needs itself stays unknown.
+        let condition = self.template.conditions.get(name).copied().filter(|_| depth < MAX_CONDITION_DEPTH)?;
+        // A condition that refers to itself is unknown.
         self.verdicts.borrow_mut().insert(name.to_owned(), None);
         self.depth.set(depth + 1);
         let verdict = self.verdict(condition);
@@ -29,7 +29,7 @@ impl Scope<'_, '_> {
     fn verdict(&self, condition: &Node) -> Option<bool> {
         let [Entry { key, node, .. }] = condition.entries() else { return None };
         match key.as_str() {
-            "Condition" => self.holds(node.text()?),
+            "Condition" => self.is_met(node.text()?),
             "Fn::Equals" => self.are_equal(node.items()),
             "Fn::Not" => node.items().first().and_then(|negated| self.verdict(negated)).map(|verdict| !verdict),
             "Fn::And" => self.decided(node.items(), false),
@@ -38,7 +38,7 @@ impl Scope<'_, '_> {
         }
     }
 
-    /// One condition with the verdict `decisive` decides; without one, all have to be known.
+    /// If one condition has the value `decisive`, that is the result. Otherwise all must be known.
     fn decided(&self, conditions: &[Node], decisive: bool) -> Option<bool> {
         let verdicts: Vec<Option<bool>> = conditions.iter().map(|condition| self.verdict(condition)).collect();
         if verdicts.contains(&Some(decisive)) {
@@ -53,7 +53,7 @@ impl Scope<'_, '_> {
     }
 }
 
-/// A scalar as CloudFormation compares it: as a string.
+/// A scalar as a string: CloudFormation compares strings.
 fn whole_text(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(_) => node.text().map(str::to_owned),

@@ -11,7 +11,7 @@ use super::{
 use crate::document::{Entry, HOLE, Node, Place, Span, Value};
 
 impl Scope<'_, '_> {
-    /// What a function comes to, for use at `span`.
+    /// The value of a function, used at `span`.
     pub(super) fn call(&self, name: &str, argument: &Node, span: Span) -> Value {
         let value = match name {
             "Ref" => argument.text().map(|name| self.reference(name, span)),
@@ -20,13 +20,13 @@ impl Scope<'_, '_> {
             "Fn::Split" => self.split(argument, span),
             "Fn::Select" => self.select(argument, span),
             "Fn::FindInMap" => self.find_in_map(argument, span),
-            // All others need what only the account, the region or another stack knows.
+            // All other functions depend on the account, the region or another stack.
             _ => None,
         };
         value.unwrap_or(Value::Unknown)
     }
 
-    /// The resource that a reference is to: by its name or by an attribute.
+    /// The resource that a reference names: by its ID or by an attribute.
     pub(super) fn resource_of<'a>(&self, node: &'a Node) -> Option<&'a str> {
         let [Entry { key, node: argument, .. }] = node.entries() else { return None };
         match key.as_str() {
@@ -59,7 +59,8 @@ impl Scope<'_, '_> {
         }
     }
 
-    /// A parameter's default and type. A hidden one is nobody's business, and that of an SSM type is only a key.
+    /// A parameter's default and type. Unknown if it is hidden (`NoEcho`), or of an SSM type: then the default is only
+    /// the name of the parameter in SSM.
     fn default_of(&self, name: &str) -> Option<(&Node, &str)> {
         let parameter = self.template.parameters.get(name).filter(|_| self.has_defaults)?;
         let is_hidden = parameter.get("NoEcho").is_some_and(|hidden| match &hidden.value {
@@ -107,7 +108,7 @@ impl Scope<'_, '_> {
         let [delimiter, text] = argument.items() else { return None };
         let delimiter = delimiter.text().filter(|delimiter| !delimiter.is_empty())?;
         let resolved = self.resolve(text);
-        // What is unknown in it may hold the delimiter as well.
+        // An unknown part may contain the delimiter.
         let parts = resolved.text().filter(|text| text.len() <= MAX_TEXT)?.split(delimiter);
         Some(Value::List(parts.map(|part| text_node(part, span)).collect()))
     }
@@ -118,7 +119,7 @@ impl Scope<'_, '_> {
         let Value::List(items) = self.resolve(list).value else { return None };
         let items: Vec<&Node> = items.iter().filter(|item| !matches!(item.value, Value::Null)).collect();
         let until = items.get(..=index)?;
-        // An unknown item before it may turn out not to be there.
+        // An unknown item before it may be absent.
         let is_certain = until.iter().all(|item| !matches!(item.value, Value::Unknown));
         until.last().filter(|_| is_certain).map(|item| placed(item, span).value)
     }
@@ -144,7 +145,7 @@ fn whole(text: String) -> Option<String> {
     (!text.contains(HOLE)).then_some(text)
 }
 
-/// A scalar as part of a string. Unknown ones leave a hole.
+/// A scalar as part of a string. Unknown scalars become unknown parts.
 fn text_of(node: &Node) -> Option<String> {
     match &node.value {
         Value::Text(text) | Value::Number(text) => Some(text.clone()),

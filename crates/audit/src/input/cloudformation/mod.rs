@@ -1,8 +1,8 @@
 //! CloudFormation and SAM templates. Source:
 //! <https://docs.aws.amazon.com/AWSCloudFormation/latest/TemplateReference/aws-resource-ecs-taskdefinition.html>
 //!
-//! Intrinsic functions are computed as far as literals and the defaults of parameters decide; what only a deployment
-//! can tell is unknown.
+//! Intrinsic functions are computed as far as literals and the defaults of parameters allow. All other values are
+//! unknown.
 
 mod conditions;
 mod functions;
@@ -23,14 +23,14 @@ use crate::{
     source::SourceFile,
 };
 
-/// Whether a file is a template: it says so, or its resources have types.
+/// Whether a file is a template: by its format version or transform, or by the types of its resources.
 pub(super) fn is_template(node: &Node) -> bool {
     let has_type = |entry: &Entry| entry.node.get("Type").and_then(Node::text).is_some_and(|kind| kind.contains("::"));
     node.get("AWSTemplateFormatVersion").is_some()
         || node.get("Resources").is_some_and(|resources| resources.entries().iter().any(has_type))
 }
 
-/// Reads every task definition, and which services run it.
+/// Reads every task definition, and the services that run it.
 pub(super) fn read_template(
     file: &Arc<SourceFile>,
     node: &Node,
@@ -44,7 +44,7 @@ pub(super) fn read_template(
     let mut definitions = Vec::new();
     for resource in resources.iter().filter(|resource| resource.kind == "AWS::ECS::TaskDefinition") {
         let properties = resource.resolved(scopes.of(resource.condition()));
-        // What a macro makes of the whole of it cannot be told.
+        // The result of a macro for the whole template is unknown.
         if matches!(properties.value, Value::Unknown) {
             continue;
         }
@@ -66,14 +66,14 @@ pub(super) fn read_template(
         }
     }
     if template.is_exhausted() {
-        problems.push(InputProblem::of(&file.name, "its functions come to too much text to compute"));
+        problems.push(InputProblem::of(&file.name, "its functions produce too much text"));
         return;
     }
     material.definitions.append(&mut definitions);
 }
 
 /// A resource of a template.
-struct Resource<'n> {
+struct TemplateResource<'n> {
     id: &'n str,
     id_span: Span,
     kind: &'n str,
@@ -81,13 +81,13 @@ struct Resource<'n> {
     properties: &'n Node,
 }
 
-impl<'n> Resource<'n> {
-    /// The condition without which it is not created.
+impl<'n> TemplateResource<'n> {
+    /// The condition under which it is created.
     fn condition(&self) -> Option<&'n str> {
         self.node.get("Condition").and_then(Node::text)
     }
 
-    /// Its properties, which as a whole are pointed at by its ID.
+    /// Its properties. Together, they have the place of its logical ID.
     fn resolved(&self, scope: &Scope<'_, '_>) -> Node {
         let mut properties = scope.resolve(self.properties);
         if matches!(properties.value, Value::Map(_)) {
@@ -97,13 +97,13 @@ impl<'n> Resource<'n> {
     }
 }
 
-/// The resources, also those that `Fn::ForEach` multiplies: of each of these one, whose loop variable is unknown.
-fn collect<'n>(entries: &'n [Entry], out: &mut Vec<Resource<'n>>) {
+/// The resources, including those of `Fn::ForEach`: one of each loop, with an unknown loop variable.
+fn collect<'n>(entries: &'n [Entry], out: &mut Vec<TemplateResource<'n>>) {
     for Entry { key, key_span, node } in entries {
         if key.starts_with("Fn::ForEach::") {
             collect(node.items().get(2).map(Node::entries).unwrap_or_default(), out);
         } else if let (Some(kind), Some(properties)) = (node.get("Type").and_then(Node::text), node.get("Properties")) {
-            out.push(Resource { id: key, id_span: *key_span, kind, node, properties });
+            out.push(TemplateResource { id: key, id_span: *key_span, kind, node, properties });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A resource's properties with their functions computed.
+//! The properties of a resource with all functions computed.
 
 use super::{scope::Scope, substitute::without_dynamic_references};
 use crate::document::{Entry, Node, Place, Span, Value};
@@ -23,8 +23,8 @@ impl Scope<'_, '_> {
         Entry { key: key.clone(), key_span: *key_span, node: self.resolve(node) }
     }
 
-    /// A branch of `Fn::If` is written where it is used and keeps its spans; all else points at the function. Edits
-    /// reach neither: they could be meant for another place.
+    /// A branch of `Fn::If` is written where it is used and keeps its places; every other result has the place of the
+    /// function. Edits reach neither, because another resource may use the value as well.
     fn computed(&self, node: &Node, name: &str, argument: &Node) -> Node {
         if name == "Fn::If"
             && let Some(branch) = self.branch(argument)
@@ -38,16 +38,16 @@ impl Scope<'_, '_> {
         Node { value: self.template.paid(value), place: Place::fixed(span) }
     }
 
-    /// The branch of `Fn::If` that its condition chooses.
+    /// The branch of `Fn::If` that its condition selects.
     pub(super) fn branch<'a>(&self, argument: &'a Node) -> Option<&'a Node> {
         let [condition, then, otherwise] = argument.items() else { return None };
-        Some(if self.holds(condition.text()?)? { then } else { otherwise })
+        Some(if self.is_met(condition.text()?)? { then } else { otherwise })
     }
 }
 
 enum Call<'n> {
     Known(&'n str, &'n Node),
-    /// It adds to the map what nobody can tell.
+    /// Its entries in the map are unknown.
     Macro,
 }
 
@@ -67,7 +67,7 @@ fn fix(node: &mut Node) {
     }
 }
 
-/// A copy of a value that points at where it is used.
+/// A copy of a value with the place where it is used.
 pub(super) fn placed(node: &Node, span: Span) -> Node {
     let value = match &node.value {
         Value::List(items) => Value::List(items.iter().map(|item| placed(item, span)).collect()),

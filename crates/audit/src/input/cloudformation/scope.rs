@@ -1,4 +1,4 @@
-//! What a template says beside its resources, and what of it holds for a resource.
+//! The parts of a template beside its resources, and what they mean for a resource.
 
 use std::{
     cell::{Cell, RefCell},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::document::{Node, Value};
 
-/// What functions may come to, in bytes: a thousand times a large template, but not the memory of a machine.
+/// The limit for the results of functions, in bytes: a thousand times a large template.
 const BUDGET: usize = 64 * 1024 * 1024;
 
 /// A template's parameters, mappings and conditions.
@@ -32,12 +32,12 @@ impl<'n> Template<'n> {
         }
     }
 
-    /// Whether its functions came to more than anybody needs: then what they came to is not all there is.
+    /// Whether the limit was reached, so that some results are missing.
     pub(super) fn is_exhausted(&self) -> bool {
         self.budget.get() == 0
     }
 
-    /// Pays for what a function came to; unknown, where it is too much.
+    /// Counts the result of a function against the limit; unknown if the limit is reached.
     pub(super) fn paid(&self, value: Value) -> Value {
         let left = self.budget.get().saturating_sub(weight(&value));
         self.budget.set(left);
@@ -55,14 +55,14 @@ fn weight(value: &Value) -> usize {
     inside + size_of::<Node>()
 }
 
-/// What holds for the resources of one condition.
+/// The values for the resources with one condition.
 pub(super) struct Scope<'t, 'n> {
     pub(super) template: &'t Template<'n>,
-    /// A resource is there only where its condition holds.
+    /// The condition under which the resource exists.
     pub(super) assumed: Option<String>,
-    /// Whether parameters have their defaults. Not where the resource would not be there with them.
+    /// Whether parameters have their defaults. They do not if the resource would not exist with them.
     pub(super) has_defaults: bool,
-    /// What is known of conditions so far.
+    /// The values of conditions that are computed so far.
     pub(super) verdicts: RefCell<BTreeMap<String, Option<bool>>>,
     pub(super) depth: Cell<usize>,
 }
@@ -94,7 +94,7 @@ impl<'t, 'n> Scopes<'t, 'n> {
     pub(super) fn of(&mut self, condition: Option<&str>) -> &Scope<'t, 'n> {
         let template = self.template;
         self.known.entry(condition.map(str::to_owned)).or_insert_with(|| {
-            let by_default = condition.and_then(|condition| Scope::new(template, None, true).holds(condition));
+            let by_default = condition.and_then(|condition| Scope::new(template, None, true).is_met(condition));
             Scope::new(template, condition, by_default != Some(false))
         })
     }

@@ -2,12 +2,12 @@
 
 use crate::document::{HOLE, Value};
 
-/// No string of a task definition is longer: the whole of it may have 64 KiB.
+/// The limit of a string, in bytes: a task definition may have 64 KiB.
 pub(super) const MAX_TEXT: usize = 1024 * 1024;
 
 const DYNAMIC_REFERENCE: &str = "{{resolve:";
 
-/// What `Fn::Sub` makes of `template`. Nothing, if that is longer than any string may be.
+/// The result of `Fn::Sub` for `template`. `None` if it is longer than the limit.
 pub(super) fn substituted(template: &str, value: impl Fn(&str) -> String) -> Option<String> {
     let mut out = String::new();
     let mut rest = template;
@@ -28,13 +28,13 @@ pub(super) fn substituted(template: &str, value: impl Fn(&str) -> String) -> Opt
     Some(out)
 }
 
-/// Adds to a string what it may still take.
+/// Adds to a string up to the limit.
 pub(super) fn pushed(out: &mut String, part: &str) -> Option<()> {
     (out.len() + part.len() <= MAX_TEXT).then(|| out.push_str(part))
 }
 
-/// A string without what CloudFormation reads from elsewhere at deployment: holes are left. One that is nothing else is
-/// unknown as a whole. Source:
+/// A string with unknown parts for its dynamic references, which CloudFormation resolves at deployment. Unknown if it
+/// is nothing but a reference. Source:
 /// <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/dynamic-references.html>
 pub(super) fn without_dynamic_references(text: &str) -> Value {
     let (mut out, mut rest) = (String::with_capacity(text.len()), text);
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn variables_literals_and_what_is_neither() {
+    fn variables_literals_and_unclosed_braces() {
         let value = |name: &str| format!("<{name}>");
         for (template, expected) in [
             ("${a}-${AWS::Region}", "<a>-<AWS::Region>"),

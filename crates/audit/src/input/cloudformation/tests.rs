@@ -1,4 +1,4 @@
-//! What functions come to. Each example is a value of `Family` in one template.
+//! The results of functions. Each example is a value of `Family` in a template.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ fn read(properties: &str) -> TaskDefinition {
     material.definitions.pop().unwrap()
 }
 
-/// A value for people: what is unknown is `?`, and `…` within a string; `-` is what is absent.
+/// A value as the examples spell it: `?` is unknown, `…` is an unknown part of a string, `-` is absent.
 fn shown(field: &Field<Text>) -> String {
     match &field.value {
         Maybe::Known(text) => text.shown(),
@@ -54,7 +54,7 @@ fn shown(field: &Field<Text>) -> String {
 }
 
 #[test]
-fn a_function_comes_to_what_literals_and_defaults_decide() {
+fn functions_are_computed_from_literals_and_defaults() {
     for (value, expected) in [
         ("plain", "plain"),
         ("!Ref Known", "shop"),
@@ -118,7 +118,7 @@ fn a_function_comes_to_what_literals_and_defaults_decide() {
 }
 
 #[test]
-fn lists_know_what_may_be_missing_of_them() {
+fn lists_with_unknown_items_are_incomplete() {
     for (list, known, is_complete) in [
         ("[a, !Ref Known]", vec!["a", "shop"], true),
         ("[a, !Ref Unknown]", vec!["a"], false),
@@ -150,7 +150,7 @@ fn numbers_and_flags_may_be_strings_and_unknown() {
 }
 
 #[test]
-fn edits_reach_literals_but_not_what_a_function_comes_to() {
+fn edits_reach_literals_but_not_results_of_functions() {
     let definition = read("Family: !Ref Known\nNetworkMode: bridge\nTaskRoleArn: !If [Yes, literal, x]");
     let slice = |span: crate::document::Span| definition.file.text.get(span.start..span.end).unwrap();
     assert!(definition.family.place.route.is_none());
@@ -170,7 +170,7 @@ fn definitions(resources: &str) -> Vec<TaskDefinition> {
 }
 
 #[test]
-fn a_resource_is_there_only_where_its_condition_holds() {
+fn a_resource_exists_only_under_its_condition() {
     let family = |condition: &str| {
         let web = format!(
             "  Web:\n    Type: AWS::ECS::TaskDefinition\n    Condition: {condition}\n    Properties:\n      Family: !If [{condition}, there, absent]\n      NetworkMode: !Ref Known\n"
@@ -180,7 +180,7 @@ fn a_resource_is_there_only_where_its_condition_holds() {
     };
     assert_eq!(family("Yes"), ("there".to_owned(), "shop".to_owned()));
     assert_eq!(family("Maybe"), ("there".to_owned(), "shop".to_owned()));
-    // It is there only with other parameters than the defaults.
+    // With the defaults of the parameters, it does not exist.
     assert_eq!(family("No"), ("there".to_owned(), "?".to_owned()));
 }
 
@@ -193,7 +193,7 @@ fn a_loop_s_resource_is_read_once_with_its_variable_unknown() {
 }
 
 #[test]
-fn services_are_found_by_what_they_refer_to() {
+fn services_are_found_by_their_references() {
     for (reference, is_found) in [
         ("!Ref Web", true),
         ("!GetAtt Web.TaskDefinitionArn", true),
@@ -218,7 +218,7 @@ fn services_are_found_by_what_they_refer_to() {
 }
 
 #[test]
-fn functions_that_multiply_come_to_an_end() {
+fn exponential_functions_are_limited() {
     let doubled = (0..60).fold("x".to_owned(), |inner, _| format!("!Sub ['${{a}}${{a}}', {{a: {inner}}}]"));
     assert_eq!(shown(&read(&format!("Family: {doubled}")).family), "?");
     let condition = |n: usize| format!("  C{n}: !And [!Condition C{}, !Condition C{}]", n + 1, n + 1);

@@ -15,7 +15,7 @@ const SAME_FORM: [(&str, &str); 6] = [
 
 const SAME_FORM_OF_SERVICE: [(&str, &str); 2] = [("propagate_tags", "propagateTags"), ("launch_type", "launchType")];
 
-/// A task definition. `is_set` answers whether the source sets an attribute at all, where that can be told.
+/// A task definition. `is_set` returns whether the source sets an attribute; `None` if the plan does not show it.
 pub(super) fn definition_node(
     values: &Node,
     place: &Place,
@@ -23,7 +23,7 @@ pub(super) fn definition_node(
     is_set: &dyn Fn(&str) -> Option<bool>,
 ) -> Node {
     let mut entries = renamed(values, &SAME_FORM);
-    // The provider counts it as known after apply where it is not set, and ECS then makes it bridge.
+    // If it is not set, the provider reports it as known after apply, and ECS sets it to bridge.
     if is_set("network_mode") == Some(false) {
         entries.retain(|entry| entry.key != "networkMode" || !matches!(entry.node.value, Value::Unknown));
     }
@@ -40,13 +40,13 @@ pub(super) fn service_node(values: &Node, place: &Place) -> Node {
     Node { value: Value::Map(entries), place: place.clone() }
 }
 
-/// Attributes under ECS's names. The provider writes an empty string for what is not set.
+/// Attributes with ECS's names. The provider writes an empty string if an attribute is not set.
 fn renamed(values: &Node, names: &[(&str, &str)]) -> Vec<Entry> {
     let renamed = names.iter().filter_map(|(own, ecs)| Some(entry(ecs, values.get(own)?.clone())));
     renamed.filter(|entry| entry.node.text() != Some("")).collect()
 }
 
-/// A block is a list of at most one.
+/// A nested block is a list of at most one item.
 fn proxy(values: &Node) -> Option<Node> {
     let block = values.get("proxy_configuration")?;
     if matches!(block.value, Value::Unknown) {
@@ -61,7 +61,7 @@ fn proxy(values: &Node) -> Option<Node> {
     Some(Node { value: Value::Map(entries), place: block.place.clone() })
 }
 
-/// `tags_all` has the provider's default tags as well; before the first apply it may be unknown as a whole.
+/// `tags_all` also contains the provider's default tags. Before the first apply, all of it may be unknown.
 fn tags(values: &Node) -> Option<Node> {
     let (own, all) = (values.get("tags"), values.get("tags_all"));
     match (own, all) {
@@ -76,7 +76,7 @@ fn tags(values: &Node) -> Option<Node> {
     }
 }
 
-/// A map as a list of names and values, as ECS's API has it.
+/// A map as a list of names and values, as in ECS's API.
 fn listed(map: &Node, name_key: &str) -> Node {
     let Value::Map(entries) = &map.value else { return map.clone() };
     let items = entries.iter().map(|Entry { key, key_span, node }| {

@@ -1,4 +1,4 @@
-//! Terraform: what `terraform show -json` prints of a plan or of a state. Source:
+//! Terraform: the output of `terraform show -json` for a plan or a state. Source:
 //! <https://developer.hashicorp.com/terraform/internals/json-format>
 
 mod attributes;
@@ -20,17 +20,17 @@ use crate::{
     source::SourceFile,
 };
 
-/// What is said of Terraform's own language.
+/// The reason for files in Terraform's own language.
 pub(super) const SOURCE_IS_NOT_READ: &str =
-    "Terraform source is not read: give me what `terraform show -json` prints of a plan";
+    "Terraform source is not read: use the output of `terraform show -json` for a plan";
 
-/// Whether a file is what `terraform show -json` prints.
+/// Whether a file is the output of `terraform show -json`.
 pub(super) fn is_shown(node: &Node) -> bool {
     let parts = ["terraform_version", "planned_values", "values", "resource_changes"];
     node.get("format_version").is_some() && parts.iter().any(|part| node.get(part).is_some())
 }
 
-/// Reads every task definition, and which services run it.
+/// Reads every task definition, and the services that run it.
 pub(super) fn read_shown(
     file: &Arc<SourceFile>,
     node: &Node,
@@ -77,7 +77,8 @@ fn definition(
         .map_err(|mismatch| InputProblem::mismatch(file, resource.address, &mismatch))
 }
 
-/// The containers, which are JSON in a string. What is not there is not known yet: they have to be there.
+/// The containers, which are JSON in a string. A missing string is unknown, because a task definition must have
+/// containers.
 fn containers(file: &SourceFile, resource: &Planned<'_>) -> Result<Node, ParseError> {
     match resource.values.get("container_definitions") {
         None => Ok(Node { value: Value::Unknown, place: resource.place.clone() }),

@@ -1,11 +1,12 @@
-//! Which service runs which task definition: by the ARN, or, before there is one, by what the configuration refers to.
+//! Which service runs which task definition: by the ARN, or by the references in the configuration if there is no ARN
+//! yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::resources::Planned;
 use crate::document::Node;
 
-/// The configuration that a plan was made from. A state has none.
+/// The configuration of a plan. A state has none.
 pub(super) struct References<'n> {
     root: Option<&'n Node>,
 }
@@ -15,7 +16,7 @@ impl<'n> References<'n> {
         Self { root: shown.get("configuration").and_then(|configuration| configuration.get("root_module")) }
     }
 
-    /// Whether the source of the resource sets an attribute; `None` where that cannot be told.
+    /// Whether the source sets an attribute of the resource; `None` if the file does not show it.
     pub(super) fn is_set(&self, address: &str, attribute: &str) -> Option<bool> {
         let resource = self.resource(&Address::parse(address))?;
         Some(resource.get("expressions")?.get(attribute).is_some())
@@ -31,12 +32,12 @@ impl<'n> References<'n> {
         let service = Address::parse(service.address);
         let instances = definitions.instances(&self.target(&service)?);
         only(instances.iter().map(|(index, _)| *index)).or_else(|| {
-            // Of several instances, each service has its own.
+            // Instances of a service run the instance of the task definition with the same index.
             only(instances.iter().filter(|(_, indices)| *indices == service.indices).map(|(index, _)| *index))
         })
     }
 
-    /// The names of the address that a service's expression leads to, through the outputs and variables of modules.
+    /// The names in the address that a service's expression refers to, through the outputs and variables of modules.
     fn target(&self, service: &Address<'_>) -> Option<Vec<String>> {
         let start = self.resource(service)?.get("expressions")?.get("task_definition")?;
         let mut open = Vec::new();
@@ -87,7 +88,7 @@ fn references(expression: &Node) -> impl Iterator<Item = &str> {
     expression.get("references").map(Node::items).unwrap_or_default().iter().filter_map(Node::text)
 }
 
-/// The task definitions by everything that a service may call them.
+/// The task definitions by all names that a service may use for them.
 #[derive(Default)]
 pub(super) struct Definitions<'p> {
     by_name: BTreeMap<&'p str, BTreeSet<usize>>,
@@ -110,7 +111,7 @@ impl<'p> Definitions<'p> {
         definitions
     }
 
-    /// Those that go by this name: their ARN, family and revision, or family.
+    /// The definitions with this ARN, family and revision, or family.
     fn called(&self, name: &str) -> impl Iterator<Item = usize> {
         self.by_name.get(name).into_iter().flatten().copied()
     }
@@ -121,7 +122,7 @@ impl<'p> Definitions<'p> {
     }
 }
 
-/// The one that there is.
+/// The item, if there is exactly one.
 fn only(mut found: impl Iterator<Item = usize>) -> Option<usize> {
     found.next().filter(|_| found.next().is_none())
 }
@@ -141,7 +142,7 @@ impl<'a> Address<'a> {
             names.push(name.to_owned());
             rest = match after.strip_prefix('[') {
                 Some(inner) => {
-                    // A key in quotes may hold anything but an unescaped quote.
+                    // A quoted key may contain anything but an unescaped quote.
                     let close = if inner.starts_with('"') { "\"]" } else { "]" };
                     let (index, after) = inner.split_once(close).unwrap_or((inner, ""));
                     indices.push(index);
@@ -154,7 +155,7 @@ impl<'a> Address<'a> {
         Self { names, indices }
     }
 
-    /// The names of the modules that it is in, the outermost first.
+    /// The names of its modules, from the outside in.
     fn modules(&self) -> Vec<String> {
         let pairs = self.names.chunks_exact(2).map_while(|pair| match pair {
             [kind, name] if kind == "module" => Some(name.clone()),

@@ -1,10 +1,10 @@
-//! The resources of a plan or a state, with what is not known before it is applied.
+//! The resources of a plan or a state, with values that are unknown before the plan is applied.
 
 use std::collections::BTreeMap;
 
 use crate::document::{Entry, Node, Place, Value};
 
-/// A resource as it will be.
+/// A resource after the plan is applied.
 pub(super) struct Planned<'n> {
     /// Its address: `module.web["a"].aws_ecs_service.this[0]`.
     pub(super) address: &'n str,
@@ -12,11 +12,11 @@ pub(super) struct Planned<'n> {
     pub(super) kind: &'n str,
     /// Its attributes. No edit reaches them: the file is generated.
     pub(super) values: Node,
-    /// What to point at: its address.
+    /// The place of its address.
     pub(super) place: Place,
 }
 
-/// All resources of ECS, in the order of the file. What was before, and data sources, do not matter.
+/// All resources of ECS, in the order of the file, without data sources.
 pub(super) fn resources(shown: &Node) -> Vec<Planned<'_>> {
     let planned = shown.get("planned_values").or_else(|| shown.get("values"));
     let Some(root) = planned.and_then(|values| values.get("root_module")) else { return Vec::new() };
@@ -42,17 +42,17 @@ fn collect<'n>(module: &'n Node, unknown: &BTreeMap<&str, &Node>, out: &mut Vec<
     }
 }
 
-/// What is known only after the plan is applied, by address.
+/// The attributes that are known only after the plan is applied, by address.
 fn unknown_attributes(shown: &Node) -> BTreeMap<&str, &Node> {
     let changes = shown.get("resource_changes").map(Node::items).unwrap_or_default();
-    // An object that was replaced and still waits for its end goes by the same address.
+    // A replaced object that is still to be destroyed has the same address.
     let current = changes.iter().filter(|change| change.get("deposed").is_none());
     current
         .filter_map(|change| Some((change.get("address")?.text()?, change.get("change")?.get("after_unknown")?)))
         .collect()
 }
 
-/// The value with what is marked `true` in `unknown` made unknown, and without ways for edits.
+/// The value without routes for edits. Parts that are `true` in `unknown` become unknown.
 fn overlaid(value: &Node, unknown: Option<&Node>) -> Node {
     let place = Place::fixed(value.place.span);
     if let Some(Node { value: Value::Bool(true), .. }) = unknown {

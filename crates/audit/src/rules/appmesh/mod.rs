@@ -1,4 +1,4 @@
-//! App Mesh.
+//! Rules for App Mesh.
 
 pub(super) mod resources;
 pub(super) mod task;

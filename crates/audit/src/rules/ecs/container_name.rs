@@ -7,13 +7,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-container-name-duplicate",
-    summary: "every container has a name of its own",
+    summary: "the names of containers are unique",
     severity: Severity::Error,
     applies: Applies::EveryTask,
     effect: "ECS refuses to register the definition",
     explanation: "\
-Dependencies, volumes from other containers, load balancers and overrides refer to a container by its name, so that a name can \
-stand for one container of a definition only. Two of the same name are mostly what is left of a merge.",
+Dependencies, volumes from other containers, load balancers and overrides refer to a container by its name, so that \
+names must be unique in a definition. Two containers with the same name often result from a merge.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
     examples: &[Example {
         base: Base::Plain,
@@ -25,13 +25,13 @@ stand for one container of a definition only. Two of the same name are mostly wh
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers.items;
     for (index, container) in containers.iter().enumerate() {
         let Some(name) = container.name.text() else { continue };
         let Some(first) = containers.iter().take(index).find(|other| other.is_called(name)) else { continue };
-        let message = format!("a second container is called {name}");
-        let draft = Draft::new(container.name.span(), message, "rename one of them, or take it away");
+        let message = format!("a second container has the name {name}");
+        let draft = Draft::new(container.name.span(), message, "rename one of them, or remove it");
         findings.add(draft.of(container).note(first.name.span(), "the first one"));
     }
 }

@@ -5,7 +5,7 @@ use crate::{
     subject::Subject,
 };
 
-/// What a container can wait for.
+/// The conditions of dependencies.
 const CONDITIONS: [&str; 4] = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -15,8 +15,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::EveryTask,
     effect: "ECS refuses to register the definition",
     explanation: "\
-A container can wait until another one has started (`START`), has ended (`COMPLETE`), has ended with exit code 0 (`SUCCESS`) or \
-passes its health check (`HEALTHY`). ECS knows no other conditions, and these only in capitals.",
+A container can wait until another one has started (`START`), has stopped (`COMPLETE`), has stopped with exit code 0 \
+(`SUCCESS`) or passes its health check (`HEALTHY`). There are no other conditions, and they have to be in capitals.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
     examples: &[
         Example {
@@ -37,7 +37,7 @@ passes its health check (`HEALTHY`). ECS knows no other conditions, and these on
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         for dependency in &container.depends_on.items {
             let Some(condition) = dependency.condition.text().filter(|text| !CONDITIONS.contains(text)) else {

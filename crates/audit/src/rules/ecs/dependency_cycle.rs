@@ -13,14 +13,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-dependency-cycle",
-    summary: "no container waits, over others or directly, for itself",
+    summary: "no container waits for itself, directly or indirectly",
     severity: Severity::Error,
     applies: Applies::EveryTask,
-    effect: "ECS refuses to register the definition, as none of these containers could ever start",
+    effect: "ECS refuses to register the definition, because none of these containers could start",
     explanation: "\
-`dependsOn` orders the start of a task's containers, and in reverse their stop. Containers that wait for each other in a circle \
-have no first one: ECS finds the circle at registration and answers with a `ClientException`. Mostly one of the arrows was \
-meant the other way round.",
+`dependsOn` determines the order in which a task's containers start, and the reverse order in which they stop. \
+Containers that wait for each other in a cycle have no first one: ECS finds the cycle at registration and returns a \
+`ClientException`. Usually one of the dependencies has the wrong direction.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
     examples: &[
         Example {
@@ -41,18 +41,18 @@ meant the other way round.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let graph = graph_of(&subject.definition.containers.items);
-    let mut circles: Vec<Vec<NodeIndex>> = tarjan_scc(&graph);
-    circles.sort();
-    for way in circles.iter().filter_map(|circle| way_round(&graph, circle)) {
-        report(&way, findings);
+    let mut groups: Vec<Vec<NodeIndex>> = tarjan_scc(&graph);
+    groups.sort();
+    for cycle in groups.iter().filter_map(|group| shortest_cycle(&graph, group)) {
+        report(&cycle, findings);
     }
 }
 
 type Graph<'d> = DiGraph<&'d Container, ()>;
 
-/// An arrow from each container to what it waits for.
+/// A graph of the dependencies.
 fn graph_of(containers: &[Container]) -> Graph<'_> {
     let mut graph = DiGraph::new();
     let nodes: Vec<(NodeIndex, &Container)> = containers.iter().map(|it| (graph.add_node(it), it)).collect();
@@ -66,29 +66,29 @@ fn graph_of(containers: &[Container]) -> Graph<'_> {
     graph
 }
 
-/// The shortest way from the first container of a circle back to it. None where the circle is one container that does
-/// not wait for itself.
-fn way_round<'d>(graph: &Graph<'d>, circle: &[NodeIndex]) -> Option<Vec<&'d Container>> {
-    let first = circle.iter().copied().min()?;
-    let mut ways = vec![vec![first]];
+/// The shortest cycle through its first container. `None` if the group is a single container that does not wait for
+/// itself.
+fn shortest_cycle<'d>(graph: &Graph<'d>, group: &[NodeIndex]) -> Option<Vec<&'d Container>> {
+    let first = group.iter().copied().min()?;
+    let mut paths = vec![vec![first]];
     let mut next = 0;
-    while let Some(way) = ways.get(next).cloned() {
+    while let Some(path) = paths.get(next).cloned() {
         next += 1;
-        for to in graph.neighbors(*way.last()?) {
+        for to in graph.neighbors(*path.last()?) {
             if to == first {
-                return Some(way.iter().filter_map(|node| graph.node_weight(*node).copied()).collect());
+                return Some(path.iter().filter_map(|node| graph.node_weight(*node).copied()).collect());
             }
-            if circle.contains(&to) && !ways.iter().any(|known| known.last() == Some(&to)) {
-                ways.push(way.iter().copied().chain([to]).collect());
+            if group.contains(&to) && !paths.iter().any(|known| known.last() == Some(&to)) {
+                paths.push(path.iter().copied().chain([to]).collect());
             }
         }
     }
     None
 }
 
-fn report(way: &[&Container], findings: &mut Findings<'_>) {
-    let names: Vec<String> = way.iter().map(|container| container.label()).collect();
-    let (Some(first), Some(name)) = (way.first(), names.first()) else { return };
+fn report(cycle: &[&Container], findings: &mut Findings) {
+    let names: Vec<String> = cycle.iter().map(|container| container.label()).collect();
+    let (Some(first), Some(name)) = (cycle.first(), names.first()) else { return };
     let after = names.get(1).unwrap_or(name);
     let edge = first.depends_on.items.iter().find(|dependency| dependency.container.text() == Some(after));
     let span = edge.map_or(first.span(), |dependency| dependency.place.span);
@@ -96,5 +96,5 @@ fn report(way: &[&Container], findings: &mut Findings<'_>) {
         [alone] => format!("{alone} waits for itself"),
         several => format!("these containers wait for each other: {} → {name}", several.join(" → ")),
     };
-    findings.add(Draft::new(span, message, "take one of these dependencies away").of(first));
+    findings.add(Draft::new(span, message, "remove one of these dependencies").of(first));
 }

@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "containers wait for the end of non-essential containers only",
     severity: Severity::Error,
     applies: Applies::EveryTask,
-    effect: "ECS refuses to register the definition, as the end of an essential container ends the whole task",
+    effect: "ECS refuses to register the definition, because the task stops when an essential container stops",
     explanation: "\
-`COMPLETE` and `SUCCESS` wait for the end of a container. When an essential container ends, ECS stops the task, so that nothing \
-could start afterwards: ECS accepts the two conditions on containers with `essential: false` only. A container that does not \
-say so is essential.",
+`COMPLETE` and `SUCCESS` wait until a container has stopped. When an essential container stops, ECS stops the task, so \
+that no other container could start afterwards: ECS accepts the two conditions only for containers with `essential: \
+false`. Containers are essential by default.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
     examples: &[
         Example {
@@ -54,7 +54,7 @@ say so is essential.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (container, dependency, other) in subject.definition.known_dependencies() {
         let condition = dependency.condition.text().filter(|text| matches!(*text, "COMPLETE" | "SUCCESS"));
         let Some(condition) = condition else { continue };
@@ -65,7 +65,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         let (label, awaited) = (container.label(), other.label());
         let message = format!("{label} waits for the end of {awaited} ({condition}), which is essential");
         let help = format!("set essential to false on {awaited}, or wait for another condition");
-        let why = if other.essential.is_absent() { "essential, as it does not say otherwise" } else { "essential" };
+        let why = if other.essential.is_absent() { "essential by default" } else { "essential" };
         let draft = Draft::new(dependency.condition.span(), message, help).of(container);
         findings.add(draft.note(other.essential.span(), why));
     }

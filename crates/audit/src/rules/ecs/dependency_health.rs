@@ -7,14 +7,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-dependency-health",
-    summary: "containers wait for HEALTHY only where there is a health check",
+    summary: "containers wait for HEALTHY only if the other container has a health check",
     severity: Severity::Error,
     applies: Applies::EveryTask,
-    effect: "ECS refuses to register the definition, as the container could never become healthy",
+    effect: "ECS refuses to register the definition, because the container could never become healthy",
     explanation: "\
-`HEALTHY` means that the `healthCheck` of the task definition passes. ECS neither runs nor reads a `HEALTHCHECK` that is part \
-of the image, so that a container without a check of its own in the definition stays `UNKNOWN` for ever. The command `NONE` \
-switches a check off.",
+`HEALTHY` means that the `healthCheck` of the task definition passes. ECS ignores a `HEALTHCHECK` of the image, so \
+that a container without a health check in the definition always stays `UNKNOWN`. The command `NONE` switches a check \
+off.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
@@ -59,7 +59,7 @@ switches a check off.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (container, dependency, other) in subject.definition.known_dependencies() {
         if dependency.condition.text() != Some("HEALTHY")
             || other.has_health_check() != Some(false)

@@ -13,8 +13,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::EveryTask,
     effect: "ECS refuses to register the definition",
     explanation: "\
-`dependsOn` names containers of the same task definition. A name that is not there is mostly a container that was renamed or \
-moved elsewhere; ECS answers the registration with a `ClientException`.",
+`dependsOn` refers to containers of the same task definition by name. If there is no container of that name, it was \
+usually renamed or moved; ECS returns a `ClientException` at registration.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html"],
     examples: &[Example {
         base: Base::Plain,
@@ -26,10 +26,10 @@ moved elsewhere; ECS answers the registration with a `ClientException`.",
     check: Check::Task(check),
 };
 
-/// How many containers the mend names: the API takes ten.
+/// The maximum number of containers that the help lists: the API accepts ten.
 const SHOWN: usize = 10;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers;
     for container in &containers.items {
         for dependency in &container.depends_on.items {
@@ -40,8 +40,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
                 if containers.items.len() > SHOWN {
                     known.push("…".to_owned());
                 }
-                let message = format!("{} waits for {name}, which is not there", container.label());
-                let help = format!("name one of {}, or take the dependency away", known.join(", "));
+                let message = format!("{} waits for {name}, which does not exist", container.label());
+                let help = format!("use one of {}, or remove the dependency", known.join(", "));
                 findings.add(Draft::new(dependency.container.span(), message, help).of(container));
             }
         }

@@ -8,15 +8,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-health-check-command",
-    summary: "health checks run what they are meant to run",
+    summary: "the command of a health check has a valid form",
     severity: Severity::Error,
     applies: Applies::EveryTask,
-    effect: "the check runs something else or nothing and fails, so that the container never becomes healthy",
+    effect: "the check runs another program or none and fails, so that the container never becomes healthy",
     explanation: "\
-The first word of a health check's command says how the rest is run. `CMD` starts a program: its name and each argument are \
-items of their own, and there is no shell to split them. `CMD-SHELL` hands *one* item to the container's shell: every further \
-item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \"-f\", …]` runs `curl` without \
-arguments, which fails.",
+The first item of a health check's command determines how the rest is run. `CMD` starts a program: its name and each \
+argument are separate items, because there is no shell to split them. `CMD-SHELL` runs *one* item with the container's \
+shell: every further item becomes a parameter of the shell and not of the command, so that `[\"CMD-SHELL\", \"curl\", \
+\"-f\", …]` runs `curl` without arguments, which fails.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
     examples: &[
         Example {
@@ -44,32 +44,31 @@ arguments, which fails.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         if let Some(check) = container.health_check.known() {
-            look_at(container, check, findings);
+            check_command(container, check, findings);
         }
     }
 }
 
-fn look_at(container: &Container, check: &HealthCheck, findings: &mut Findings<'_>) {
+fn check_command(container: &Container, check: &HealthCheck, findings: &mut Findings) {
     let label = container.label();
     let Some(words) = check.command.texts() else { return };
     let (message, help) = match words.as_slice() {
-        [] | ["CMD" | "CMD-SHELL"] => (
-            format!("the health check of {label} has no command to run"),
-            "add what it is to run after CMD or CMD-SHELL",
-        ),
+        [] | ["CMD" | "CMD-SHELL"] => {
+            (format!("the health check of {label} has no command to run"), "add the command after CMD or CMD-SHELL")
+        }
         ["CMD-SHELL", line, rest @ ..] if !rest.is_empty() && !line.contains('$') => (
-            format!("the health check of {label} runs one item without the {} that follow it", rest.len()),
-            "write the whole line as one item after CMD-SHELL, or begin with CMD",
+            format!("the health check of {label} runs one item and ignores the {} that follow it", rest.len()),
+            "write the complete line as one item after CMD-SHELL, or begin with CMD",
         ),
         ["CMD", program] if program.contains(' ') => (
-            format!("the health check of {label} looks for a program whose name is the whole line"),
-            "make every argument an item of its own, or begin with CMD-SHELL",
+            format!("the health check of {label} runs a program whose name is the complete line"),
+            "write every argument as a separate item, or begin with CMD-SHELL",
         ),
         [line] if *line != "NONE" && line.contains(' ') => (
-            format!("the health check of {label} looks for a program whose name is the whole line"),
+            format!("the health check of {label} runs a program whose name is the complete line"),
             "put CMD-SHELL before the line",
         ),
         _ => return,

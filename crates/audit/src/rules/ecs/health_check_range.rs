@@ -8,7 +8,7 @@ use crate::{
     subject::Subject,
 };
 
-/// In milliseconds, which is what a time of this many or more was meant in.
+/// The value from which a time was probably meant in milliseconds.
 const SECOND: u64 = 1000;
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -18,8 +18,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::EveryTask,
     effect: "ECS refuses to register the definition",
     explanation: "\
-ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of at most \
-300 seconds. All are in seconds: a value of milliseconds, as other tools write them, is far outside.",
+ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 to 10 `retries` and a `startPeriod` of \
+at most 300 seconds. All times are in seconds: values in milliseconds, as other tools have them, are out of range.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html"],
     examples: &[
         Example {
@@ -54,23 +54,23 @@ ECS allows an `interval` of 5 to 300 seconds, a `timeout` of 2 to 60 seconds, 1 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         let Some(HealthCheck { interval, timeout, retries, start_period, .. }) = container.health_check.known() else {
             continue;
         };
-        look_at(container, ("interval", interval), 5..=300, findings);
-        look_at(container, ("timeout", timeout), 2..=60, findings);
-        look_at(container, ("retries", retries), 1..=10, findings);
-        look_at(container, ("startPeriod", start_period), 0..=300, findings);
+        check_range(container, ("interval", interval), 5..=300, findings);
+        check_range(container, ("timeout", timeout), 2..=60, findings);
+        check_range(container, ("retries", retries), 1..=10, findings);
+        check_range(container, ("startPeriod", start_period), 0..=300, findings);
     }
 }
 
-fn look_at(
+fn check_range(
     container: &Container,
     (key, field): (&str, &Field<u64>),
     range: RangeInclusive<u64>,
-    findings: &mut Findings<'_>,
+    findings: &mut Findings,
 ) {
     let Some(value) = field.known().filter(|value| !range.contains(value)) else { return };
     let (least, most) = range.into_inner();

@@ -7,14 +7,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-host-port",
-    summary: "in the network modes awsvpc and host, ports of the host are those of the container",
+    summary: "in the network modes awsvpc and host, host ports equal container ports",
     severity: Severity::Error,
     applies: Applies::EveryTask,
     effect: "ECS refuses to register the definition",
     explanation: "\
-In `bridge` mode, `hostPort` says on which port of the instance a container's port is to be found. In `awsvpc` mode the task has \
-a network interface of its own, and in `host` mode its containers use that of the instance: nothing translates ports. There \
-`hostPort` is left out, or is the same as `containerPort`.",
+In `bridge` mode, `hostPort` is the port of the instance that is forwarded to the container's port. In `awsvpc` mode, \
+the task has a separate network interface, and in `host` mode, its containers use that of the instance: ports are not \
+translated. In these modes, `hostPort` is absent or equal to `containerPort`.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_PortMapping.html"],
     examples: &[
         Example {
@@ -42,19 +42,20 @@ a network interface of its own, and in `host` mode its containers use that of th
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mode @ ("awsvpc" | "host")) = subject.definition.network_mode.text() else { return };
     for container in &subject.definition.containers.items {
         for mapping in &container.port_mappings.items {
             let (Some(port), Some(host)) = (mapping.container_port.known(), mapping.host_port.known()) else {
                 continue;
             };
-            // Zero counts as left out.
+            // Zero counts as absent.
             if *host == 0 || host == port {
                 continue;
             }
-            let message = format!("{} maps its port {port} to {host}, which the mode {mode} cannot", container.label());
-            let draft = Draft::new(mapping.host_port.span(), message, "leave hostPort out").of(container);
+            let message =
+                format!("{} maps its port {port} to {host}, which the mode {mode} does not support", container.label());
+            let draft = Draft::new(mapping.host_port.span(), message, "remove hostPort").of(container);
             findings.add(draft.fix(Fix::remove(&mapping.host_port.place)));
         }
     }

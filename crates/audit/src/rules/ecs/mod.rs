@@ -1,4 +1,4 @@
-//! What ECS itself makes of a task definition: start and stop order, secrets.
+//! Rules for every task definition: the order of start and stop, health checks, secrets.
 
 mod container_name;
 mod dependency_condition;

@@ -8,15 +8,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-secret-reference",
-    summary: "secrets are named in a form that ECS can resolve",
+    summary: "references to secrets have a form that ECS can resolve",
     severity: Severity::Error,
     applies: Applies::EveryTask,
     effect: "ECS cannot fetch the secret, and the task stops with a ResourceInitializationError before a container starts",
     explanation: "\
-`valueFrom` is one of these: the ARN of a secret of Secrets Manager; that ARN with all of \
-`:json-key:version-stage:version-id` behind it, of which each may be empty, so that the key `token` is `:token::`; the ARN of a \
-parameter of the Parameter Store; or the name of such a parameter in the same region. With one or two colons too few, ECS looks \
-for a secret of another name.",
+`valueFrom` is one of these: the ARN of a secret in Secrets Manager; that ARN followed by \
+`:json-key:version-stage:version-id`, of which each part may be empty, so that the key `token` is `:token::`; the ARN \
+of a parameter in the Parameter Store; or the name of such a parameter in the same region. If one or two of the colons \
+are missing, ECS looks for a secret of another name.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-ssm-paramstore.html",
@@ -54,7 +54,7 @@ for a secret of another name.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         for secret in &container.secrets.items {
             let Some((wrong, help)) = secret.value_from.known().and_then(|text| defect(&text.0)) else { continue };
@@ -68,32 +68,32 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// What is wrong with a reference, and what to do. Unknown parts count as whole parts between colons only where that is
-/// all they can be.
+/// The defect of a reference, and how to correct it. An unknown part counts as one part between colons only if it
+/// cannot be anything else.
 fn defect(reference: &str) -> Option<(&'static str, &'static str)> {
     let parts: Vec<&str> = reference.split(':').collect();
     match parts.as_slice() {
-        // What kind of reference it is, shows in the first six parts.
+        // The first six parts show the kind of reference.
         ["arn", ..] if parts.iter().take(6).any(|part| part.ends_with(HOLE) && part.len() > HOLE.len_utf8()) => None,
         ["arn", ..] if parts.get(5).is_none_or(|part| part.contains(HOLE)) && reference.contains(HOLE) => None,
         ["arn", _, "secretsmanager", _, _, "secret", rest @ ..] => {
             let is_whole = matches!(rest.len(), 1 | 4) || rest.iter().any(|part| part.contains(HOLE));
-            let help = "write all of :json-key:version-stage:version-id behind the ARN, as in :token::, or none of it";
-            (!is_whole).then_some(("has a JSON key without all of its colons", help))
+            let help = "add all of :json-key:version-stage:version-id to the ARN, as in :token::, or nothing";
+            (!is_whole).then_some(("has a JSON key, but not all colons", help))
         }
         ["arn", _, "ssm", _, _, resource, ..] => {
             let is_parameter = resource.starts_with("parameter") || resource.starts_with(HOLE);
             (!is_parameter)
-                .then_some(("names no parameter", "write :parameter/ and the parameter's name behind the account"))
+                .then_some(("contains no parameter", "add :parameter/ and the parameter's name after the account"))
         }
         ["arn", _, service, ..] => (!service.contains(HOLE)).then_some((
             "is neither in Secrets Manager nor in the Parameter Store",
-            "name a secret of Secrets Manager or a parameter of the Parameter Store",
+            "use a secret in Secrets Manager or a parameter in the Parameter Store",
         )),
-        // The name of a parameter may have a version or label behind one colon.
+        // The name of a parameter may be followed by a colon and a version or label.
         [_, _, _, ..] if !reference.contains(HOLE) => Some((
-            "has a JSON key, but is no ARN",
-            "write the full ARN of the secret before the key: ECS takes a plain name for a parameter",
+            "has a JSON key, but is not an ARN",
+            "use the full ARN of the secret before the key: a plain name is that of a parameter",
         )),
         _ => None,
     }

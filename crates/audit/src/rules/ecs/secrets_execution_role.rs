@@ -10,11 +10,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a definition with secrets has an execution role",
     severity: Severity::Error,
     applies: Applies::EveryTask,
-    effect: "nobody may read the secrets for the containers, and the task never starts",
+    effect: "ECS has no permission to read the secrets, and the task never starts",
     explanation: "\
-ECS reads secrets before it starts a container, with the rights of the task *execution* role. The task role is for the \
-containers themselves and does not help here. The execution role needs `secretsmanager:GetSecretValue` or `ssm:GetParameters` on \
-what is named, and `kms:Decrypt` where the key is the account's own.",
+ECS reads secrets before it starts a container, with the permissions of the task *execution* role. The task role is \
+for the containers themselves and is not used for secrets. The execution role needs `secretsmanager:GetSecretValue` or \
+`ssm:GetParameters` for the secrets or parameters, and `kms:Decrypt` if they are encrypted with a key of the account.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_execution_IAM_role.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
@@ -29,7 +29,7 @@ what is named, and `kms:Decrypt` where the key is the account's own.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let role = &subject.definition.execution_role;
     let with_secret = subject.definition.containers.items.iter().find_map(|it| Some((it, it.secrets.items.first()?)));
     if let (true, Some((container, secret))) = (role.is_absent(), with_secret) {

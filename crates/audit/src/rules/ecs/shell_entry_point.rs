@@ -7,15 +7,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-shell-entry-point",
-    summary: "a shell that starts an app hands over to it with exec",
+    summary: "a shell that starts an app uses exec",
     severity: Severity::Info,
     applies: Applies::EveryTask,
-    effect: "TERM reaches the shell and not the app, which is killed when the stop timeout is over, in the middle of its work",
+    effect: "TERM reaches the shell and not the app, which is killed after the stop timeout, with its requests unfinished",
     explanation: "\
-ECS sends TERM to the container's first process. Where that is a shell with a script of several commands, the app is its child: \
-the shell does not pass the signal on, the app works on as if nothing had happened, and KILL ends it `stopTimeout` seconds \
-later. `exec` before the last command puts the app in the shell's place. An init process (`initProcessEnabled`) does not help, \
-as it passes signals on to the shell only.",
+ECS sends TERM to the container's first process. If that is a shell with a script of several commands, the app is its \
+child process: the shell does not forward the signal, the app keeps running, and KILL stops it `stopTimeout` seconds \
+later. With `exec` before the last command, the app replaces the shell. An init process (`initProcessEnabled`) does \
+not help, because it forwards signals only to the shell.",
     sources: &[
         "https://aws.amazon.com/blogs/containers/graceful-shutdowns-with-ecs/",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
@@ -30,7 +30,7 @@ as it passes signals on to the shell only.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         if subject.is_of_the_mesh(container)
             || container.is_essential() != Some(true)
@@ -42,15 +42,15 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             let label = container.label();
             let place =
                 if container.command.is_present { &container.command.place } else { &container.entry_point.place };
-            let message = format!("{label} runs in a shell that does not hand over to it");
+            let message = format!("{label} runs in a shell that does not exec it");
             findings
                 .add(Draft::new(place.span, message, "write exec before the last command of the script").of(container));
         }
     }
 }
 
-/// Whether these words start a shell with a script of several commands that certainly stays in the shell. A script that
-/// says `exec` or `trap` anywhere takes care of it.
+/// Whether these words start a shell with a script of several commands that certainly keeps running. A script with
+/// `exec` or `trap` is not reported.
 fn keeps_the_signal(words: &[&str]) -> bool {
     let [shell, flags, script, ..] = words else { return false };
     let is_shell = matches!(shell.rsplit('/').next(), Some("sh" | "bash" | "ash" | "dash"));
@@ -62,7 +62,7 @@ fn keeps_the_signal(words: &[&str]) -> bool {
     is_shell && is_script && !takes_care && commands > 1
 }
 
-/// A script without what stands in quotes: characters there separate no commands.
+/// A script without its quoted parts: characters in quotes do not separate commands.
 fn without_quotes(script: &str) -> String {
     let mut quote = None;
     let mut is_escaped = false;
@@ -76,7 +76,7 @@ fn without_quotes(script: &str) -> String {
             }
             (None, '\'' | '"') => {
                 quote = Some(*c);
-                // Something stands there, even if nothing is said of it.
+                // A placeholder for the quoted part.
                 true
             }
             (Some(open), c) if c == open => {
@@ -89,7 +89,7 @@ fn without_quotes(script: &str) -> String {
     script.chars().filter(is_outside).collect()
 }
 
-/// A script without `2>&1`, `>&-` and the like.
+/// A script without redirections such as `2>&1` and `>&-`.
 fn without_redirections(script: &str) -> String {
     script.replace(">&", ">").replace("<&", "<").replace("&>", ">")
 }

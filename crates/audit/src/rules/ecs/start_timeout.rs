@@ -6,25 +6,25 @@ use crate::{
     subject::Subject,
 };
 
-/// Seconds between two checks where nothing else is said.
+/// The default interval of health checks, in seconds.
 const DEFAULT_INTERVAL: u64 = 30;
-/// Seconds between two checks within the start period, in newer container run times.
+/// The interval within the start period in newer container runtimes, in seconds.
 const START_INTERVAL: u64 = 5;
 
-/// The least that Fargate takes.
-const SHORTEST: u64 = 2;
+/// The minimum on Fargate.
+const FARGATE_MINIMUM: u64 = 2;
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-start-timeout-too-short",
-    summary: "containers that others wait for have the time to become healthy",
+    summary: "containers that others wait for have time to become healthy",
     severity: Severity::Error,
     applies: Applies::EveryTask,
     effect: "the containers that wait give up before the first health check runs, and the task stops; so does the next one",
     explanation: "\
-`startTimeout` limits how long others wait for *this* container to become healthy (or to end). The first health check runs one \
-`interval` after the container has started; newer container run times check every 5 seconds within a `startPeriod`. Where the \
-timeout is shorter than that, no check can pass in time: the task stops, the service starts another one, and that one stops as \
-well.",
+`startTimeout` limits how long others wait for *this* container to become healthy (or to stop). The first health check \
+runs one `interval` after the container has started; newer container runtimes check every 5 seconds within a \
+`startPeriod`. If the timeout is shorter than that, no check can pass in time: the task stops, the service starts \
+another one, and that one stops as well.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
@@ -49,12 +49,12 @@ well.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         let first_check = container.health_check.known().and_then(first_check);
         let (Some(timeout), Some(first_check)) = (container.start_timeout.known(), first_check) else { continue };
-        // What Fargate refuses anyway is another rule's business.
-        if *timeout < SHORTEST && subject.definition.runs_on_fargate() {
+        // Another rule reports values that Fargate refuses.
+        if *timeout < FARGATE_MINIMUM && subject.definition.runs_on_fargate() {
             continue;
         }
         let Some(waiting) = waiting_for(subject, container).filter(|_| *timeout < first_check) else { continue };
@@ -63,7 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             "{} waits at most {timeout} seconds until {label} is healthy, but its first health check runs after {first_check}",
             waiting.label()
         );
-        let help = format!("raise the startTimeout of {label} well above {first_check}, or take it away");
+        let help = format!("raise the startTimeout of {label} well above {first_check}, or remove it");
         findings.add(Draft::new(container.start_timeout.span(), message, help).of(container));
     }
 }

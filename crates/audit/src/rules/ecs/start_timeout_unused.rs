@@ -8,14 +8,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "ecs-start-timeout-unused",
-    summary: "a start timeout stands on the container that others wait for",
+    summary: "a start timeout is set on a container that others wait for",
     severity: Severity::Info,
     applies: Applies::EveryTask,
-    effect: "the timeout has no effect: the container waits for as long as its dependencies take",
+    effect: "the timeout has no effect: the container waits for its dependencies without a limit",
     explanation: "\
-`startTimeout` does not say how long *this* container waits. It says how long the containers that depend on this one wait for \
-it to end or to become healthy. On a container that nobody waits for with `COMPLETE`, `SUCCESS` or `HEALTHY` it does nothing. \
-To limit how long a container waits, set the timeout on what it waits for.",
+`startTimeout` does not limit how long *this* container waits. It limits how long the containers that depend on this \
+one wait for it to stop or to become healthy. It has no effect if no container waits for this one with `COMPLETE`, \
+`SUCCESS` or `HEALTHY`. To limit how long a container waits, set the timeout on its dependency.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
     examples: &[Example {
         base: Base::Plain,
@@ -27,7 +27,7 @@ To limit how long a container waits, set the timeout on what it waits for.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let containers = &subject.definition.containers;
     for container in &containers.items {
         let (Some(timeout), Some(name)) = (container.start_timeout.known(), container.name.text()) else { continue };
@@ -36,15 +36,15 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         }
         let label = container.label();
         let message = format!(
-            "nobody waits for {label} to end or to become healthy, so that its startTimeout of {timeout} has no effect"
+            "no container waits for {label} to stop or to become healthy, so that its startTimeout of {timeout} has no effect"
         );
-        let draft = Draft::new(container.start_timeout.span(), message, "set it on the container that is waited for");
+        let draft = Draft::new(container.start_timeout.span(), message, "set it on the dependency");
         findings.add(draft.of(container).fix(Fix::remove(&container.start_timeout.place)));
     }
 }
 
-/// Whether a container waits for the one called `name` in a way that a timeout ends. A dependency on nobody may be meant
-/// for it.
+/// Whether a container waits for the one called `name` with a condition that has a timeout. A dependency on an unknown
+/// container counts too.
 fn may_wait(containers: &List<Container>, container: &Container, name: &str) -> bool {
     let dependencies = &container.depends_on;
     let may_be = |text: Option<&str>| {

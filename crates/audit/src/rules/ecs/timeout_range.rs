@@ -6,7 +6,7 @@ use crate::{
     subject::Subject,
 };
 
-/// The least and the most seconds that Fargate allows.
+/// The minimum and the maximum on Fargate, in seconds.
 const RANGE: std::ops::RangeInclusive<u64> = 2..=120;
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -14,10 +14,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "start and stop timeouts on Fargate are 2 to 120 seconds",
     severity: Severity::Error,
     applies: Applies::EveryTask,
-    effect: "ECS refuses the definition, or an app that needs longer than 120 seconds to finish is killed before it has",
+    effect: "ECS refuses the definition, or an app that needs more than 120 seconds to stop is killed",
     explanation: "\
-Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. 120 seconds are all that a task on Fargate has \
-between TERM and KILL: an app that needs longer has to hand its work back, or to run on EC2 instances, which allow more.",
+Fargate allows `startTimeout` and `stopTimeout` between 2 and 120 seconds. A task on Fargate has at most 120 seconds \
+between TERM and KILL: an app that needs longer has to save its work, or run on EC2 instances, which allow more.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
     examples: &[
         Example {
@@ -45,17 +45,17 @@ between TERM and KILL: an app that needs longer has to hand its work back, or to
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if !subject.definition.runs_on_fargate() {
         return;
     }
     for container in &subject.definition.containers.items {
-        look_at(container, "startTimeout", &container.start_timeout, findings);
-        look_at(container, "stopTimeout", &container.stop_timeout, findings);
+        check_timeout(container, "startTimeout", &container.start_timeout, findings);
+        check_timeout(container, "stopTimeout", &container.stop_timeout, findings);
     }
 }
 
-fn look_at(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings<'_>) {
+fn check_timeout(container: &Container, key: &str, timeout: &Field<u64>, findings: &mut Findings) {
     let Some(seconds) = timeout.known().filter(|seconds| !RANGE.contains(seconds)) else { return };
     let (least, most) = (RANGE.start(), RANGE.end());
     let message = format!("the {key} of {} is {seconds}, but Fargate allows {least} to {most}", container.label());
@@ -64,7 +64,7 @@ fn look_at(container: &Container, key: &str, timeout: &Field<u64>, findings: &mu
     } else {
         (format!("raise it to {least} at least"), *least)
     };
-    // How long a start takes, nobody knows from here: the least may be too short as well.
+    // The time that a start needs is unknown: the minimum may be too short as well.
     let fix = Fix::set(&timeout.place, nearest).filter(|_| key == "stopTimeout" || nearest == *most);
     findings.add(Draft::new(timeout.span(), message, help).of(container).fix(fix));
 }

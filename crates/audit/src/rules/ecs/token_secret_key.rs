@@ -8,15 +8,16 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-token-secret-key",
-    summary: "token variables take the key token of the token secret",
+    summary: "token variables use the key token of the token secret",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
-    effect: "the whole JSON of the secret is taken for the token, and Consul answers every request with 403 ACL not found",
+    effect: "the complete JSON of the secret is used as the token, and Consul answers every request with 403 ACL not found",
     explanation: "\
-The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and `AGENT_TOKEN` \
-of the client agent have to be the value of `token` alone: `valueFrom` is the secret's ARN with `:token::` behind it. Without a \
-key ECS hands over all of the JSON, and with `accessor_id` the name of the token instead of the token. A secret whose name is not \
-of the controller's making, `<prefix>-<service>` or `<prefix>-consul-client-token`, may hold the plain token, and is left alone.",
+The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and \
+`AGENT_TOKEN` of the client agent have to be the value of `token` alone: `valueFrom` is the secret's ARN followed by \
+`:token::`. Without a key, the variable contains the complete JSON, and with `accessor_id` the ID of the token instead \
+of the token. A secret whose name differs from the controller's, `<prefix>-<service>` or \
+`<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
         "https://developer.hashicorp.com/consul/docs/ecs",
@@ -44,7 +45,7 @@ of the controller's making, `<prefix>-<service>` or `<prefix>-consul-client-toke
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let ConsulTask { mesh_init, health_sync, client, .. } = consul;
     for (container, variable) in
@@ -57,31 +58,31 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             } else {
                 consul.service_name(subject.definition)
             };
-            look_at(container, variable, secret, name.as_deref(), findings);
+            check_key(container, variable, secret, name.as_deref(), findings);
         }
     }
 }
 
-/// `name` is what the controller calls the secret, behind its prefix.
-fn look_at(container: &Container, variable: &str, secret: &Secret, name: Option<&str>, findings: &mut Findings<'_>) {
+/// `name` is the end of the name that the controller gives the secret.
+fn check_key(container: &Container, variable: &str, secret: &Secret, name: Option<&str>, findings: &mut Findings) {
     let Some(reference) = secret.value_from.text() else { return };
     let parts: Vec<&str> = reference.split(':').collect();
     let ["arn", _, "secretsmanager", _, _, "secret", found, rest @ ..] = parts.as_slice() else { return };
     let label = container.label();
     let message = match rest {
         [] | ["", _, _] if name.is_some_and(|name| is_the_controller_s(found, name)) => {
-            format!("{variable} of {label} is the whole JSON of the token secret")
+            format!("{variable} of {label} is the complete JSON of the token secret")
         }
         ["accessor_id", _, _] => format!("{variable} of {label} is the token's accessor ID, not the token"),
         _ => return,
     };
     let fix = rest.is_empty().then(|| Fix::set(&secret.value_from.place, format!("{reference}:token::"))).flatten();
-    let help = "write :token:: behind the secret's ARN";
+    let help = "add :token:: to the secret's ARN";
     findings.add(Draft::new(secret.value_from.span(), message, help).of(container).fix(fix));
 }
 
-/// Whether a secret is called `<prefix>-<name>`, as the controller calls those that it makes. Secrets Manager puts a dash
-/// and six characters behind the name.
+/// Whether a secret is called `<prefix>-<name>`, as the controller's secrets are. Secrets Manager adds a dash and six
+/// characters to the name.
 fn is_the_controller_s(secret: &str, name: &str) -> bool {
     let whole = secret.rsplit_once('-').filter(|(_, suffix)| suffix.len() == 6).map_or(secret, |(whole, _)| whole);
     whole.strip_suffix(name).and_then(|prefix| prefix.strip_suffix('-')).is_some_and(|prefix| !prefix.is_empty())

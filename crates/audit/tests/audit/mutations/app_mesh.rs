@@ -70,7 +70,7 @@ const PROXY_CONFIGURATION: &[Mutation] = &[
         r#""arn:aws:appmesh:us-east-1:123456789012:mesh/shop/virtualNode/orders""#,
         "",
     ),
-    // Before v1.15 only the old variable works.
+    // Before v1.15, only the old variable is read.
     with("envoy / environment[APPMESH_RESOURCE_ARN].name", r#""APPMESH_VIRTUAL_NODE_NAME""#, ""),
     with("envoy / environment[APPMESH_RESOURCE_ARN].name", r#""APPMESH_RESOURCE""#, "appmesh-envoy-resource"),
     with(
@@ -125,13 +125,13 @@ const PROPERTIES: &[Mutation] = &[
 ];
 
 const APP: &[Mutation] = &[
-    // Nobody waits for a gateway's Envoy.
+    // No container waits for a gateway's Envoy.
     without("envoy / healthCheck", "appmesh-envoy-health-check"),
     without("envoy / environment", "appmesh-envoy-resource appmesh-xray-tracing"),
     without("orders / dependsOn", "appmesh-app-dependency"),
     with("orders / dependsOn[envoy].condition", r#""START""#, "appmesh-app-dependency"),
     with("orders / dependsOn[envoy].condition", r#""COMPLETE""#, "appmesh-app-dependency"),
-    // In awsvpc mode a port needs no mapping to be reached.
+    // In awsvpc mode, a port is reachable without a mapping.
     without("orders / portMappings", ""),
     with("orders / portMappings[0].containerPort", "9081", "appmesh-app-port-mapping")
         .given(&[("orders / portMappings[0].hostPort", "9081")]),
@@ -148,7 +148,7 @@ const XRAY: &[Mutation] = &[
 ];
 
 const GATEWAY: &[Mutation] = &[
-    // It has only Envoy, and no proxy configuration.
+    // There are only Envoy and no proxy configuration.
     with(
         "containerDefinitions[app]",
         r#"{"name": "app", "image": "example/app:1", "portMappings": [{"containerPort": 80}]}"#,

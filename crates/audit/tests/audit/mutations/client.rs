@@ -20,13 +20,13 @@ const AGENT: &[Mutation] = &[
     with("consul-client / image", r#""hashicorp/consul-ecs:0.4.2""#, "consul-client-image"),
     with("consul-client / essential", "true", "consul-helper-essential"),
     without("consul-client / essential", "consul-helper-essential"),
-    // A shell runs the script, and hands over.
+    // A shell runs the script, which uses exec.
     without("consul-client / entryPoint", "consul-client-shell"),
     with("consul-client / entryPoint", r#"["consul"]"#, "consul-client-shell"),
     with("consul-client / entryPoint", r#"["/bin/bash", "-c"]"#, ""),
     text("exec consul agent", "consul agent", "consul-client-exec"),
     text("leave_on_terminate = true", "leave_on_terminate = false", "consul-client-leave"),
-    // What an agent in client mode does where nothing is said.
+    // The default of an agent in client mode.
     text("leave_on_terminate = true\\n", "", ""),
     text(r#"retry_join = [\"consul.example.internal\"]\n"#, "", "consul-client-retry-join"),
     text(r#"retry_join = [\"consul.example.internal\"]"#, "retry_join = []", "consul-client-retry-join"),
@@ -45,7 +45,7 @@ const AGENT: &[Mutation] = &[
     without("consul-client / mountPoints[consul_binary].readOnly", ""),
     with("consul-client / mountPoints[consul_data].containerPath", r#""/data""#, "consul-client-mounts"),
     with("consul-client / mountPoints[consul_binary].containerPath", r#""/bin/inject""#, "consul-client-mounts"),
-    // What the script uses is wired.
+    // The variables of the script are set.
     without("consul-client / secrets[CONSUL_CACERT]", "consul-client-secrets"),
     without("consul-client / secrets[CONSUL_GOSSIP_ENCRYPTION_KEY]", "consul-client-secrets"),
     with(
@@ -53,7 +53,7 @@ const AGENT: &[Mutation] = &[
         r#"[{"name": "CONSUL_HTTP_TOKEN", "value": "x"}]"#,
         "consul-credential-in-plain",
     ),
-    // Its ports are the mesh's own business.
+    // Only the mesh uses its ports.
     with("consul-client / portMappings", r#"[{"containerPort": 8301}]"#, "consul-client-ports"),
     with("consul-client / portMappings", r#"[{"containerPort": 8500}]"#, "consul-client-ports"),
     with("consul-client / portMappings", r#"[{"containerPort": 8502}]"#, "consul-client-ports"),
@@ -91,7 +91,7 @@ const PROXY: &[Mutation] = &[
 ];
 
 const SERVICE_TOKEN: &[Mutation] = &[
-    // Another name than the tag's, and another one than the secret's.
+    // The name differs from the tag's and from the secret's.
     with("config.service.name", r#""shop""#, "consul-service-name-tag consul-service-secret"),
     without("consul-ecs-mesh-init / secrets[CONSUL_HTTP_TOKEN]", "consul-service-token"),
     with(
@@ -140,7 +140,7 @@ const HEALTH: &[Mutation] = &[
         r#""START""#,
         "consul-health-sync-order",
     ),
-    // Native checks and synced containers exclude each other.
+    // Consul checks and synced containers exclude each other.
     with(
         "config.service.checks",
         r#"[{"checkId": "web", "name": "web", "http": "http://localhost:9090/health", "interval": "10s"}]"#,
@@ -149,12 +149,12 @@ const HEALTH: &[Mutation] = &[
 ];
 
 const ORDER: &[Mutation] = &[
-    // Gateways have no app to wait for: their Envoy may have any entry point.
+    // Gateways have no app: their Envoy may have any entry point.
     without("sidecar-proxy / entryPoint", "consul-sidecar-proxy-entry-point"),
     with("sidecar-proxy / entryPoint", r#"["/consul/consul-ecs"]"#, "consul-sidecar-proxy-entry-point"),
     with("sidecar-proxy / dependsOn[consul-ecs-mesh-init].containerName", r#""init""#, "ecs-dependency-unknown"),
     with("config.gateway", r#"{"kind": "mesh-gateway", "name": "web"}"#, "consul-config-version"),
-    // Envoy waits for mesh-init itself.
+    // Envoy itself waits for mesh-init.
     without("web / dependsOn[consul-ecs-mesh-init]", ""),
     without("web / dependsOn[sidecar-proxy]", "consul-app-order"),
     with("web / dependsOn[sidecar-proxy].condition", r#""START""#, "consul-app-order"),

@@ -15,7 +15,7 @@ const CONTROL_PLANE: &[Mutation] = &[
     with("consul-ecs-control-plane / command", r#"["mesh-init"]"#, "consul-control-plane-command"),
     without("consul-ecs-control-plane / environment", "consul-config-missing"),
     without("consul-ecs-control-plane / healthCheck", "consul-control-plane-health-check"),
-    // Without -f, curl is content with any answer.
+    // Without -f, curl succeeds with any answer.
     with(
         "consul-ecs-control-plane / healthCheck.command",
         r#"["CMD-SHELL", "curl localhost:10000/consul-ecs/health"]"#,
@@ -30,7 +30,7 @@ const CONTROL_PLANE: &[Mutation] = &[
     with("consul-ecs-control-plane / mountPoints[consul_data].readOnly", "true", "consul-mesh-init-mounts"),
     without("consul-ecs-control-plane / secrets[CONSUL_HTTPS_CACERT_PEM]", "consul-ca-certificates"),
     without("consul-ecs-control-plane / secrets[CONSUL_GRPC_CACERT_PEM]", "consul-ca-certificates"),
-    // The control plane does not end: waiting for its end is waiting for ever.
+    // The control plane keeps running: a container that waits for its end never starts.
     without("consul-dataplane / dependsOn", "consul-dataplane-waits-for-control-plane"),
     with(
         "consul-dataplane / dependsOn[consul-ecs-control-plane].condition",
@@ -42,6 +42,6 @@ const CONTROL_PLANE: &[Mutation] = &[
         r#""SUCCESS""#,
         "consul-dataplane-waits-for-control-plane",
     ),
-    // 0.7 does not know transparent proxy.
+    // 0.7 has no transparent proxy.
     with("config.transparentProxy", r#"{"enabled": false}"#, "consul-config-version"),
 ];

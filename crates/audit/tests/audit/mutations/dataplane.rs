@@ -39,7 +39,7 @@ const PROXY: &[Mutation] = &[
         r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:22001"]"#,
         "consul-dataplane-health-check",
     ),
-    // The public listener is open only when Consul knows the service: the readiness port it has to be.
+    // The public listener opens only when Consul knows the service: the check must use the readiness port.
     with(
         "consul-dataplane / healthCheck.command",
         r#"["/consul/consul-ecs", "net-dial", "127.0.0.1:20000"]"#,
@@ -57,7 +57,7 @@ const PROXY: &[Mutation] = &[
 ];
 
 const HELPERS: &[Mutation] = &[
-    // Without transparent proxy any user does.
+    // Without transparent proxy, any user is valid.
     without("consul-dataplane / user", ""),
     with("consul-dataplane / user", r#""5996""#, ""),
     with("consul-dataplane / user", r#""0""#, ""),
@@ -83,17 +83,17 @@ const HELPERS: &[Mutation] = &[
         r#""START""#,
         "consul-health-sync-order",
     ),
-    // The certificate of a private CA, everywhere and for both protocols.
+    // The certificate of a private CA, in all containers and for both protocols.
     without("consul-ecs-mesh-init / secrets[CONSUL_HTTPS_CACERT_PEM]", "consul-ca-certificates"),
     without("consul-ecs-mesh-init / secrets[CONSUL_GRPC_CACERT_PEM]", "consul-ca-certificates"),
     without("consul-ecs-health-sync / secrets[CONSUL_HTTPS_CACERT_PEM]", "consul-ca-certificates"),
     without("consul-ecs-health-sync / secrets[CONSUL_GRPC_CACERT_PEM]", "consul-ca-certificates"),
     without("consul-ecs-mesh-init / secrets", "consul-ca-certificates consul-ca-certificates"),
     without("consul-ecs-health-sync / secrets", "consul-ca-certificates consul-ca-certificates"),
-    // A version that has other containers.
+    // A version with other containers.
     with("consul-ecs-mesh-init / image", r#""hashicorp/consul-ecs:0.6.0""#, "consul-image-generation")
         .given(&[("consul-ecs-health-sync / image", r#""hashicorp/consul-ecs:0.6.0""#)]),
-    // Leftovers of the other generation.
+    // Containers of the other generation.
     with(
         "containerDefinitions[consul-client]",
         r#"{"name": "consul-client", "image": "hashicorp/consul:1.15.3", "essential": false, "command": ["agent"]}"#,
@@ -129,7 +129,7 @@ const PORTS: &[Mutation] = &[
 ];
 
 const SERVICE_ONLY: &[Mutation] = &[
-    // Native checks are the client generation's.
+    // Consul checks exist only in the client generation.
     with(
         "config.service.checks",
         r#"[{"checkId": "web", "name": "web", "http": "http://localhost:9090/health", "interval": "10s"}]"#,
@@ -147,7 +147,7 @@ const GATEWAYS_ARE_NEVER_TRANSPARENT: &[Mutation] = &[
 ];
 
 const TRANSPARENT_PROXY: &[Mutation] = &[
-    // It needs EC2, root and NET_ADMIN: here are none of the three. It is on where its section does not say.
+    // It needs EC2, root and NET_ADMIN, which the base does not have. It is on by default if there is a section.
     with(
         "config.transparentProxy.enabled",
         "true",

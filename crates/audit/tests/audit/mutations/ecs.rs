@@ -8,13 +8,13 @@ pub(super) const TABLES: &[Table] =
     &[Table { bases: &[Base::Plain], rows: START }, Table { bases: &[Base::Plain], rows: VALUES }];
 
 const START: &[Mutation] = &[
-    with("report / dependsOn[migrate].containerName", r#""nobody""#, "ecs-dependency-unknown"),
+    with("report / dependsOn[migrate].containerName", r#""missing""#, "ecs-dependency-unknown"),
     with("report / dependsOn[migrate].condition", r#""READY""#, "ecs-dependency-condition"),
     with("report / dependsOn[migrate].condition", r#""HEALTHY""#, "ecs-dependency-health"),
     with("report / dependsOn[migrate].condition", r#""COMPLETE""#, ""),
     with("report / dependsOn[migrate].condition", r#""START""#, ""),
     without("report / dependsOn", "ecs-start-timeout-unused"),
-    // A container counts as essential where nothing is said.
+    // Containers are essential by default.
     without("migrate / essential", "ecs-dependency-essential"),
     with("migrate / essential", "true", "ecs-dependency-essential"),
     without("cache / healthCheck", "ecs-dependency-health"),
@@ -53,7 +53,7 @@ const VALUES: &[Mutation] = &[
     with("migrate / secrets[DATABASE_URL].valueFrom", r#""report-db""#, ""),
     with("report / entryPoint", r#"["/bin/sh", "-c", "prepare; serve"]"#, "ecs-shell-entry-point"),
     with("report / entryPoint", r#"["/bin/sh", "-c", "prepare; exec serve"]"#, ""),
-    // The mesh's tag on a task without any of the mesh's containers.
+    // The mesh's tag on a task without the mesh's containers.
     with("tags", r#"[{"key": "consul.hashicorp.com/mesh", "value": "true"}]"#, "consul-mesh-tag-alone"),
     with("tags", r#"[{"key": "team", "value": "reports"}]"#, ""),
 ];

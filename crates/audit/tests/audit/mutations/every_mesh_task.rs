@@ -1,4 +1,4 @@
-//! What holds for every task of Consul's mesh: network mode, volumes, tags, roles, mesh-init.
+//! Every task of Consul's mesh: network mode, volumes, tags, roles, mesh-init.
 
 use audit::example::Base;
 
@@ -39,7 +39,7 @@ pub(super) const TABLES: &[Table] = &[
         bases: &[Base::ClientGateway, Base::ControlPlane],
         rows: &[text(r#""{\"bootstrapDir\""#, r#""{bootstrapDir\""#, "consul-config-json")],
     },
-    // It is broken in mesh-init and in health-sync.
+    // Both mesh-init and health-sync have the defect.
     Table {
         bases: &[Base::Client, Base::Dataplane, Base::MeshGateway, Base::ApiGateway, Base::TerminatingGateway],
         rows: &[text(r#""{\"bootstrapDir\""#, r#""{bootstrapDir\""#, "consul-config-json consul-config-json")],
@@ -69,15 +69,15 @@ const FRAME: &[Mutation] = &[
 const TAGS: &[Mutation] = &[
     without("tags[consul.hashicorp.com/mesh]", "consul-mesh-tag-missing"),
     with("tags", "[]", "consul-mesh-tag-missing"),
-    // Out of the mesh on purpose: not the controller's business.
+    // Excluded from the controller on purpose.
     with("tags[consul.hashicorp.com/mesh].value", r#""false""#, ""),
     with("tags[consul.hashicorp.com/mesh].value", r#""True""#, "consul-mesh-tag-value"),
     with("tags[consul.hashicorp.com/mesh].value", r#""""#, "consul-mesh-tag-value"),
     with("tags[consul.hashicorp.com/mesh].key", r#""consul.hashicorp.com.mesh""#, "consul-mesh-tag-missing"),
-    // Absent: the family stands for it, which is the same here.
+    // Absent: the family is the name, which is the same here.
     without("tags[consul.hashicorp.com/service-name]", ""),
     with("tags[consul.hashicorp.com/service-name].value", r#""another""#, "consul-service-name-tag"),
-    // The module's own tags say nothing.
+    // The module's own tags do not matter.
     without("tags[consul.hashicorp.com/module]", ""),
     without("tags[consul.hashicorp.com/module-version]", ""),
     with("tags[team]", r#"{"key": "team", "value": "x"}"#, ""),
@@ -97,7 +97,7 @@ const TAGS: &[Mutation] = &[
 const NAMES: &[Mutation] = &[
     with("tags[consul.hashicorp.com/service-name].value", r#""Web""#, "consul-service-name-case"),
     with("tags[consul.hashicorp.com/service-name].value", r#""""#, "consul-service-name-tag"),
-    // The family stands for a tag that is absent, lower-cased; it may be anything where there is one.
+    // If the tag is absent, the family in lower case replaces it; otherwise the family may be anything.
     with("family", r#""Web""#, ""),
     with("family", r#""shop-web""#, ""),
     // Lower-case alphanumerics, `-` and `_`, starting and ending with an alphanumeric.
@@ -109,16 +109,16 @@ const NAMES: &[Mutation] = &[
         .given(&[("tags[consul.hashicorp.com/service-name].value", r#""we.b""#)]),
     with("config.service.name", r#""WEB""#, "consul-service-name")
         .given(&[("tags[consul.hashicorp.com/service-name].value", r#""WEB""#)]),
-    // A service that listens has its port; one that only calls others has port 0.
+    // A service that listens has its port; one that only sends requests has port 0.
     with("config.service.port", "0", "consul-service-port"),
     with("config.service.port", "-1", "consul-config-schema"),
     with("config.service.port", "65536", "consul-config-schema"),
-    // One is named, the other not.
+    // Only one of the two exists.
     with("config.service.partition", r#""default""#, "consul-tenancy-pair"),
     with("config.service.namespace", r#""default""#, "consul-tenancy-pair"),
     // A service and a gateway at once.
     without("config.service", "consul-service-or-gateway"),
-    // Every upstream has a port of its own.
+    // Every upstream has a different port.
     with(
         "config.proxy.upstreams",
         r#"[{"destinationName": "a", "localBindPort": 1234}, {"destinationName": "b", "localBindPort": 1234}]"#,
@@ -138,12 +138,12 @@ const NAMES: &[Mutation] = &[
     without("web / essential", ""),
     without("web / dependsOn", "consul-app-order"),
     with("web / dependsOn", "[]", "consul-app-order"),
-    // Health: what is synced is there and is checked, and what is checked is synced.
+    // Health: synced containers exist and have a check, and checked containers are synced.
     with("config.healthSyncContainers", "[]", "consul-health-unsynced"),
     without("config.healthSyncContainers", "consul-health-unsynced"),
     without("web / healthCheck", "consul-health-sync-containers"),
-    with("config.healthSyncContainers", r#"["web", "nobody"]"#, "consul-health-sync-containers"),
-    // An app that takes longer to stop than its proxy waits.
+    with("config.healthSyncContainers", r#"["web", "missing"]"#, "consul-health-sync-containers"),
+    // An app that stops more slowly than its proxy.
     with("web / stopTimeout", "90", ""),
     // No credential in plain text.
     with("web / environment", r#"[{"name": "CONSUL_HTTP_TOKEN", "value": "x"}]"#, "consul-credential-in-plain"),
@@ -151,7 +151,7 @@ const NAMES: &[Mutation] = &[
 ];
 
 const CONFIGURATION: &[Mutation] = &[
-    // Fields that nobody knows, in any place.
+    // Unknown fields, in any place.
     with("config.bootstrapdir", r#""/consul""#, "consul-config-schema"),
     without("config.bootstrapDir", "consul-config-schema"),
 ];
@@ -159,7 +159,7 @@ const CONFIGURATION: &[Mutation] = &[
 const MESH_INIT: &[Mutation] = &[
     without("consul-ecs-mesh-init / ", "consul-mesh-init-missing"),
     with("consul-ecs-mesh-init / image", r#""hashicorp/consul:1.15.3""#, "consul-ecs-image"),
-    // A mirror may call its copy anything.
+    // A mirror may use any name.
     with("consul-ecs-mesh-init / image", r#""example/mirror-of-consul:1""#, ""),
     with("consul-ecs-mesh-init / essential", "true", "consul-mesh-init-essential"),
     without("consul-ecs-mesh-init / essential", "consul-mesh-init-essential"),
@@ -177,13 +177,13 @@ const MESH_INIT: &[Mutation] = &[
     without("consul-ecs-mesh-init / mountPoints[consul_data].readOnly", ""),
     with("consul-ecs-mesh-init / mountPoints[consul_data].containerPath", r#""/data""#, "consul-mesh-init-mounts"),
     with("consul-ecs-mesh-init / mountPoints[consul_binary].readOnly", "false", ""),
-    // Its token is no business of the environment's.
+    // The environment must not contain its token.
     with(
         "consul-ecs-mesh-init / environment[CONSUL_HTTP_TOKEN]",
         r#"{"name": "CONSUL_HTTP_TOKEN", "value": "x"}"#,
         "consul-credential-in-plain",
     ),
-    // Nothing may wait for itself.
+    // No container may wait for itself.
     with(
         "consul-ecs-mesh-init / dependsOn",
         r#"[{"containerName": "consul-ecs-mesh-init", "condition": "START"}]"#,

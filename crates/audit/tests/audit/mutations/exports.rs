@@ -1,4 +1,4 @@
-//! Exported resources of App Mesh against each other.
+//! Exported resources of App Mesh, compared with each other.
 
 use audit::example::Base;
 
@@ -13,7 +13,7 @@ pub(super) const TABLES: &[Table] = &[
 const NODES: &[Mutation] = &[
     with(
         "[virtualNode orders].virtualNode.spec.backends[0].virtualService.virtualServiceName",
-        r#""nobody.shop.local""#,
+        r#""missing.shop.local""#,
         "appmesh-backend-missing",
     ),
     with("[virtualNode orders].virtualNode.spec.listeners[0].portMapping.port", "9081", "appmesh-health-check")
@@ -28,7 +28,7 @@ const NODES: &[Mutation] = &[
         "[virtualNode orders].virtualNode.spec.serviceDiscovery",
         r#"{"dns": {"hostname": "orders.shop.local"}}"#,
     )]),
-    // Milliseconds, thresholds; a path only and always with HTTP.
+    // Milliseconds and thresholds; a path only with HTTP, and always with it.
     without("[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.path", "appmesh-health-check"),
     with("[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.protocol", r#""tcp""#, "appmesh-health-check"),
     with("[virtualNode orders].virtualNode.spec.listeners[0].healthCheck.intervalMillis", "5", "appmesh-health-check"),
@@ -51,7 +51,7 @@ const NODES: &[Mutation] = &[
 const ROUTES: &[Mutation] = &[
     with(
         "[route all].route.spec.httpRoute.action.weightedTargets[0].virtualNode",
-        r#""nobody""#,
+        r#""missing""#,
         "appmesh-route-target-missing",
     ),
     with("[route all].route.spec.httpRoute.action.weightedTargets[0].weight", "0", "appmesh-route-weights"),
@@ -65,7 +65,7 @@ const ROUTES: &[Mutation] = &[
     with("[route all].route.spec.priority", "-1", "appmesh-route-priority"),
     with("[route all].route.spec.priority", "0", ""),
     without("[route all].route.spec.priority", ""),
-    with("[route all].route.virtualRouterName", r#""nobody""#, "appmesh-route-router-missing appmesh-router-routes"),
+    with("[route all].route.virtualRouterName", r#""missing""#, "appmesh-route-router-missing appmesh-router-routes"),
     with(
         "[route all].route.spec.httpRoute.match.headers",
         r#"[{"name": "a"}, {"name": "b"}, {"name": "c"}, {"name": "d"}, {"name": "e"}, {"name": "f"}, {"name": "g"}, {"name": "h"}, {"name": "i"}, {"name": "j"}, {"name": "k"}]"#,
@@ -76,22 +76,22 @@ const ROUTES: &[Mutation] = &[
         r#""tcp""#,
         "appmesh-route-protocol",
     ),
-    // An export need not hold the routes.
+    // An export may lack the routes.
     without("[route all]", ""),
 ];
 
 const SERVICES: &[Mutation] = &[
     with(
         "[virtualService orders.shop.local].virtualService.spec.provider.virtualRouter.virtualRouterName",
-        r#""nobody""#,
+        r#""missing""#,
         "appmesh-provider-missing",
     ),
     with(
         "[virtualService stock.shop.local].virtualService.spec.provider.virtualNode.virtualNodeName",
-        r#""nobody""#,
+        r#""missing""#,
         "appmesh-provider-missing",
     ),
-    // A provider of none is right.
+    // No provider is valid.
     with("[virtualService stock.shop.local].virtualService.spec", "{}", ""),
     with(
         "[virtualService orders.shop.local].virtualService.virtualServiceName",

@@ -19,14 +19,14 @@ pub(super) const TABLES: &[Table] = &[
 const GATEWAY: &[Mutation] = &[
     with("config.gateway.kind", r#""ingress-gateway""#, "consul-config-schema"),
     without("config.gateway.kind", "consul-config-schema"),
-    // A gateway lives in the namespace default.
+    // A gateway is in the namespace default.
     with("config.gateway.namespace", r#""team""#, "consul-gateway-namespace")
         .given(&[("config.gateway.partition", r#""default""#)]),
     with("config.gateway.namespace", r#""default""#, "").given(&[("config.gateway.partition", r#""default""#)]),
     with("config.gateway.partition", r#""default""#, "consul-tenancy-pair"),
-    // Its port in the network is the one that the proxy maps.
+    // The proxy maps its LAN port.
     with("config.gateway.lanAddress.port", "70000", "consul-config-schema"),
-    // No app runs beside it, though a helper may.
+    // No app runs in its task, but a helper may.
     with("containerDefinitions[logs]", r#"{"name": "logs", "image": "example/logs:1", "essential": false}"#, ""),
     with(
         "containerDefinitions[web]",
@@ -40,11 +40,11 @@ const GATEWAY: &[Mutation] = &[
 const PROXY: &[Mutation] = &[
     with("consul-dataplane / essential", "false", "consul-gateway-proxy-essential"),
     without("consul-dataplane / essential", ""),
-    // 8443 is what consul-ecs takes where no port is given.
+    // 8443 is the default of consul-ecs.
     without("config.gateway.lanAddress", ""),
 ];
 
-/// What comes from elsewhere comes through a load balancer, which asks for the port.
+/// Requests from outside come through a load balancer, which needs a port mapping.
 const LAN: &[Mutation] = &[
     without("consul-dataplane / portMappings", "consul-gateway-lan-port"),
     with("consul-dataplane / portMappings[0].containerPort", "8444", "consul-gateway-lan-port")
@@ -52,7 +52,7 @@ const LAN: &[Mutation] = &[
     with("config.gateway.lanAddress.port", "8444", "consul-gateway-lan-port"),
 ];
 
-/// What goes out through a terminating gateway comes from the mesh, by the task's own address.
+/// Requests through a terminating gateway come from the mesh, to the task's own address.
 const NO_LAN: &[Mutation] = &[
     without("consul-dataplane / portMappings", ""),
     with("consul-dataplane / portMappings[0].containerPort", "8444", "")

@@ -1,7 +1,7 @@
-//! Every correct definition, broken in every single way: exactly the expected finding each time.
+//! Every correct definition with every single defect: exactly the expected findings.
 //!
-//! The tables follow the documentation of Consul on ECS and of App Mesh sentence by sentence, not the rules: a rule that
-//! misses something, or that speaks up about another's business, fails here.
+//! The tables follow the documentation of Consul on ECS and of App Mesh, not the rules: a rule that misses a defect, or
+//! that reports another rule's, fails here.
 
 mod app_mesh;
 mod client;
@@ -37,30 +37,30 @@ fn tables() -> impl Iterator<Item = &'static Table> {
     .flatten()
 }
 
-/// Every mutation of every base, with what has to be found.
+/// Every mutation of every base, with the expected findings.
 pub(crate) fn mutations() -> impl Iterator<Item = (Base, &'static Mutation)> {
     tables().flat_map(|table| table.bases.iter().flat_map(|base| table.rows.iter().map(|row| (*base, row))))
 }
 
 #[test]
-fn what_is_broken_is_found_and_nothing_else() {
-    let mut surprises = Vec::new();
+fn every_mutation_has_the_expected_findings() {
+    let mut unexpected = Vec::new();
     for (base, mutation) in mutations() {
         let found = findings(&mutation.broken(base));
         if ids(&found) != mutation.finds() {
             let expected = mutation.finds();
-            surprises.push(format!(
+            unexpected.push(format!(
                 "{base:?} {}\n  expected {expected:?}\n  found {:#?}",
                 mutation.label(),
                 shown(&found)
             ));
         }
     }
-    assert!(surprises.is_empty(), "{} surprises:\n{}", surprises.len(), surprises.join("\n"));
+    assert!(unexpected.is_empty(), "{} unexpected:\n{}", unexpected.len(), unexpected.join("\n"));
 }
 
 #[test]
-fn every_mutation_is_another_one() {
+fn mutations_are_unique() {
     let mut labels: Vec<String> =
         mutations().map(|(base, mutation)| format!("{base:?} {}", mutation.label())).collect();
     let count = labels.len();
@@ -71,7 +71,7 @@ fn every_mutation_is_another_one() {
 }
 
 #[test]
-fn an_error_points_at_a_line_and_says_what_to_do() {
+fn every_finding_has_a_line_and_help() {
     for (base, mutation) in mutations() {
         for Finding { rule, file, span, message, help, .. } in findings(&mutation.broken(base)) {
             assert!(file.text.get(span.start..span.end).is_some_and(|text| !text.is_empty()), "{}", rule.id);

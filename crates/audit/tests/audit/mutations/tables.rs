@@ -1,4 +1,4 @@
-//! What the tables are made of.
+//! The types of the tables.
 
 use audit::example::{Base, Example};
 use serde_json::Value;
@@ -17,38 +17,38 @@ pub(crate) struct Mutation {
 }
 
 enum Change {
-    /// What is at a path goes.
+    /// Removes the value at a path.
     Without(&'static str),
-    /// What is at a path becomes this JSON.
+    /// Replaces the value at a path by this JSON.
     With(&'static str, &'static str),
-    /// A piece of the file's text becomes another.
+    /// Replaces a part of the file's text.
     Text(&'static str, &'static str),
 }
 
-/// Leaves something out. Paths are those of the rules' examples; `web / user` is short for the user of the container web.
-/// `finds` are the rules, with a space between two; nothing where the definition stays right.
+/// Removes a value. Paths are those of the rules' examples; `web / user` is short for the user of the container web.
+/// `finds` are the rules, separated by spaces; empty if the definition remains correct.
 pub(crate) const fn without(at: &'static str, finds: &'static str) -> Mutation {
     Mutation { given: &[], change: Change::Without(at), finds }
 }
 
-/// Makes something another.
+/// Replaces a value.
 pub(crate) const fn with(at: &'static str, json: &'static str, finds: &'static str) -> Mutation {
     Mutation { given: &[], change: Change::With(at, json), finds }
 }
 
-/// Replaces text of the file, everywhere.
+/// Replaces a text in the whole file.
 pub(crate) const fn text(from: &'static str, to: &'static str, finds: &'static str) -> Mutation {
     Mutation { given: &[], change: Change::Text(from, to), finds }
 }
 
 impl Mutation {
-    /// What else is different, and right.
+    /// Other changes, without defects.
     pub(crate) const fn given(mut self, given: &'static [(&'static str, &'static str)]) -> Self {
         self.given = given;
         self
     }
 
-    /// The rules, in alphabetical order.
+    /// The expected rules, in alphabetical order.
     pub(crate) fn finds(&self) -> Vec<&'static str> {
         let mut ids: Vec<&str> = self.finds.split_whitespace().collect();
         ids.sort_unstable();
@@ -65,17 +65,17 @@ impl Mutation {
         format!("{}{change}", given.concat())
     }
 
-    /// The definition with everything but the change.
+    /// The definition without the mutation.
     pub(crate) fn intact(&self, base: Base) -> Value {
         self.made(base, None)
     }
 
-    /// The definition with the change.
+    /// The definition with the mutation.
     pub(crate) fn broken(&self, base: Base) -> Value {
         self.made(base, Some(&self.change))
     }
 
-    /// The definition with a change that may be none.
+    /// The definition with a mutation that may change nothing.
     pub(crate) fn made_or_same(&self, base: Base) -> Value {
         match self.change {
             Change::With(at, json) => Self { given: vec![(at, json)].leak(), ..with(at, json, "") }.intact(base),
@@ -86,7 +86,7 @@ impl Mutation {
     fn made(&self, base: Base, change: Option<&Change>) -> Value {
         let mut given: Vec<(&'static str, &'static str)> =
             self.given.iter().map(|(at, json)| (path(at), *json)).collect();
-        // The examples' own way to change things takes one more place: a tag that says nothing.
+        // An example needs one more change: a tag without meaning.
         let idle = if base == Base::AppMeshResources { "[0].idle" } else { "idle" };
         let (at, fails) = match change {
             Some(Change::Without(at)) => (path(at), None),
@@ -113,7 +113,7 @@ impl Mutation {
     }
 }
 
-/// Spells out the short form of a container's path.
+/// Expands the short form of a container's path.
 fn path(short: &'static str) -> &'static str {
     match short.split_once(" / ") {
         Some((container, "")) => format!("containerDefinitions[{container}]").leak(),

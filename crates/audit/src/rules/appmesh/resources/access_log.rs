@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "access logs go to an absolute path",
     severity: Severity::Warning,
     applies: Applies::AppMeshResources,
-    effect: "Envoy cannot open the file, or writes it where nobody looks",
+    effect: "Envoy cannot open the file, or writes a file that is not collected",
     explanation: "\
-Envoy writes access logs to a file of its container. `/dev/stdout` hands them to the log driver of the container, \
-which is what ECS can collect; any other path needs somebody who reads the file. A relative path depends on the \
-directory in which the image starts Envoy.",
+Envoy writes access logs to a file in its container. `/dev/stdout` is the log driver of the container, which ECS can \
+collect; a file at any other path has to be collected by another process. A relative path depends on the directory in \
+which the image starts Envoy.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-logs.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",

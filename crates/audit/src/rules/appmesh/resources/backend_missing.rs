@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the backends of a virtual node exist as virtual services",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "Envoy gets no route to the backend, and what the app sends there is dropped or leaves the mesh",
+    effect: "Envoy gets no route to the backend, and the app's requests to it are dropped or leave the mesh",
     explanation: "\
-A virtual node lists as backends the virtual services that its app calls, by their full names. Envoy of that node is \
+The backends of a virtual node are the virtual services that its app calls, by their full names. The node's Envoy is \
 configured for these only. A misspelled backend is a service that the app cannot reach: with the egress filter \
-`DROP_ALL` not at all, otherwise only past the mesh.",
+`DROP_ALL` not at all, otherwise only outside of the mesh.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html"],
     examples: &[Example {
         base: Base::AppMeshResources,
@@ -30,8 +30,9 @@ configured for these only. A misspelled backend is a service that the app cannot
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for (resource, reference) in resources.broken_references(ResourceKind::VirtualNode) {
         let kind = reference.kind.as_str();
-        let message = format!("{} has as backend the {kind} {}, which is not there", resource.label(), reference.name);
-        let help = format!("name one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        let message =
+            format!("{} has as backend the {kind} {}, which does not exist", resource.label(), reference.name);
+        let help = format!("use one of {}, or create it", resources.names(reference.kind, &resource.mesh));
         findings(resource, Draft::new(reference.node.place.span, message, help));
     }
 }

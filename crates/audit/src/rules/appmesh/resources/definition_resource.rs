@@ -8,15 +8,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-definition-resource",
-    summary: "what Envoy stands for exists in the mesh",
+    summary: "the resource that Envoy represents exists in the mesh",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
     effect: "App Mesh has no configuration for this Envoy, which never becomes healthy",
     explanation: "\
-A task definition and a mesh meet in one name: that of the virtual node or virtual gateway in the variable of the \
-Envoy container. A mesh, a node or a gateway of another name is mostly a misspelled one, or one of another \
-environment. That it is missing is told only where the run has other resources of that kind of the same mesh, or \
-meshes but not this one.",
+A task definition refers to a mesh by the name of a virtual node or virtual gateway in a variable of the Envoy \
+container. An unknown mesh, node or gateway is usually misspelled, or of another environment. It is reported as \
+missing only if the run has other resources of that kind of the same mesh, or meshes but not this one.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
@@ -46,17 +45,17 @@ fn check(subjects: &[Subject<'_>], resources: &Resources, findings: &mut TaskFin
         let (Some(variable), Some(resource)) = (mesh.resource_variable(), mesh.resource()) else { continue };
         let MeshResource { mesh: name, kind, name: target } = resource;
         let meshes: Vec<&str> = resources.of(ResourceKind::Mesh).map(|mesh| mesh.name.as_str()).collect();
-        // Other resources of the mesh prove that there is one, whether it was exported or not.
+        // Other resources of the mesh show that it exists, even if it was not exported itself.
         let is_known = resources.all.iter().any(|resource| resource.mesh == name);
         let (message, help) = if !is_known && !meshes.is_empty() {
             (
-                format!("Envoy stands for a resource of the mesh {name}, which is not there"),
-                format!("name the mesh {}", meshes.join(" or ")),
+                format!("Envoy represents a resource of the mesh {name}, which does not exist"),
+                format!("use the mesh {}", meshes.join(" or ")),
             )
         } else if resources.lacks(kind, name, target) {
             let message =
-                format!("Envoy stands for the {} {target}, which the mesh {name} does not have", kind.as_str());
-            (message, format!("name one of {}, or create it", resources.names(kind, name)))
+                format!("Envoy represents the {} {target}, which the mesh {name} does not have", kind.as_str());
+            (message, format!("use one of {}, or create it", resources.names(kind, name)))
         } else {
             continue;
         };

@@ -9,7 +9,7 @@ use crate::{
     subject::Subject,
 };
 
-/// What App Mesh accepts.
+/// The ranges that App Mesh accepts.
 const RANGES: [(&str, RangeInclusive<i64>); 4] = [
     ("healthyThreshold", 2..=10),
     ("unhealthyThreshold", 2..=10),
@@ -19,12 +19,12 @@ const RANGES: [(&str, RangeInclusive<i64>); 4] = [
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-health-check",
-    summary: "the health check of a listener is one that App Mesh accepts",
+    summary: "App Mesh accepts the health check of a listener",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "App Mesh refuses the virtual node, or the check does not look at what it is meant to",
+    effect: "App Mesh refuses the virtual node, or the check checks something else",
     explanation: "\
-A health check of a virtual node wants thresholds of 2 to 10, an interval of 5000 to 300000 milliseconds and a timeout \
+A health check of a virtual node has thresholds of 2 to 10, an interval of 5000 to 300000 milliseconds and a timeout \
 of 2000 to 60000 milliseconds, shorter than the interval. A check over HTTP or HTTP/2 needs a path; one over TCP or \
 gRPC has none.",
     sources: &[
@@ -104,7 +104,7 @@ type Defect = (Span, String, String);
 
 fn defects(check: &Node) -> Vec<Defect> {
     let mut out: Vec<Defect> = RANGES.iter().filter_map(|(key, range)| out_of_range(check, key, range)).collect();
-    // One value out of its range is enough to say.
+    // If a value is out of its range, nothing else is reported about it.
     if out.is_empty() {
         out.extend(late(check));
     }
@@ -112,12 +112,12 @@ fn defects(check: &Node) -> Vec<Defect> {
     out
 }
 
-/// Envoy is asked where it listens.
+/// The health check must use the port of the listener.
 fn other_port(listener: &Node, check: &Node) -> Option<Defect> {
     let node = check.get("port")?;
-    let (asked, port) = (node.number()?, listener.get("portMapping")?.get("port")?.number()?);
-    let wrong = format!("asks port {asked}, but the listener is on {port}");
-    (asked != port).then(|| (node.place.span, wrong, "give both the same port".to_owned()))
+    let (checked, port) = (node.number()?, listener.get("portMapping")?.get("port")?.number()?);
+    let wrong = format!("connects to port {checked}, but the listener is on {port}");
+    (checked != port).then(|| (node.place.span, wrong, "give both the same port".to_owned()))
 }
 
 fn out_of_range(check: &Node, key: &str, range: &RangeInclusive<i64>) -> Option<Defect> {
@@ -136,16 +136,16 @@ fn late(check: &Node) -> Option<Defect> {
 
 fn path(check: &Node) -> Option<Defect> {
     let protocol = check.get("protocol")?;
-    let spoken = protocol.text()?;
-    match (check.get("path"), matches!(spoken, "http" | "http2")) {
+    let protocol_name = protocol.text()?;
+    match (check.get("path"), matches!(protocol_name, "http" | "http2")) {
         (None, true) => Some((
             protocol.place.span,
-            format!("is over {spoken} and has no path"),
+            format!("is over {protocol_name} and has no path"),
             "add a path, such as /health".to_owned(),
         )),
         (Some(path), false) => {
-            let wrong = format!("is over {spoken} and has a path, which is ignored");
-            Some((path.place.span, wrong, "take the path away, or check over http".to_owned()))
+            let wrong = format!("is over {protocol_name} and has a path, which is ignored");
+            Some((path.place.span, wrong, "remove the path, or check over http".to_owned()))
         }
         _ => None,
     }

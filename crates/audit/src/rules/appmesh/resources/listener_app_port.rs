@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a virtual node listens on a port of its app",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "Envoy takes what comes in on a port to which nothing is redirected, and hands it to a port on which no app listens",
+    effect: "the port is not redirected to Envoy, and no app listens on it, so that requests to the node fail",
     explanation: "\
-The listener of a virtual node is the port of the app: other Envoys connect to it, ECS redirects it to the Envoy of \
-the task because it is one of `AppPorts`, and that Envoy hands the request to the same port of the app. Where the \
-listener is none of `AppPorts` of the definition whose Envoy stands for the node, the chain breaks.",
+The listener of a virtual node has the port of the app: other Envoys connect to it, ECS redirects it to the Envoy of \
+the task because it is one of `AppPorts`, and that Envoy forwards the request to the same port of the app. If the port \
+is not in `AppPorts` of the definition whose Envoy represents the node, requests do not reach the app.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",

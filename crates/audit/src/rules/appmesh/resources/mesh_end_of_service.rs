@@ -9,17 +9,17 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-mesh-end-of-service",
-    summary: "nothing is planned on resources of App Mesh, which ended on 2026-09-30",
+    summary: "no resources of App Mesh, which ended on 2026-09-30, are in use",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
     effect: "the resources do not exist any more: no Envoy gets a configuration from them",
     explanation: "\
-AWS ended App Mesh on 2026-09-30. Exported resources are of use as a description of what the mesh did, while you move it: a virtual \
-node becomes a service of Consul or of ECS Service Connect, routes become Consul's service routers and splitters, and virtual \
-gateways its API gateways. Where task definitions of App Mesh are in the same run, `appmesh-end-of-service` says so at each of them \
+AWS ended App Mesh on 2026-09-30. Exported resources describe the mesh for a migration: a virtual node becomes a \
+service of Consul or of ECS Service Connect, routes become Consul's service routers and splitters, and virtual \
+gateways its API gateways. If task definitions of App Mesh are in the same run, `appmesh-end-of-service` reports them \
 instead.",
     sources: &["https://aws.amazon.com/blogs/containers/migrating-from-aws-app-mesh-to-amazon-ecs-service-connect/"],
-    // Every mesh has ended: there is no repaired twin.
+    // Every mesh has ended: there is no correct example.
     examples: &[],
     check: Check::Resources(check),
 };

@@ -10,13 +10,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-node-protocol",
-    summary: "virtual nodes speak the protocol of the virtual router in front of them",
+    summary: "virtual nodes have the protocol of their virtual router",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "Envoy sends the requests in a protocol that the target does not speak, and they fail",
+    effect: "Envoy sends the requests in a protocol that the target does not support, and they fail",
     explanation: "\
-A route passes requests on in the protocol of its virtual router. The virtual nodes that it sends them to have to have \
-a listener of that protocol. Where router and nodes differ, connections are made and answered with errors.",
+A route forwards requests in the protocol of its virtual router. Its target nodes need a listener with that protocol. \
+If the protocols differ, connections succeed but requests fail.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html",
@@ -33,24 +33,23 @@ a listener of that protocol. Where router and nodes differ, connections are made
 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
-        let Some(spoken) = router.listeners().next().and_then(|it| it.get("protocol")?.text()) else { continue };
-        for node in targets(resources, router, spoken) {
+        let Some(sent) = router.listeners().next().and_then(|it| it.get("protocol")?.text()) else { continue };
+        for node in targets(resources, router, sent) {
             let protocols: Option<Vec<&str>> = node.listeners().map(|it| it.get("protocol")?.text()).collect();
-            let Some(others) = protocols.filter(|it| !it.is_empty() && !it.contains(&spoken)) else { continue };
+            let Some(others) = protocols.filter(|it| !it.is_empty() && !it.contains(&sent)) else { continue };
             let (label, others) = (node.label(), others.join(" and "));
-            let message = format!("{label} listens for {others}, but {} sends it {spoken}", router.label());
-            let help = format!("give {label} a listener of the protocol {spoken}, or change the router and its routes");
+            let message = format!("{label} listens for {others}, but {} sends it {sent}", router.label());
+            let help = format!("give {label} a listener of the protocol {sent}, or change the router and its routes");
             findings(node, Draft::new(node.span_of("listeners"), message, help));
         }
     }
 }
 
-/// The virtual nodes that a router's routes of this protocol lead to, each once. A route of another protocol than its
-/// router's is another finding.
+/// The virtual nodes in a router's routes of this protocol, each once. Another rule reports routes of another protocol.
 fn targets<'r>(resources: &'r Resources, router: &'r Resource, protocol: &str) -> Vec<&'r Resource> {
     let names: BTreeSet<&str> = resources
         .routes(router)
-        .filter(|route| route.route().is_some_and(|(spoken, _)| spoken == protocol))
+        .filter(|route| route.route().is_some_and(|(sent, _)| sent == protocol))
         .flat_map(Resource::weighted_targets)
         .filter_map(|target| target.get("virtualNode")?.text())
         .collect();

@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "resources refer to resources of their own mesh",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "the reference leads nowhere, as names hold within a mesh only",
+    effect: "the reference is broken, because names are valid only within a mesh",
     explanation: "\
-Resources name each other without the mesh, and always mean their own. A resource of this name exists, but in another \
-mesh of the run: one of the two was created in the wrong one.",
+References between resources contain no mesh: they always mean the resource's own. A resource of this name exists, but \
+in another mesh of the run: one of the two was created in the wrong mesh.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/meshes.html"],
     examples: &[Example {
         base: Base::AppMeshResources,
@@ -35,10 +35,10 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
             let mesh = &resource.mesh;
             let kind = kind.as_str();
             let message = format!(
-                "{} of the mesh {mesh} names the {kind} {name}, which is in the mesh {other}",
+                "{} of the mesh {mesh} refers to the {kind} {name}, which is in the mesh {other}",
                 resource.label()
             );
-            let help = format!("create the {kind} {name} in {mesh}, or name one that is there");
+            let help = format!("create the {kind} {name} in {mesh}, or use an existing one");
             findings(resource, Draft::new(node.place.span, message, help));
         }
     }

@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the provider of a virtual service exists",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "requests to the virtual service have nowhere to go and are answered with 404 or refused",
+    effect: "requests to the virtual service have no target and are answered with 404 or refused",
     explanation: "\
-A virtual service is a name; what answers under it is its provider, a virtual node or a virtual router of the same \
-mesh. That it is missing is told only where the run has other resources of that kind of the same mesh.",
+A virtual service is a name; its provider, a virtual node or a virtual router of the same mesh, answers the requests. \
+It is reported as missing only if the run has other resources of that kind of the same mesh.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
     examples: &[
         Example {
@@ -38,8 +38,9 @@ mesh. That it is missing is told only where the run has other resources of that 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for (resource, reference) in resources.broken_references(ResourceKind::VirtualService) {
         let kind = reference.kind.as_str();
-        let message = format!("{} is provided by the {kind} {}, which is not there", resource.label(), reference.name);
-        let help = format!("name one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        let message =
+            format!("{} is provided by the {kind} {}, which does not exist", resource.label(), reference.name);
+        let help = format!("use one of {}, or create it", resources.names(reference.kind, &resource.mesh));
         findings(resource, Draft::new(reference.node.place.span, message, help));
     }
 }

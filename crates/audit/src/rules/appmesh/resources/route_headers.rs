@@ -6,7 +6,7 @@ use crate::{
     subject::Subject,
 };
 
-/// What a route may have.
+/// The maximum number of headers.
 const MOST: usize = 10;
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -16,8 +16,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMeshResources,
     effect: "App Mesh refuses the route",
     explanation: "\
-A route can look at the path, the method, the scheme and up to ten headers of a request (or items of metadata, for \
-gRPC). More have to be split over several routes.",
+A route can match the path, the method, the scheme and up to ten headers of a request (or metadata, with gRPC). More \
+headers need several routes.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_HttpRouteMatch.html",

@@ -14,7 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMeshResources,
     effect: "App Mesh refuses the route",
     explanation: "\
-Routes are tried in the order of their priority, 0 first and 1000 last. App Mesh refuses numbers outside of that.",
+Routes are tried in the order of their priority, from 0 to 1000. App Mesh refuses other numbers.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_RouteSpec.html",

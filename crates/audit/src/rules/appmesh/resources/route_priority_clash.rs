@@ -12,10 +12,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the routes of a virtual router have different priorities",
     severity: Severity::Warning,
     applies: Applies::AppMeshResources,
-    effect: "which of the two routes is tried first is not defined, and requests that match both may go either way",
+    effect: "which of the two routes is tried first is not defined, and a request that matches both may take either",
     explanation: "\
-A virtual router tries its routes by priority, the lowest number first, and takes the first one that matches. Between \
-two of the same priority the order is App Mesh's choice.",
+A virtual router tries its routes by priority, the lowest number first, and uses the first one that matches. The order \
+of routes with the same priority is undefined.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html"],
     examples: &[Example {
         base: Base::AppMeshResources,
@@ -41,8 +41,8 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
                 && other.spec("priority").and_then(Node::number) == Some(priority)
         };
         let Some(other) = resources.all.iter().take(index).find(is_same) else { continue };
-        let message = format!("{} has the priority {priority}, as {} has", route.label(), other.label());
-        let help = "give the route that is to be tried first the lower number";
+        let message = format!("{} has the same priority {priority} as {}", route.label(), other.label());
+        let help = "give the lower number to the route that should be tried first";
         findings(route, Draft::new(route.span_of("priority"), message, help));
     }
 }

@@ -8,13 +8,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-route-protocol",
-    summary: "a route speaks the protocol of its virtual router",
+    summary: "a route has the protocol of its virtual router",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "the listener of the router cannot follow the route, and its requests find no way",
+    effect: "the listener of the router cannot use the route, and its requests fail",
     explanation: "\
-The listener of a virtual router has one protocol: `http`, `http2`, `grpc` or `tcp`. The router's routes have to be of \
-that protocol, which is the key that they stand under: `httpRoute`, `http2Route`, `grpcRoute` or `tcpRoute`.",
+The listener of a virtual router has one protocol: `http`, `http2`, `grpc` or `tcp`. The router's routes need the same \
+protocol, which is the key of their specification: `httpRoute`, `http2Route`, `grpcRoute` or `tcpRoute`.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
@@ -41,9 +41,9 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
             let Some((protocol, node)) = route.route().filter(|(protocol, _)| !listened.contains(protocol)) else {
                 continue;
             };
-            let (label, spoken) = (route.label(), listened.join(" and "));
-            let message = format!("{label} is of the protocol {protocol}, but {} listens for {spoken}", router.label());
-            let help = format!("make it a route of the protocol {spoken}, or change the router's listener");
+            let (label, accepted) = (route.label(), listened.join(" and "));
+            let message = format!("{label} has the protocol {protocol}, but {} listens for {accepted}", router.label());
+            let help = format!("make it a route for {accepted}, or change the router's listener");
             findings(route, Draft::new(node.place.span, message, help));
         }
     }

@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the virtual router of a route exists",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "the route belongs to nobody, and no request follows it",
+    effect: "the route belongs to no router, and no request uses it",
     explanation: "\
-Routes belong to one virtual router. In an export, a route whose router is missing is mostly one of another \
-environment, or the router has been renamed.",
+A route belongs to one virtual router. If the router is missing in an export, the route is usually one of another \
+environment, or the router was renamed.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
@@ -38,8 +38,8 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
             continue;
         }
         let kind = reference.kind.as_str();
-        let message = format!("{} belongs to the {kind} {}, which is not there", resource.label(), reference.name);
-        let help = format!("name one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+        let message = format!("{} belongs to the {kind} {}, which does not exist", resource.label(), reference.name);
+        let help = format!("use one of {}, or create it", resources.names(reference.kind, &resource.mesh));
         findings(resource, Draft::new(reference.node.place.span, message, help));
     }
 }

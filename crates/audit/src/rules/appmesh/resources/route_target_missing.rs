@@ -11,10 +11,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the targets of a route exist as virtual nodes",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "the share of the requests that belongs to the target is answered with 503",
+    effect: "the target's share of the requests is answered with 503",
     explanation: "\
-A route shares its requests out between virtual nodes by weight. What is meant for a virtual node that is not there \
-reaches nobody.",
+A route distributes its requests among virtual nodes by weight. The share of a missing virtual node fails.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html"],
     examples: &[Example {
         base: Base::AppMeshResources,
@@ -33,8 +32,8 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
         }
         let kind = reference.kind.as_str();
         let message =
-            format!("{} sends requests to the {kind} {}, which is not there", resource.label(), reference.name);
-        let help = format!("name one of {}, or create it", resources.names(reference.kind, &resource.mesh));
+            format!("{} sends requests to the {kind} {}, which does not exist", resource.label(), reference.name);
+        let help = format!("use one of {}, or create it", resources.names(reference.kind, &resource.mesh));
         findings(resource, Draft::new(reference.node.place.span, message, help));
     }
 }

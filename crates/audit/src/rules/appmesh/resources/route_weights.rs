@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the weights of a route are 0 to 100 each and 1 to 100 together",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "App Mesh refuses the route, or no request follows it",
+    effect: "App Mesh refuses the route, or no target gets requests",
     explanation: "\
-Each target of a route has a weight from 0 to 100, relative to the others. Together they are at most 100. Where all \
-are 0, no target gets anything.",
+Each target of a route has a weight from 0 to 100, relative to the others. The sum of the weights is at most 100. If \
+all are 0, no target gets any requests.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
         "https://docs.aws.amazon.com/app-mesh/latest/APIReference/API_WeightedTarget.html",
@@ -45,13 +45,13 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
         let (Some(weights), Some(first)) = (weights, targets.first()) else { continue };
         let total: i64 = weights.iter().fold(0, |sum, weight| sum.saturating_add(*weight));
         let message = if let Some(weight) = weights.iter().find(|weight| !(0..=100).contains(*weight)) {
-            format!("{} has a target of the weight {weight}", route.label())
+            format!("{} has a target with the weight {weight}", route.label())
         } else if !(1..=100).contains(&total) {
-            format!("the weights of {} are {total} together", route.label())
+            format!("the sum of the weights of {} is {total}", route.label())
         } else {
             continue;
         };
         let span = first.get("weight").map_or(route.span, |weight| weight.place.span);
-        findings(route, Draft::new(span, message, "let the weights be 1 to 100 together, and none of them negative"));
+        findings(route, Draft::new(span, message, "use weights of 0 to 100 with a sum of 1 to 100"));
     }
 }

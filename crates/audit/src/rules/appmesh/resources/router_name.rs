@@ -8,7 +8,7 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-router-name",
-    summary: "the name of a virtual router is legal",
+    summary: "the name of a virtual router is valid",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
     effect: "App Mesh refuses the virtual router",
@@ -29,7 +29,7 @@ fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindin
     for router in resources.of(ResourceKind::VirtualRouter) {
         let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if router.name.chars().count() > 255 || !router.name.chars().all(is_legal) {
-            let message = format!("{} has a name that is not legal", router.label());
+            let message = format!("{} has an invalid name", router.label());
             let help = "use at most 255 letters, digits, hyphens and underscores";
             findings(router, Draft::new(router.span, message, help));
         }

@@ -13,8 +13,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMeshResources,
     effect: "requests to the virtual services that the router provides match nothing and are answered with 404",
     explanation: "\
-A virtual router does nothing by itself: its routes say which virtual nodes get which requests. That it has none is \
-told only where the run has routes of the same mesh, and only for a router that provides a virtual service.",
+A virtual router has no effect by itself: its routes determine which virtual nodes get which requests. A router \
+without routes is reported only if the run has routes of the same mesh, and only if it provides a virtual service.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_routers.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/routes.html",
@@ -35,14 +35,14 @@ told only where the run has routes of the same mesh, and only for a router that 
 fn check(resources: &Resources, _: &[Subject<'_>], findings: &mut ResourceFindings<'_>) {
     for router in resources.of(ResourceKind::VirtualRouter) {
         let has_routes = resources.routes(router).next().is_some();
-        let is_told = resources.of(ResourceKind::Route).any(|route| route.mesh == router.mesh);
+        let are_routes_exported = resources.of(ResourceKind::Route).any(|route| route.mesh == router.mesh);
         let service = resources.of(ResourceKind::VirtualService).find(|service| {
             let is_it = |to: &Reference<'_>| to.kind == ResourceKind::VirtualRouter && to.name == router.name;
             service.mesh == router.mesh && service.references().iter().any(is_it)
         });
-        if let Some(service) = service.filter(|_| is_told && !has_routes) {
+        if let Some(service) = service.filter(|_| are_routes_exported && !has_routes) {
             let message = format!("{} provides the {}, but has no route", router.label(), service.label());
-            findings(router, Draft::new(router.span, message, "create a route that sends requests to a virtual node"));
+            findings(router, Draft::new(router.span, message, "create a route to a virtual node"));
         }
     }
 }

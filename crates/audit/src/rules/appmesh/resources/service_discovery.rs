@@ -8,13 +8,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-service-discovery",
-    summary: "a virtual node that listens can be found",
+    summary: "a virtual node with a listener has service discovery",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
     effect: "other Envoys know no address of the node, and requests to it fail with 503",
     explanation: "\
-Other Envoys find the tasks behind a virtual node by its service discovery: a DNS name, or a service of AWS Cloud Map. \
-Only a node that nobody calls, which has no listener, may be without.",
+Other Envoys find the tasks of a virtual node by its service discovery: a DNS name, or a service of AWS Cloud Map. \
+Only a node without a listener, which gets no requests, needs none.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_nodes.html"],
     examples: &[Example {
         base: Base::AppMeshResources,

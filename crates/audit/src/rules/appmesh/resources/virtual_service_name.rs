@@ -8,14 +8,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-virtual-service-name",
-    summary: "the name of a virtual service does not mean the task itself",
+    summary: "the name of a virtual service does not resolve to the task itself",
     severity: Severity::Error,
     applies: Applies::AppMeshResources,
-    effect: "apps that call the service connect to their own task, past Envoy",
+    effect: "apps that call the service connect to their own task, without Envoy",
     explanation: "\
-Apps call a virtual service by its name, which has to resolve to an address that is not a loopback one: connections to \
-127.0.0.1 never leave the app's own task, and the redirection leaves them alone. Use the name under which service \
-discovery knows the real service.",
+Apps call a virtual service by its name, which must not resolve to a loopback address: connections to 127.0.0.1 stay \
+in the app's own task, and are not redirected to Envoy. Use the name of the real service in service discovery.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_services.html"],
     examples: &[
         Example {

@@ -13,12 +13,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "app containers wait until Envoy is healthy",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
-    effect: "the first connections of the app fail, as all of its traffic is redirected to an Envoy that is not ready yet",
+    effect: "the first connections of the app fail, because its traffic is redirected to an Envoy that is not ready yet",
     explanation: "\
-The redirection is in place before any container starts. Until Envoy has its configuration, nothing gets in or out of \
-the task, so that an app that connects at start fails or has to retry. `dependsOn` with the condition `HEALTHY` lets \
-it start afterwards. It also makes ECS stop Envoy after the app. Containers that are not essential, that run as the \
-ignored user, that collect logs or metrics or that Envoy itself waits for are left alone.",
+The traffic is redirected before any container starts. Until Envoy has its configuration, all connections fail, so \
+that an app that connects at its start fails or has to retry. With `dependsOn` and the condition `HEALTHY`, it starts \
+after Envoy is ready, and ECS stops Envoy after the app. Containers are not reported if they are not essential, run as \
+the ignored user, collect logs or metrics, or if Envoy itself waits for them.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
@@ -42,7 +42,7 @@ ignored user, that collect logs or metrics or that Envoy itself waits for are le
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some((proxy, envoy)) = mesh.proxied() else { return };
     let Some(name) = envoy.name.text() else { return };
@@ -65,11 +65,11 @@ fn is_redirected(app: &Container, proxy: &ProxyConfiguration) -> bool {
     app.is_essential() == Some(true) && !is_ignored && !is_observer(app)
 }
 
-fn report(app: &Container, envoy: &str, findings: &mut Findings<'_>) {
+fn report(app: &Container, envoy: &str, findings: &mut Findings) {
     let label = app.label();
     let (span, message, fix) = match app.waits_for(envoy) {
         Maybe::Known(Dependency { condition, .. }) => {
-            // What is no condition at all is another finding.
+            // Another rule reports invalid conditions.
             let Some(other) = condition.text().filter(|text| matches!(*text, "START" | "COMPLETE" | "SUCCESS")) else {
                 return;
             };
@@ -83,6 +83,6 @@ fn report(app: &Container, envoy: &str, findings: &mut Findings<'_>) {
         }
         Maybe::Unknown => return,
     };
-    let help = format!("let {label} depend on {envoy} with the condition HEALTHY");
+    let help = format!("add {envoy} with the condition HEALTHY to dependsOn of {label}");
     findings.add(Draft::new(span, message, help).of(app).fix(fix));
 }

@@ -11,12 +11,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "AppPorts are the TCP ports of the app containers",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
-    effect: "connections to a port that AppPorts lacks pass Envoy by, and those to a port that nobody listens on fail",
+    effect: "connections to a port that is missing in AppPorts bypass Envoy, and those to a port without an app fail",
     explanation: "\
-`AppPorts` and the `portMappings` of the app containers speak of the same thing: where the app listens. A port that \
-only the mappings have is reachable without the mesh, without its TLS and without its metrics. One that only \
-`AppPorts` has is mostly a port that the app has moved away from. App containers without mappings say nothing about \
-their ports, and this rule then says nothing about what else `AppPorts` has.",
+`AppPorts` and the `portMappings` of the app containers contain the same ports: those on which the app listens. A port \
+only in the mappings is reachable without the mesh, its TLS and its metrics. A port only in `AppPorts` is usually an \
+earlier port of the app. If an app container has no mappings, its ports are unknown, and additional ports in \
+`AppPorts` are not reported.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
@@ -60,7 +60,7 @@ their ports, and this rule then says nothing about what else `AppPorts` has.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(proxy) = mesh.proxy else { return };
     let (Maybe::Known(property), Some(listed)) = (proxy.property("AppPorts"), proxy.ports("AppPorts")) else { return };
@@ -71,8 +71,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
     let unlisted = mapped.iter().filter(|port| !listed.iter().any(|other| u64::from(*other) == **port));
     let unlisted: Vec<String> = unlisted.map(u64::to_string).collect();
-    let is_told = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| tells_its_ports(app));
-    let unmapped = listed.iter().filter(|port| is_told && !all_mapped.contains(&u64::from(**port)));
+    let are_ports_known = subject.definition.containers.is_complete && mesh.apps.iter().all(|app| has_known_ports(app));
+    let unmapped = listed.iter().filter(|port| are_ports_known && !all_mapped.contains(&u64::from(**port)));
     let unmapped: Vec<String> = unmapped.map(u16::to_string).collect();
     let message = match (unlisted.as_slice(), unmapped.as_slice()) {
         ([], []) => return,
@@ -95,8 +95,8 @@ fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
     app.port_mappings.items.iter().filter(|mapping| is_tcp(mapping)).filter_map(|it| it.container_port.known().copied())
 }
 
-/// Whether all ports of a container are known. One without port mappings may listen anywhere.
-fn tells_its_ports(app: &Container) -> bool {
+/// Whether all ports of a container are known. A container without port mappings may listen on any port.
+fn has_known_ports(app: &Container) -> bool {
     let mappings = &app.port_mappings;
     let is_known = |it: &PortMapping| it.container_port.known().is_some() && !it.protocol.is_unknown();
     mappings.is_complete && !mappings.items.is_empty() && mappings.items.iter().all(is_known)

@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "AppPorts lists the ports of the app",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "ECS refuses the definition, or nothing that comes in passes Envoy",
+    effect: "ECS refuses the definition, or no incoming connection goes through Envoy",
     explanation: "\
-`AppPorts` says which incoming connections are redirected to Envoy: the ports that the app listens on, separated by \
-commas. ECS requires it.",
+`AppPorts` contains the ports of the app whose incoming connections are redirected to Envoy, separated by commas. ECS \
+requires it.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
@@ -45,7 +45,7 @@ commas. ECS requires it.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let (span, message) = match (proxy.property("AppPorts"), proxy.items("AppPorts")) {
         (Maybe::Absent, _) => (proxy.properties.place.span, "the property AppPorts is missing".to_owned()),
@@ -53,7 +53,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             (property.value.span(), "AppPorts lists no port".to_owned())
         }
         (Maybe::Known(property), Some(items)) if proxy.ports("AppPorts").is_none() => {
-            (property.value.span(), format!("AppPorts is {}, which is no list of ports", items.join(",")))
+            (property.value.span(), format!("AppPorts is {}, which is not a list of ports", items.join(",")))
         }
         _ => return,
     };

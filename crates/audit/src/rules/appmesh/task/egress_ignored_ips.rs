@@ -8,7 +8,7 @@ use crate::{
     subject::Subject,
 };
 
-/// Task metadata with the credentials, and instance metadata.
+/// The endpoint of task metadata and credentials, and the one of instance metadata.
 const ENDPOINTS: [&str; 2] = ["169.254.170.2", "169.254.169.254"];
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -18,9 +18,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMesh,
     effect: "Envoy and the app get no credentials and no task metadata, and Envoy cannot fetch its configuration",
     explanation: "\
-169.254.170.2 is where the containers of a task get the credentials of their task role and their metadata, \
-169.254.169.254 is the metadata service of the instance. Neither is part of the mesh: what is redirected to Envoy ends \
-there. Both belong into `EgressIgnoredIPs`.",
+169.254.170.2 is the endpoint of the task role's credentials and the task metadata, 169.254.169.254 is the metadata \
+service of the instance. Neither is part of the mesh: Envoy cannot forward connections to them. Both have to be in \
+`EgressIgnoredIPs`.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
@@ -51,7 +51,7 @@ there. Both belong into `EgressIgnoredIPs`.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let property = proxy.property("EgressIgnoredIPs");
     let (listed, span) = match (&property, proxy.items("EgressIgnoredIPs")) {
@@ -59,7 +59,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         (Maybe::Absent, _) => (Vec::new(), proxy.properties.place.span),
         _ => return,
     };
-    // A range may hold them.
+    // A range may contain them.
     let missing: Vec<&str> = ENDPOINTS.into_iter().filter(|endpoint| !listed.contains(endpoint)).collect();
     if missing.is_empty() || listed.iter().any(|item| item.contains('/')) {
         return;

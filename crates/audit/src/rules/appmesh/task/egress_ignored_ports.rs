@@ -13,8 +13,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMesh,
     effect: "the redirection cannot be set up, and the task fails to start",
     explanation: "\
-`EgressIgnoredPorts` holds the destination ports that go out without Envoy, separated by commas, such as `22` or \
-`5432,6379`. It may be empty. Names of services and ranges are no ports.",
+`EgressIgnoredPorts` contains the destination ports of connections that bypass Envoy, separated by commas, such as \
+`22` or `5432,6379`. It may be empty. Names of services and ranges are invalid.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
     examples: &[
         Example {
@@ -35,12 +35,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let Maybe::Known(property) = proxy.property("EgressIgnoredPorts") else { return };
     let Some(items) = proxy.items("EgressIgnoredPorts") else { return };
     if proxy.ports("EgressIgnoredPorts").is_none() {
-        let message = format!("EgressIgnoredPorts is {}, which is no list of ports", items.join(","));
-        findings.add(Draft::new(property.value.span(), message, "write ports from 1 to 65535, separated by commas"));
+        let message = format!("EgressIgnoredPorts is {}, which is not a list of ports", items.join(","));
+        findings.add(Draft::new(property.value.span(), message, "use ports from 1 to 65535, separated by commas"));
     }
 }

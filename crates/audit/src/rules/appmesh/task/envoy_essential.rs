@@ -10,11 +10,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy is essential",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
-    effect: "when Envoy ends, the task goes on without a way in or out, and nobody replaces it",
+    effect: "if Envoy stops, the task keeps running without any connections, and ECS does not replace it",
     explanation: "\
-All traffic of the task is redirected to Envoy. Where the container is not essential, its end leaves a task that ECS \
-takes for running while every connection of it fails. As an essential container, its end ends the task, and the \
-service starts another one.",
+All traffic of the task is redirected to Envoy. If the container is not essential and stops, ECS considers the task as \
+running while all of its connections fail. If it is essential, ECS stops the task, and the service starts another one.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
     examples: &[Example {
         base: Base::AppMesh,
@@ -26,7 +25,7 @@ service starts another one.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     if envoy.is_essential() == Some(false) {
         let message = format!("{} is not essential", envoy.label());

@@ -8,15 +8,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-envoy-health-check",
-    summary: "Envoy has a health check that asks its admin interface",
+    summary: "Envoy has a health check that requests its admin interface",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "nobody can tell when Envoy has its configuration: apps that wait for it never start, and others start too early",
+    effect: "ECS cannot determine when Envoy has its configuration: apps that wait for it never start, and others start too early",
     explanation: "\
-Envoy is ready once it has fetched its configuration from App Mesh. Its admin interface knows: \
-`http://localhost:9901/server_info` says the state `LIVE` then. The port is 9901 unless `ENVOY_ADMIN_ACCESS_PORT` says \
-otherwise. A check of any other port asks something else. A virtual gateway, for which no container of the task waits, \
-may do without.",
+Envoy is ready when it has got its configuration from App Mesh. Then the state at `http://localhost:9901/server_info` \
+of its admin interface is `LIVE`. The port is 9901 unless `ENVOY_ADMIN_ACCESS_PORT` sets another one. A check of any \
+other port checks something else. A virtual gateway, for which no container of the task waits, does not need a health \
+check.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
@@ -49,19 +49,19 @@ may do without.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(envoy) = mesh.envoy else { return };
     let label = envoy.label();
     let command = envoy.health_check.known().and_then(|check| check.command.texts());
     let message = match (envoy.has_health_check(), command, admin_port(envoy)) {
         (Some(false), _, _) if mesh.proxy.is_some() => format!("{label} has no health check"),
-        (Some(true), Some(words), Some(port)) if asks_elsewhere(&words.join(" "), port) => {
-            format!("the health check of {label} does not ask Envoy's admin interface on port {port}")
+        (Some(true), Some(words), Some(port)) if requests_elsewhere(&words.join(" "), port) => {
+            format!("the health check of {label} does not request Envoy's admin interface on port {port}")
         }
         _ => return,
     };
-    let help = "check http://localhost:9901/server_info for the state LIVE";
+    let help = "check that the state at http://localhost:9901/server_info is LIVE";
     findings.add(Draft::new(envoy.health_check.span(), message, help).of(envoy));
 }
 
@@ -73,10 +73,10 @@ fn admin_port(envoy: &Container) -> Option<&str> {
     }
 }
 
-/// Whether a command certainly asks something over the network, but not the admin interface. A program of the image's own
+/// Whether a command certainly makes a network request, but not to the admin interface. Another program of the image
 /// may do anything.
-fn asks_elsewhere(command: &str, port: &str) -> bool {
+fn requests_elsewhere(command: &str, port: &str) -> bool {
     let programs = ["curl", "wget", "nc"];
-    let asks = command.split([' ', '/', ';', '|', '&']).any(|word| programs.contains(&word));
-    asks && !command.contains(port) && !command.contains('$')
+    let makes_request = command.split([' ', '/', ';', '|', '&']).any(|word| programs.contains(&word));
+    makes_request && !command.contains(port) && !command.contains('$')
 }

@@ -6,9 +6,9 @@ use crate::{
     subject::Subject,
 };
 
-/// Whose registry it is in most regions.
+/// The account of the registry in most regions.
 const ACCOUNT: &str = "840364872350";
-/// The regions with another account. Source: <https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html>
+/// The regions with other accounts. Source: <https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html>
 const ELSEWHERE: [(&str, &str); 6] = [
     ("me-south-1", "772975370895"),
     ("ap-east-1", "856666278305"),
@@ -20,16 +20,16 @@ const ELSEWHERE: [(&str, &str); 6] = [
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-envoy-image",
-    summary: "Envoy is App Mesh's own image, from the region's account",
+    summary: "Envoy has App Mesh's own image, from the region's account",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "the image cannot be pulled, or is an Envoy that does not know how to ask App Mesh for its configuration",
+    effect: "the image cannot be pulled, or contains an Envoy that cannot get its configuration from App Mesh",
     explanation: "\
-App Mesh needs an Envoy of its own: `aws-appmesh-envoy` signs its requests to the control plane with the credentials \
-of the task, which the Envoy project does not. AWS keeps it in the public gallery \
-(`public.ecr.aws/appmesh/aws-appmesh-envoy`) and in a private registry of each region: that of the account \
-840364872350, but of other accounts in me-south-1, ap-east-1, ap-southeast-3, eu-south-1, il-central-1 and af-south-1. \
-A copy in a registry of your own is fine.",
+App Mesh needs a special Envoy: `aws-appmesh-envoy` signs its requests to the control plane with the credentials of \
+the task, which the Envoy project's image does not. AWS publishes it in the public gallery \
+(`public.ecr.aws/appmesh/aws-appmesh-envoy`) and in a private registry of each region: in the account 840364872350, \
+except for me-south-1, ap-east-1, ap-southeast-3, eu-south-1, il-central-1 and af-south-1, which have other accounts. \
+A copy in your own registry is allowed.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html"],
     examples: &[
         Example {
@@ -57,7 +57,7 @@ A copy in a registry of your own is fine.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let Some(image) = envoy.image.known().map(Text::head) else { return };
     let label = envoy.label();
@@ -85,7 +85,7 @@ fn is_upstream(image: &str) -> bool {
         .any(|registry| image.strip_prefix(registry).is_some_and(|rest| rest.starts_with("envoyproxy/envoy")))
 }
 
-/// An account of AWS with the region in which it is wrong, and the right one. Other accounts hold copies.
+/// An account of AWS, the region in which it is wrong, and the right account. Other accounts may have copies.
 fn wrong_account(image: &str) -> Option<(&str, &str, &'static str)> {
     let (registry, _) = image.split_once('/')?;
     let (account, rest) = registry.split_once(".dkr.ecr.")?;

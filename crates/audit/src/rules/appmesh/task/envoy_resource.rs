@@ -8,13 +8,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-envoy-resource",
-    summary: "Envoy is told which virtual node or gateway it stands for",
+    summary: "Envoy has the name of its virtual node or gateway",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "App Mesh does not know which configuration to send, and Envoy never becomes healthy",
+    effect: "App Mesh has no configuration for it, and Envoy never becomes healthy",
     explanation: "\
-Envoy asks App Mesh for the configuration of one resource of a mesh. It is named as `mesh/<mesh>/virtualNode/<node>`, \
-as `mesh/<mesh>/virtualGateway/<gateway>` or by the full ARN of either. Case matters, and routers, routes and services \
+Envoy requests the configuration of one resource of a mesh. Its name is `mesh/<mesh>/virtualNode/<node>`, \
+`mesh/<mesh>/virtualGateway/<gateway>` or the full ARN of either. It is case-sensitive. Routers, routes and services \
 have no Envoy.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
@@ -53,7 +53,7 @@ have no Envoy.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some(envoy) = mesh.envoy else { return };
     let is_absent =
@@ -64,10 +64,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
                 return;
             }
             let name = variable.name.text().unwrap_or_default();
-            (variable.value.span(), format!("{name} names no virtual node or gateway"))
+            (variable.value.span(), format!("{name} is not the name of a virtual node or gateway"))
         }
         None if RESOURCE_VARIABLES.iter().all(|name| is_absent(name)) => {
-            (envoy.environment.place.span, format!("{} is not told what it stands for", envoy.label()))
+            (envoy.environment.place.span, format!("{} has no name of a virtual node or gateway", envoy.label()))
         }
         None => return,
     };

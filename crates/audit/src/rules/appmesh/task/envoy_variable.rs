@@ -8,20 +8,20 @@ use crate::{
     subject::{RESOURCE_VARIABLES, Subject, image_of},
 };
 
-/// Read from v1.15.0 on.
+/// The variable since v1.15.0.
 const NEW: &str = RESOURCE_VARIABLES[0];
-/// Read before, and still understood for virtual nodes.
+/// The earlier variable, which is still valid for virtual nodes.
 const OLD: &str = RESOURCE_VARIABLES[1];
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-envoy-variable",
-    summary: "Envoy is told who it is by the variable that its version reads",
+    summary: "the name of Envoy's resource is in the variable that its version reads",
     severity: Severity::Error,
     applies: Applies::AppMesh,
     effect: "Envoy does not read the variable and gets no configuration, so that it never becomes healthy",
     explanation: "\
-Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read `APPMESH_VIRTUAL_NODE_NAME` only. Newer images \
-still understand the old variable, but only for a virtual node: a virtual gateway has to be named in the new one.",
+Images from v1.15.0 on read `APPMESH_RESOURCE_ARN`; older ones read only `APPMESH_VIRTUAL_NODE_NAME`. Newer images \
+also read the old variable, but only for a virtual node: a virtual gateway needs the new one.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy.html",
@@ -45,22 +45,22 @@ still understand the old variable, but only for a virtual node: a virtual gatewa
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let (Some(envoy), Some(variable)) = (mesh.envoy, mesh.resource_variable()) else { return };
     let version = image_of(envoy).filter(|image| image.name == "aws-appmesh-envoy").and_then(|image| image.version());
     if let Some(version) = version.filter(|version| ignores_its_variable(envoy, version)) {
-        let message = format!("{} is of version {version}, which does not read {NEW}", envoy.label());
+        let message = format!("{} has version {version}, which does not read {NEW}", envoy.label());
         let draft = Draft::new(variable.name.span(), message, "use the image v1.17.2.0-prod or newer").of(envoy);
         findings.add(draft.note(envoy.image.span(), "the image"));
     } else if mesh.is_gateway && variable.name.text() == Some(OLD) {
-        let message = format!("{} is told its virtual gateway in {OLD}, which is for virtual nodes", envoy.label());
+        let message = format!("{} has a virtual gateway in {OLD}, which is for virtual nodes", envoy.label());
         let draft = Draft::new(variable.name.span(), message, format!("rename the variable to {NEW}"));
         findings.add(draft.of(envoy).fix(Fix::set(&variable.name.place, NEW)));
     }
 }
 
-/// Whether an image of this version reads another variable than the one that is set.
+/// Whether an image of this version does not read the variable that is set.
 pub(super) fn ignores_its_variable(envoy: &Container, version: &Version) -> bool {
     let is_set = |name: &str| matches!(envoy.variable(name), Maybe::Known(_));
     *version < Version::new(1, 15, 0) && is_set(NEW) && matches!(envoy.variable(OLD), Maybe::Absent)

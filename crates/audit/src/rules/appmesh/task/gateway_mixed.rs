@@ -9,14 +9,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-gateway-mixed",
-    summary: "a virtual gateway is a task of its own",
+    summary: "a virtual gateway runs in a separate task",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "the traffic of the app goes to an Envoy that serves a gateway, which knows nothing of the app",
+    effect: "the traffic of the app is redirected to the Envoy of a gateway, which has no configuration for the app",
     explanation: "\
-The Envoy of a virtual gateway takes requests from outside on its own listeners and passes them into the mesh. It has \
-no proxy configuration, as there is no app whose traffic could be redirected, and an app that runs beside it is not in \
-the mesh. An app needs an Envoy of its own, which stands for a virtual node.",
+The Envoy of a virtual gateway accepts requests from outside on its own listeners and forwards them into the mesh. It \
+has no proxy configuration, because there is no app whose traffic could be redirected, and an app in the same task is \
+not in the mesh. An app needs a separate Envoy for its virtual node.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/virtual_gateways.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
@@ -44,7 +44,7 @@ the mesh. An app needs an Envoy of its own, which stands for a virtual node.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref() else { return };
     let Some((envoy, variable)) = mesh.envoy.zip(mesh.resource_variable()) else { return };
     if mesh.resource().is_none_or(|resource| resource.kind != ResourceKind::VirtualGateway) {
@@ -52,8 +52,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
     let label = envoy.label();
     if mesh.proxy.is_some() {
-        let message = format!("{label} stands for a virtual gateway, but traffic is redirected to it");
-        let help = "name a virtual node, or take the proxyConfiguration and the app away";
+        let message = format!("{label} represents a virtual gateway, but traffic is redirected to it");
+        let help = "set a virtual node, or remove the proxyConfiguration and the app";
         let draft = Draft::new(variable.value.span(), message, help).of(envoy);
         findings.add(draft.note(subject.definition.proxy.span(), "redirects the traffic of the task"));
         return;
@@ -63,7 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     };
     if let Some(app) = mesh.apps.iter().find(has_port) {
         let message = format!("{} runs beside the virtual gateway {label}, outside of the mesh", app.label());
-        let help = "give the app a task of its own, with an Envoy that stands for its virtual node";
+        let help = "move the app to a separate task, with an Envoy for its virtual node";
         findings.add(Draft::new(app.span(), message, help).of(app));
     }
 }

@@ -13,11 +13,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "Envoy runs as the user whose traffic is not redirected",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "what Envoy sends is redirected to Envoy again, and no connection ever leaves the task",
+    effect: "Envoy's own traffic is redirected to Envoy again, and no connection leaves the task",
     explanation: "\
-The redirection has to let Envoy itself out. `IgnoredUID` is the user whose traffic is left alone, and has to be the \
-number that `user` of the Envoy container is set to; 1337 is what the examples use. `IgnoredGID` does the same by \
-group.",
+Envoy's own traffic must not be redirected. `IgnoredUID` is the user whose traffic is excluded, and has to be the \
+number in `user` of the Envoy container; the examples use 1337. `IgnoredGID` does the same with a group.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
@@ -62,7 +61,7 @@ group.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
     match (value(proxy, "IgnoredUID"), value(proxy, "IgnoredGID")) {
         (Maybe::Known(uid), _) => by_user(subject.definition, envoy, uid, findings),
@@ -79,7 +78,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// A property that says something.
+/// A property with a value.
 fn value<'d>(proxy: &'d ProxyConfiguration, name: &str) -> Maybe<&'d Tag> {
     match proxy.property(name) {
         Maybe::Known(property) if property.value.text().is_some_and(|text| text.trim().is_empty()) => Maybe::Absent,
@@ -87,18 +86,18 @@ fn value<'d>(proxy: &'d ProxyConfiguration, name: &str) -> Maybe<&'d Tag> {
     }
 }
 
-/// Whether all traffic of this user or group may pass Envoy by. With root's, that of most apps would.
+/// Whether all traffic of this user or group may bypass Envoy. With root, that would include most apps.
 fn can_be_let_out(id: &str) -> bool {
     id.parse::<u32>().is_ok_and(|id| id != 0)
 }
 
-fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findings: &mut Findings<'_>) {
+fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findings: &mut Findings) {
     let Some(ignored) = property.value.text() else { return };
     let place = &envoy.user.place;
     let label = envoy.label();
     let (span, message, fix) = match (envoy.user.text(), envoy.user.is_absent()) {
         (None, true) => {
-            let message = format!("{label} sets no user, but traffic of the user {ignored} is what is not redirected");
+            let message = format!("{label} sets no user, but the user whose traffic is not redirected is {ignored}");
             (place.span, message, Fix::set(place, ignored).filter(|_| can_be_let_out(ignored)))
         }
         (Some(user), _) => {
@@ -107,7 +106,7 @@ fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findi
                 return;
             }
             let message = format!("{label} runs as the user {uid}, but IgnoredUID is {ignored}");
-            // Where the X-Ray daemon runs as Envoy does, the property is what is out of step.
+            // If the X-Ray daemon runs as the same user as Envoy, the property is wrong.
             let is_shared = |container: &Container| is_xray_daemon(container) && container.user.text() == Some(uid);
             let fix = if can_be_let_out(uid) && definition.containers.items.iter().any(is_shared) {
                 Fix::set(&property.value.place, uid)
@@ -122,8 +121,8 @@ fn by_user(definition: &TaskDefinition, envoy: &Container, property: &Tag, findi
     findings.add(Draft::new(span, message, help).of(envoy).note(envoy.span(), "the Envoy container").fix(fix));
 }
 
-fn by_group(envoy: &Container, property: &Tag, findings: &mut Findings<'_>) {
-    // Without a group of its own, the image decides.
+fn by_group(envoy: &Container, property: &Tag, findings: &mut Findings) {
+    // Without a group in the definition, the image determines it.
     let group = envoy.user.text().and_then(|user| user.split(':').nth(1));
     if let (Some(ignored), Some(group)) = (property.value.text(), group)
         && ignored != group

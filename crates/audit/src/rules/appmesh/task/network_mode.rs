@@ -13,8 +13,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMesh,
     effect: "ECS refuses the definition: a proxy configuration works in awsvpc mode only",
     explanation: "\
-App Mesh redirects the traffic of a task inside the network namespace that its containers share. Only `awsvpc` gives a \
-task a namespace and an address of its own. A virtual gateway redirects nothing and may run in other modes.",
+App Mesh redirects the traffic of a task in the network namespace that its containers share. Only with `awsvpc` does a task have a separate namespace and address. A virtual gateway redirects nothing and may run in other modes.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
@@ -32,7 +31,7 @@ task a namespace and an address of its own. A virtual gateway redirects nothing 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy).is_none() {
         return;
     }

@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task of a virtual node has a proxy configuration",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "nothing redirects traffic to Envoy, so that the app speaks past the mesh in both directions",
+    effect: "no traffic is redirected to Envoy, so that the app bypasses the mesh in both directions",
     explanation: "\
-Envoy sees the traffic of a task only where it is redirected to it, which is what ECS does for a definition with a \
-`proxyConfiguration`. Without one, the task runs and even looks healthy, but routes, retries, TLS and metrics of the \
-mesh do not apply to it. Only the Envoy of a virtual gateway, which clients call directly, works without.",
+The traffic of a task goes through Envoy only if ECS redirects it, which it does for a definition with a \
+`proxyConfiguration`. Without one, the task runs and may be healthy, but routes, retries, TLS and metrics of the mesh \
+do not apply to it. Only the Envoy of a virtual gateway, to which clients connect directly, needs none.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
@@ -32,12 +32,12 @@ mesh do not apply to it. Only the Envoy of a virtual gateway, which clients call
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh) = subject.app_mesh.as_ref().filter(|_| subject.definition.proxy.is_absent()) else { return };
     let (Some(envoy), Some(resource)) = (mesh.envoy, mesh.resource()) else { return };
     if resource.kind == ResourceKind::VirtualNode {
         let message = format!(
-            "{} stands for the virtual node {}, but there is no proxy configuration",
+            "{} represents the virtual node {}, but there is no proxy configuration",
             envoy.label(),
             resource.name
         );

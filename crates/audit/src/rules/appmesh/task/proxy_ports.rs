@@ -15,8 +15,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::AppMesh,
     effect: "traffic is redirected to a port on which Envoy does not listen, and every connection of the app fails",
     explanation: "\
-App Mesh configures Envoy to take what comes in on port 15000 and what the app sends on port 15001. `ProxyIngressPort` \
-and `ProxyEgressPort` tell ECS where to redirect to; any other value leads nowhere.",
+App Mesh configures Envoy to accept incoming connections on port 15000 and outgoing connections of the app on port \
+15001. ECS redirects to `ProxyIngressPort` and `ProxyEgressPort`, which have to be the same.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html",
@@ -47,7 +47,7 @@ and `ProxyEgressPort` tell ECS where to redirect to; any other value leads nowhe
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     for (name, port) in [("ProxyIngressPort", "15000"), ("ProxyEgressPort", "15001")] {
         let (place, message, fix) = match proxy.property(name) {

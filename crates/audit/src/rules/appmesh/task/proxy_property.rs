@@ -5,7 +5,7 @@ use crate::{
     subject::Subject,
 };
 
-/// All that there are.
+/// All valid properties.
 const PROPERTIES: [&str; 7] = [
     "IgnoredUID",
     "IgnoredGID",
@@ -21,10 +21,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy configuration has known properties only",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "the property is refused or has no effect, and the one that was meant is missing",
+    effect: "the property is refused or has no effect, and the intended one is missing",
     explanation: "\
 The names of the properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIngressPort`, `ProxyEgressPort`, \
-`EgressIgnoredPorts` and `EgressIgnoredIPs`, in exactly this spelling.",
+`EgressIgnoredPorts` and `EgressIgnoredIPs`. They are case-sensitive.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
     examples: &[
         Example {
@@ -45,13 +45,13 @@ The names of the properties are `IgnoredUID`, `IgnoredGID`, `AppPorts`, `ProxyIn
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     for property in &proxy.properties.items {
         let Some(key) = property.key.text().filter(|key| !PROPERTIES.contains(key)) else { continue };
         let meant = PROPERTIES.iter().find(|known| known.eq_ignore_ascii_case(key));
-        let message = format!("the proxy configuration has the property {key}, which there is not");
-        let help = meant.map_or("take it away".to_owned(), |meant| format!("write {meant}"));
+        let message = format!("the proxy configuration has the unknown property {key}");
+        let help = meant.map_or("remove it".to_owned(), |meant| format!("write {meant}"));
         let fix = meant.and_then(|meant| Fix::set(&property.key.place, *meant));
         findings.add(Draft::new(property.key.span(), message, help).fix(fix));
     }

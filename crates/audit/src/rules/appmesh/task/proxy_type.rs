@@ -7,12 +7,12 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-proxy-type",
-    summary: "the proxy configuration is of the type APPMESH",
+    summary: "the proxy configuration has the type APPMESH",
     severity: Severity::Error,
     applies: Applies::AppMesh,
     effect: "ECS refuses to register the definition",
     explanation: "\
-`APPMESH` is the only type of proxy configuration that there is, and the default. It is written in capitals.",
+`APPMESH` is the only type of proxy configuration, and the default. It has to be in capitals.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ProxyConfiguration.html"],
     examples: &[Example {
         base: Base::AppMesh,
@@ -24,10 +24,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.proxy) else { return };
     let Some(kind) = proxy.kind.text().filter(|kind| *kind != "APPMESH") else { return };
-    let message = format!("the proxy configuration is of the type {kind}");
+    let message = format!("the proxy configuration has the type {kind}");
     findings
         .add(Draft::new(proxy.kind.span(), message, "set type to APPMESH").fix(Fix::set(&proxy.kind.place, "APPMESH")));
 }

@@ -10,11 +10,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task on Fargate has a task role",
     severity: Severity::Error,
     applies: Applies::AppMesh,
-    effect: "Envoy has no credentials to sign its requests to App Mesh with, and never becomes healthy",
+    effect: "Envoy has no credentials to sign its requests to App Mesh, and never becomes healthy",
     explanation: "\
-Envoy signs what it asks of App Mesh. On EC2 it may do so with the role of the instance; on Fargate there is none, so \
-that the definition needs a task role. With proxy authorization, the role needs `appmesh:StreamAggregatedResources` on \
-the virtual node or gateway.",
+Envoy signs its requests to App Mesh. On EC2, it may use the role of the instance; on Fargate there is none, so that \
+the definition needs a task role. With proxy authorization, the role needs `appmesh:StreamAggregatedResources` for the \
+virtual node or gateway.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html",
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/proxy-authorization.html",
@@ -38,10 +38,10 @@ the virtual node or gateway.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let role = &subject.definition.task_role;
     if role.is_absent() && subject.definition.runs_on_fargate() {
-        let message = "the definition runs on Fargate and has no task role";
+        let message = "the definition runs on Fargate, but has no task role";
         findings.add(Draft::new(role.span(), message, "set taskRoleArn to a role that ECS tasks may assume"));
     }
 }

@@ -8,13 +8,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-xray-daemon",
-    summary: "a task whose Envoy traces has somebody who takes the traces",
+    summary: "a task whose Envoy sends traces has an X-Ray daemon",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
-    effect: "Envoy sends its traces to UDP port 2000 of the task, where nobody listens, and they are lost",
+    effect: "Envoy sends its traces to UDP port 2000 of the task, which is closed, and they are lost",
     explanation: "\
-With `ENABLE_ENVOY_XRAY_TRACING` Envoy sends a segment for every request to 127.0.0.1:2000. The X-Ray daemon, or a \
-collector that speaks its protocol, has to run in the same task and pass them on.",
+With `ENABLE_ENVOY_XRAY_TRACING`, Envoy sends a segment for every request to 127.0.0.1:2000. The X-Ray daemon, or a \
+collector with the same protocol, has to run in the same task and forward them.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/xray/latest/devguide/xray-daemon-ecs.html",
@@ -31,7 +31,7 @@ collector that speaks its protocol, has to run in the same task and pass them on
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let tracing = match envoy.variable("ENABLE_ENVOY_XRAY_TRACING") {
         Maybe::Known(tracing) if matches!(tracing.value.text(), Some("1" | "true")) => tracing,
@@ -40,8 +40,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let is_elsewhere = !matches!(envoy.variable("XRAY_DAEMON_PORT"), Maybe::Absent);
     if !is_elsewhere && subject.definition.containers.lacks(may_take_traces) {
         let message = format!("{} sends traces, but no container listens on UDP port 2000", envoy.label());
-        let help =
-            "add a container with amazon/aws-xray-daemon and the port mapping 2000/udp, or take the variable away";
+        let help = "add a container with amazon/aws-xray-daemon and the port mapping 2000/udp, or remove the variable";
         findings.add(Draft::new(tracing.place.span, message, help).of(envoy));
     }
 }

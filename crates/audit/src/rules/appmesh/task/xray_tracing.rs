@@ -8,13 +8,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "appmesh-xray-tracing",
-    summary: "an X-Ray daemon has an Envoy that traces",
+    summary: "in a task with an X-Ray daemon, Envoy sends traces",
     severity: Severity::Info,
     applies: Applies::AppMesh,
-    effect: "the daemon runs, but Envoy sends it nothing",
+    effect: "the daemon runs, but gets no traces of Envoy",
     explanation: "\
-The X-Ray daemon of the task only passes on what it is sent. Envoy sends segments once `ENABLE_ENVOY_XRAY_TRACING` is \
-`1`. Where the app alone sends traces, with X-Ray's SDK, there is nothing to mend.",
+The X-Ray daemon of the task only forwards what it receives. Envoy sends segments if `ENABLE_ENVOY_XRAY_TRACING` is \
+`1`. If only the app sends traces, with X-Ray's SDK, this finding can be ignored.",
     sources: &[
         "https://docs.aws.amazon.com/app-mesh/latest/userguide/envoy-config.html",
         "https://docs.aws.amazon.com/xray/latest/devguide/xray-daemon-ecs.html",
@@ -38,7 +38,7 @@ The X-Ray daemon of the task only passes on what it is sent. Envoy sends segment
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(envoy) = subject.app_mesh.as_ref().and_then(|mesh| mesh.envoy) else { return };
     let Some(daemon) = subject.definition.containers.items.iter().find(|it| is_xray_daemon(it)) else { return };
     let is_off = match envoy.variable("ENABLE_ENVOY_XRAY_TRACING") {
@@ -48,7 +48,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     };
     if is_off {
         let message = format!("{} waits for traces, but {} sends none", daemon.label(), envoy.label());
-        let help = "set ENABLE_ENVOY_XRAY_TRACING to 1 on the Envoy container, or take the daemon away";
+        let help = "set ENABLE_ENVOY_XRAY_TRACING to 1 on the Envoy container, or remove the daemon";
         findings.add(Draft::new(daemon.span(), message, help).of(daemon));
     }
 }

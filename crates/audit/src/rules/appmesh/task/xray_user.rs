@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the X-Ray daemon runs as the user whose traffic is not redirected",
     severity: Severity::Warning,
     applies: Applies::AppMesh,
-    effect: "what the daemon sends to X-Ray is redirected to Envoy, which drops it where the mesh lets nothing out",
+    effect: "the daemon's traffic to X-Ray is redirected to Envoy, which drops it if the mesh allows no egress",
     explanation: "\
-The traffic of the daemon to X-Ray is none of the mesh's. As the user of `IgnoredUID` its connections go out directly. \
-As another user they go through Envoy: a mesh with the egress filter `DROP_ALL` drops them, any other counts them as \
+The daemon's traffic to X-Ray is not part of the mesh. As the user in `IgnoredUID`, its connections bypass Envoy. As \
+another user, they go through Envoy: a mesh with the egress filter `DROP_ALL` drops them, and any other counts them as \
 traffic of the app.",
     sources: &["https://docs.aws.amazon.com/app-mesh/latest/userguide/getting-started-ecs.html"],
     examples: &[
@@ -36,10 +36,10 @@ traffic of the app.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((proxy, envoy)) = subject.app_mesh.as_ref().and_then(AppMeshTask::proxied) else { return };
     let Maybe::Known(property) = proxy.property("IgnoredUID") else { return };
-    // Where Envoy itself has another user, that comes first.
+    // If Envoy itself runs as another user, only that is reported.
     let Some(ignored) = property.value.text().filter(|ignored| uid(envoy) == Some(ignored)) else { return };
     for daemon in subject.definition.containers.items.iter().filter(|it| is_xray_daemon(it)) {
         let user = uid(daemon);

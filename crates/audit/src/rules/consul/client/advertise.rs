@@ -1,6 +1,6 @@
 use std::net::IpAddr;
 
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -10,14 +10,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-client-advertise",
-    summary: "the client agent advertises the address that the task's metadata names",
+    summary: "the client agent advertises the address in the task's metadata",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "other agents and proxies may get an address at which they do not reach the task",
+    effect: "other agents and proxies may get an address at which the task is unreachable",
     explanation: "\
-A task has more than one network interface: its own, with the address in the VPC, and one or two that lead to ECS's own \
-endpoints. Without `advertise_addr` the agent guesses which one the others can reach. The task's metadata says it: \
-`$ECS_CONTAINER_METADATA_URI_V4` answers with `Networks[0].IPv4Addresses[0]`. A fixed address is wrong in every task but one.",
+A task has several network interfaces: its own, with the address in the VPC, and one or two for ECS's own endpoints. \
+Without `advertise_addr`, the agent chooses one of their addresses, which may be unreachable for others. The right \
+address is in the task's metadata: `Networks[0].IPv4Addresses[0]` in the response of `$ECS_CONTAINER_METADATA_URI_V4`. \
+A fixed address is wrong for every task but one.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-fargate.html",
@@ -63,10 +64,10 @@ endpoints. Without `advertise_addr` the agent guesses which one the others can r
     check: Check::Task(check),
 };
 
-/// How an agent is told, in its configuration or by a flag. `advertise_reconnect_timeout` is something else.
-const WAYS: [&str; 4] = ["advertise_addr", "bind_addr", "-advertise", "-bind"];
+/// The settings and flags for the address. `advertise_reconnect_timeout` has another purpose.
+const ADDRESS_SETTINGS: [&str; 4] = ["advertise_addr", "bind_addr", "-advertise", "-bind"];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client) else { return };
     let value = script.setting("advertise_addr").or_else(|| script.flag("advertise"));
@@ -74,8 +75,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         Some(value) if value.parse::<IpAddr>().is_ok() => {
             format!("the agent of {} advertises {value} in every task", client.label())
         }
-        None if script.is_all() && !WAYS.iter().any(|way| script.mentions(way)) => {
-            format!("the agent of {} is not told which address to advertise", client.label())
+        None if script.is_all() && !ADDRESS_SETTINGS.iter().any(|setting| script.mentions(setting)) => {
+            format!("the agent of {} has no address to advertise", client.label())
         }
         Some(_) | None => return,
     };

@@ -10,9 +10,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-client has the image of Consul",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "the script finds no program `consul`, the container ends, and mesh-init waits for an agent that never comes",
+    effect: "the container has no program `consul` and stops, and mesh-init waits for its agent until the task is stopped",
     explanation: "\
-Consul's agent, which the container's script starts, is the program `consul`. It is not in the images of consul-ecs, of Consul Dataplane and of Envoy. Names that are not known to be another program's are taken for mirrors of the right image.",
+The container's script starts Consul's agent, which is the program `consul`. The images of consul-ecs, of Consul \
+Dataplane and of Envoy do not contain it. Images with unknown names count as mirrors of Consul's image.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul"],
     examples: &[Example {
         base: Base::Client,
@@ -24,7 +25,7 @@ Consul's agent, which the container's script starts, is the program `consul`. It
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(container) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(image) = image_of(container) else { return };
     if image.software().is_some_and(|software| software != Software::Consul) {

@@ -13,21 +13,21 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "mesh-init finds no agent to register the service with, and waits for one until the task is stopped",
     explanation: "\
-Up to consul-ecs 0.6, mesh-init, health-sync and Envoy talk to a Consul agent in the same task, at 127.0.0.1. It is what \
-joins the cluster, and the services of the task are its services. Only from 0.7 on do the tasks talk to the Consul servers \
-directly, with Consul Dataplane in place of the agent and Envoy.",
+Up to consul-ecs 0.6, mesh-init, health-sync and Envoy connect to a Consul agent in the same task, at 127.0.0.1. The \
+agent joins the cluster, and the task's services are registered with it. From 0.7 on, tasks connect to the Consul \
+servers directly, and Consul Dataplane replaces the agent and Envoy.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[consul-client]",
         fails: None,
-        repaired: Some(CLIENT),
+        repaired: Some(CLIENT_CONTAINER),
     }],
     check: Check::Task(check),
 };
 
-const CLIENT: &str = r#"{
+const CLIENT_CONTAINER: &str = r#"{
     "name": "consul-client",
     "image": "public.ecr.aws/hashicorp/consul:1.12.9",
     "essential": false,
@@ -40,7 +40,7 @@ const CLIENT: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.client.is_some() || !consul.is_complete {
         return;

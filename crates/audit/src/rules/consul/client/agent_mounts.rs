@@ -15,9 +15,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "mesh-init finds no program consul, or the script fails to write its files and the agent never starts",
     explanation: "\
-The script of `consul-client` copies the program `consul` to `/bin/consul-inject`, where mesh-init runs it, and writes the CA's \
-certificate, the agent's configuration and its token below the directory that all containers share, mostly `/consul`. For \
-both there is a volume, and both have to be writable here. What the script does not mention needs no mount.",
+The script of `consul-client` copies the program `consul` to `/bin/consul-inject`, where mesh-init runs it, and writes \
+the CA's certificate, the agent's configuration and its token below the directory that all containers share, usually \
+`/consul`. Both directories are volumes, which this container must be able to write to. A directory that the script \
+does not mention needs no mount.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
@@ -52,18 +53,18 @@ both there is a volume, and both have to be writable here. What the script does 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(client) = consul.client else { return };
     let Some(script) = AgentScript::of(client) else { return };
     for (volume, path) in [("consul_data", consul.shared_directory()), ("consul_binary", Some(BINARY_DIRECTORY))] {
         if let Some(path) = path.filter(|path| script.mentions(&format!("{path}/"))) {
-            look(client, volume, path, findings);
+            check_mount(client, volume, path, findings);
         }
     }
 }
 
-fn look(client: &Container, volume: &str, path: &str, findings: &mut Findings<'_>) {
+fn check_mount(client: &Container, volume: &str, path: &str, findings: &mut Findings) {
     match client.mount_at(path) {
         Maybe::Absent if !has_mount_below(client, path) => {
             let message = format!("{} mounts nothing at {path}", client.label());
@@ -82,7 +83,7 @@ fn look(client: &Container, volume: &str, path: &str, findings: &mut Findings<'_
     }
 }
 
-/// Some definitions share only a directory further down.
+/// Some definitions share only a subdirectory.
 fn has_mount_below(client: &Container, path: &str) -> bool {
     let is_below = |at: &str| at.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'));
     client.mount_points.items.iter().filter_map(|mount| mount.container_path.text()).any(is_below)

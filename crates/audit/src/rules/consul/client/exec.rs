@@ -1,4 +1,4 @@
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -11,11 +11,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the script of consul-client ends with exec consul agent",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
-    effect: "the agent never hears of the task's end: it is killed, and its node and services stay in Consul as failed",
+    effect: "the agent does not get TERM: it is killed, and its node and services remain in Consul as failed",
     explanation: "\
-ECS sends TERM to the container's main process. Without `exec` that is the shell, which does not pass it on. The agent runs \
-until it is killed, and cannot leave the cluster; Consul keeps a failed member and its services for 72 hours, and other \
-services see them as critical instances. `exec` puts the agent in the shell's place, so that it gets the signal.",
+ECS sends TERM to the container's main process. Without `exec`, that is the shell, which does not forward it. The \
+agent runs until it is killed, and does not leave the cluster; Consul keeps a failed member and its services for 72 \
+hours, and other services see them as critical instances. With `exec`, the agent replaces the shell and gets the \
+signal.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_StopTask.html",
@@ -32,7 +33,7 @@ services see them as critical instances. `exec` puts the agent in the shell's pl
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::has_shell) else { return };
     // A script that catches TERM may stop the agent itself.

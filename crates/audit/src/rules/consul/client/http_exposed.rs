@@ -1,4 +1,4 @@
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -11,11 +11,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the client agent serves its APIs at 127.0.0.1 only",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "whoever reaches the task's address can register services and read the catalog through its agent",
+    effect: "any host that reaches the task's address can register services and read the catalog through its agent",
     explanation: "\
-`client_addr` is where the agent serves HTTP, gRPC and DNS. With 0.0.0.0 that is also the task's address in the VPC, and only \
-the security group stands between it and the network; without ACLs the API obeys everybody. The task's own containers reach it \
-at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for each API, which wins.",
+`client_addr` is the address at which the agent serves HTTP, gRPC and DNS. With 0.0.0.0, that includes the task's \
+address in the VPC, which only the security group protects; without ACLs, the API accepts every request. The task's \
+own containers reach it at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `addresses` for \
+each API, which takes precedence.",
     sources: &["https://developer.hashicorp.com/consul/docs/agent/config/config-files"],
     examples: &[Example {
         base: Base::Client,
@@ -31,7 +32,7 @@ at 127.0.0.1. The official script keeps `client_addr = \"0.0.0.0\"` and sets `ad
 
 const HELP: &str = "set client_addr to 127.0.0.1, or http in addresses";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
     let address = script.setting("client_addr").or_else(|| script.flag("client"));

@@ -12,9 +12,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "each task that ends stays in Consul as a failed node for 72 hours, with its services as critical instances",
     explanation: "\
-With `leave_on_terminate = true` the agent answers TERM by leaving: its node and services are gone at once. With false it just \
-ends, as if the machine had crashed, and Consul waits for it to come back, which a task never does. Agents in client mode leave \
-if nothing is set, so that only `false` is reported. The same is in the official script to say so explicitly.",
+With `leave_on_terminate = true`, the agent leaves the cluster when it gets TERM: its node and services are removed at \
+once. With false it just stops, as in a crash, and Consul waits for it to come back, which a task never does. The \
+default of agents in client mode is true, so that only `false` is reported. The official script sets it explicitly.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
@@ -31,7 +31,7 @@ if nothing is set, so that only `false` is reported. The same is in the official
                 r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true'\n"]"#,
             ),
         },
-        // Of two files, the second one holds.
+        // Of two files, the second one takes precedence.
         Example {
             base: Base::Client,
             given: &[],
@@ -49,7 +49,7 @@ if nothing is set, so that only `false` is reported. The same is in the official
 
 const SETTING: &str = "leave_on_terminate";
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client) else { return };
     if script.setting(SETTING) != Some("false") {

@@ -1,4 +1,4 @@
-//! The client generation (consul-ecs up to 0.6): the task's own Consul client agent, and Envoy.
+//! The client generation (consul-ecs up to 0.6): a Consul client agent in each task, and Envoy.
 
 mod advertise;
 mod agent_image;
@@ -14,6 +14,7 @@ mod proxy_health_check;
 mod proxy_image;
 mod proxy_missing;
 mod retry_join;
+mod script;
 mod secrets;
 mod shell;
 
@@ -37,6 +38,3 @@ pub(in crate::rules) static RULES: &[&Rule] = &[
     &proxy_command::RULE,
     &proxy_health_check::RULE,
 ];
-
-/// A correct script without a file, as examples have it: the whole `command` of `consul-client`.
-const SCRIPT: &str = r#"["cp /bin/consul /bin/consul-inject/consul\nIP=$(curl -s $ECS_CONTAINER_METADATA_URI_V4 | jq -r '.Networks[0].IPv4Addresses[0]')\nexec consul agent -data-dir /consul/data -client 127.0.0.1 -advertise $IP -retry-join consul.example.internal -hcl 'leave_on_terminate = true' -encrypt $CONSUL_GOSSIP_ENCRYPTION_KEY\n"]"#;

@@ -6,12 +6,12 @@ use crate::{
     subject::Subject,
 };
 
-/// The ports that a client agent listens on, and what for. Those of servers, 8300 and 8302, it leaves alone: the modules of
-/// 0.2 mapped 8300 all the same.
+/// The ports that a client agent listens on, and their purposes. Servers also use 8300 and 8302; the Terraform modules
+/// of 0.2 mapped 8300 nevertheless.
 const PORTS: [(u64, &str); 5] =
     [(8301, "gossip"), (8500, "HTTP API"), (8501, "HTTPS API"), (8502, "gRPC API"), (8600, "DNS")];
 
-/// The one on which it does not listen unless it is told to: an app may.
+/// The port that is closed by default: an app may use it.
 const ON_REQUEST: u64 = 8501;
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -19,12 +19,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no container maps the ports of the client agent",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "load balancers and discovery offer the agent's API, with its token's powers, as if it were the app; an app on such a port fails to bind it",
+    effect: "load balancers and service discovery expose the agent's API, with the permissions of its token, like a port of the app; an app cannot open such a port",
     explanation: "\
-The task's Consul agent serves its own task, at 127.0.0.1: Envoy gets its configuration and mesh-init registers the service \
-there. Nobody outside has a use for it but other agents' gossip, which needs no port mapping with the network mode `awsvpc`. A \
-mapping declares a port as one to be reached, and rules for load balancers, service discovery and security groups are built from \
-that. All containers of the task share one network, so that an app cannot listen on these ports either.",
+The task's Consul agent serves its own task, at 127.0.0.1: Envoy gets its configuration and mesh-init registers the \
+service there. From outside, only the gossip of other agents reaches it, which needs no port mapping with the network \
+mode `awsvpc`. Load balancers, service discovery and security groups are often configured from the port mappings. All \
+containers of the task share one network interface, so that an app cannot listen on these ports either.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/install/ports",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking-awsvpc.html",
@@ -48,14 +48,14 @@ that. All containers of the task share one network, so that an app cannot listen
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(client) = consul.client else { return };
     for mapping in &client.port_mappings.items {
         if let Some((port, what)) = agents_port(mapping) {
             let message = format!("{} maps port {port}, the agent's {what}", client.label());
             let fix = Fix::remove(&mapping.place);
-            findings.add(Draft::new(mapping.place.span, message, "take the mapping away").of(client).fix(fix));
+            findings.add(Draft::new(mapping.place.span, message, "remove the mapping").of(client).fix(fix));
         }
     }
     for app in &consul.apps {
@@ -63,7 +63,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn collisions(app: &Container, findings: &mut Findings<'_>) {
+fn collisions(app: &Container, findings: &mut Findings) {
     for mapping in &app.port_mappings.items {
         if let Some((port, what)) = agents_port(mapping).filter(|(port, _)| *port != ON_REQUEST) {
             let message =

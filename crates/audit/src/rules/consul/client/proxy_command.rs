@@ -5,7 +5,7 @@ use crate::{
     subject::Subject,
 };
 
-/// What mesh-init calls the configuration that it writes for Envoy.
+/// The name of the configuration that mesh-init writes for Envoy.
 const BOOTSTRAP: &str = "envoy-bootstrap.json";
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -15,9 +15,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "Envoy does not start, or runs without a listener: it is never healthy, and the app never starts",
     explanation: "\
-mesh-init writes `envoy-bootstrap.json` into the directory that `bootstrapDir` names, mostly `/consul`. It tells Envoy who it is \
-and that its agent has the rest. Without `--config-path` (`-c`) Envoy takes the demonstration configuration of its image. With \
-`envoy-entrypoint` as entry point the command also has to begin with `envoy`, the program to start.",
+mesh-init writes `envoy-bootstrap.json` into the directory in `bootstrapDir`, usually `/consul`. It contains Envoy's \
+identity and the address of the agent, from which Envoy gets the rest. Without `--config-path` (`-c`), Envoy uses the \
+demonstration configuration of its image. With `envoy-entrypoint` as entry point, the command also has to begin with \
+`envoy`, the program to start.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture",
         "https://www.envoyproxy.io/docs/envoy/latest/operations/cli",
@@ -48,7 +49,7 @@ and that its agent has the rest. Without `--config-path` (`-c`) Envoy takes the 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return };
     let (Some(entry_point), Some(command)) = (proxy.entry_point.texts(), proxy.command.texts()) else { return };

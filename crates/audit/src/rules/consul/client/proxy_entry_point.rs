@@ -16,12 +16,13 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs envoy-entrypoint starts the sidecar proxy",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "Envoy ends at once when the task stops, and the requests that the app still has to make fail",
+    effect: "Envoy stops as soon as the task stops, and the last requests of the app fail",
     explanation: "\
-ECS sends TERM to the containers of a task that stops, and Envoy ends when it gets one. An app that did not wait for the proxy \
-is still finishing its work then, and loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies to the shared volume, starts Envoy, keeps TERM \
-from it, and ends it when the app's containers have ended. A shell script as entry point may do the same and is left alone, as \
-are gateways, which have no app, and consul-ecs before 0.3, whose official definitions did without.",
+When a task stops, ECS sends TERM to its containers, and Envoy stops when it gets one. An app that did not wait for \
+the proxy is still running then, and loses its upstreams. `envoy-entrypoint` of `consul-ecs`, which mesh-init copies \
+to the shared volume, starts Envoy, ignores TERM, and stops Envoy after the app's containers have stopped. A shell \
+script as entry point may do the same and is not reported, nor are gateways, which have no app, and consul-ecs before \
+0.3, whose official definitions had no such entry point.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[
         Example {
@@ -42,7 +43,7 @@ are gateways, which have no app, and consul-ecs before 0.3, whose official defin
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.sidecar_proxy, consul.shared_directory()) else { return };
     let Some(words) = proxy.entry_point.texts() else { return };
@@ -50,7 +51,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         return;
     }
     let message = if words.is_empty() {
-        format!("{} has no entry point of its own", proxy.label())
+        format!("{} has no entry point", proxy.label())
     } else {
         format!("{} has the entry point {}", proxy.label(), proxy.entry_point.shown_program())
     };

@@ -12,7 +12,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulClient,
     effect: "the container finds no program `envoy` and fails, so that the app never starts",
     explanation: "\
-With a client agent, the proxy is Envoy itself, in a version that the agent's Consul supports. The images of Consul, of consul-ecs and of Consul Dataplane are something else; the latter holds an Envoy, and a program around it that wants a configuration which mesh-init does not write in this generation. Names that are not known to be another program's are taken for mirrors of the right image.",
+With a client agent, the proxy is Envoy, in a version that the agent's Consul supports. The images of Consul and \
+consul-ecs do not contain it. The image of Consul Dataplane does, but its program needs a configuration that mesh-init \
+does not write in this generation. Images with unknown names count as mirrors of Envoy's image.",
     sources: &["https://developer.hashicorp.com/consul/docs/connect/proxies/envoy"],
     examples: &[Example {
         base: Base::Client,
@@ -24,7 +26,7 @@ With a client agent, the proxy is Envoy itself, in a version that the agent's Co
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(container) = subject.consul.as_ref().and_then(|consul| consul.sidecar_proxy) else { return };
     let Some(image) = image_of(container) else { return };
     if image.software().is_some_and(|software| software != Software::Envoy) {

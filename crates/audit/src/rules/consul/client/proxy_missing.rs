@@ -11,23 +11,23 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the task has a proxy",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
-    effect: "the service is registered with a sidecar that does not run: nothing in the mesh reaches it, and it reaches nothing",
+    effect: "the service is registered with a sidecar that does not run: it can neither get requests from the mesh nor send any",
     explanation: "\
 mesh-init registers two services, the app's and its proxy's, and writes the configuration of the proxy. The container \
-`sidecar-proxy` runs Envoy with it. Without this container the registered proxy has an address at which nobody listens, and the \
-ports of the app's upstreams are closed.",
+`sidecar-proxy` runs Envoy with it. Without this container, the registered address of the proxy and the ports of the \
+app's upstreams are closed.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/architecture"],
     examples: &[Example {
         base: Base::Client,
         given: &[],
         at: "containerDefinitions[sidecar-proxy]",
         fails: None,
-        repaired: Some(PROXY),
+        repaired: Some(SIDECAR_PROXY_CONTAINER),
     }],
     check: Check::Task(check),
 };
 
-const PROXY: &str = r#"{
+const SIDECAR_PROXY_CONTAINER: &str = r#"{
     "name": "sidecar-proxy",
     "image": "envoyproxy/envoy-alpine:v1.21.4",
     "essential": false,
@@ -39,7 +39,7 @@ const PROXY: &str = r#"{
     "ulimits": [{ "name": "nofile", "softLimit": 1048576, "hardLimit": 1048576 }]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.sidecar_proxy.is_some() || !consul.is_complete {
         return;

@@ -1,4 +1,4 @@
-use super::SCRIPT;
+use super::script::SCRIPT;
 use crate::{
     example::{Base, Example},
     finding::{Draft, Findings, Severity},
@@ -8,14 +8,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-client-retry-join",
-    summary: "the client agent is told whom to join, and keeps trying",
+    summary: "the client agent has addresses to join, and retries",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
-    effect: "the agent stays alone: it finds no server, and mesh-init waits in vain",
+    effect: "the agent joins no cluster, and mesh-init waits until the task is stopped",
     explanation: "\
-A client agent has to know at least one member of the cluster, and it has to try again until that one answers: tasks start at \
-any time, also while the servers restart. `retry_join` does both; it takes addresses, DNS names and cloud lookups such as \
-`provider=aws`. Where some of the agent's configuration comes from a file that is not in the script, this says nothing.",
+A client agent needs the address of at least one member of the cluster, and has to retry until that member responds: \
+tasks start at any time, also while the servers restart. `retry_join` does both; it takes addresses, DNS names and \
+cloud lookups such as `provider=aws`. If some of the agent's configuration comes from a file that is not in the \
+script, nothing is reported.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/agent/config/config-files",
         "https://developer.hashicorp.com/consul/docs/install/cloud-auto-join",
@@ -45,19 +46,19 @@ any time, also while the servers restart. `retry_join` does both; it takes addre
     check: Check::Task(check),
 };
 
-/// Any of these names members, and tries again.
+/// These settings and flags contain members, and retry.
 const KEEPS_TRYING: [&str; 4] = ["retry_join", "retry-join", "auto_config", "server_addresses"];
-/// These try once.
+/// These do not retry.
 const TRIES_ONCE: [&str; 2] = ["start_join", "-join"];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(client) = subject.consul.as_ref().and_then(|consul| consul.client) else { return };
     let Some(script) = AgentScript::of(client).filter(AgentScript::is_all) else { return };
-    let mentions = |ways: &[&str]| ways.iter().any(|way| script.mentions(way));
+    let mentions = |names: &[&str]| names.iter().any(|name| script.mentions(name));
     let message = if !mentions(&KEEPS_TRYING) && mentions(&TRIES_ONCE) {
-        format!("the agent of {} joins once, and gives up if nobody answers", client.label())
+        format!("the agent of {} joins only once, and does not retry", client.label())
     } else if !mentions(&KEEPS_TRYING) {
-        format!("the agent of {} is not told whom to join", client.label())
+        format!("the agent of {} has no address to join", client.label())
     } else if script.has_empty_list("retry_join") {
         format!("retry_join of {} is empty", client.label())
     } else {

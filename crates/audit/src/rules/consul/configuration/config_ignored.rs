@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs reads every field of the configuration",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "the field is silently ignored, and the default holds instead",
+    effect: "the field is silently ignored, and the default is used instead",
     explanation: "\
-In most places consul-ecs refuses a key that it does not know. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
-`.grpc` and in `meshGateway` it does not: a misspelled `publicListenerPort` is read over, and the proxy listens on the default \
-port 20000.",
+In most places, consul-ecs refuses unknown keys. Directly in `proxy`, in `consulServers.defaults`, `.http` and \
+`.grpc`, and in `meshGateway`, it ignores them: with a misspelled `publicListenerPort`, the proxy listens on the \
+default port 20000.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
     examples: &[
         Example {
@@ -36,12 +36,12 @@ port 20000.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for problem in problems(consul) {
         let Fault::Unknown { is_refused: false, nearest } = problem.fault else { continue };
         let message = format!("consul-ecs ignores {}", problem.path);
-        let help = nearest.map_or_else(|| "take it away".to_owned(), |nearest| format!("write {nearest}"));
+        let help = nearest.map_or_else(|| "remove it".to_owned(), |nearest| format!("write {nearest}"));
         let draft = Draft::new(problem.span, message, help);
         findings.add(match consul.holder() {
             Some(holder) => draft.of(holder),

@@ -13,9 +13,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "the container ends at once with \"invalid config\", and the task never joins the mesh",
     explanation: "\
-The configuration of consul-ecs is one JSON text in an environment variable. Quotes lost in a template, a trailing comma, an \
-unescaped line break or a comment make it unreadable. Let a tool write it: `jsonencode` in Terraform, `Fn::ToJsonString` or a \
-block scalar in CloudFormation.",
+The configuration of consul-ecs is one JSON text in an environment variable. Lost quotes in a template, a trailing \
+comma, an unescaped line break or a comment make it invalid. Generate it with a tool: `jsonencode` in Terraform, \
+`Fn::ToJsonString` or a block scalar in CloudFormation.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
     examples: &[
         Example {
@@ -36,17 +36,17 @@ block scalar in CloudFormation.",
     check: Check::Task(check),
 };
 
-/// What the base has.
+/// The configuration in the base.
 const CONFIGURATION: &str = r#""{\"bootstrapDir\":\"/consul\",\"consulLogin\":{\"enabled\":true},\"consulServers\":{\"hosts\":\"consul.example.internal\",\"defaults\":{\"tls\":true},\"grpc\":{\"port\":8503},\"http\":{\"https\":true,\"port\":8501}},\"transparentProxy\":{\"enabled\":false},\"healthSyncContainers\":[\"web\"],\"service\":{\"name\":\"web\",\"port\":9090,\"tags\":[],\"meta\":{}},\"proxy\":{\"publicListenerPort\":20000,\"healthCheckPort\":22000,\"upstreams\":[{\"destinationName\":\"orders\",\"localBindPort\":1234}]}}""#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for container in consul.consul_ecs_containers() {
         let Maybe::Known(Err(error)) = Configuration::of(subject.definition, container).content else { continue };
         let message = format!("the configuration of {} cannot be read: {}", container.label(), error.reason);
-        // At the end of the text there is nothing to point at.
+        // At the end of the text, there is no byte to point at.
         let whole = Configuration::of(subject.definition, container).place.span;
         let span = if error.span.start < error.span.end { error.span } else { whole };
-        findings.add(Draft::new(span, message, "mend the JSON, or let a tool write it").of(container));
+        findings.add(Draft::new(span, message, "fix the JSON, or generate it with a tool").of(container));
     }
 }

@@ -14,9 +14,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "the container ends at once with \"CONSUL_ECS_CONFIG_JSON isn't populated\", and the task never joins the mesh",
     explanation: "\
-mesh-init, the control plane and health-sync read all that they need from one environment variable, `CONSUL_ECS_CONFIG_JSON`: \
-who the service is, where the Consul servers are, how to log in. Each of the containers needs it, with the same content. Before \
-0.3 there was no such variable: the commands had flags instead, and a `mesh-init` with flags is left alone by this rule.",
+mesh-init, the control plane and health-sync read their settings from one environment variable, \
+`CONSUL_ECS_CONFIG_JSON`: the name of the service, the addresses of the Consul servers, the login. Each of the \
+containers needs it, with the same content. Before 0.3, the commands had flags instead; a `mesh-init` with flags is \
+not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
     examples: &[
         Example {
@@ -44,7 +45,7 @@ who the service is, where the Consul servers are, how to log in. Each of the con
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for container in consul.consul_ecs_containers().filter(|container| reads_a_configuration(container)) {
         let is_absent = matches!(container.variable(CONFIG_VARIABLE), Maybe::Absent)
@@ -57,7 +58,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether it is of a release that has a configuration, as far as that shows.
+/// Whether its release has a configuration, as far as that is known.
 fn reads_a_configuration(container: &Container) -> bool {
     let has_flags =
         container.command.items.iter().any(|word| word.known().is_some_and(|word| word.head().starts_with('-')));

@@ -8,15 +8,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-config-schema",
-    summary: "the configuration has the fields, types and values that consul-ecs takes",
+    summary: "the configuration has the fields, types and values that consul-ecs accepts",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "consul-ecs refuses the configuration and ends, so that the task never joins the mesh",
+    effect: "consul-ecs refuses the configuration and fails, so that the task never joins the mesh",
     explanation: "\
-consul-ecs checks its configuration against a JSON schema before it does anything else. Keys are in camel case \
-(`destinationName`, not `destination_name`), ports are numbers and not strings, and an unknown key is an error in most places. \
-This rule knows the fields of all releases from 0.3 on; whether the image's own release knows a field is the rule \
-`consul-config-version`'s question, and keys in places where consul-ecs ignores unknown ones are `consul-config-ignored`'s.",
+consul-ecs checks its configuration against a JSON schema before anything else. Keys are in camel case \
+(`destinationName`, not `destination_name`), ports are numbers and not strings, and an unknown key is an error in most \
+places. This rule knows the fields of all releases from 0.3 on. The rule `consul-config-version` checks whether the \
+image's release knows a field, and `consul-config-ignored` reports keys that consul-ecs ignores.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
@@ -75,7 +75,7 @@ This rule knows the fields of all releases from 0.3 on; whether the image's own 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for problem in problems(consul) {
         let path = &problem.path;
@@ -84,13 +84,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
                 (format!("no release of consul-ecs knows {path}"), format!("write {nearest}"))
             }
             Fault::Unknown { is_refused: true, nearest: None } => {
-                (format!("no release of consul-ecs knows {path}"), "take it away".to_owned())
+                (format!("no release of consul-ecs knows {path}"), "remove it".to_owned())
             }
             Fault::Missing => (format!("{path} is missing"), format!("set {path}")),
             Fault::WrongType(wanted, found) => {
                 (format!("{path} is {found}, and has to be {wanted}"), format!("write {wanted}"))
             }
-            Fault::WrongValue(how) => (format!("{path} {how}"), "write a value that it may have".to_owned()),
+            Fault::WrongValue(how) => (format!("{path} {how}"), "use a valid value".to_owned()),
             Fault::Unknown { is_refused: false, .. } | Fault::OtherVersion { .. } => continue,
         };
         let draft = Draft::new(problem.span, message, help);

@@ -11,12 +11,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the image's version of consul-ecs knows every field of the configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "consul-ecs refuses the configuration and ends, or ignores the field",
+    effect: "consul-ecs refuses the configuration and fails, or ignores the field",
     explanation: "\
-Each release of consul-ecs brings its own schema of the configuration, and a key that belongs to another release is an unknown \
-one. After an upgrade, old keys are left over (`consulHTTPAddr`, `service.checks`); before one, new keys come too early \
-(`transparentProxy` before 0.8, `networkResilienceConfig` before 0.10). The rule needs a version in the image's tag; with \
-`latest` or a digest alone it cannot tell.",
+Each release of consul-ecs has its own schema of the configuration, in which a key of another release is unknown. \
+After an upgrade, old keys may remain (`consulHTTPAddr`, `service.checks`); before an upgrade, new keys may be used \
+too early (`transparentProxy` before 0.8, `networkResilienceConfig` before 0.10). The rule needs a version in the \
+image's tag; with `latest` or a digest alone, it reports nothing.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
@@ -55,14 +55,14 @@ one. After an upgrade, old keys are left over (`consulHTTPAddr`, `service.checks
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(version) = consul.version() else { return };
     for problem in problems(consul) {
         let Fault::OtherVersion { releases, is_refused } = &problem.fault else { continue };
         let does = if *is_refused { "refuses" } else { "ignores" };
         let message = format!("{} needs {releases}, and consul-ecs {version} {does} it", problem.path);
-        let draft = Draft::new(problem.span, message, "take it away, or use an image that knows it");
+        let draft = Draft::new(problem.span, message, "remove it, or use an image that supports it");
         findings.add(match consul.holder() {
             Some(holder) => draft.of(holder),
             None => draft,

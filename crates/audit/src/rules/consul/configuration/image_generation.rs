@@ -8,23 +8,33 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-image-generation",
-    summary: "the version of consul-ecs is made for the containers that are there",
+    summary: "the version of consul-ecs belongs to the containers of the task",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "consul-ecs does not know its command or looks for a Consul that is not there, and the task never joins the mesh",
+    effect: "consul-ecs does not know its command or connects to a Consul agent that does not exist, and the task never joins the mesh",
     explanation: "\
-consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for Envoy. 0.7 does \
-both with the Consul servers, for Consul Dataplane, in one container with the command `control-plane`, and has no `mesh-init` and \
-no `health-sync`. From 0.8 on these two are back, and `control-plane` is gone. An image of another generation than the containers' \
-is what an upgrade of the images alone leaves.",
+consul-ecs up to 0.6 registers the service with the Consul client agent of the task and writes a configuration for \
+Envoy. 0.7 does both with the Consul servers and for Consul Dataplane, in one container with the command \
+`control-plane`, and has no `mesh-init` and no `health-sync`. From 0.8 on, these two are back and `control-plane` is \
+gone. An image of another generation than the containers usually results from an upgrade of the images alone.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://github.com/hashicorp/consul-ecs/blob/main/CHANGELOG.md",
     ],
     examples: &[
-        image(Base::Client, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#, CLIENT),
-        image(Base::Dataplane, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#, DATAPLANE),
-        image(Base::Dataplane, "consul-ecs-health-sync", r#""public.ecr.aws/hashicorp/consul-ecs:0.7.2""#, DATAPLANE),
+        image(Base::Client, "consul-ecs-mesh-init", r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#, CLIENT_IMAGE),
+        image(
+            Base::Dataplane,
+            "consul-ecs-mesh-init",
+            r#""public.ecr.aws/hashicorp/consul-ecs:0.6.0""#,
+            DATAPLANE_IMAGE,
+        ),
+        image(
+            Base::Dataplane,
+            "consul-ecs-health-sync",
+            r#""public.ecr.aws/hashicorp/consul-ecs:0.7.2""#,
+            DATAPLANE_IMAGE,
+        ),
         image(
             Base::ControlPlane,
             "consul-ecs-control-plane",
@@ -35,8 +45,8 @@ is what an upgrade of the images alone leaves.",
     check: Check::Task(check),
 };
 
-const CLIENT: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.4.2""#;
-const DATAPLANE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#;
+const CLIENT_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.4.2""#;
+const DATAPLANE_IMAGE: &str = r#""public.ecr.aws/hashicorp/consul-ecs:0.9.3""#;
 
 const fn image(base: Base, container: &'static str, fails: &'static str, repaired: &'static str) -> Example {
     let at = match container.as_bytes() {
@@ -47,7 +57,7 @@ const fn image(base: Base, container: &'static str, fails: &'static str, repaire
     Example { base, given: &[], at, fails: Some(fails), repaired: Some(repaired) }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let mut strangers = consul
         .consul_ecs_containers()

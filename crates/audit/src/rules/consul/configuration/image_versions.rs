@@ -7,13 +7,13 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-image-versions",
-    summary: "all containers of consul-ecs have the same version of it",
+    summary: "all containers of consul-ecs have the same version",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "mesh-init and health-sync may not agree on the names of checks and tokens, so that health is not synced",
+    effect: "mesh-init and health-sync may use different names of checks and tokens, so that health is not synced",
     explanation: "\
-mesh-init registers the service and its checks, and health-sync updates these checks by their IDs and destroys the token in the \
-end. They are parts of one program, and nothing promises that those of different releases work together.",
+mesh-init registers the service and its checks, and health-sync updates these checks by their IDs and deletes the \
+token at the end. They are parts of one program; different releases of it are not documented to be compatible.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[Example {
         base: Base::Dataplane,
@@ -25,7 +25,7 @@ end. They are parts of one program, and nothing promises that those of different
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let mut versions =
         consul.consul_ecs_containers().filter_map(|container| Some((container, consul_ecs_version(container)?)));
@@ -33,7 +33,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     for (container, version) in versions {
         let fits = [&wanted, &version].iter().all(|version| consul.generation.fits(version));
         if fits && version != wanted {
-            let message = format!("{} is of {version}, {} of {wanted}", container.label(), first.label());
+            let message = format!("{} has version {version}, {} has {wanted}", container.label(), first.label());
             let draft = Draft::new(container.image.span(), message, "use one version of the image for both");
             findings.add(draft.of(container).note(first.image.span(), "the other image"));
         }

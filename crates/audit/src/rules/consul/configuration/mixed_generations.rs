@@ -11,12 +11,13 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "all of Consul's containers are of one generation",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "two proxies fight for the same ports, or two containers register the same service and overwrite each other",
+    effect: "two proxies need the same ports, or two containers register the same service and overwrite each other's registration",
     explanation: "\
-There are three sets of containers, and a task has one of them. Up to consul-ecs 0.6: `consul-client`, `consul-ecs-mesh-init` and \
-`sidecar-proxy`. With 0.7: `consul-ecs-control-plane` and `consul-dataplane`. From 0.8 on: `consul-ecs-mesh-init`, \
-`consul-dataplane` and `consul-ecs-health-sync`. Containers of two sets are what an upgrade leaves that stopped half-way. Migrate a \
-service by a new revision that has only the new set, and let both revisions run beside each other while ECS replaces the tasks.",
+There are three sets of containers, and a task has one of them. Up to consul-ecs 0.6: `consul-client`, \
+`consul-ecs-mesh-init` and `sidecar-proxy`. With 0.7: `consul-ecs-control-plane` and `consul-dataplane`. From 0.8 on: \
+`consul-ecs-mesh-init`, `consul-dataplane` and `consul-ecs-health-sync`. Containers of two sets result from an \
+incomplete upgrade. Migrate a service with a new revision that has only the new set; both revisions run beside each \
+other while ECS replaces the tasks.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
@@ -44,15 +45,15 @@ service by a new revision that has only the new set, and let both revisions run 
             base: Base::ControlPlane,
             given: &[],
             at: "containerDefinitions[consul-ecs-mesh-init]",
-            fails: Some(MESH_INIT),
+            fails: Some(MESH_INIT_CONTAINER),
             repaired: None,
         },
     ],
     check: Check::Task(check),
 };
 
-/// What 0.8 has in the place of the control plane.
-const MESH_INIT: &str = r#"{
+/// The containers that replace the control plane in 0.8.
+const MESH_INIT_CONTAINER: &str = r#"{
     "name": "consul-ecs-mesh-init", "image": "public.ecr.aws/hashicorp/consul-ecs:0.7.2", "essential": false,
     "command": ["mesh-init"],
     "environment": [{
@@ -69,11 +70,11 @@ const MESH_INIT: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_mixed()) else { return };
     let Some((old, new)) = strangers(consul) else { return };
     let message = format!("{} belongs to an older generation of Consul on ECS than {}", old.label(), new.label());
-    let help = format!("take {} away, and what else is left of its generation", old.label());
+    let help = format!("remove {} and all other containers of its generation", old.label());
     findings.add(Draft::new(old.span(), message, help).of(old).note(new.span(), "the newer container"));
 }
 

@@ -1,4 +1,4 @@
-//! The configuration of consul-ecs, and what is left of a half-done upgrade.
+//! The configuration of consul-ecs, and incomplete upgrades.
 
 mod app_port;
 mod config_ignored;

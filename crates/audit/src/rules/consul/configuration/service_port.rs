@@ -11,12 +11,13 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a service that listens has its port in the configuration",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "the proxy has nowhere to send incoming requests: every one of them fails",
+    effect: "the proxy has no port for incoming requests: all of them fail",
     explanation: "\
-`service.port` is where the proxy finds the app. Port 0 says that the app only makes requests and takes none: the Terraform \
-module demands `outbound_only = true` beside it, which leaves no trace in the task definition. An app container that maps a port \
-looks like one that does take requests, so that port 0 is probably an oversight. So is a port other than the only one that the app \
-maps. Helpers that watch or collect do not count, nor do ports of UDP, which the mesh does not carry.",
+The proxy forwards requests to the app on `service.port`. Port 0 means that the app sends requests but gets none: the \
+Terraform module requires `outbound_only = true` for it, which is not visible in the task definition. If an app \
+container maps a port, it probably gets requests, and port 0 is probably an oversight. So is a port other than the \
+only one that the app maps. Helpers that monitor or collect do not count, nor do UDP ports, which the mesh does not \
+support.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
     examples: &[
         Example {
@@ -45,7 +46,7 @@ maps. Helpers that watch or collect do not count, nor do ports of UDP, which the
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let place = consul.configuration.place_of("service.port");
     let mut listeners = workloads(&consul.apps).into_iter().flat_map(|app| tcp_ports(app).map(move |port| (app, port)));
@@ -53,16 +54,15 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     match consul.configuration.number("service.port", port) {
         Some(0) => {
             let message = format!("the service's port is 0, but {} listens on {port}", app.label());
-            let help =
-                format!("set service.port to {port}, or take the port mapping away if the app only makes requests");
+            let help = format!("set service.port to {port}, or remove the port mapping if the app only sends requests");
             findings.add(Draft::new(place.span, message, help));
         }
-        // What is no port, and what the mesh itself listens on, is another rule's business.
+        // Invalid ports, and those of the mesh's containers, are reported by other rules.
         Some(wanted) if !may_be_apps(consul, wanted) || !may_be_apps(consul, port) => {}
         Some(wanted)
-            if is_told(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
+            if are_ports_known(consul) && !consul.apps.iter().flat_map(|app| tcp_ports(app)).any(|it| it == wanted) =>
         {
-            // Of several ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
+            // With several mapped ports, none may be the service's: the app may serve the mesh at 127.0.0.1 only.
             if listeners.all(|(_, other)| other == port) {
                 let message = format!("the service's port is {wanted}, but {} listens on {port}", app.label());
                 let help = format!("set service.port to {port}, or map {wanted} as well");
@@ -78,13 +78,14 @@ fn tcp_ports(app: &Container) -> impl Iterator<Item = u64> {
 }
 
 /// Whether all ports of the apps are known.
-fn is_told(consul: &ConsulTask<'_>) -> bool {
+fn are_ports_known(consul: &ConsulTask<'_>) -> bool {
     let is_known = |mapping: &PortMapping| mapping.container_port.known().is_some() && !mapping.protocol.is_unknown();
-    let tells = |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);
-    consul.is_complete && consul.apps.iter().all(tells)
+    let has_known_ports =
+        |app: &&Container| app.port_mappings.is_complete && app.port_mappings.items.iter().all(is_known);
+    consul.is_complete && consul.apps.iter().all(has_known_ports)
 }
 
-/// Whether it is a port, and none of the mesh's own.
+/// Whether it is a valid port, and not one of the mesh's containers.
 fn may_be_apps(consul: &ConsulTask<'_>, port: u64) -> bool {
     let is_agents = consul.client.is_some() && matches!(port, 8300..=8302 | 8500..=8502 | 8600);
     u16::try_from(port).is_ok() && !is_agents && consul.own_ports().iter().all(|(own, _)| *own != port)

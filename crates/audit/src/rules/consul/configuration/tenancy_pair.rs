@@ -11,11 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the configuration names both a partition and a namespace, or neither",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the task's token and its registration end up in different places of Consul, and the proxy is refused",
+    effect: "the task's token and its registration are in different namespaces or partitions, and the servers refuse the proxy",
     explanation: "\
-With Consul Enterprise a service lives in an admin partition and in a namespace of it. The controllers take both from the task's \
-tags, or `default` for both where there are none; a definition with one alone is an error for them and for the Terraform module. \
-Community Edition knows neither.",
+With Consul Enterprise, a service is in a namespace of an admin partition. The controllers read both from the task's \
+tags, or use `default` for both if there are no such tags; they and the Terraform module report an error if only one of the two is set. The Community Edition has neither.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
@@ -46,7 +45,7 @@ Community Edition knows neither.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
     let section = if consul.is_gateway { "gateway" } else { "service" };
@@ -56,7 +55,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         (Maybe::Absent, Maybe::Known(_)) => (namespace, partition),
         _ => return,
     };
-    let message = format!("{there} is set, and {missing} is not");
+    let message = format!("{there} is set, but {missing} is not");
     let help = format!("set {missing} as well, or neither");
     findings.add(Draft::new(configuration.place_of(&there).span, message, help));
 }

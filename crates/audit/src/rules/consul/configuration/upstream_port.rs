@@ -11,12 +11,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "every upstream has a port that nothing else in the task listens on",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream go astray",
+    effect: "Envoy cannot open the listener, or the app cannot open its own, and requests to the upstream fail",
     explanation: "\
-The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one network \
-interface and one loopback interface, so that this port must differ from those of the other upstreams, of the app's containers, \
-of the proxy's public listener (20000 by default) and readiness check (22000 by default), of Envoy's own administration interface \
-(19000), of the control plane of consul-ecs 0.7 (10000) and, with a Consul client agent, of that agent.",
+The app reaches an upstream at `127.0.0.1` and the upstream's `localBindPort`. All containers of a task share one \
+network interface and one loopback interface, so that this port must differ from those of the other upstreams, of the \
+app's containers, of the proxy's public listener (20000 by default) and readiness check (22000 by default), of Envoy's \
+administration interface (19000), of the control plane of consul-ecs 0.7 (10000) and of the client agent.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/connect/ecs",
@@ -48,7 +48,7 @@ const fn upstream(base: Base, fails: &'static str) -> Example {
     Example { base, given: &[], at: "config.proxy.upstreams", fails: Some(fails), repaired }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_service()) else { return };
     let Some(upstreams) = consul.configuration.json().and_then(|json| json.get("proxy")?.get("upstreams")) else {
         return;
@@ -62,12 +62,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             None => Some("127.0.0.1"),
         };
         let earlier = seen.iter().find(|(_, other, number)| *number == port && address.is_some() && *other == address);
-        let other = taken.iter().find(|(number, _)| *number == port).map(|(_, whose)| whose.clone());
+        let other = taken.iter().find(|(number, _)| *number == port).map(|(_, user)| user.clone());
         let clash = earlier.map(|_| "another upstream".to_owned()).or(other);
-        if let Some(whose) = clash {
+        if let Some(user) = clash {
             let name = upstream.get("destinationName").and_then(Node::text).unwrap_or("an upstream");
-            let message = format!("port {port} of the upstream {name} is taken by {whose}");
-            let draft = Draft::new(node.place.span, message, "give the upstream a port of its own");
+            let message = format!("port {port} of the upstream {name} is also used by {user}");
+            let draft = Draft::new(node.place.span, message, "give the upstream another port");
             findings.add(match earlier {
                 Some((first, ..)) => draft.note(first.place.span, "the other upstream"),
                 None => draft,
@@ -85,14 +85,14 @@ fn local_port(upstream: &Node) -> Option<(&Node, u64)> {
     }
 }
 
-/// The ports on which something certainly listens, and whose they are.
+/// The ports on which something certainly listens, and their users.
 fn taken(consul: &ConsulTask<'_>) -> Vec<(u64, String)> {
     let mut taken = Vec::new();
     for app in &consul.apps {
         let tcp = app.port_mappings.items.iter().filter(|mapping| mapping.protocol.text() != Some("udp"));
         taken.extend(tcp.filter_map(|mapping| Some((*mapping.container_port.known()?, app.label()))));
     }
-    taken.extend(consul.own_ports().into_iter().map(|(port, whose)| (port, whose.to_owned())));
+    taken.extend(consul.own_ports().into_iter().map(|(port, user)| (port, user.to_owned())));
     if consul.generation == Generation::Client {
         let agent = [8301, 8500, 8502, 8600];
         taken.extend(consul.client.iter().flat_map(|client| agent.map(|port| (port, client.label()))));

@@ -13,10 +13,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulDataplane,
     effect: "the container does not trust the Consul servers, and cannot connect to them",
     explanation: "\
-consul-ecs talks to the Consul servers in two ways: gRPC to find them and to log in, HTTPS to register the service. For each it \
-trusts the CA in `CONSUL_GRPC_CACERT_PEM` or `CONSUL_HTTPS_CACERT_PEM`, or else the file `caCertFile` of the configuration, or else \
-the public CAs. Servers with certificates from a public CA, as HCP Consul's are, need neither. But where one container has one of \
-the two, the servers probably have certificates of a private CA, and every container of consul-ecs needs both.",
+consul-ecs connects to the Consul servers in two ways: with gRPC to find them and to log in, and with HTTPS to \
+register the service. For each, it trusts the CA in `CONSUL_GRPC_CACERT_PEM` or `CONSUL_HTTPS_CACERT_PEM`, otherwise \
+the file `caCertFile` of the configuration, otherwise the public CAs. Servers with certificates of a public CA, such \
+as HCP Consul's, need neither. But if one container has one of the two, the servers probably have certificates of a \
+private CA, and every container of consul-ecs needs both.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
@@ -27,50 +28,52 @@ the two, the servers probably have certificates of a private CA, and every conta
             given: &[],
             at: "containerDefinitions[consul-ecs-mesh-init].secrets[CONSUL_GRPC_CACERT_PEM]",
             fails: None,
-            repaired: Some(GRPC),
+            repaired: Some(GRPC_SECRET),
         },
         Example {
             base: Base::Dataplane,
             given: &[],
             at: "containerDefinitions[consul-ecs-health-sync].secrets[CONSUL_HTTPS_CACERT_PEM]",
             fails: None,
-            repaired: Some(HTTPS),
+            repaired: Some(HTTPS_SECRET),
         },
         Example {
             base: Base::ControlPlane,
             given: &[],
             at: "containerDefinitions[consul-ecs-control-plane].secrets[CONSUL_HTTPS_CACERT_PEM]",
             fails: None,
-            repaired: Some(HTTPS),
+            repaired: Some(HTTPS_SECRET),
         },
     ],
     check: Check::Task(check),
 };
 
-const GRPC: &str = r#"{ "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
-const HTTPS: &str = r#"{ "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
+const GRPC_SECRET: &str = r#"{ "name": "CONSUL_GRPC_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
+const HTTPS_SECRET: &str = r#"{ "name": "CONSUL_HTTPS_CACERT_PEM", "valueFrom": "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ca-cert-GhIjKl" }"#;
 
-/// One of the two ways to the servers.
-struct Way {
+/// One of the two connections to the servers.
+struct Connection {
     variable: &'static str,
     section: &'static str,
-    /// What switches TLS on, before `consulServers.defaults.tls` is asked.
+    /// The setting that switches TLS on, before `consulServers.defaults.tls`.
     switches: &'static [&'static str],
 }
 
-const WAYS: [Way; 2] = [
-    Way { variable: "CONSUL_HTTPS_CACERT_PEM", section: "http", switches: &["https"] },
-    Way { variable: "CONSUL_GRPC_CACERT_PEM", section: "grpc", switches: &["tls"] },
+const CONNECTIONS: [Connection; 2] = [
+    Connection { variable: "CONSUL_HTTPS_CACERT_PEM", section: "http", switches: &["https"] },
+    Connection { variable: "CONSUL_GRPC_CACERT_PEM", section: "grpc", switches: &["tls"] },
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(given) = given(consul) else { return };
     for container in consul.consul_ecs_containers() {
-        for way in WAYS.iter().filter(|way| way.needs_a_certificate(&consul.configuration)) {
-            if is_without(container, way.variable) {
-                let message = format!("{} has no {}, but {given} is there", container.label(), way.variable);
-                let help = format!("add the secret {}, unless a public CA signed that certificate", way.variable);
+        for connection in CONNECTIONS.iter().filter(|connection| connection.needs_a_certificate(&consul.configuration))
+        {
+            if is_without(container, connection.variable) {
+                let message = format!("{} has no {}, but {given} exists", container.label(), connection.variable);
+                let help =
+                    format!("add the secret {}, unless a public CA signed that certificate", connection.variable);
                 findings.add(Draft::new(container.secrets.place.span, message, help).of(container));
             }
         }
@@ -79,13 +82,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
 
 /// A certificate that some container has.
 fn given(consul: &ConsulTask<'_>) -> Option<String> {
-    let has = |container: &Container, way: &Way| {
-        matches!(container.secret(way.variable), Maybe::Known(_))
-            || matches!(container.variable(way.variable), Maybe::Known(_))
+    let has = |container: &Container, connection: &Connection| {
+        matches!(container.secret(connection.variable), Maybe::Known(_))
+            || matches!(container.variable(connection.variable), Maybe::Known(_))
     };
     consul.consul_ecs_containers().find_map(|container| {
-        let way = WAYS.iter().find(|way| has(container, way))?;
-        Some(format!("{} on {}", way.variable, container.label()))
+        let connection = CONNECTIONS.iter().find(|connection| has(container, connection))?;
+        Some(format!("{} on {}", connection.variable, container.label()))
     })
 }
 
@@ -93,7 +96,7 @@ fn is_without(container: &Container, variable: &str) -> bool {
     matches!(container.secret(variable), Maybe::Absent) && matches!(container.variable(variable), Maybe::Absent)
 }
 
-impl Way {
+impl Connection {
     fn needs_a_certificate(&self, configuration: &Configuration) -> bool {
         let at = |key: &str| format!("consulServers.{}.{key}", self.section);
         let is_on = |key: &&str| configuration.flag(&at(key), true) == Some(true);

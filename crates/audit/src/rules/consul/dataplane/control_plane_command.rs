@@ -10,7 +10,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-control-plane runs control-plane",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
-    effect: "the service is never registered, and Consul Dataplane waits in vain for its configuration",
+    effect: "the service is never registered, and Consul Dataplane never gets its configuration",
     explanation: "\
 In consul-ecs 0.7 one long-running command, `control-plane`, does what `mesh-init` and `health-sync` do in the other releases: it \
 registers the service, writes Consul Dataplane's configuration, keeps the checks in Consul up to date and deregisters the service \
@@ -35,7 +35,7 @@ in the end. The commands `mesh-init` and `health-sync` do not exist in 0.7.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
     let Some(command) = control_plane.command.texts() else { return };
     if command.first() == Some(&"control-plane") {

@@ -12,9 +12,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulDataplane,
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
-The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when the proxy's configuration is written. ECS \
-starts `consul-dataplane` when the health check passes. The first Terraform module of 0.7 asked with a plain `curl`, which also \
-ends well where the answer is an error; 0.7.1 mended it with `curl -f`.",
+The control plane of consul-ecs 0.7 answers on port 10000 at `/consul-ecs/health` when the proxy's configuration is \
+written. ECS starts `consul-dataplane` when the health check passes. The first Terraform module of 0.7 used `curl` \
+without `-f`, which also succeeds if the answer is an error; 0.7.1 fixed that.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
@@ -52,7 +52,7 @@ ends well where the answer is an error; 0.7.1 mended it with `curl -f`.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(control_plane) = subject.consul.as_ref().and_then(|consul| consul.control_plane) else { return };
     let help = "set it to [\"CMD-SHELL\", \"curl -f localhost:10000/consul-ecs/health\"]";
     if control_plane.has_health_check() == Some(false) {
@@ -63,16 +63,16 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let Some(health_check) = control_plane.health_check.known() else { return };
     let Some(words) = health_check.command.texts() else { return };
     let line = words.join(" ");
-    // Scripts of one's own may do it in another way.
+    // A user's own script may check it in another way.
     if !line.contains("curl") {
         return;
     }
     let fails_on_errors =
         line.split_whitespace().any(|word| word.starts_with("--fail") || is_short_flags_with(word, 'f'));
     let message = if !line.contains(":10000") {
-        "the control plane's health check does not ask port 10000, where the control plane answers"
+        "the control plane's health check does not request port 10000, where the control plane answers"
     } else if !fails_on_errors {
-        "the control plane's health check passes whatever the control plane answers: curl needs -f"
+        "the control plane's health check passes with every answer of the control plane: curl needs -f"
     } else {
         return;
     };

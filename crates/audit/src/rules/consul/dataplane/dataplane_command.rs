@@ -11,11 +11,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-dataplane reads the configuration that mesh-init writes",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
-    effect: "Consul Dataplane ends at once, for it knows neither the servers nor the service that it is the proxy of",
+    effect: "Consul Dataplane fails at once, because it has neither the addresses of the servers nor the name of its service",
     explanation: "\
-mesh-init (or the control plane of 0.7) registers the proxy and writes everything that Consul Dataplane has to know to \
-`consul-dataplane.json` in the bootstrap directory: servers, node and service IDs, TLS, the token. The command names that file: \
-`consul-dataplane -config-file /consul/consul-dataplane.json`. Envoy is not started directly in this generation.",
+mesh-init (or the control plane of 0.7) registers the proxy and writes the settings of Consul Dataplane to \
+`consul-dataplane.json` in the bootstrap directory: servers, node and service IDs, TLS, the token. The command \
+contains that file: `consul-dataplane -config-file /consul/consul-dataplane.json`. Envoy is not started directly in \
+this generation.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/dataplane/cli",
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
@@ -55,7 +56,7 @@ mesh-init (or the control plane of 0.7) registers the proxy and writes everythin
 
 const COMMAND: &str = r#"["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"]"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(dataplane), Some(directory)) = (consul.dataplane, consul.shared_directory()) else { return };
     let file = format!("{directory}/consul-dataplane.json");

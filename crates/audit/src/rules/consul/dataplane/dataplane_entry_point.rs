@@ -6,7 +6,7 @@ use crate::{
     subject::Subject,
 };
 
-/// Another bootstrap directory than the usual one.
+/// A bootstrap directory other than the default.
 pub(super) const IN_DATA: &[(&str, &str)] = &[
     ("config.bootstrapDir", r#""/data""#),
     (
@@ -37,13 +37,13 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-dataplane is started by consul-ecs's envoy-entrypoint",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
-    effect: "the proxy does not start, or it stops with the first TERM while the app still has requests to finish",
+    effect: "the proxy does not start, or it stops at the first TERM while the app is still handling requests",
     explanation: "\
-ECS stops containers in the reverse order of their dependencies: an app that did not wait for the proxy gets TERM together with \
-it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and holds the signal back until the app's containers have exited, so \
-that they can finish what they are doing through the mesh. mesh-init copied the program to the shared volume: to `bootstrapDir` of \
-the configuration, `/consul` if absent. The image's own entry point is the program itself: with the usual command behind it, it gets its own \
-name as an argument and fails.",
+ECS stops containers in the reverse order of their dependencies: an app that did not wait for the proxy gets TERM \
+together with it. `/consul/consul-ecs envoy-entrypoint` starts the proxy and withholds the signal until the app's \
+containers have exited, so that they can complete their requests through the mesh. mesh-init copies the program to the \
+shared volume: to `bootstrapDir` of the configuration, `/consul` if absent. The image's own entry point is the proxy \
+itself: with the usual command as arguments, it gets its own name as an argument and fails.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
@@ -74,20 +74,20 @@ name as an argument and fails.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(dataplane) = consul.dataplane else { return };
     let Some(words) = dataplane.entry_point.texts() else { return };
     let directory = consul.shared_directory();
     let is_elsewhere = is_elsewhere(dataplane, &words, directory);
-    // Somebody's own start script may call it as well.
+    // A user's own start script may call it too.
     let is_own_script = words.iter().any(|word| word.contains("envoy-entrypoint"));
     if is_own_script && !is_elsewhere {
         return;
     }
     let label = dataplane.label();
     let message = match (words.is_empty(), directory) {
-        (true, _) => format!("{label} has no entry point of its own"),
+        (true, _) => format!("{label} has no entry point"),
         (false, Some(directory)) if is_elsewhere => {
             format!("the entry point of {label} is in {USUAL}, but mesh-init puts consul-ecs into {directory}")
         }
@@ -101,10 +101,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     findings.add(Draft::new(place.span, message, help).of(dataplane).fix(fix));
 }
 
-/// The bootstrap directory where nothing else is said.
+/// The default bootstrap directory.
 const USUAL: &str = "/consul";
 
-/// Whether the program is certainly not where the entry point says. An image may have one of its own in another place.
+/// Whether the program is certainly not at the path in the entry point. An image may contain one at another path.
 fn is_elsewhere(dataplane: &Container, words: &[&str], directory: Option<&str>) -> bool {
     words.first() == Some(&"/consul/consul-ecs")
         && directory.is_some_and(|directory| directory != USUAL)

@@ -8,14 +8,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-dataplane-health-check",
-    summary: "consul-dataplane's health check asks the readiness port of the configuration",
+    summary: "consul-dataplane's health check connects to the readiness port of the configuration",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
     effect: "the proxy never becomes HEALTHY: the app is never started, and the service is critical in Consul",
     explanation: "\
-Envoy opens a port of its own when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways, 22000 by \
-default. ECS asks it with `/consul/consul-ecs net-dial`, because the image has neither `nc` nor `curl`. The app's containers wait \
-for that health check, and health-sync copies its state to Consul.",
+Envoy opens a separate port when it is ready: `proxy.healthCheckPort`, or `gateway.healthCheckPort` for gateways, \
+22000 by default. The health check connects to it with `/consul/consul-ecs net-dial`, because the image has neither \
+`nc` nor `curl`. The app's containers wait for that health check, and health-sync copies its state to Consul.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_HealthCheck.html",
@@ -62,13 +62,13 @@ for that health check, and health-sync copies its state to Consul.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(dataplane) = consul.dataplane else { return };
     let port = consul.readiness_port();
     if dataplane.has_health_check() == Some(true) {
         let Some((health_check, port)) = dataplane.health_check.known().zip(port) else { return };
-        asks_another_port(dataplane, health_check, port, findings);
+        report_another_port(dataplane, health_check, port, findings);
     } else if dataplane.has_health_check() == Some(false) {
         let message = format!("{} has no health check", dataplane.label());
         let port = port.map_or_else(|| "the readiness port".to_owned(), |port| port.to_string());
@@ -78,16 +78,18 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings<'_>) {
+fn report_another_port(dataplane: &Container, health_check: &HealthCheck, port: u64, findings: &mut Findings) {
     let Some(words) = health_check.command.texts() else { return };
-    // What asks no port that shows is somebody's own script.
-    let Some(asked) = asked_port(&words) else { return };
-    if asked == port {
+    // A check without a visible port is a user's own script.
+    let Some(probed) = probed_port(&words) else { return };
+    if probed == port {
         return;
     }
-    let message =
-        format!("the health check of {} asks port {asked}, but the proxy is ready on {port}", dataplane.label());
-    let help = format!("let it ask 127.0.0.1:{port}");
+    let message = format!(
+        "the health check of {} connects to port {probed}, but the readiness port is {port}",
+        dataplane.label()
+    );
+    let help = format!("let it connect to 127.0.0.1:{port}");
     let address = format!("127.0.0.1:{port}");
     let is_usual = words.len() == 3 && words.get(1) == Some(&"net-dial");
     let last = health_check.command.items.last().filter(|_| is_usual);
@@ -96,7 +98,7 @@ fn asks_another_port(dataplane: &Container, health_check: &HealthCheck, port: u6
 }
 
 /// The port in `127.0.0.1:22000`, `http://localhost:22000/ready` and `nc -z 127.0.0.1 22000`.
-fn asked_port(words: &[&str]) -> Option<u64> {
+fn probed_port(words: &[&str]) -> Option<u64> {
     let parts: Vec<&str> = words.iter().flat_map(|word| word.split_whitespace()).collect();
     let behind_a_colon = |part: &&str| {
         let (_, after) = part.rsplit_once(':')?;
@@ -104,8 +106,8 @@ fn asked_port(words: &[&str]) -> Option<u64> {
         digits.parse().ok()
     };
     let of_nc = || {
-        let asks = parts.iter().any(|part| part.rsplit('/').next() == Some("nc"));
-        parts.iter().rev().find_map(|part| part.parse().ok()).filter(|_| asks)
+        let is_netcat = parts.iter().any(|part| part.rsplit('/').next() == Some("nc"));
+        parts.iter().rev().find_map(|part| part.parse().ok()).filter(|_| is_netcat)
     };
     parts.iter().find_map(behind_a_colon).or_else(of_nc)
 }
@@ -115,14 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_port_that_a_health_check_asks_is_found_where_it_shows() {
+    fn the_port_of_a_health_check_is_found() {
         for (words, port) in [
             (vec!["/consul/consul-ecs", "net-dial", "127.0.0.1:22000"], Some(22000)),
             (vec!["CMD", "nc", "-z", "127.0.0.1", "22000"], Some(22000)),
             (vec!["CMD-SHELL", "curl -sf http://localhost:22000/ready || exit 1"], Some(22000)),
             (vec!["CMD-SHELL", "/check.sh 30 || exit 1"], None),
         ] {
-            assert_eq!(asked_port(&words), port, "{words:?}");
+            assert_eq!(probed_port(&words), port, "{words:?}");
         }
     }
 }

@@ -8,10 +8,10 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-dataplane-missing",
-    summary: "the container consul-dataplane is there",
+    summary: "the task has a container consul-dataplane",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
-    effect: "the service is registered with a proxy that does not run: nobody in the mesh can reach it",
+    effect: "the service is registered with a proxy that does not run: other services cannot reach it",
     explanation: "\
 From consul-ecs 0.7 on, Consul Dataplane runs Envoy and connects it to the Consul servers. mesh-init (or the control plane of 0.7) \
 only writes its configuration to the shared volume. Both look for the container by its name, `consul-dataplane`, in the task's \
@@ -25,12 +25,12 @@ metadata, and so does health-sync.",
         given: &[],
         at: "containerDefinitions[consul-dataplane]",
         fails: None,
-        repaired: Some(GATEWAY_PROXY),
+        repaired: Some(GATEWAY_PROXY_CONTAINER),
     }],
     check: Check::Task(check),
 };
 
-const GATEWAY_PROXY: &str = r#"{
+const GATEWAY_PROXY_CONTAINER: &str = r#"{
     "name": "consul-dataplane", "image": "hashicorp/consul-dataplane:1.6.5", "essential": true, "user": "5995",
     "entryPoint": ["/consul/consul-ecs", "envoy-entrypoint"],
     "command": ["consul-dataplane", "-config-file", "/consul/consul-dataplane.json"],
@@ -43,9 +43,9 @@ const GATEWAY_PROXY: &str = r#"{
     "portMappings": [{ "containerPort": 8443, "hostPort": 8443, "protocol": "tcp" }]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
-    // A proxy of the other generation is a mixture of both, and another rule's.
+    // A proxy of the other generation is reported by the rule about mixed generations.
     let lacks_it = consul.is_complete && consul.dataplane.is_none() && consul.sidecar_proxy.is_none();
     if lacks_it && is_certainly_of_the_dataplane(consul) {
         let message = "the container consul-dataplane is missing";
@@ -54,7 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Without its proxy, a task shows its generation by what else it has.
+/// A task without a proxy shows its generation by its other containers.
 fn is_certainly_of_the_dataplane(consul: &ConsulTask<'_>) -> bool {
     consul.control_plane.is_some()
         || consul.version().is_some_and(|version| version.minor >= 7)

@@ -11,14 +11,14 @@ const TOKEN: &str = "CONSUL_HTTP_TOKEN";
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-login-off",
-    summary: "where Consul wants a token, the task logs in for it",
+    summary: "if Consul requires a token, the task logs in to get it",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
-    effect: "the service is registered with the wired token, but the proxy has none, and the servers refuse it",
+    effect: "the service is registered with the configured token, but the proxy has none, and the servers refuse it",
     explanation: "\
-From consul-ecs 0.7 on a task logs in to Consul with its IAM role (`consulLogin.enabled`), and hands the token that it gets to \
-Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as 0.2 to 0.4 had it, still registers the service, for the API client reads that \
-variable; the proxy never sees it. Switch the login on, and take the token away.",
+From consul-ecs 0.7 on, a task logs in to Consul with its IAM role (`consulLogin.enabled`), and passes the token to \
+Consul Dataplane. A token in `CONSUL_HTTP_TOKEN`, as in 0.2 to 0.4, still registers the service, because the API \
+client reads that variable, but the proxy does not get it. Switch the login on, and remove the token.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
@@ -36,15 +36,15 @@ variable; the proxy never sees it. Switch the login on, and take the token away.
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(container) = consul.control_plane.or(consul.mesh_init) else { return };
     let is_off = consul.configuration.flag("consulLogin.enabled", false) == Some(false);
     if let Some(token) = token(container).filter(|_| is_off) {
         let place = consul.configuration.place_of("consulLogin.enabled");
         let message = format!("{} gets {TOKEN}, but consulLogin is off", container.label());
-        let draft = Draft::new(place.span, message, "set consulLogin.enabled to true, and take the token away");
-        findings.add(draft.of(container).note(token, "the token that the proxy does not see"));
+        let draft = Draft::new(place.span, message, "set consulLogin.enabled to true, and remove the token");
+        findings.add(draft.of(container).note(token, "the token that the proxy does not get"));
     }
 }
 

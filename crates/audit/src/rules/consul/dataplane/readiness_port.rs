@@ -7,14 +7,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-readiness-port",
-    summary: "the proxy's readiness port is not its public listener's",
+    summary: "the proxy's readiness port differs from its public listener's",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
-    effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or nobody in the mesh reaches the service",
+    effect: "Envoy cannot open one of the two listeners: the proxy is never ready, or other services cannot reach it",
     explanation: "\
-The proxy listens for the mesh's traffic on `proxy.publicListenerPort` (20000 by default; a gateway on `gateway.lanAddress.port`, \
-8443 by default) and says on `healthCheckPort` (22000 by default) that it is ready. Two listeners cannot share a port. The \
-Terraform module refuses equal ports as well.",
+The proxy accepts the mesh's traffic on `proxy.publicListenerPort` (20000 by default; a gateway on \
+`gateway.lanAddress.port`, 8443 by default) and answers readiness checks on `healthCheckPort` (22000 by default). Two \
+listeners cannot share a port. The Terraform module refuses equal ports as well.",
     sources: &["https://developer.hashicorp.com/consul/docs/reference/ecs"],
     examples: &[
         Example {
@@ -35,13 +35,13 @@ Terraform module refuses equal ports as well.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(public), Some(readiness)) = (consul.public_port(), consul.readiness_port()) else { return };
     if public == readiness {
         let path = if consul.is_gateway { "gateway.lanAddress.port" } else { "proxy.publicListenerPort" };
         let message = format!("the public listener and the readiness check both have port {public}");
-        let help = "give each a port of its own; the defaults are 20000 (gateways: 8443) and 22000";
+        let help = "use two different ports; the defaults are 20000 (gateways: 8443) and 22000";
         findings.add(Draft::new(consul.configuration.place_of(path).span, message, help));
     }
 }

@@ -8,14 +8,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-transparent-proxy-launch-type",
-    summary: "a task with transparent proxy runs on EC2 alone",
+    summary: "a task with transparent proxy runs on EC2 only",
     severity: Severity::Error,
     applies: Applies::ConsulDataplane,
     effect: "Fargate refuses the capability that mesh-init needs, or mesh-init fails, and the task never starts",
     explanation: "\
-Transparent proxy works by `iptables` rules that mesh-init writes, for which it needs the capability `NET_ADMIN`. Fargate does not \
-grant it. consul-ecs takes transparent proxy for on where the configuration has `transparentProxy` and says nothing of `enabled`; \
-the Terraform module's default is on, too. On Fargate say `\"transparentProxy\": { \"enabled\": false }`.",
+For transparent proxy, mesh-init writes `iptables` rules, which requires the capability `NET_ADMIN`. Fargate does not \
+grant it. In consul-ecs, transparent proxy is on if the configuration has `transparentProxy` without `enabled`; in the \
+Terraform module, it is on by default. On Fargate, set `\"transparentProxy\": { \"enabled\": false }`.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
@@ -46,7 +46,7 @@ const GIVEN: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-mesh-init].linuxParameters.capabilities", r#"{ "add": ["NET_ADMIN"] }"#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
     let compatibilities = &subject.definition.requires_compatibilities;
     let other = |item: &&Field<Text>| item.text().is_some_and(|text| text != "EC2");
@@ -55,8 +55,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         None if subject.definition.runs_on_fargate() => subject.definition.span(),
         None => return,
     };
-    let message = "transparent proxy is on, and the task may run on something else than EC2";
+    let message = "transparent proxy is on, but the task may run outside of EC2";
     let help = "set requiresCompatibilities to [\"EC2\"], or transparentProxy.enabled to false";
     let place = consul.configuration.place_of("transparentProxy.enabled");
-    findings.add(Draft::new(span, message, help).note(place.span, "this is on unless it is false"));
+    findings.add(Draft::new(span, message, help).note(place.span, "on by default"));
 }

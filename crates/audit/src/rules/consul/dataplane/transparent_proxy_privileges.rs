@@ -15,8 +15,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulDataplane,
     effect: "mesh-init cannot write the iptables rules and fails, so that the task never starts",
     explanation: "\
-For transparent proxy mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. The image's \
-own user may do neither: the container runs as user `0` and adds the capability `NET_ADMIN`.",
+For transparent proxy, mesh-init changes the `iptables` rules of the task, and with Consul DNS its `/etc/resolv.conf`. \
+The image's own user may do neither: the container has to run as user `0` with the capability `NET_ADMIN`.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_KernelCapabilities.html",
@@ -52,7 +52,7 @@ own user may do neither: the container runs as user `0` and adds the capability 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.is_transparent() == Some(true)) else { return };
     let Some(mesh_init) = consul.mesh_init else { return };
     let user = &mesh_init.user;

@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "with transparent proxy, consul-dataplane runs as user 5995, and health-sync as user 5996",
     severity: Severity::Warning,
     applies: Applies::ConsulDataplane,
-    effect: "the proxy's own traffic is sent back to the proxy, in a circle",
+    effect: "the proxy's own traffic is redirected to the proxy, in a loop",
     explanation: "\
-For transparent proxy, mesh-init writes rules that send all traffic of the task through the proxy, except for that of two users: \
-5995, which is the proxy, and 5996, which is health-sync. Both IDs are fixed in consul-ecs from 0.8 on. Without transparent proxy \
-another user does no harm, and the rule is silent.",
+For transparent proxy, mesh-init writes rules that redirect all traffic of the task to the proxy, except for that of \
+two users: 5995, which is the proxy, and 5996, which is health-sync. Both IDs are fixed in consul-ecs from 0.8 on. \
+Without transparent proxy, another user is harmless and not reported.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://github.com/hashicorp/terraform-aws-consul-ecs/blob/main/CHANGELOG.md",
@@ -53,7 +53,7 @@ const TRANSPARENT: &[(&str, &str)] = &[
     ("containerDefinitions[consul-ecs-mesh-init].user", r#""0""#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.generation == Generation::Dataplane) else {
         return;
     };
@@ -68,7 +68,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn runs_as(container: &Container, wanted: &str, findings: &mut Findings<'_>) {
+fn runs_as(container: &Container, wanted: &str, findings: &mut Findings) {
     let user = &container.user;
     let message = match (user.text(), user.is_absent()) {
         // A group may follow.

@@ -16,8 +16,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
     effect: "Consul Dataplane starts before its configuration and its entry point are on the shared volume, and fails",
     explanation: "\
 The control plane of consul-ecs 0.7 copies the program `consul-ecs`, which is the proxy's entry point, and the proxy's \
-configuration to the shared volume, and keeps running. ECS can only tell by its health check that it is that far: `SUCCESS` and \
-`COMPLETE` would wait for its end, and `START` does not wait at all.",
+configuration to the shared volume, and keeps running. Its health check shows ECS when both are there: `SUCCESS` and \
+`COMPLETE` would wait until it stops, and `START` does not wait at all.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/upgrade-to-dataplanes",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
@@ -41,7 +41,7 @@ configuration to the shared volume, and keeps running. ECS can only tell by its 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| !consul.is_mixed()) else { return };
     let (Some(dataplane), Some(control_plane)) = (consul.dataplane, consul.control_plane) else { return };
     let Some(name) = control_plane.name.text() else { return };

@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no app runs in a gateway's task",
     severity: Severity::Warning,
     applies: Applies::ConsulGateway,
-    effect: "nothing of the app is registered in Consul: nobody reaches it through the mesh, and its end takes the gateway along",
+    effect: "the app is not registered in Consul and not reachable through the mesh, and the gateway stops when the app stops",
     explanation: "\
-A gateway's task registers the gateway and nothing else. An app beside it has no service, no proxy and no upstreams of its own. \
-Give it a task definition of its own. Helpers such as log routers are welcome: this rule looks at essential containers that listen \
-on a port.",
+A gateway's task registers the gateway and nothing else. An app in it has no service, no proxy and no upstreams. Move \
+it to its own task definition. Helpers such as log routers are allowed: this rule checks essential containers that \
+listen on a port.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         app(Base::MeshGateway),
@@ -54,15 +54,15 @@ const fn app(base: Base) -> Example {
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
-    // A container whose name is not known may be the proxy.
+    // A container of unknown name may be the proxy.
     let is_app = |app: &&&Container| app.name.text().is_some() && !is_observer(app);
     for app in consul.apps.iter().filter(is_app) {
         let port = app.port_mappings.items.iter().find_map(|mapping| mapping.container_port.known());
         if let Some(port) = port.filter(|_| app.is_essential() == Some(true)) {
             let message = format!("{} listens on {port} in a gateway's task", app.label());
-            let help = "move it to a task definition of its own, or make it a helper that is not essential";
+            let help = "move it to its own task definition, or set essential to false if it is a helper";
             findings.add(Draft::new(app.span(), message, help).of(app));
         }
     }

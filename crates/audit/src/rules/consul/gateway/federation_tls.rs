@@ -9,15 +9,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-gateway-federation-tls",
-    summary: "a gateway that federates datacenters talks to its servers with TLS",
+    summary: "a gateway that federates datacenters connects to its servers with TLS",
     severity: Severity::Error,
     applies: Applies::ConsulGateway,
     effect: "the servers refuse WAN federation through mesh gateways without TLS, and the datacenters do not find each other",
     explanation: "\
-WAN federation through mesh gateways routes by the server name in the TLS handshake, so that it needs TLS everywhere on the way. \
-The Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`; in the configuration the first is the entry \
-`consul-wan-federation` in the gateway's meta, and the second `consulServers.defaults.tls`. Up to consul-ecs 0.6 the CA's \
-certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
+WAN federation through mesh gateways routes by the server name in the TLS handshake, so that all connections need TLS. \
+The Terraform module refuses `enable_mesh_gateway_wan_federation` without `tls`; in the configuration, the first is \
+the entry `consul-wan-federation` in the gateway's meta, and the second `consulServers.defaults.tls`. Up to consul-ecs \
+0.6, the CA's certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
         "https://developer.hashicorp.com/consul/docs/reference/ecs/server-json",
@@ -32,7 +32,7 @@ certificate is a secret of the Consul client agent, `CONSUL_CACERT`.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| federates(&consul.configuration)) else { return };
     if is_without_tls(consul) {
         let span = match consul.generation {
@@ -40,7 +40,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             _ => consul.configuration.place_of("consulServers.defaults.tls").span,
         };
         let message = "the gateway federates datacenters without TLS";
-        findings.add(Draft::new(span, message, "switch TLS on, or take consul-wan-federation from the gateway's meta"));
+        findings.add(Draft::new(
+            span,
+            message,
+            "switch TLS on, or remove consul-wan-federation from the gateway's meta",
+        ));
     }
 }
 
@@ -48,8 +52,8 @@ fn is_without_tls(consul: &ConsulTask<'_>) -> bool {
     let configuration = &consul.configuration;
     match consul.generation {
         Generation::Client => consul.client.is_some_and(|client| {
-            let says_nothing = client.command.texts().is_some_and(|words| !words.join(" ").contains("ca_file"));
-            says_nothing && matches!(client.secret("CONSUL_CACERT"), Maybe::Absent)
+            let has_no_ca_file = client.command.texts().is_some_and(|words| !words.join(" ").contains("ca_file"));
+            has_no_ca_file && matches!(client.secret("CONSUL_CACERT"), Maybe::Absent)
         }),
         Generation::ControlPlane | Generation::Dataplane => {
             let Some(default) = configuration.flag("consulServers.defaults.tls", true) else { return false };
@@ -79,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_client_agent_tls_shows_by_its_ca() {
+    fn a_client_agent_s_ca_shows_tls() {
         let federating = Base::ClientGateway
             .json()
             .replace(r#"\"lanAddress\""#, r#"\"meta\":{\"consul-wan-federation\":\"1\"},\"lanAddress\""#);

@@ -14,11 +14,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy of a mesh or API gateway maps the gateway's LAN port",
     severity: Severity::Warning,
     applies: Applies::ConsulGateway,
-    effect: "no load balancer of an ECS service can be put before the gateway: ECS refuses a target port that is not mapped",
+    effect: "the ECS service of the gateway cannot have a load balancer: ECS refuses a target port that is not mapped",
     explanation: "\
-A gateway listens on `gateway.lanAddress.port`, 8443 by default. Inside of the VPC it is reachable there with or without a port \
-mapping, but a load balancer or Service Connect finds a container's port by its mapping only. The Terraform module always maps \
-it for mesh and API gateways; a mapping of another port is mostly what is left of a changed LAN port.",
+A gateway listens on `gateway.lanAddress.port`, 8443 by default. In the VPC it is reachable without a port mapping, \
+but a load balancer or Service Connect uses only mapped ports. The Terraform module always maps it for mesh and API \
+gateways; a mapping of another port usually remains from an earlier LAN port.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_LoadBalancer.html",
@@ -49,14 +49,14 @@ it for mesh and API gateways; a mapping of another port is mostly what is left o
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
-    // Nobody but the mesh itself calls a terminating gateway.
+    // Only services of the mesh call a terminating gateway.
     if !matches!(consul.gateway, Some(GatewayKind::MeshGateway | GatewayKind::ApiGateway)) {
         return;
     }
     let (Some(proxy), Some(port)) = (consul.proxy(), consul.public_port()) else { return };
-    // A port that is not known may be it.
+    // An unknown port may be the right one.
     let may_map_it = |mapping: &PortMapping| mapping.container_port.known().is_none_or(|mapped| *mapped == port);
     let mapped = proxy.port_mappings.find(may_map_it);
     if matches!(mapped, Maybe::Absent) {

@@ -6,18 +6,18 @@ use crate::{
     subject::Subject,
 };
 
-const PATH: &str = "gateway.namespace";
+const NAMESPACE_PATH: &str = "gateway.namespace";
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-gateway-namespace",
-    summary: "a gateway lives in the namespace default",
+    summary: "a gateway is in the namespace default",
     severity: Severity::Error,
     applies: Applies::ConsulGateway,
     effect: "Consul refuses the registration of the gateway, or its token does not fit",
     explanation: "\
-Gateways serve a whole admin partition, and Consul on ECS registers them in its `default` namespace. The roles that the \
-controller makes for the tokens of gateways are there as well. The Terraform module sets `default` where there is a partition, and \
-nothing otherwise.",
+A gateway serves a complete admin partition, and Consul on ECS registers it in the namespace `default`. The roles that \
+the controller creates for the tokens of gateways are there as well. The Terraform module sets `default` if there is a \
+partition, and nothing otherwise.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway",
@@ -44,19 +44,19 @@ const fn gateway(base: Base) -> Example {
     }
 }
 
-/// Whether a gateway's namespace is one that it cannot have.
+/// Whether a gateway must not have this namespace.
 pub(in crate::rules::consul) fn is_wrong(namespace: &str) -> bool {
     namespace != "default"
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
-    let Maybe::Known(namespace) = configuration.name_at(PATH) else { return };
+    let Maybe::Known(namespace) = configuration.name_at(NAMESPACE_PATH) else { return };
     if is_wrong(namespace) {
-        let place = configuration.place_of(PATH);
+        let place = configuration.place_of(NAMESPACE_PATH);
         let message = format!("the gateway's namespace is {namespace}");
-        let fix = consul.configure(subject.definition, PATH, "default");
+        let fix = consul.configure(subject.definition, NAMESPACE_PATH, "default");
         findings.add(Draft::new(place.span, message, "set it to default").fix(fix));
     }
 }

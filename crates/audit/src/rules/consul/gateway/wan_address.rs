@@ -7,10 +7,10 @@ use crate::{
 };
 use mesh::ecs_config::GatewayKind;
 
-/// What marks a mesh gateway through which datacenters federate.
+/// The meta entry of a mesh gateway through which datacenters federate.
 pub(super) const FEDERATION: &str = "gateway.meta.consul-wan-federation";
 
-/// Whether it marks this one.
+/// Whether this gateway has it.
 pub(super) fn federates(configuration: &Configuration) -> bool {
     configuration.text(FEDERATION).is_some_and(|mark| mark == "1")
 }
@@ -22,9 +22,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::ConsulGateway,
     effect: "the other datacenter gets the task's private address, which it cannot reach over the Internet",
     explanation: "\
-With WAN federation through mesh gateways the servers of the other datacenters connect to the gateway's WAN address. Without \
-`gateway.wanAddress.address` that is the address of the task: it works where the networks are peered, and it changes with every \
-task. Put a load balancer before the gateway and name its address.",
+With WAN federation through mesh gateways, the servers of the other datacenters connect to the gateway's WAN address. \
+Without `gateway.wanAddress.address`, that is the address of the task: it works only if the networks are peered, and \
+it changes with every task. Use a load balancer for the gateway and set its address.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
         "https://developer.hashicorp.com/consul/docs/connect/gateways/mesh-gateway/wan-federation-via-mesh-gateways",
@@ -43,7 +43,7 @@ const fn federating(base: Base) -> Example {
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = subject.consul.as_ref().filter(|consul| consul.gateway == Some(GatewayKind::MeshGateway)) else {
         return;
     };
@@ -51,7 +51,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let has_none = matches!(configuration.name_at("gateway.wanAddress.address"), Maybe::Absent);
     if has_none && federates(configuration) && !matches!(configuration.at("gateway.wanAddress"), Maybe::Unknown) {
         let place = configuration.place_of("gateway.wanAddress.address");
-        let message = "the mesh gateway federates datacenters, and has no WAN address";
+        let message = "the mesh gateway federates datacenters, but has no WAN address";
         findings.add(Draft::new(place.span, message, "set gateway.wanAddress.address and .port"));
     }
 }

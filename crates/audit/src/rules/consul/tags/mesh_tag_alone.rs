@@ -12,11 +12,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task definition with the mesh's tag has the mesh's containers",
     severity: Severity::Warning,
     applies: Applies::EveryTask,
-    effect: "the controller counts the tasks as the mesh's, though they register nothing and nobody reaches them through it",
+    effect: "the controller manages the tasks, but they register no service and are not reachable through the mesh",
     explanation: "\
-The tag `consul.hashicorp.com/mesh` alone makes no mesh: the containers of consul-ecs register the service and run its proxy. A \
-definition with the tag and without them was probably copied, or the containers were taken away and the tag was not. \
-`mesh-audit inject` adds the containers.",
+The tag `consul.hashicorp.com/mesh` alone has no effect on a task: the containers of consul-ecs register the service \
+and run its proxy. A definition with the tag and without the containers was probably copied, or only the containers \
+were removed. `mesh-audit inject` adds the containers.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[Example {
         base: Base::Plain,
@@ -28,12 +28,12 @@ definition with the tag and without them was probably copied, or the containers 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     let Maybe::Known(tag) = definition.tag(MESH_TAG) else { return };
     if tag.value.text() == Some("true") && subject.consul.is_none() && knows_all_containers(definition) {
-        let message = format!("the tag {MESH_TAG} is true, but none of the mesh's containers is there");
-        let help = "add the containers (mesh-audit inject), or take the tag away";
+        let message = format!("the tag {MESH_TAG} is true, but the task has no containers of the mesh");
+        let help = "add the containers (mesh-audit inject), or remove the tag";
         findings.add(Draft::new(tag.key.span(), message, help));
     }
 }

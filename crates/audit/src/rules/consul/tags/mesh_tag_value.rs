@@ -12,11 +12,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tag consul.hashicorp.com/mesh has the value true",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the controller ignores the tasks: it makes no token for them, and cleans up nothing when they stop",
+    effect: "the controller ignores the tasks: it creates no tokens for them, and removes nothing from Consul when they stop",
     explanation: "\
-The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, letter by letter. `True`, `TRUE`, `yes` and `1` are \
-none of it, and the task is not one of the mesh. `false` is the documented way to keep the controller off on purpose, and left \
-alone.",
+The controllers compare the value of `consul.hashicorp.com/mesh` with `true`, case-sensitively. With `True`, `TRUE`, \
+`yes` or `1`, the task is not one of the mesh. `false` is the documented value to exclude a task from the controller \
+on purpose, and is not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[Example {
         base: Base::Dataplane,
@@ -28,7 +28,7 @@ alone.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Maybe::Known(tag) = subject.definition.tag(MESH_TAG) else { return };
     let value = match (tag.value.text(), tag.value.is_absent()) {
         (Some(value), _) => value,

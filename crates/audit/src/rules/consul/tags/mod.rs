@@ -1,4 +1,4 @@
-//! Tags and roles: who a task is in the mesh.
+//! Tags and roles: the identity of a task in the mesh.
 
 mod family_name;
 mod mesh_tag_alone;

@@ -12,20 +12,20 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "HashiCorp's controller, which reads the tags of tasks, silently ignores the tasks of the service",
     explanation: "\
-The tags of a task definition reach its tasks only where the ECS service says `propagateTags: TASK_DEFINITION`; the default is \
-none. HashiCorp's controller looks at the tags of tasks alone, so that such tasks get no token and are never cleaned up after. The \
-controller of this project asks the task definition where a task has no tags, and works either way; tags on tasks are still what \
-shows the mesh in the console, in cost reports and to other tools.",
+ECS copies the tags of a task definition to its tasks only if the ECS service has `propagateTags: TASK_DEFINITION`; by \
+default it copies none. HashiCorp's controller reads only the tags of tasks, so that such tasks get no token and are \
+not removed from Consul. The controller of this project reads the tags of the task definition if a task has none, and \
+works either way. Tags on tasks also show the mesh in the console, in cost reports and in other tools.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_CreateService.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs-using-tags.html",
     ],
-    // An example is one definition, and this shows only beside a service.
+    // An example is one definition, but the rule needs a service too.
     examples: &[],
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for service in &subject.definition.services {
         let propagate = &service.propagate_tags;
         let what = match (propagate.text(), propagate.is_absent()) {
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_has_to_copy_the_definition_s_tags() {
+    fn services_without_propagation_are_found() {
         assert_eq!(found(Maybe::Absent, &[]), 1);
         assert_eq!(found(Maybe::Known("NONE"), &[MESH_TAG]), 1);
         assert_eq!(found(Maybe::Known("SERVICE"), &["team"]), 1);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_or_has_the_tags_itself_is_left_alone() {
+    fn unknown_and_tagged_services_are_not_reported() {
         assert_eq!(found(Maybe::Unknown, &[]), 0);
         assert_eq!(found(Maybe::Known("SERVICE"), &[MESH_TAG]), 0);
     }

@@ -9,13 +9,13 @@ use mesh::tags::SERVICE_NAME_TAG;
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-service-name-case",
-    summary: "the tag consul.hashicorp.com/service-name is in lower case, as the configuration is",
+    summary: "the tag consul.hashicorp.com/service-name is in lower case, like the name in the configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the token is made for a service that Consul takes for another one, or is not made at all",
+    effect: "the token is created for another service, or not at all",
     explanation: "\
-Consul tells services apart by upper and lower case where it compares a token's rules, and makes service identities for names in \
-lower case only. consul-ecs writes the family in lower case from 0.5 on, but takes the tag as it is. `Web` in the tag and `web` in \
+Consul compares the names in a token's rules case-sensitively, and accepts service identities only for names in lower \
+case. consul-ecs writes the family in lower case from 0.5 on, but uses the tag as it is. `Web` in the tag and `web` in \
 the configuration are two services.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
@@ -40,7 +40,7 @@ the configuration are two services.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(Names { configured, tagged, tag: Some(tag) }) = Names::of(subject) else { return };
     if configured != tagged && configured.eq_ignore_ascii_case(&tagged) {
         let message = format!("the tag {SERVICE_NAME_TAG} is {tagged}, but the task registers {configured}");

@@ -12,11 +12,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tag consul.hashicorp.com/service-name is the name in the configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the token is made for another service than the one that the task registers, and Consul refuses the registration",
+    effect: "the token is created for another service than the one that the task registers, and Consul refuses the registration",
     explanation: "\
-mesh-init registers the service under the name in its configuration, or under the task's family in lower case. The controllers \
-take the name from the tag `consul.hashicorp.com/service-name`, or from the family as well. Where the two differ, the token's \
-service identity is another one's, and nobody cleans up after the service that is really there.",
+mesh-init registers the service with the name in its configuration, or with the task's family in lower case. The \
+controllers read the name from the tag `consul.hashicorp.com/service-name`, or use the family as well. If the two \
+differ, the token has the service identity of another service, and the registered service is never removed.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
@@ -47,22 +47,22 @@ service identity is another one's, and nobody cleans up after the service that i
     check: Check::Task(check),
 };
 
-/// The names that the configuration and the tags give, where both are certain.
+/// The names in the configuration and in the tags, if both are certain.
 pub(super) struct Names<'d> {
-    /// The configuration's, or the family in lower case.
+    /// The configured name, or the family in lower case.
     pub configured: String,
-    /// The tag's, or the family in lower case.
+    /// The name in the tag, or the family in lower case.
     pub tagged: String,
-    /// The tag, where there is one.
+    /// The tag, if there is one.
     pub tag: Option<&'d Tag>,
 }
 
 impl<'d> Names<'d> {
-    /// Those of a task whose configured name is a legal one; another rule looks after the others.
+    /// The names of a task whose configured name is valid. Another rule reports invalid names.
     pub(super) fn of(subject: &Subject<'d>) -> Option<Self> {
         let definition = subject.definition;
         let consul = subject.consul.as_ref()?;
-        // Before 0.5 the family's letters stayed as they were.
+        // Before 0.5, the family was not written in lower case.
         let is_lowered = consul.version().is_none_or(|version| version.minor >= 5);
         let family = definition.family.text();
         let family = family.map(|family| if is_lowered { family.to_lowercase() } else { family.to_owned() });
@@ -81,7 +81,7 @@ impl<'d> Names<'d> {
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(Names { configured, tagged, tag }) = Names::of(subject) else { return };
     if configured.eq_ignore_ascii_case(&tagged) {
         return;

@@ -8,20 +8,20 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-task-role-shared",
-    summary: "each family of the mesh has a task role of its own",
+    summary: "each family of the mesh has its own task role",
     severity: Severity::Warning,
     applies: Applies::AllTasks,
-    effect: "tasks of one service can log in to Consul as the other, because Consul sees nothing of them but the role",
+    effect: "tasks of one service can log in to Consul as the other, because Consul identifies them by the role",
     explanation: "\
-With the `aws-iam` auth method a task proves who it is by its IAM role, and the role's tag \
-`consul.hashicorp.com.service-name` names the service whose token it gets. Two families that share a role share that tag: at \
-best one of them is refused, at worst it registers as the other, with the other's intentions. The same holds for everything \
-else that the role may do in AWS. Only tasks that log in are compared, and only definitions of one run.",
+With the `aws-iam` auth method, a task is identified by its IAM role, and the role's tag \
+`consul.hashicorp.com.service-name` contains the name of its service. Two families with the same role have the same \
+tag: either the login of one of them is refused, or it registers as the other, with the other's intentions. Both also \
+have the same permissions in AWS. Only tasks that log in are compared, and only definitions of one run.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
     ],
-    // It takes two definitions to break it: see the tests below.
+    // Only two definitions together violate the rule: see the tests below.
     examples: &[],
     check: Check::AllTasks(check),
 };
@@ -33,8 +33,8 @@ fn check(subjects: &[Subject<'_>], findings: &mut TaskFindings<'_>) {
         let (Some(role), Some(family)) = (definition.task_role.text(), definition.family.text()) else { continue };
         match first.get(role) {
             Some(other) if *other != family => {
-                let message = format!("{family} has the task role {role}, and so has {other}");
-                let help = format!("give {family} a role of its own, tagged with its service's name");
+                let message = format!("{family} and {other} have the same task role {role}");
+                let help = format!("give {family} its own role, tagged with its service's name");
                 findings(subject, Draft::new(definition.task_role.span(), message, help));
             }
             Some(_) => {}
@@ -71,7 +71,7 @@ mod tests {
     fn two_families_with_one_role_are_found_once() {
         assert_eq!(ids(&[("web", "web"), ("orders", "web"), ("stock", "stock")]), [RULE.id]);
         assert_eq!(ids(&[("web", "web"), ("orders", "orders")]), Vec::<&str>::new());
-        // Two revisions of one family
+        // Two revisions of one family.
         assert_eq!(ids(&[("web", "web"), ("web", "web")]), Vec::<&str>::new());
     }
 }

@@ -12,10 +12,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tags name both a partition and a namespace, or neither",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the controller takes the task for a faulty one and makes no token for it",
+    effect: "the controller reports an error and creates no token for the task",
     explanation: "\
-With Consul Enterprise the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` say where in Consul the \
-service lives. The controllers want both or neither; without them they take `default` for both. One alone is an error.",
+With Consul Enterprise, the tags `consul.hashicorp.com/partition` and `consul.hashicorp.com/namespace` contain the \
+partition and namespace of the service. The controllers require both or neither; without them, both are `default`. \
+They report an error if only one of them is set.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/enterprise"],
     examples: &[
         Example {
@@ -36,7 +37,7 @@ service lives. The controllers want both or neither; without them they take `def
     check: Check::Task(check),
 };
 
-/// A tag and its value, for which empty means absent.
+/// A tag and its value. Empty means absent.
 pub(super) fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(&'d Tag, &'d str)> {
     match definition.tag(key) {
         Maybe::Known(tag) => match tag.value.text() {
@@ -49,13 +50,13 @@ pub(super) fn value_of<'d>(definition: &'d TaskDefinition, key: &str) -> Maybe<(
     }
 }
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let definition = subject.definition;
     let (tag, there, missing) = match (value_of(definition, PARTITION_TAG), value_of(definition, NAMESPACE_TAG)) {
         (Maybe::Known((tag, _)), Maybe::Absent) => (tag, PARTITION_TAG, NAMESPACE_TAG),
         (Maybe::Absent, Maybe::Known((tag, _))) => (tag, NAMESPACE_TAG, PARTITION_TAG),
         _ => return,
     };
-    let message = format!("the tag {there} is there, and {missing} is not");
-    findings.add(Draft::new(tag.key.span(), message, format!("add {missing}, or take {there} away")));
+    let message = format!("there is a tag {there}, but no tag {missing}");
+    findings.add(Draft::new(tag.key.span(), message, format!("add {missing}, or remove {there}")));
 }

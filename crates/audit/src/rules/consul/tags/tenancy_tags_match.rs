@@ -14,10 +14,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the tags name the partition and the namespace of the configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the controller looks for the service in another place of Consul than it is in, and its token does not fit",
+    effect: "the controller looks for the service in another partition or namespace, and its token is invalid there",
     explanation: "\
-mesh-init registers the service in the partition and namespace of its configuration; the controllers look for it, make its token \
-and clean up after it in those of the task's tags, or in `default` where there are no such tags. Both have to say the same.",
+mesh-init registers the service in the partition and namespace of its configuration; the controllers look for it, \
+create its token and remove it in those of the task's tags, or in `default` if there are no such tags. Both have to be \
+equal.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/enterprise",
         "https://developer.hashicorp.com/consul/docs/reference/ecs",
@@ -48,7 +49,7 @@ const TEAM_A: &[(&str, &str)] = &[
     ("tags[consul.hashicorp.com/namespace]", r#"{ "key": "consul.hashicorp.com/namespace", "value": "team-a" }"#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let section = if consul.is_gateway { "gateway" } else { "service" };
     let keys = ["partition", "namespace"].map(|key| format!("{section}.{key}"));
@@ -57,7 +58,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     let tagged = tags.map(|tag| value_of(subject.definition, tag));
     let is_faulty_gateway =
         consul.is_gateway && matches!(configured, [_, Maybe::Known(name)] if namespace::is_wrong(name));
-    // One alone is other rules' business, and so is a gateway's wrong namespace.
+    // Other rules report a partition or namespace alone, and a gateway's wrong namespace.
     if is_faulty_gateway || !is_certain_pair(&configured) || !is_certain_pair(&tagged) {
         return;
     }
@@ -68,14 +69,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
             _ => ("default", subject.definition.tags.place.span),
         };
         if wanted != found {
-            let message = format!("by the tags the task is in {found}, but {key} is {wanted}");
+            let message = format!("according to the tags, the task is in {found}, but {key} is {wanted}");
             let draft = Draft::new(span, message, format!("set {tag} and {key} to the same name"));
-            findings.add(draft.note(consul.configuration.place_of(key).span, "what the configuration says"));
+            findings.add(draft.note(consul.configuration.place_of(key).span, "the value in the configuration"));
         }
     }
 }
 
-/// Whether both are certainly there, or both certainly not.
+/// Whether both certainly exist, or both certainly do not.
 fn is_certain_pair<T>(pair: &[Maybe<T>; 2]) -> bool {
     matches!(pair, [Maybe::Known(_), Maybe::Known(_)] | [Maybe::Absent, Maybe::Absent])
 }

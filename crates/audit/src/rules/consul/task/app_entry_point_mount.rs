@@ -10,14 +10,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-app-entry-point-mount",
-    summary: "an app that starts with consul-ecs sees the shared volume",
+    summary: "an app that starts with consul-ecs mounts the shared volume",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the app does not start, for the program that its entry point names is not there",
+    effect: "the app does not start, because the program of its entry point does not exist in the container",
     explanation: "\
-mesh-init leaves a copy of `consul-ecs` in the shared directory (`bootstrapDir`, usually `/consul`). An app whose entry point is \
-`consul-ecs app-entrypoint`, which delays its end, has to mount the volume there to find it. The Terraform module adds the mount \
-point where it adds the entry point.",
+mesh-init copies `consul-ecs` to the shared directory (`bootstrapDir`, usually `/consul`). An app with the entry point \
+`consul-ecs app-entrypoint`, which delays its end, has to mount the volume there. The Terraform module adds the mount \
+point together with the entry point.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         Example {
@@ -43,7 +43,7 @@ const STARTED: &[(&str, &str)] = &[
     ("containerDefinitions[web].command", r#"["serve"]"#),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(directory) = consul.shared_directory() else { return };
     for app in &consul.apps {

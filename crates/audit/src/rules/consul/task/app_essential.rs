@@ -11,11 +11,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a service's task has an app, and the app is essential",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "ECS refuses a definition without an essential container; where a helper is essential, the task lives on without its app",
+    effect: "ECS refuses a definition without an essential container; if only a helper is essential, the task keeps running without its app",
     explanation: "\
-The mesh's containers are not essential, so that the app decides when the task ends. ECS demands one essential container in \
-each definition. The proxy, too, watches the app's containers: when a task stops, it runs until they have ended. A task with no \
-app at all makes sense for gateways only.",
+The mesh's containers are not essential, so that the app determines when the task stops. ECS requires one essential \
+container in each definition. The proxy also waits for the app's containers: when a task stops, it runs until they \
+have stopped. Only gateways have tasks without an app.",
     sources: &["https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html"],
     examples: &[
         Example {
@@ -62,27 +62,27 @@ app at all makes sense for gateways only.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if !consul.is_service() || !consul.is_complete {
         return;
     }
     let workloads = workloads(&consul.apps);
-    // Only a deployment can tell whether such a one is the log router.
+    // A container of unknown kind may be the log router.
     let unclear = consul.apps.iter().copied().filter(|app| app.fire_lens.is_unknown());
     if workloads.iter().copied().chain(unclear).any(|app| app.is_essential() != Some(false)) {
         return;
     }
-    let help = "mark the container that the service is for as essential";
+    let help = "set essential to true for the service's container";
     match workloads.as_slice() {
         [] => findings.add(Draft::new(
             subject.definition.span(),
-            "the service's task has no container beside those of the mesh",
+            "the service's task has only containers of the mesh",
             "add the app's container",
         )),
         [app] => {
             let essential = &app.essential;
-            let message = format!("{} is the app and not essential", app.label());
+            let message = format!("{} is the app, but not essential", app.label());
             let fix = Fix::set(&essential.place, true);
             findings.add(Draft::new(essential.span(), message, help).of(app).fix(fix));
         }

@@ -12,13 +12,13 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the app starts when the proxy is healthy",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "the app's first requests to its upstreams fail, and when the task stops, the proxy may go before the app",
+    effect: "the app's first requests to its upstreams fail, and when the task stops, the proxy may stop before the app",
     explanation: "\
-Every container of the app waits for the proxy with the condition `HEALTHY`: itself, or through another container that does. \
-ECS then starts the app when its upstreams can be reached, and stops the containers in the opposite order. `START` is not \
-enough, because the proxy listens only some time after it was started. The proxy in turn waits for mesh-init, so that an app \
-that waits for the proxy needs no word about mesh-init. Collectors of logs and traces are left alone: they should rather come \
-first, as should containers that the proxy itself waits for.",
+Every container of the app waits for the proxy with the condition `HEALTHY`: directly, or through another container. \
+ECS then starts the app when its upstreams can be reached, and stops the containers in the opposite order. `START` is \
+not enough, because the proxy opens its listeners only some time after its start. The proxy waits for mesh-init, so \
+that an app that waits for the proxy does not have to wait for mesh-init too. Collectors of logs and traces are not \
+reported: they should start first, as should containers that the proxy itself waits for.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task_definition_parameters.html",
@@ -65,7 +65,7 @@ first, as should containers that the proxy itself waits for.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(name) = consul.proxy().filter(|_| consul.is_service()).and_then(|proxy| proxy.name.text()) else { return };
     for app in consul.apps.iter().filter(|app| !is_observer(app) && !comes_first(subject, consul, app)) {
@@ -76,7 +76,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether one of the mesh's containers waits, or may wait, for `app`.
+/// Whether one of the mesh's containers certainly or possibly waits for `app`.
 fn comes_first(subject: &Subject<'_>, consul: &ConsulTask<'_>, app: &Container) -> bool {
     let Some(name) = app.name.text() else { return true };
     let conditions = ["START", "COMPLETE", "SUCCESS", "HEALTHY"];

@@ -6,20 +6,20 @@ use crate::{
     subject::{EntryPoint, Subject},
 };
 
-/// Seconds between TERM and KILL on Fargate where nothing else is said.
+/// The default of `stopTimeout` on Fargate, in seconds.
 const DEFAULT: u64 = 30;
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-app-shutdown-delay",
-    summary: "an app that stops late has the time for it",
+    summary: "an app with a shutdown delay has time to stop",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "KILL ends the app before it gets TERM: whatever it is doing then is lost, each time a task stops",
+    effect: "ECS kills the app before it gets TERM: its open requests are lost whenever a task stops",
     explanation: "\
-`app-entrypoint -shutdown-delay` lets the app work on for a while after ECS has asked the task to stop, until other services have \
-noticed that it is on its way out. Only then does the app get TERM. ECS counts the container's `stopTimeout` (30 seconds on Fargate, \
-if nothing else is said) from the beginning of that delay, so that it has to be longer than the delay and what the app needs to \
-finish together.",
+With `app-entrypoint -shutdown-delay`, the app keeps running for a while after ECS has asked the task to stop, until \
+other services have noticed that it is stopping. Only then does the app get TERM. ECS counts the container's \
+`stopTimeout` (30 seconds on Fargate by default) from the beginning of that delay, so that it has to be longer than \
+the delay plus the time that the app needs to finish.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
@@ -63,9 +63,9 @@ const DELAYED: &[(&str, &str)] = &[
     ("containerDefinitions[consul-dataplane].stopTimeout", "120"),
 ];
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
-    // Without a value, an agent on EC2 decides.
+    // By default, the agent of the EC2 instance determines the time.
     let on_fargate = subject.definition.runs_on_fargate();
     let seconds = |field: &Field<u64>| if on_fargate { field.or(DEFAULT) } else { field.known().copied() };
     for app in &consul.apps {
@@ -81,7 +81,7 @@ fn late(app: &Container, delay: u64, limit: u64) -> Draft {
     let label = app.label();
     let message = format!("{label} gets TERM after {delay} seconds, but is killed after {limit}");
     let help = format!(
-        "set the stopTimeout of {label} to more than {delay}, with time for the app to finish, or delay it less"
+        "set the stopTimeout of {label} to more than {delay}, with time for the app to finish, or reduce the delay"
     );
     let draft = Draft::new(app.stop_timeout.span(), message, help).of(app);
     draft.note(app.entry_point.place.span, "delays TERM")

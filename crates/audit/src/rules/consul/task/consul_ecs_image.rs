@@ -12,8 +12,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "the container fails at once: what waits for it never starts, or the service's checks stay critical",
     explanation: "\
-`mesh-init`, `health-sync` and `control-plane` are commands of the program `consul-ecs`, which comes in an image of its own. Consul's image, Consul Dataplane's \
-and Envoy's do not hold it. Names that are not known to be another program's are taken for mirrors of the right image.",
+`mesh-init`, `health-sync` and `control-plane` are commands of the program `consul-ecs`, which has its own image. The \
+images of Consul, Consul Dataplane and Envoy do not contain it. Images with unknown names count as mirrors of the \
+image of consul-ecs.",
     sources: &["https://gallery.ecr.aws/hashicorp/consul-ecs"],
     examples: &[
         Example {
@@ -41,7 +42,7 @@ and Envoy's do not hold it. Names that are not known to be another program's are
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     for container in consul.consul_ecs_containers() {
         let Some(image) = image_of(container) else { continue };

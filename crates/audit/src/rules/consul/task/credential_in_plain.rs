@@ -23,13 +23,14 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "no credential of Consul is in plain text",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "everybody who may describe task definitions reads the credential, in this revision for ever",
+    effect: "everyone with the permission to describe task definitions can read the credential, and this revision cannot be changed",
     explanation: "\
-Values under `environment` are part of the task definition: whoever may call `ecs:DescribeTaskDefinition` sees them, they are in \
-templates, plans and the console, and a revision cannot be changed afterwards. Under `secrets`, the definition holds only where \
-the value is, in Secrets Manager or the Parameter Store, and ECS reads it when the container starts. A credential that has been \
-in a definition should be replaced, not only moved. This looks at the well-known names in each container of the task, at the gossip's \
-key in the agent's script, and at tokens in what the mesh's containers run.",
+Values under `environment` are part of the task definition: they are visible to everyone with the permission \
+`ecs:DescribeTaskDefinition`, in templates, in plans and in the console, and a revision cannot be changed afterwards. \
+Under `secrets`, the definition contains only a reference to Secrets Manager or the Parameter Store, and ECS reads the \
+value when the container starts. Replace a credential that was in a definition; to move it is not enough. This rule \
+checks the well-known variables in each container of the task, the gossip key in the agent's script, and tokens in the \
+commands of the mesh's containers.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/specifying-sensitive-data.html",
         "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
@@ -100,7 +101,7 @@ key in the agent's script, and at tokens in what the mesh's containers run.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for container in &subject.definition.containers.items {
         for variable in &container.environment.items {
             if let Some(name) = variable.name.text().filter(|name| CREDENTIALS.contains(name))
@@ -121,15 +122,15 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         let before = |at: usize| at.checked_sub(1).and_then(|at| known.get(at)).map_or("", |(_, text)| *text);
         let holding = known.iter().enumerate().find(|(at, (_, text))| has_token(before(*at), text));
         if let Some((_, (word, _))) = holding {
-            let message = format!("the command of {} holds a token in plain text", container.label());
-            let help = "put the token into Secrets Manager, name it under secrets, and replace the old token";
+            let message = format!("the command of {} contains a token in plain text", container.label());
+            let help = "put the token into Secrets Manager, refer to it under secrets, and replace the old token";
             findings.add(Draft::new(word.span(), message, help).of(container));
         }
     }
 }
 
-/// Whether `word` has a UUID behind something that takes a token: `agent = "…"`, `-token …`, `-static-token=…`. The flag
-/// may be the word before.
+/// Whether `word` has a UUID after the name of a token: `agent = "…"`, `-token …`, `-static-token=…`. The flag may be
+/// the previous word.
 fn has_token(before: &str, word: &str) -> bool {
     let text = format!("{before} {word}");
     let starts = text.char_indices().map(|(at, _)| at).filter(|at| *at > before.len());
@@ -147,18 +148,18 @@ fn is_uuid(text: &str) -> bool {
     lengths.eq([8, 4, 4, 4, 12]) && text.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit())
 }
 
-/// The gossip's key, written out in the agent's script. Variables begin with a dollar sign, placeholders are short.
+/// The gossip key in the agent's script. Variables begin with a dollar sign, placeholders are short.
 fn key_in_script(client: &Container) -> Option<Draft> {
     let script = AgentScript::of(client)?;
     let is_key =
         |value: &&str| value.len() >= 24 && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
     script.setting("encrypt").or_else(|| script.flag("encrypt")).filter(is_key)?;
-    let message = format!("the script of {} holds the gossip's encryption key in plain text", client.label());
-    let help = "put the key into Secrets Manager, name it under secrets as CONSUL_GOSSIP_ENCRYPTION_KEY, and replace the old key";
+    let message = format!("the script of {} contains the gossip encryption key in plain text", client.label());
+    let help = "put the key into Secrets Manager, refer to it under secrets as CONSUL_GOSSIP_ENCRYPTION_KEY, and replace the old key";
     Some(Draft::new(script.script()?.span(), message, help).of(client))
 }
 
-/// An empty value is no secret; of an unknown one nobody can tell.
+/// An empty value is not secret, an unknown one may come from anywhere.
 fn has_value(variable: &Variable) -> bool {
     variable.value.known().is_some_and(|value| !value.shown().is_empty())
 }
@@ -166,6 +167,6 @@ fn has_value(variable: &Variable) -> bool {
 fn finding(container: &Container, variable: &Variable, name: &str) -> Draft {
     let message = format!("{} has {name} in plain text", container.label());
     let help =
-        format!("put the value into Secrets Manager, name it under secrets as {name}, and replace the old value");
+        format!("put the value into Secrets Manager, refer to it under secrets as {name}, and replace the old value");
     Draft::new(variable.name.span(), message, help).of(container)
 }

@@ -7,14 +7,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-health-native-and-synced",
-    summary: "a service has checks of Consul's own or containers whose health is synced, and not both",
+    summary: "a service has either Consul checks or containers whose health is synced",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
     effect: "mesh-init refuses the configuration and fails, so that the app never starts",
     explanation: "\
-`service.checks` are checks that the task's Consul agent runs itself. `healthSyncContainers` are containers that ECS checks, and \
-whose health is copied to Consul. mesh-init accepts one of the two and ends with an error where both are set. The ECS checks are \
-the better choice where ECS should replace an unhealthy task.",
+`service.checks` are checks that the task's Consul agent runs. `healthSyncContainers` are containers that ECS checks, \
+and whose health is copied to Consul. mesh-init accepts one of the two and fails if both are set. Use the ECS checks \
+if ECS should replace unhealthy tasks.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
@@ -29,7 +29,7 @@ the better choice where ECS should replace an unhealthy task.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let configuration = &consul.configuration;
     let has = |path: &str| configuration.list(path).is_some_and(|items| !items.is_empty());

@@ -10,10 +10,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-health-sync runs health-sync",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the service's checks in Consul stay critical, and nobody sends it any traffic",
+    effect: "the service's checks in Consul stay critical, and it gets no traffic",
     explanation: "\
-The image `consul-ecs` holds one program with several commands. Without a command it prints its help and ends; with `mesh-init` \
-it registers the service a second time and ends. Only `health-sync` stays and copies the containers' health to Consul.",
+The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and stops; \
+with `mesh-init`, it registers the service a second time and stops. Only `health-sync` keeps running and copies the \
+containers' health to Consul.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         Example {
@@ -34,7 +35,7 @@ it registers the service a second time and ends. Only `health-sync` stays and co
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(health_sync) = subject.consul.as_ref().and_then(|consul| consul.health_sync) else { return };
     let Some(command) = health_sync.command.texts() else { return };
     if command.first() == Some(&"health-sync") {

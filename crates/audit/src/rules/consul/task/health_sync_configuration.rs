@@ -13,8 +13,9 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "health-sync looks for checks under names that mesh-init never registered, and the registered ones stay critical",
     explanation: "\
-Both containers read `CONSUL_ECS_CONFIG_JSON`, and compute from it the IDs of the service and of its checks, where Consul is and \
-how to log in. They find each other's work only if they read the same. Formatting does not matter, nor does the log level.",
+Both containers read `CONSUL_ECS_CONFIG_JSON`, and derive from it the IDs of the service and its checks, the addresses \
+of the Consul servers, and the login. The IDs are equal only if the configurations are. Formatting does not matter, \
+nor does the log level.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference"],
     examples: &[
         Example {
@@ -35,12 +36,12 @@ how to log in. They find each other's work only if they read the same. Formattin
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(health_sync), Some(_)) = (consul.health_sync, consul.mesh_init) else { return };
     let own = Configuration::of(subject.definition, health_sync);
     let (Some(wanted), Some(found)) = (consul.configuration.json(), own.json()) else { return };
-    // What is no configuration at all, another rule reports.
+    // Another rule reports a missing or invalid configuration.
     let are_maps = [wanted, found].iter().all(|node| matches!(node.value, Value::Map(_)));
     let Some(difference) = difference(wanted, found, "").filter(|_| are_maps) else { return };
     let message =
@@ -55,7 +56,7 @@ struct Difference {
     span: Span,
 }
 
-/// The first place where the two certainly differ. `path` is the way there, and empty at the top.
+/// The first path at which the two certainly differ. `path` is the path so far, and empty at the top.
 fn difference(wanted: &Node, found: &Node, path: &str) -> Option<Difference> {
     let here = Some(Difference { path: path.to_owned(), span: found.place.span });
     match (&wanted.value, &found.value) {

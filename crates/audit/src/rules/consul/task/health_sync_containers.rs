@@ -8,14 +8,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-health-sync-containers",
-    summary: "the containers whose health is synced are there and have a health check of ECS",
+    summary: "the containers whose health is synced exist and have an ECS health check",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the container's check in Consul stays critical for ever, and nobody sends the service any traffic",
+    effect: "the container's check in Consul always stays critical, and the service gets no traffic",
     explanation: "\
-For each name in `healthSyncContainers` there is a check in Consul, which passes only while ECS calls the container of that name \
-`HEALTHY`. ECS never says so of a container without a `healthCheck`, and a name that is not there counts as critical. A health \
-check that is only in the image's `HEALTHCHECK` does not count: ECS ignores those.",
+For each name in `healthSyncContainers` there is a check in Consul, which passes only while ECS reports the container \
+of that name as `HEALTHY`. ECS does so only for containers with a `healthCheck`, and a missing container counts as \
+critical. A health check that is only in the image's `HEALTHCHECK` does not count: ECS ignores those.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/healthcheck.html",
@@ -46,7 +46,7 @@ check that is only in the image's `HEALTHCHECK` does not count: ECS ignores thos
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(synced) = consul.configuration.list("healthSyncContainers") else { return };
     for node in synced {
@@ -61,12 +61,12 @@ fn wrong(subject: &Subject<'_>, name: &str) -> Option<(String, String)> {
     let containers = &subject.definition.containers;
     match subject.definition.container(name) {
         Maybe::Known(container) if container.health_check.is_absent() => Some((
-            format!("the health of {name} is to be synced, but {name} has no health check"),
-            format!("give {name} a healthCheck, or take it out of healthSyncContainers"),
+            format!("healthSyncContainers contains {name}, which has no health check"),
+            format!("give {name} a healthCheck, or remove it from healthSyncContainers"),
         )),
         Maybe::Absent if containers.items.iter().all(|container| container.name.text().is_some()) => Some((
-            format!("the health of {name} is to be synced, but there is no such container"),
-            "name a container of this definition in healthSyncContainers, or take the name out".to_owned(),
+            format!("healthSyncContainers contains {name}, but there is no such container"),
+            "name a container of this definition in healthSyncContainers, or remove the name".to_owned(),
         )),
         Maybe::Known(_) | Maybe::Absent | Maybe::Unknown => None,
     }

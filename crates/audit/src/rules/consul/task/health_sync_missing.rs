@@ -8,15 +8,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-health-sync-missing",
-    summary: "health-sync is there where Consul waits for its word",
+    summary: "the task has a health-sync container if Consul has checks for it to update",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the checks that mesh-init registers stay critical for ever, and nobody sends the service any traffic",
+    effect: "the checks that mesh-init registers always stay critical, and the service gets no traffic",
     explanation: "\
-mesh-init registers a check for each container in `healthSyncContainers`, and every check starts critical. health-sync copies \
-what ECS finds about these containers to Consul; nothing else ever makes them pass. In the dataplane generation (consul-ecs 0.8 \
-and newer) there is always a check more, of the proxy itself, so that health-sync is always needed, also in gateways. It also \
-gives the task's Consul tokens back when the task ends. In consul-ecs 0.7 the control plane does this work.",
+mesh-init registers a check for each container in `healthSyncContainers`, and every check starts as critical. \
+health-sync copies the health of these containers from ECS to Consul; nothing else makes the checks pass. In the \
+dataplane generation (consul-ecs 0.8 and newer), the proxy has a check too, so that health-sync is always needed, also \
+in gateways. It also logs the task out of Consul when the task stops. In consul-ecs 0.7, the control plane does this.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
@@ -71,7 +71,7 @@ const HEALTH_SYNC_OF_DATAPLANE: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.health_sync.is_some() || !consul.is_complete {
         return;
@@ -87,7 +87,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Why health-sync is needed, if it is.
+/// The reason for health-sync, if there is one.
 fn need(consul: &ConsulTask<'_>) -> Option<String> {
     let synced: Vec<&str> = consul.configuration.list("healthSyncContainers")?.iter().filter_map(Node::text).collect();
     match consul.generation {

@@ -7,14 +7,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-health-sync-needless",
-    summary: "health-sync is there only where it has something to do",
+    summary: "the task has a health-sync container only if it has something to do",
     severity: Severity::Info,
     applies: Applies::ConsulClient,
     effect: "a container takes memory and starts with every task, and does nothing",
     explanation: "\
-With a client agent, health-sync has two tasks: to copy the health of the containers in `healthSyncContainers` from ECS to \
-Consul, and to give back the tokens of a login through an auth method when the task ends. With an empty list and no login it \
-only waits. That is so where the service has checks of Consul's own, or no container has a health check.",
+With a client agent, health-sync has two purposes: to copy the health of the containers in `healthSyncContainers` from \
+ECS to Consul, and to log the task out of Consul when it stops, if it logged in with an auth method. With an empty \
+list and without a login, it only waits. That is the case if the service has Consul checks, or if no container has a \
+health check.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[Example {
         base: Base::Client,
@@ -26,13 +27,13 @@ only waits. That is so where the service has checks of Consul's own, or no conta
             ("config.healthSyncContainers", "[]"),
         ],
         at: "containerDefinitions[consul-ecs-health-sync]",
-        fails: Some(HEALTH_SYNC),
+        fails: Some(HEALTH_SYNC_CONTAINER),
         repaired: None,
     }],
     check: Check::Task(check),
 };
 
-const HEALTH_SYNC: &str = r#"{
+const HEALTH_SYNC_CONTAINER: &str = r#"{
     "name": "consul-ecs-health-sync",
     "image": "public.ecr.aws/hashicorp/consul-ecs:0.4.2",
     "essential": false,
@@ -44,12 +45,12 @@ const HEALTH_SYNC: &str = r#"{
     "dependsOn": [{ "containerName": "consul-ecs-mesh-init", "condition": "SUCCESS" }]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(health_sync) = consul.health_sync else { return };
     let configuration = &consul.configuration;
     let has_nothing_to_sync = configuration.list("healthSyncContainers").is_some_and(<[_]>::is_empty);
-    // A container that should be in the list gives it something to do: another rule says so.
+    // If a container is missing in the list, another rule reports that.
     let could_sync = consul.apps.iter().any(|app| app.is_essential() != Some(false) && !app.health_check.is_absent());
     let has_native_checks = configuration.list("service.checks").is_some_and(|checks| !checks.is_empty());
     let has_nothing_to_do = has_nothing_to_sync && (has_native_checks || !could_sync);
@@ -57,8 +58,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
         findings.add(
             Draft::new(
                 health_sync.span(),
-                format!("{} has no container to watch and no login to end", health_sync.label()),
-                "take it away, or name the containers to watch in healthSyncContainers",
+                format!("{} has no container to sync and no login to end", health_sync.label()),
+                "remove it, or add containers to healthSyncContainers",
             )
             .of(health_sync),
         );

@@ -11,10 +11,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "health-sync starts after mesh-init has succeeded",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "health-sync looks for checks and a token that are not there yet, and may end before they are",
+    effect: "health-sync may not find its checks and token, because they do not exist yet, and fails",
     explanation: "\
-mesh-init registers the checks that health-sync keeps up to date, and leaves the token that it does so with. health-sync has to \
-start when mesh-init has ended with success, or it depends on which of the two is faster.",
+mesh-init registers the checks that health-sync updates, and writes the token that health-sync uses. health-sync has \
+to start after mesh-init has succeeded; otherwise the result depends on which of the two is faster.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         Example {
@@ -35,7 +35,7 @@ start when mesh-init has ended with success, or it depends on which of the two i
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(health_sync), Some(mesh_init)) = (consul.health_sync, consul.mesh_init) else { return };
     let Some(name) = mesh_init.name.text() else { return };

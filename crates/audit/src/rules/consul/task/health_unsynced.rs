@@ -10,15 +10,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-health-unsynced",
-    summary: "Consul learns of the health of each essential container that ECS checks",
+    summary: "the health of each essential container that ECS checks is synced to Consul",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "Consul sends traffic to a task of which ECS knows that it is unhealthy",
+    effect: "the service gets traffic although ECS reports the task as unhealthy",
     explanation: "\
-Consul knows about a container's health what health-sync tells it, and health-sync tells it about the containers in \
-`healthSyncContainers`. A container that is essential, has a health check of ECS and is not on the list is healthy in Consul's \
-eyes as soon as it is registered, before the app answers and while it fails. Services with checks of Consul's own \
-(`service.checks`, with a client agent) do not need the list.",
+Consul gets the health of containers from health-sync, which syncs those in `healthSyncContainers`. A container that \
+is essential, has an ECS health check and is not in the list counts as healthy in Consul as soon as it is registered, \
+before the app answers and while it fails. Services with Consul checks (`service.checks`, with a client agent) do not \
+need the list.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         Example {
@@ -66,7 +66,7 @@ eyes as soon as it is registered, before the app answers and while it fails. Ser
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if !consul.is_service() || has_native_checks(consul) {
         return;
@@ -84,7 +84,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether the service has checks of Consul's own, or may have.
+/// Whether the service certainly or possibly has Consul checks.
 fn has_native_checks(consul: &ConsulTask<'_>) -> bool {
     let checks = consul.configuration.list("service.checks");
     consul.generation == Generation::Client && checks.is_none_or(|checks| !checks.is_empty())

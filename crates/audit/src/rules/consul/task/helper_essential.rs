@@ -7,15 +7,15 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-helper-essential",
-    summary: "what is essential is the app, and not the mesh's helpers beside it",
+    summary: "the mesh's helpers beside an app are not essential",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "the end of a helper ends the app, and in a task that stops, helpers that end early take the proxy away from the app",
+    effect: "if a helper stops, ECS stops the app, and when a task stops, the proxy may stop before the app",
     explanation: "\
-When an essential container ends, ECS stops the others. The agent, health-sync and the sidecar proxy are there for the app: \
-none of them should decide how long it lives. It matters most at the end of a task: each helper ends in its own time, the proxy \
-last, so that the app can finish its requests. `essential` is true where it is left out. A gateway's proxy is different: there \
-the proxy is what the task is for.",
+When an essential container stops, ECS stops the others. The agent, health-sync and the sidecar proxy exist for the \
+app: the task should not stop because one of them does. When a task stops, each helper stops at a different time, the \
+proxy last, so that the app can complete its requests. `essential` is true by default. In a gateway, the proxy is the \
+app and has to be essential.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
@@ -60,7 +60,7 @@ the proxy is what the task is for.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let sidecar = consul.sidecar_proxy.filter(|_| consul.is_service());
     for helper in [consul.client, sidecar, consul.health_sync].into_iter().flatten() {

@@ -10,11 +10,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-mesh-init runs mesh-init",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the task's service is never registered, and the proxy has no configuration to start with",
+    effect: "the task's service is never registered, and the proxy has no configuration",
     explanation: "\
-The image `consul-ecs` holds one program with several commands. Without a command it prints its help and fails, and with \
-another one it does another container's work. `mesh-init` registers the service and its proxy in Consul, writes the proxy's \
-configuration to the shared volume and ends.",
+The image `consul-ecs` contains one program with several commands. Without a command, it prints its help and fails, \
+and another command does the work of another container. `mesh-init` registers the service and its proxy in Consul, \
+writes the proxy's configuration to the shared volume and stops.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[Example {
         base: Base::Dataplane,
@@ -26,7 +26,7 @@ configuration to the shared volume and ends.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
     let Some(command) = mesh_init.command.texts() else { return };
     if command.first() == Some(&"mesh-init") {

@@ -10,10 +10,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-mesh-init is not essential",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "ECS refuses to register the definition; without a container that waits for mesh-init's success, every task would stop as soon as mesh-init is done",
+    effect: "ECS refuses to register the definition; if no container waits for mesh-init's success, every task stops as soon as mesh-init does",
     explanation: "\
-mesh-init does its work and ends. When an essential container ends, ECS stops the whole task, so that ECS does not even accept \
-an essential container that others wait to see succeed. `essential` is true where it is left out, so that it has to be set to \
+mesh-init does its work and stops. When an essential container stops, ECS stops the whole task. ECS therefore refuses \
+an essential container whose success others wait for. `essential` is true by default, so that it has to be set to \
 false.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
@@ -38,14 +38,14 @@ false.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(mesh_init) = subject.consul.as_ref().and_then(|consul| consul.mesh_init) else { return };
     if mesh_init.is_essential() != Some(true) {
         return;
     }
     let essential = &mesh_init.essential;
     let message = if essential.is_absent() {
-        format!("{} is essential, because it does not say otherwise", mesh_init.label())
+        format!("{} is essential by default", mesh_init.label())
     } else {
         format!("{} is essential", mesh_init.label())
     };

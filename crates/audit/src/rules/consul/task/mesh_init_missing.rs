@@ -13,10 +13,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "the task's service is never registered, and the proxy has neither its program nor its configuration",
     explanation: "\
-`consul-ecs-mesh-init` does what has to be done once for each task: it registers the service and its proxy in Consul, writes \
-the proxy's configuration to the shared volume, and copies the program `consul-ecs` there, which the proxy's container starts \
-and is checked with. Without it nothing else of the mesh can work. Only consul-ecs 0.7 had `consul-ecs-control-plane` in its \
-place.",
+`consul-ecs-mesh-init` prepares each task: it registers the service and its proxy in Consul, writes the proxy's \
+configuration to the shared volume, and copies the program `consul-ecs` there, which is the entry point and the health \
+check of the proxy's container. No other container of the mesh works without it. Only consul-ecs 0.7 has \
+`consul-ecs-control-plane` instead.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[
         Example {
@@ -75,7 +75,7 @@ const MESH_INIT_OF_DATAPLANE: &str = r#"{
     ]
 }"#;
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     if consul.generation == Generation::ControlPlane || consul.mesh_init.is_some() || !consul.is_complete {
         return;

@@ -13,12 +13,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "consul-ecs-mesh-init mounts the shared volumes, the data volume writable",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "mesh-init cannot hand the proxy its configuration, and fails or leaves it where nobody finds it",
+    effect: "mesh-init fails, or writes the proxy's configuration to a directory that the proxy does not share",
     explanation: "\
-mesh-init writes to the directory that `bootstrapDir` names, mostly `/consul`: the program `consul-ecs` and the proxy's \
-configuration. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also runs \
-the program `consul` to make Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, so that both mount \
-the volume `consul_binary` there.",
+mesh-init writes the program `consul-ecs` and the proxy's configuration to the directory in `bootstrapDir`, usually \
+`/consul`. The volume `consul_data` has to be mounted there, and not read-only. With a client agent, mesh-init also \
+runs the program `consul` to generate Envoy's configuration; the agent's container copies it to `/bin/consul-inject`, \
+so that both mount the volume `consul_binary` there.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
@@ -55,7 +55,7 @@ the volume `consul_binary` there.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(mesh_init) = consul.first() else { return };
     if let Some(directory) = consul.shared_directory() {
@@ -66,7 +66,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-fn data(mesh_init: &Container, directory: &str, findings: &mut Findings<'_>) {
+fn data(mesh_init: &Container, directory: &str, findings: &mut Findings) {
     match mesh_init.mount_at(directory) {
         Maybe::Absent => missing(mesh_init, "consul_data", directory, false, findings),
         Maybe::Known(mount) if mount.read_only.known() == Some(&true) => {
@@ -79,12 +79,12 @@ fn data(mesh_init: &Container, directory: &str, findings: &mut Findings<'_>) {
     }
 }
 
-/// Only where the agent's script certainly puts the program there: older definitions had it in the image.
+/// Only if the agent's script certainly puts the program there: older definitions had it in the image.
 fn needs_binary(consul: &ConsulTask<'_>) -> bool {
     consul.client.and_then(AgentScript::of).is_some_and(|script| script.mentions(BINARY_DIRECTORY))
 }
 
-fn missing(mesh_init: &Container, volume: &str, path: &str, read_only: bool, findings: &mut Findings<'_>) {
+fn missing(mesh_init: &Container, volume: &str, path: &str, read_only: bool, findings: &mut Findings) {
     let message = format!("{} mounts nothing at {path}", mesh_init.label());
     let help = format!("mount the volume {volume} at {path}");
     let value = json!({ "sourceVolume": volume, "containerPath": path, "readOnly": read_only });

@@ -1,4 +1,4 @@
-//! What both generations have in common: volumes, mesh-init, the proxy, the app, health, tokens.
+//! Rules for both generations: volumes, mesh-init, the proxy, the app, health, tokens.
 
 mod app_entry_point_mount;
 mod app_essential;

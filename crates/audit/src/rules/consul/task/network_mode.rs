@@ -13,10 +13,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "the containers of the task do not share 127.0.0.1, so that neither the app nor the health checks reach the proxy",
     explanation: "\
-Consul on ECS supports the network mode `awsvpc` only. It gives each task a network interface of its own: the address that is \
-registered in Consul, and a loopback interface that the app and its proxy share. In `bridge` mode, which is the default on EC2, \
-each container has its own loopback interface, and the app cannot reach its upstreams; in `host` mode two tasks on one instance \
-fight for the proxy's ports.",
+Consul on ECS supports the network mode `awsvpc` only. It gives each task a separate network interface: the address \
+that is registered in Consul, and a loopback interface that the app and its proxy share. In `bridge` mode, which is \
+the default on EC2, each container has a separate loopback interface, and the app cannot reach its upstreams; in \
+`host` mode, two tasks on one instance need the same ports for their proxies.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/tech-specs",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-networking.html",
@@ -31,7 +31,7 @@ fight for the proxy's ports.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if let Some(draft) = other_network_mode(subject.definition) {
         findings.add(draft);
     }

@@ -10,14 +10,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-proxy-mount",
-    summary: "the proxy mounts the volume that its configuration is on",
+    summary: "the proxy mounts the volume with its configuration",
     severity: Severity::Error,
     applies: Applies::Consul,
     effect: "the proxy's container finds neither its program nor its configuration, and fails to start",
     explanation: "\
-mesh-init (the control plane with consul-ecs 0.7) leaves the proxy's configuration and the program `consul-ecs`, with which \
-the proxy's container starts, on the volume `consul_data`. The proxy has to see the same volume under the same path, mostly \
-`/consul`.",
+mesh-init (the control plane with consul-ecs 0.7) writes the proxy's configuration and the program `consul-ecs`, with \
+which the proxy's container starts, to the volume `consul_data`. The proxy has to mount the same volume at the same \
+path, usually `/consul`.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
@@ -52,7 +52,7 @@ the proxy's container starts, on the volume `consul_data`. The proxy has to see 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
     let wanted = consul.first().and_then(|first| volume_at(first, directory));

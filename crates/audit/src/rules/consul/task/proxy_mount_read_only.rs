@@ -8,14 +8,14 @@ use crate::{
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-proxy-mount-read-only",
-    summary: "the proxy cannot write to the volume that its configuration is on",
+    summary: "the proxy mounts the volume with its configuration read-only",
     severity: Severity::Info,
     applies: Applies::Consul,
-    effect: "who breaks into the proxy can replace the program that the health checks and health-sync run",
+    effect: "an attacker who controls the proxy can replace the program that the health checks and health-sync run",
     explanation: "\
-The proxy is the part of the task that the network talks to, and it only reads what mesh-init left for it. A writable mount \
-works, and gives the proxy power over files that other containers trust: the program `consul-ecs` and, where there is a login, \
-the tokens beside it.",
+The proxy is the container that accepts connections from the network, and it only reads the files of mesh-init. A \
+writable mount works, but lets the proxy change files that other containers trust: the program `consul-ecs` and, with \
+a login, the tokens.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install"],
     examples: &[
         Example {
@@ -36,7 +36,7 @@ the tokens beside it.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(directory)) = (consul.proxy(), consul.shared_directory()) else { return };
     let Maybe::Known(mount) = proxy.mount_at(directory) else { return };

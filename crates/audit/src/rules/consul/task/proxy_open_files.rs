@@ -6,7 +6,7 @@ use crate::{
     subject::{ConsulTask, Subject},
 };
 
-/// 2^20: the most that Fargate grants, and hosts whose `fs.nr_open` nobody raised.
+/// 2^20: the maximum on Fargate, and on hosts with the default `fs.nr_open`.
 pub(super) const MAX_OPEN_FILES: u64 = 1_048_576;
 
 pub(in crate::rules) static RULE: Rule = Rule {
@@ -16,10 +16,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "the proxy's container never starts",
     explanation: "\
-Envoy needs a file descriptor for each connection, so that the proxy's container sets the ulimit `nofile` to 1048576 (2^20). \
-ECS accepts higher values when the definition is registered; the container then fails with `CannotStartContainerError` at run \
-time, because Fargate grants no more. Hosts of one's own may, where somebody raised `fs.nr_open`: a definition that certainly \
-runs on such hosts only is left alone.",
+Envoy needs a file descriptor for each connection, so that the proxy's container sets the ulimit `nofile` to 1048576 \
+(2^20). ECS accepts higher values when the definition is registered; the container then fails with \
+`CannotStartContainerError` at run time, because Fargate grants no more. EC2 and external hosts with a raised \
+`fs.nr_open` do: a definition that certainly runs only on such hosts is not reported.",
     sources: &[
         "https://github.com/aws/containers-roadmap/issues/460",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
@@ -43,7 +43,7 @@ runs on such hosts only is left alone.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
     if let Maybe::Known(limit) = proxy.ulimits.find_named("nofile", |limit| &limit.name)
         && !runs_elsewhere(subject.definition)
@@ -52,14 +52,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether it certainly runs on hosts of somebody's own.
+/// Whether it certainly runs on EC2 or external hosts only.
 fn runs_elsewhere(definition: &TaskDefinition) -> bool {
     let on = &definition.requires_compatibilities;
     let is_named = on.texts().is_some_and(|names| !names.is_empty());
     is_named && !definition.runs_on_fargate()
 }
 
-fn too_high(proxy: &Container, limit: &Ulimit, findings: &mut Findings<'_>) {
+fn too_high(proxy: &Container, limit: &Ulimit, findings: &mut Findings) {
     let exceeds = |field: &&Field<u64>| field.known().is_some_and(|value| *value > MAX_OPEN_FILES);
     let wrong: Vec<&Field<u64>> = [&limit.soft, &limit.hard].into_iter().filter(exceeds).collect();
     let Some(first) = wrong.first() else { return };

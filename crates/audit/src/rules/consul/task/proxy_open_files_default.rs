@@ -14,11 +14,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy sets its limit of open files",
     severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "Envoy has the default limit of open files, and refuses connections when a busy service reaches it",
+    effect: "Envoy has the default limit of open files, and refuses connections above it",
     explanation: "\
-Envoy needs a file descriptor for each connection from and to the app. Where the definition does not say how many a container \
-may have, it gets the default of Fargate or of its host, which a busy service reaches. The proxy's container therefore sets the \
-ulimit `nofile` to 1048576 (2^20).",
+Envoy needs a file descriptor for each connection from and to the app. Without a ulimit in the definition, a container \
+gets the default of Fargate or of its host, which is too low for a busy service. The proxy's container therefore sets \
+the ulimit `nofile` to 1048576 (2^20).",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Ulimit.html",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDefinition.html",
@@ -42,7 +42,7 @@ ulimit `nofile` to 1048576 (2^20).",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(proxy) = subject.consul.as_ref().and_then(ConsulTask::proxy) else { return };
     if !matches!(proxy.ulimits.find_named("nofile", |limit| &limit.name), Maybe::Absent) {
         return;

@@ -13,11 +13,11 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "the proxy starts after mesh-init has succeeded",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the proxy starts before its program and its configuration are there, and fails",
+    effect: "the proxy starts before its program and its configuration exist, and fails",
     explanation: "\
-The proxy's container is started with a program that mesh-init copies to the shared volume, and with a configuration that \
-mesh-init writes. Until mesh-init has ended with success, neither is certain to be there: with `START` they come too late, with \
-`COMPLETE` they may never come. `HEALTHY` is no condition for a container that ends.",
+The proxy's container starts with a program that mesh-init copies to the shared volume, and with a configuration that \
+mesh-init writes. Both certainly exist only after mesh-init has succeeded: with `START`, the proxy starts too early, \
+and with `COMPLETE`, also after mesh-init has failed. `HEALTHY` is not possible for a container that stops.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/ecs/architecture",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_ContainerDependency.html",
@@ -48,7 +48,7 @@ mesh-init writes. Until mesh-init has ended with success, neither is certain to 
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(proxy), Some(mesh_init)) = (consul.proxy(), consul.mesh_init) else { return };
     let Some(name) = mesh_init.name.text().filter(|_| consul.generation != Generation::ControlPlane) else { return };
@@ -57,11 +57,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
     }
 }
 
-/// Whether a container may well be meant to wait for `name`, and names nobody or no condition of ECS's: other rules say so.
+/// Whether a dependency of a container is probably meant for `name`, but has an unknown container or condition: other
+/// rules report that.
 pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &str) -> bool {
     let containers = &subject.definition.containers;
     container.depends_on.items.iter().any(|dependency| {
-        let waits_for_nobody = dependency.container.text().is_some_and(|awaited| {
+        let waits_for_unknown = dependency.container.text().is_some_and(|awaited| {
             containers.lacks(|other| other.is_called(awaited) || other.name.text().is_none())
                 && !subject.misses(awaited)
         });
@@ -70,11 +71,11 @@ pub(super) fn is_misspelt(subject: &Subject<'_>, container: &Container, name: &s
             .condition
             .text()
             .is_none_or(|found| ["START", "COMPLETE", "SUCCESS", "HEALTHY"].contains(&found));
-        waits_for_nobody || (is_for_it && !is_known)
+        waits_for_unknown || (is_for_it && !is_known)
     })
 }
 
-/// What to say of a container that should wait for another one, and does not or in the wrong way.
+/// The draft for a container that should wait for another one, and does not or with the wrong condition.
 pub(super) fn wait_for(container: &Container, name: &str, condition: &str) -> Draft {
     let help = format!("make {} wait for {name}, condition {condition}", container.label());
     let draft = match container.waits_for(name) {

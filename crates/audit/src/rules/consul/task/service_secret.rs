@@ -10,16 +10,16 @@ use mesh::service_name::ServiceName;
 
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-service-secret",
-    summary: "the secret of mesh-init's token is that of its own service",
+    summary: "mesh-init uses the secret of its own service",
     severity: Severity::Warning,
     applies: Applies::ConsulClient,
-    effect: "mesh-init registers with another service's token: Consul denies it, or one service can pose as another",
+    effect: "mesh-init registers with another service's token: Consul refuses it, or one service can impersonate another",
     explanation: "\
-The controller writes each service's token to a secret of its own: `<prefix>-<service>`, in Consul Enterprise \
-`<prefix>-<service>-<namespace>-<partition>`. The client agents' token is in `<prefix>-consul-client-token`. Where both secrets \
-have the same prefix, what follows it in the secret of `CONSUL_HTTP_TOKEN` has to be the name of this task's service. A token of \
-another service allows nothing here, and what it does allow is none of this service's business. Secrets named in another way are \
-left alone.",
+The controller writes the token of each service to a separate secret: `<prefix>-<service>`, in Consul Enterprise \
+`<prefix>-<service>-<namespace>-<partition>`. The client agents' token is in `<prefix>-consul-client-token`. If both \
+secrets have the same prefix, the rest of the secret's name for `CONSUL_HTTP_TOKEN` has to begin with the name of this \
+task's service. The token of another service does not allow the registration of this one, and allows access that this \
+service should not have. Secrets with other names are not reported.",
     sources: &["https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration"],
     examples: &[
         Example {
@@ -44,22 +44,22 @@ left alone.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let (Some(mesh_init), Some(client)) = (consul.mesh_init, consul.client) else { return };
     let Some(service) = consul.service_name(subject.definition) else { return };
-    // An illegal name is another rule's, and gateways have no secret of this kind.
+    // Another rule reports an invalid name, and gateways have no secret of this kind.
     if consul.is_gateway || service.parse::<ServiceName>().is_err() {
         return;
     }
     let (Some(secret), Some(prefix)) = (secret(mesh_init, SERVICE_TOKEN), prefix(client)) else { return };
     let Some(holder) = secret_name(secret).and_then(|name| name.strip_prefix(prefix)) else { return };
-    // What follows the service's name may be a namespace, a partition and the six characters of the ARN.
+    // The service's name may be followed by a namespace, a partition and the six characters of the ARN.
     let is_own = holder.strip_prefix(service.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
     if !is_own {
         let shown = secret.text().map_or("", |text| text.trim_end_matches(':'));
         let message = format!("{SERVICE_TOKEN} of the service {service} comes from the secret {shown}");
-        let help = format!("name the secret {prefix}{service}, or its ARN");
+        let help = format!("use the secret {prefix}{service}, or its ARN");
         findings.add(Draft::new(secret.span(), message, help).of(mesh_init));
     }
 }
@@ -71,14 +71,14 @@ fn secret<'d>(container: &'d Container, variable: &str) -> Option<&'d Field<Text
     }
 }
 
-/// The prefix of the controller's secrets, with its hyphen, by the name of the client agents' one.
+/// The prefix of the controller's secrets, with its hyphen, from the name of the client agents' secret.
 fn prefix(client: &Container) -> Option<&str> {
     let name = secret_name(secret(client, AGENT_TOKEN)?)?;
     let end = name.find("consul-client-token")?;
     name.get(..end).filter(|prefix| prefix.ends_with('-'))
 }
 
-/// The secret's name, with the six characters that an ARN adds.
+/// The secret's name, with the six characters of the ARN.
 fn secret_name(value_from: &Field<Text>) -> Option<&str> {
     let text = value_from.text()?;
     match text.split_once(":secret:") {

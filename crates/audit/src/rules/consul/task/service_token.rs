@@ -14,11 +14,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "with ACLs, mesh-init has a token or logs in for one",
     severity: Severity::Error,
     applies: Applies::ConsulClient,
-    effect: "Consul denies mesh-init the registration of the service, and the task never starts its app",
+    effect: "Consul refuses the registration of the service, and the task never starts its app",
     explanation: "\
-Where the client agent has a token, Consul's ACLs are on, and mesh-init needs one as well: that of its service. There are two \
-ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init gets as `CONSUL_HTTP_TOKEN`. From \
-0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its configuration.",
+If the client agent has a token, Consul's ACLs are on, and mesh-init needs the token of its service. There are two \
+ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which mesh-init gets as \
+`CONSUL_HTTP_TOKEN`. From 0.5 on, mesh-init logs in with the task's IAM role, if `consulLogin.enabled` is set in its \
+configuration.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/v1.11.x/ecs/manual/secure-configuration",
         "https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference",
@@ -44,7 +45,7 @@ ways. The controller of consul-ecs up to 0.4 writes the token to a secret, which
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let Some(mesh_init) = consul.mesh_init else { return };
     if !agent_has_token(consul) || !matches!(mesh_init.environment_has(SERVICE_TOKEN), Maybe::Absent) {
@@ -66,7 +67,7 @@ fn place(mesh_init: &Container) -> crate::document::Span {
     if mesh_init.secrets.is_present { mesh_init.secrets.place.span } else { mesh_init.span() }
 }
 
-/// Whether the agent certainly has a token: from a variable, or through a login in its script.
+/// Whether the agent certainly has a token: from a variable, or from a login in its script.
 fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
     let Some(client) = consul.client else { return false };
     let script = AgentScript::of(client);
@@ -74,7 +75,7 @@ fn agent_has_token(consul: &ConsulTask<'_>) -> bool {
         || script.is_some_and(|script| script.mentions("consul login"))
 }
 
-/// Whether mesh-init logs in, as far as its configuration shows.
+/// Whether mesh-init logs in, as far as its configuration is known.
 fn logs_in(configuration: &Configuration) -> Option<bool> {
     configuration.json()?;
     match configuration.at("consulLogin") {

@@ -10,12 +10,12 @@ pub(in crate::rules) static RULE: Rule = Rule {
     summary: "a task that logs in to Consul has a task role",
     severity: Severity::Error,
     applies: Applies::Consul,
-    effect: "the login has no IAM identity to show, Consul gives no token, and the task never starts its app",
+    effect: "the login has no IAM identity, Consul creates no token, and the task never starts its app",
     explanation: "\
-Consul's auth method `aws-iam` recognises a task by the IAM role that it acts with: `taskRoleArn`. The role's path, mostly \
-`/consul-ecs/`, admits it, and the role's tags name the service. Without a task role a task on Fargate has no identity at all; \
-one on EC2 may find that of the instance, which says nothing about the service. Each family needs a role of its own, because \
-the role is what names the service.",
+Consul's auth method `aws-iam` identifies a task by its IAM role, `taskRoleArn`. The role's path, usually \
+`/consul-ecs/`, permits the login, and the role's tags contain the name of the service. On Fargate, a task without a \
+task role has no identity; on EC2, it may have that of the instance, which does not identify the service. Each family \
+needs its own role, because the role determines the service.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam",
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-iam-roles.html",
@@ -39,12 +39,12 @@ the role is what names the service.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let role = &subject.definition.task_role;
     if role.is_absent() && logs_in(consul) {
-        let message = "the task logs in to Consul, and has no task role to do so with";
-        let help = "set taskRoleArn to a role of this family's own under /consul-ecs/";
+        let message = "the task logs in to Consul, but has no task role";
+        let help = "set taskRoleArn to a role for this family only, with the path /consul-ecs/";
         findings.add(Draft::new(role.span(), message, help));
     }
 }

@@ -15,10 +15,10 @@ pub(in crate::rules) static RULE: Rule = Rule {
     applies: Applies::Consul,
     effect: "ECS refuses to register the definition",
     explanation: "\
-The containers of the mesh hand files to each other on two volumes of the task: `consul_data`, on which mesh-init leaves the \
-program `consul-ecs` and the proxy's configuration, and `consul_binary`, on which a client agent leaves the program `consul`. \
-A container can mount a volume only if the definition names it under `volumes`. Both are plain volumes without a host path, \
-which live and end with the task.",
+The containers of the mesh share files on two volumes of the task: `consul_data`, on which mesh-init writes the \
+program `consul-ecs` and the proxy's configuration, and `consul_binary`, on which a client agent writes the program \
+`consul`. A container can mount a volume only if it is in `volumes` of the definition. Both are volumes without a host \
+path, which exist as long as the task.",
     sources: &[
         "https://developer.hashicorp.com/consul/docs/v1.13.x/ecs/manual/install",
         "https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Volume.html",
@@ -49,7 +49,7 @@ which live and end with the task.",
     check: Check::Task(check),
 };
 
-fn check(subject: &Subject<'_>, findings: &mut Findings<'_>) {
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(consul) = &subject.consul else { return };
     let volumes = &subject.definition.volumes;
     if volumes.items.iter().any(|volume| volume.text().is_none()) {

@@ -6,7 +6,7 @@ use super::{
     shape::{Choice, Fact, Kind, PORT, Shape},
 };
 
-/// The whole configuration.
+/// The complete configuration.
 pub(super) static ROOT: Shape = Shape {
     is_strict: true,
     fields: &[

@@ -1,4 +1,4 @@
-//! The configuration against what consul-ecs makes of it.
+//! Checks the configuration against the schemas of consul-ecs.
 
 mod fields;
 mod registration;
@@ -17,43 +17,43 @@ use crate::{
     subject::{ConsulTask, Generation},
 };
 
-/// Something wrong with the configuration.
+/// A defect of the configuration.
 #[derive(Debug)]
 pub(super) struct Problem {
-    /// Where.
+    /// Its bytes.
     pub span: Span,
     /// The field: `proxy.upstreams[0].localBindPort`.
     pub path: String,
-    /// What.
+    /// Its kind.
     pub fault: Fault,
 }
 
-/// What is wrong with a field.
+/// A kind of defect.
 #[derive(Debug)]
 pub(super) enum Fault {
-    /// No release knows it.
+    /// The field exists in no release.
     Unknown {
-        /// Whether consul-ecs refuses it; else it ignores it.
+        /// Whether consul-ecs refuses it; otherwise it ignores it.
         is_refused: bool,
-        /// What may have been meant.
+        /// A similar field.
         nearest: Option<&'static str>,
     },
-    /// It has to be there.
+    /// The field is required.
     Missing,
-    /// It is of another type, or null.
+    /// The field has another type, or is null.
     WrongType(&'static str, String),
-    /// The type is right, the value is not.
+    /// The type is right, but the value is not.
     WrongValue(String),
-    /// The image's version does not know it.
+    /// The field does not exist in the image's version.
     OtherVersion {
-        /// The releases that do, for people.
+        /// The releases that have it, as users read them.
         releases: String,
-        /// Whether consul-ecs refuses it; else it ignores it.
+        /// Whether consul-ecs refuses it; otherwise it ignores it.
         is_refused: bool,
     },
 }
 
-/// What is wrong with a task's configuration, in the file's order.
+/// The defects of a task's configuration, in the order of the file.
 pub(super) fn problems(consul: &ConsulTask<'_>) -> Vec<Problem> {
     let Some(json) = consul.configuration.json() else { return Vec::new() };
     let image = consul.version().filter(|version| consul.generation.fits(version));
@@ -71,9 +71,9 @@ pub(super) fn problems(consul: &ConsulTask<'_>) -> Vec<Problem> {
 }
 
 struct Walk {
-    /// The version that the image names.
+    /// The version in the image's tag.
     image: Option<Version>,
-    /// The same, or one of the generation.
+    /// The same version, or one of the generation.
     presumed: Version,
     problems: Vec<Problem>,
 }
@@ -104,7 +104,7 @@ impl Walk {
         }
         match &node.value {
             Value::Unknown => {}
-            // A required field that is null is a missing one.
+            // A required field that is null counts as missing.
             Value::Null if fact.is_nullable || fact.is_required => {}
             Value::Text(text) if text.contains(HOLE) => {}
             _ => self.value(node, &fact.kind, path),
@@ -149,7 +149,7 @@ impl Walk {
             Some(_) => {}
             None => {
                 let known: Vec<&str> = choices.iter().map(|choice| choice.text).collect();
-                self.wrong_value(node, path, &format!("is {text:?}, which is none of {}", known.join(", ")));
+                self.wrong_value(node, path, &format!("is {text:?}, which is not one of {}", known.join(", ")));
             }
         }
     }
@@ -161,7 +161,7 @@ impl Walk {
                 self.wrong_value(node, path, &format!("is {value}, and may be {range}"));
             }
             Ok(_) => {}
-            // JSON's schema takes 20.0 for a whole number, and Go does not.
+            // JSON Schema accepts 20.0 as an integer, Go does not.
             Err(_) => self.wrong_value(node, path, &format!("is {number}, and has to be a whole number")),
         }
     }
@@ -177,7 +177,7 @@ impl Walk {
                 && !text.contains(HOLE)
                 && !seen.insert(text.clone())
             {
-                self.wrong_value(item, &path, &format!("is {text}, which stands in the list already"));
+                self.wrong_value(item, &path, &format!("is {text}, which is in the list already"));
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The fields that say what is registered in Consul: the service and its proxy, or the gateway.
+//! The fields of the registration in Consul: of the service and its proxy, or of the gateway.
 
 use super::shape::{Choice, Fact, Kind, PORT, REAL_PORT, Shape};
 
@@ -43,7 +43,7 @@ static OUTLIER_DETECTION: Shape = Shape {
     ],
 };
 
-/// A check that the client agent makes.
+/// A check that the client agent runs.
 static CHECK: Shape = Shape {
     is_strict: true,
     fields: &[

@@ -1,4 +1,4 @@
-//! What a field of the configuration may be.
+//! The types of fields of the configuration.
 
 use semver::Version;
 
@@ -7,28 +7,28 @@ use semver::Version;
 pub(super) struct Fact {
     /// Its key.
     pub(super) name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub(super) kind: Kind,
-    /// The releases of consul-ecs that know it.
+    /// The releases of consul-ecs that have it.
     pub(super) releases: Releases,
-    /// Whether it has to be there.
+    /// Whether it is required.
     pub(super) is_required: bool,
-    /// Whether it may be null, which means the same as leaving it out.
+    /// Whether it may be null, which means the same as absent.
     pub(super) is_nullable: bool,
 }
 
-/// What a field holds.
+/// A type of fields.
 #[derive(Debug)]
 pub(super) enum Kind {
     /// A string.
     Text,
-    /// A string with something in it.
+    /// A string that is not empty.
     NotEmpty,
     /// One of these strings.
     OneOf(&'static [Choice]),
     /// True or false.
     Flag,
-    /// A whole number between these.
+    /// An integer between these.
     Whole(i64, i64),
     /// A list of strings.
     Words,
@@ -38,7 +38,7 @@ pub(super) enum Kind {
     Ports,
     /// A map of strings.
     TextMap,
-    /// A map that Consul or Envoy makes sense of.
+    /// A map with the contents of Consul or Envoy.
     AnyMap,
     /// A map.
     Map(&'static Shape),
@@ -46,30 +46,30 @@ pub(super) enum Kind {
     Maps(&'static Shape),
 }
 
-/// A port; zero stands for the default, or for none.
+/// A port; zero means the default, or none.
 pub(super) const PORT: Kind = Kind::Whole(0, 65_535);
-/// A port that has to be one.
+/// A port other than zero.
 pub(super) const REAL_PORT: Kind = Kind::Whole(1, 65_535);
 
-/// A string that may stand in a field.
+/// A possible value of a field.
 #[derive(Debug)]
 pub(super) struct Choice {
     /// The string.
     pub(super) text: &'static str,
-    /// The releases that know it.
+    /// The releases that have it.
     pub(super) releases: Releases,
 }
 
-/// A map's fields.
+/// The fields of a map.
 #[derive(Debug)]
 pub(super) struct Shape {
-    /// Whether consul-ecs refuses fields that it does not know; else it ignores them.
+    /// Whether consul-ecs refuses unknown fields; otherwise it ignores them.
     pub(super) is_strict: bool,
-    /// What it knows.
+    /// The known fields.
     pub(super) fields: &'static [Fact],
 }
 
-/// Releases 0.x, by their x.
+/// Releases 0.x, by x.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Releases {
     since: u64,
@@ -90,7 +90,7 @@ impl Releases {
         version.minor >= self.since && self.until.is_none_or(|last| version.minor <= last)
     }
 
-    /// For people.
+    /// As users read it.
     pub(super) fn shown(self) -> String {
         match self.until {
             Some(last) if last == self.since => format!("consul-ecs 0.{last} only"),
@@ -102,41 +102,41 @@ impl Releases {
 }
 
 impl Choice {
-    /// A string that all releases know.
+    /// A string of all releases.
     pub(super) const fn new(text: &'static str) -> Self {
         Self { text, releases: Releases::ALL }
     }
 
-    /// A string that is known from 0.`minor` on.
+    /// A string from 0.`minor` on.
     pub(super) const fn since(text: &'static str, minor: u64) -> Self {
         Self { text, releases: Releases::since(minor) }
     }
 }
 
 impl Fact {
-    /// A field that may be there, or be null.
+    /// A field that may be absent or null.
     pub(super) const fn may(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, releases: Releases::ALL, is_required: false, is_nullable: true }
     }
 
-    /// A field that has to be there.
+    /// A required field.
     pub(super) const fn must(name: &'static str, kind: Kind) -> Self {
         Self { name, kind, releases: Releases::ALL, is_required: true, is_nullable: false }
     }
 
-    /// Known from 0.`minor` on.
+    /// The field from 0.`minor` on.
     pub(super) const fn since(mut self, minor: u64) -> Self {
         self.releases.since = minor;
         self
     }
 
-    /// Known up to 0.`minor`.
+    /// The field up to 0.`minor`.
     pub(super) const fn until(mut self, minor: u64) -> Self {
         self.releases.until = Some(minor);
         self
     }
 
-    /// Not null, though it may be left out.
+    /// The field must not be null, but may be absent.
     pub(super) const fn never_null(mut self) -> Self {
         self.is_nullable = false;
         self
@@ -149,7 +149,7 @@ impl Shape {
         self.fields.iter().find(|fact| fact.name == name)
     }
 
-    /// A field that differs from `name` by case, hyphens and underscores alone: `destination_name`.
+    /// A field that differs from `name` only by case, hyphens and underscores: `destination_name`.
     pub(super) fn nearest(&self, name: &str) -> Option<&'static str> {
         let bare = |text: &str| text.replace(['-', '_'], "").to_lowercase();
         self.fields.iter().map(|fact| fact.name).find(|known| bare(known) == bare(name))

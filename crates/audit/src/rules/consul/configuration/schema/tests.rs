@@ -1,4 +1,4 @@
-//! Configurations of the releases, and what is wrong with wrong ones.
+//! Configurations of the releases, and defects in configurations.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     subject::Subject,
 };
 
-/// What is wrong with `config`, for an image of consul-ecs and the container beside mesh-init: path and fault.
+/// The defects of `config`, for an image of consul-ecs and the container beside mesh-init: path and fault.
 fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
     let definition = json!({ "family": "web", "containerDefinitions": [
         {
@@ -26,7 +26,7 @@ fn faults(tag: &str, beside: &str, config: &Value) -> Vec<String> {
     let definition = ecs_definition(file, &node).unwrap();
     let subject = Subject::new(&definition);
     let shown = |fault: &Fault| match fault {
-        Fault::Unknown { is_refused: true, nearest } => format!("refused, {}", nearest.unwrap_or("no idea")),
+        Fault::Unknown { is_refused: true, nearest } => format!("refused, {}", nearest.unwrap_or("no suggestion")),
         Fault::Unknown { is_refused: false, .. } => "ignored".to_owned(),
         Fault::Missing => "missing".to_owned(),
         Fault::WrongType(wanted, _) => format!("not {wanted}"),
@@ -46,7 +46,7 @@ fn client(tag: &str, config: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_the_releases_take_is_fine() {
+fn valid_configurations_have_no_defects() {
     let early = json!({
         "bootstrapDir": "/consul", "healthSyncContainers": null, "proxy": {
             "config": { "data": "x" }, "meshGateway": { "mode": "local" }, "upstreams": [{
@@ -89,7 +89,7 @@ fn what_the_releases_take_is_fine() {
 }
 
 #[test]
-fn a_field_of_another_release_is_told_where_the_image_s_is_known() {
+fn fields_of_other_releases_are_reported_by_version() {
     let config = json!({
         "bootstrapDir": "/consul", "consulHTTPAddr": "https://x", "consulServers": { "hosts": "x" },
         "service": { "port": 1, "networkResilienceConfig": { "enabled": true } },
@@ -104,7 +104,7 @@ fn a_field_of_another_release_is_told_where_the_image_s_is_known() {
 }
 
 #[test]
-fn what_no_release_takes_is_told() {
+fn invalid_fields_are_reported() {
     let config = json!({
         "bootstrapDir": "", "extra": 1, "consulServers": { "hosts": null, "defaults": { "cacert": "x" } },
         "healthSyncContainers": ["web", "web"],
@@ -120,9 +120,9 @@ fn what_no_release_takes_is_told() {
             "bootstrapDir: is empty",
             "consulServers.defaults.cacert: ignored",
             "consulServers.hosts: missing",
-            "extra: refused, no idea",
-            "healthSyncContainers[1]: is web, which stands in the list already",
-            "proxy.meshGateway.mode: is \"far\", which is none of none, local, remote",
+            "extra: refused, no suggestion",
+            "healthSyncContainers[1]: is web, which is in the list already",
+            "proxy.meshGateway.mode: is \"far\", which is not one of none, local, remote",
             "proxy.upstreams[0].destinationName: missing",
             "proxy.upstreams[0].destination_name: refused, destinationName",
             "proxy.upstreams[0].localBindPort: is 0, and may be 1 to 65535",

@@ -1,15 +1,15 @@
-//! What the rules do not find: published examples that are right, and what only a deployment can tell.
+//! What the rules do not report: correct published examples, and values that are known only at deployment.
 
 use serde_json::{Value, json};
 
-use super::examples::findings;
+use super::{CANARY, examples::findings};
 use crate::example::{Base, Example, FLAGS};
 
 fn ids(definition: &Value) -> Vec<&'static str> {
     findings(Base::Plain, definition).iter().map(|finding| finding.rule.id).collect()
 }
 
-/// The definition of AWS's guide to App Mesh on ECS, with the parts that its editions differ in.
+/// The definition in AWS's guide to App Mesh on ECS, with the parts that differ between its editions.
 fn guide(image: &str, variable: &str) -> Value {
     let properties = [
         ("IgnoredUID", "1337"),
@@ -52,7 +52,7 @@ fn guide(image: &str, variable: &str) -> Value {
 }
 
 #[test]
-fn the_guides_definition_is_clean_but_for_its_age() {
+fn the_guide_s_definition_is_only_outdated() {
     let old = guide("v1.11.2.0-prod", "APPMESH_VIRTUAL_NODE_NAME");
     assert_eq!(ids(&old), ["appmesh-envoy-version"]);
     let mut on_fargate = old.clone();
@@ -66,20 +66,20 @@ fn the_guides_definition_is_clean_but_for_its_age() {
 }
 
 #[test]
-fn two_circles_are_two_findings_that_name_the_way_round() {
+fn two_cycles_are_two_findings_with_their_paths() {
     let waits = |name: &str, on: &[&str]| {
         let on: Vec<Value> = on.iter().map(|on| json!({ "containerName": on, "condition": "START" })).collect();
         json!({ "name": name, "image": "example/app:1", "dependsOn": on })
     };
-    let definition = json!({ "family": "circles", "containerDefinitions": [
+    let definition = json!({ "family": "cycles", "containerDefinitions": [
         waits("a", &["b"]), waits("b", &["c", "e"]), waits("c", &["a"]), waits("d", &["e"]), waits("e", &["d"]),
     ] });
     let messages: Vec<String> = findings(Base::Plain, &definition).into_iter().map(|found| found.message).collect();
-    let shown = |way: &str| format!("these containers wait for each other: {way}");
+    let shown = |cycle: &str| format!("these containers wait for each other: {cycle}");
     assert_eq!(messages, [shown("a → b → c → a"), shown("d → e → d")]);
 }
 
-/// Changes a part of the plain definition, and says what is found.
+/// The rules that report the plain definition with another value in a container.
 fn plain_with(container: usize, key: &str, value: Value) -> Vec<&'static str> {
     let mut definition: Value = serde_json::from_str(Base::Plain.json()).unwrap();
     definition["containerDefinitions"][container][key] = value;
@@ -87,19 +87,19 @@ fn plain_with(container: usize, key: &str, value: Value) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_script_in_the_hands_of_an_unknown_entry_point_is_not_judged() {
+fn scripts_of_unknown_entry_points_are_not_reported() {
     assert_eq!(plain_with(1, "command", json!(["sh", "-c", "prepare; serve"])), [""; 0]);
 }
 
 #[test]
-fn a_shell_that_takes_care_of_signals_is_not_judged() {
+fn shells_that_forward_signals_are_not_reported() {
     for script in ["serve", "prepare; exec serve", "trap 'kill $!' TERM; serve & wait"] {
         assert_eq!(plain_with(1, "entryPoint", json!(["/bin/sh", "-c", script])), [""; 0], "{script}");
     }
 }
 
 #[test]
-fn quoted_signs_and_redirections_separate_no_commands() {
+fn quotes_and_redirections_do_not_separate_commands() {
     for script in [
         "nginx -g 'daemon off;'",
         "java $JAVA_OPTS -jar /app.jar 2>&1",
@@ -117,7 +117,7 @@ fn quoted_signs_and_redirections_separate_no_commands() {
 }
 
 #[test]
-fn secrets_in_all_of_their_forms_are_fine() {
+fn all_forms_of_references_are_valid() {
     for form in [
         "arn:aws:secretsmanager:us-east-1:123456789012:secret:db-YzAbCd",
         "arn:aws:secretsmanager:us-east-1:123456789012:secret:db-YzAbCd:url::",
@@ -131,7 +131,7 @@ fn secrets_in_all_of_their_forms_are_fine() {
 }
 
 #[test]
-fn variables_may_stand_in_a_file() {
+fn variables_may_be_in_a_file() {
     let mut definition = guide("v1.34.13.0-prod", "LOG_LEVEL");
     assert_eq!(ids(&definition), ["appmesh-envoy-resource"]);
     definition["containerDefinitions"][1]["environmentFiles"] =
@@ -140,7 +140,7 @@ fn variables_may_stand_in_a_file() {
 }
 
 #[test]
-fn an_app_may_wait_for_envoy_over_another_container() {
+fn an_app_may_wait_for_envoy_indirectly() {
     let mut definition = guide("v1.34.13.0-prod", "APPMESH_RESOURCE_ARN");
     let worker = json!({
         "name": "worker",
@@ -152,22 +152,22 @@ fn an_app_may_wait_for_envoy_over_another_container() {
 }
 
 #[test]
-fn an_app_may_take_longer_to_stop_than_the_proxy_that_it_waited_for() {
+fn an_app_may_stop_more_slowly_than_its_proxy() {
     let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
-    // The proxy's own time begins when the app has ended.
+    // The proxy's own timeout begins after the app has stopped.
     definition["containerDefinitions"][0]["stopTimeout"] = json!(90);
     assert_eq!(ids(&definition), [""; 0]);
 }
 
-/// The client base as one of consul-ecs 0.2, with flags and no configuration.
+/// The client base changed to consul-ecs 0.2, with flags and without a configuration.
 #[test]
-fn a_task_of_the_time_before_the_configuration_is_clean() {
+fn a_task_with_flags_has_no_findings() {
     let example = Example { base: Base::Client, given: FLAGS, at: "cpu", fails: None, repaired: Some("\"256\"") };
     assert_eq!(ids(&example.repaired().unwrap()), [""; 0]);
 }
 
 #[test]
-fn a_token_secret_of_somebody_s_own_may_hold_the_plain_token() {
+fn a_user_s_token_secret_may_be_plain_text() {
     let mut definition: Value = serde_json::from_str(Base::Client.json()).unwrap();
     let arn = "arn:aws:secretsmanager:us-east-1:123456789012:secret:prod/consul/web-token-AbCdEf";
     definition["containerDefinitions"][1]["secrets"][0]["valueFrom"] = json!(arn);
@@ -175,7 +175,7 @@ fn a_token_secret_of_somebody_s_own_may_hold_the_plain_token() {
 }
 
 #[test]
-fn hosts_of_one_s_own_may_grant_more_open_files() {
+fn ec2_hosts_may_grant_more_open_files() {
     let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
     definition["containerDefinitions"][2]["ulimits"][0]["hardLimit"] = json!(2_097_152);
     definition["requiresCompatibilities"] = json!(["EC2"]);
@@ -183,7 +183,7 @@ fn hosts_of_one_s_own_may_grant_more_open_files() {
 }
 
 #[test]
-fn a_network_mode_is_not_mended_where_ecs_would_refuse_the_result() {
+fn a_network_mode_is_fixed_only_if_ecs_accepts_it() {
     let correct: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
     for (key, value, has_fix) in [
         ("links", json!([]), true),
@@ -200,11 +200,8 @@ fn a_network_mode_is_not_mended_where_ecs_would_refuse_the_result() {
     }
 }
 
-/// What a scanner of secrets would look for.
-const CANARY: &str = "e95b599e-166e-7d80-08ad-aee76e7ddf19";
-
 #[test]
-fn no_message_holds_a_secret_of_a_command() {
+fn messages_contain_no_secrets_of_commands() {
     let canaries = [
         json!([CANARY]),
         json!(["-token", CANARY]),
@@ -223,8 +220,8 @@ fn no_message_holds_a_secret_of_a_command() {
                 definition["containerDefinitions"][container][*key] = words.clone();
                 definition["containerDefinitions"][container]["healthCheck"]["command"] = json!(["CMD", CANARY]);
                 for found in findings(base, &definition) {
-                    let said = format!("{} {} {:?}", found.message, found.help, found.notes);
-                    assert!(!said.contains(CANARY), "{}: {said}", found.rule.id);
+                    let texts = format!("{} {} {:?}", found.message, found.help, found.notes);
+                    assert!(!texts.contains(CANARY), "{}: {texts}", found.rule.id);
                 }
             }
         }
@@ -232,7 +229,7 @@ fn no_message_holds_a_secret_of_a_command() {
 }
 
 #[test]
-fn what_another_container_mounts_may_be_mounted() {
+fn volumes_from_other_containers_count_as_mounted() {
     let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
     definition["containerDefinitions"][2]["mountPoints"] = json!([]);
     assert_eq!(ids(&definition), ["consul-proxy-mount"]);
@@ -243,14 +240,14 @@ fn what_another_container_mounts_may_be_mounted() {
 }
 
 #[test]
-fn a_collector_that_is_the_service_is_its_app() {
+fn a_lone_collector_counts_as_app() {
     let mut definition: Value = serde_json::from_str(Base::Dataplane.json()).unwrap();
     definition["containerDefinitions"][0]["image"] = json!("otel/opentelemetry-collector:0.100.0");
     assert_eq!(ids(&definition), [""; 0]);
 }
 
 #[test]
-fn only_the_mesh_calls_a_terminating_gateway() {
+fn terminating_gateways_need_no_port_mappings() {
     let mut definition: Value = serde_json::from_str(Base::TerminatingGateway.json()).unwrap();
     definition["containerDefinitions"][1]["portMappings"] = json!([]);
     assert_eq!(ids(&definition), [""; 0]);

@@ -1,13 +1,11 @@
-//! No finding says what may be a secret.
+//! Findings contain no secrets.
 
 use serde_json::{Value, json};
 
-use super::examples::findings;
+use super::{CANARY, examples::findings};
 use crate::example::Base;
 
-const CANARY: &str = "e95b599e-166e-7d80-08ad-aee76e7ddf19";
-
-/// What a list of words becomes with a token in it, in all of the ways in which people write one.
+/// Commands with a token in all common forms, based on a command.
 fn with_token(words: &Value) -> Vec<Value> {
     let mut longer = words.as_array().cloned().unwrap_or_default();
     longer.push(json!(format!("-token={CANARY}")));
@@ -21,7 +19,7 @@ fn with_token(words: &Value) -> Vec<Value> {
     ]
 }
 
-/// Every definition that comes of putting a token into one container's words.
+/// All definitions with a token in the command of one container.
 fn definitions(base: Base) -> Vec<Value> {
     let definition: Value = serde_json::from_str(base.json()).unwrap();
     let count = definition["containerDefinitions"].as_array().map_or(0, Vec::len);
@@ -43,14 +41,14 @@ fn definitions(base: Base) -> Vec<Value> {
 }
 
 #[test]
-fn what_follows_a_program_s_name_is_never_said() {
+fn arguments_of_programs_are_not_reported() {
     for base in Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources) {
         for definition in definitions(base) {
             for finding in findings(base, &definition) {
                 let notes = finding.notes.iter().map(|note| note.text.as_str());
-                let said = notes.chain([finding.message.as_str(), finding.help.as_str()]);
-                let told: Vec<&str> = said.filter(|text| text.contains(CANARY)).collect();
-                assert_eq!(told, [""; 0], "{}", finding.rule.id);
+                let texts = notes.chain([finding.message.as_str(), finding.help.as_str()]);
+                let leaks: Vec<&str> = texts.filter(|text| text.contains(CANARY)).collect();
+                assert_eq!(leaks, [""; 0], "{}", finding.rule.id);
             }
         }
     }

@@ -1,11 +1,10 @@
-//! Every rule's examples: the broken twin has exactly one finding, of that rule; the repaired one has none. And every
-//! correct definition is clean.
+//! Every rule's examples: with the defect, there is exactly one finding, of that rule; without it, there is none. The
+//! bases have no findings.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::rules;
 use crate::{
     Material,
     app_mesh::{Resource, Resources},
@@ -14,20 +13,21 @@ use crate::{
     example::{Base, Example},
     finding::Finding,
     input::ecs_definition,
+    rules::rules,
     source::SourceFile,
 };
 
-/// Always found where App Mesh is: there is no way to be without.
+/// Reported for every definition or mesh of App Mesh.
 const ALWAYS: [&str; 2] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service"];
 
-/// Found only where a definition is not alone: beside a service, or beside others. These rules have tests of their own.
+/// Reported only for a definition together with a service or with other definitions. These rules have separate tests.
 const NEVER_ALONE: [&str; 2] = ["consul-tags-not-propagated", "consul-task-role-shared"];
 
 pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));
     let node = parse_json(&file.text, &Route::default()).unwrap();
     let material = match base {
-        // Task definitions may stand among the exports: they are of the same run.
+        // Task definitions may be among the exports: they are of the same run.
         Base::AppMeshResources => Material {
             resources: Resources { all: Resource::all_in(&file, &node) },
             definitions: node
@@ -47,41 +47,41 @@ pub(super) fn shown(findings: &[Finding]) -> Vec<String> {
 }
 
 #[test]
-fn a_correct_definition_has_no_finding() {
+fn the_bases_have_no_findings() {
     for base in Base::ALL {
         let json = serde_json::from_str(base.json()).unwrap();
         assert_eq!(shown(&findings(base, &json)), Vec::<String>::new(), "{base:?}");
     }
 }
 
-/// The examples whose twin, broken or repaired, has other findings than it should.
-fn surprises(twin: impl Fn(&Example) -> Option<Value>, is_broken: bool) -> Vec<String> {
-    let mut surprises = Vec::new();
+/// The examples that have other findings than expected, with the defect or without it.
+fn unexpected(variant: impl Fn(&Example) -> Option<Value>, is_broken: bool) -> Vec<String> {
+    let mut unexpected = Vec::new();
     for rule in rules() {
         for example in rule.examples {
-            let found = findings(example.base, &twin(example).expect(rule.id));
+            let found = findings(example.base, &variant(example).expect(rule.id));
             let ids: Vec<&str> = found.iter().map(|finding| finding.rule.id).collect();
             let expected = if is_broken { vec![rule.id] } else { Vec::new() };
             if ids != expected {
-                surprises.push(format!("{} at {}: {:#?}", rule.id, example.at, shown(&found)));
+                unexpected.push(format!("{} at {}: {:#?}", rule.id, example.at, shown(&found)));
             }
         }
     }
-    surprises
+    unexpected
 }
 
 #[test]
-fn what_a_rule_s_example_breaks_that_rule_finds_and_no_other() {
-    assert_eq!(surprises(Example::broken, true), Vec::<String>::new());
+fn a_defect_has_one_finding_of_its_rule() {
+    assert_eq!(unexpected(Example::broken, true), Vec::<String>::new());
 }
 
 #[test]
-fn the_repaired_twin_of_an_example_has_no_finding() {
-    assert_eq!(surprises(Example::repaired, false), Vec::<String>::new());
+fn a_corrected_example_has_no_findings() {
+    assert_eq!(unexpected(Example::repaired, false), Vec::<String>::new());
 }
 
 #[test]
-fn every_rule_is_fully_described() {
+fn every_rule_has_a_complete_description() {
     let mut ids: Vec<&str> = rules().map(|rule| rule.id).collect();
     ids.dedup();
     assert_eq!(ids.len(), rules().count());

@@ -1,9 +1,9 @@
-//! Examples of what YAML means, and of what is refused.
+//! YAML that is read, and YAML that is refused.
 
 use super::*;
 
 #[test]
-fn every_value_knows_its_place_in_bytes() {
+fn every_value_has_its_place_in_bytes() {
     let text = "# é\na:\n  - b: 'x'\n    c: 7\n  - [true, ~]\n";
     let node = parse_yaml(text).unwrap();
     let items = node.get("a").unwrap().items();
@@ -27,13 +27,13 @@ fn short_forms_become_long_ones() {
 }
 
 #[test]
-fn aliases_are_copies_that_edits_leave_alone() {
+fn aliases_are_copies_without_a_route() {
     let node = parse_yaml("a: &x {b: 1}\nc: *x\n").unwrap();
     assert!(node.get("c").unwrap().get("b").unwrap().place.route.is_none());
 }
 
 #[test]
-fn a_merged_map_adds_what_the_map_does_not_say() {
+fn a_merge_adds_only_missing_keys() {
     let node = parse_yaml("a: &x {b: 1, c: 2}\nd:\n  <<: *x\n  c: 3\n").unwrap();
     let keys: Vec<&str> = node.get("d").unwrap().entries().iter().map(|entry| entry.key.as_str()).collect();
     assert_eq!(keys, ["c", "b"]);
@@ -41,11 +41,11 @@ fn a_merged_map_adds_what_the_map_does_not_say() {
 }
 
 #[test]
-fn what_is_not_yaml_is_refused() {
+fn invalid_yaml_is_refused() {
     for (text, reason) in [
         ("", "empty"),
         ("a: [1, 2", "not YAML"),
-        ("a: 1\na: 2\n", "\"a\" stands twice"),
+        ("a: 1\na: 2\n", "\"a\" is twice"),
         ("? [a]\n: b\n", "not a plain value"),
         ("a: *nothing\n", "not YAML"),
         ("a: &x [*x]\n", "alias of itself"),

@@ -1,15 +1,12 @@
-//! What fixes make of the definitions that they mend.
+//! The definitions after their fixes.
 
 use serde_json::{Value, json};
 
-use super::{
-    examples::{findings, shown},
-    rules,
-};
-use crate::{definition::Dialect, example::Base, finding::Finding, fix::apply};
+use super::examples::{findings, shown};
+use crate::{definition::Dialect, example::Base, finding::Finding, fix::apply, rules::rules};
 
-/// The definition after the finding's fix, where it has one.
-fn mended(finding: &Finding) -> Option<Value> {
+/// The definition after the finding's fix, if it has one.
+fn fixed(finding: &Finding) -> Option<Value> {
     let fix = finding.fix.as_ref()?;
     let text = apply(&finding.file.text, Dialect::Ecs, &fix.edits).expect(finding.rule.id);
     Some(serde_json::from_str(&text).unwrap())
@@ -31,12 +28,12 @@ fn app_mesh_with(user: &str, ignored: &str) -> Value {
 }
 
 #[test]
-fn what_a_fix_leaves_behind_has_no_finding() {
+fn fixed_definitions_have_no_findings() {
     let mut left = Vec::new();
     for rule in rules() {
         for example in rule.examples {
             for finding in findings(example.base, &example.broken().unwrap()) {
-                let after = mended(&finding).map(|mended| shown(&findings(example.base, &mended)));
+                let after = fixed(&finding).map(|fixed| shown(&findings(example.base, &fixed)));
                 left.extend(after.filter(|after| !after.is_empty()).map(|after| (rule.id, example.at, after)));
             }
         }
@@ -45,13 +42,13 @@ fn what_a_fix_leaves_behind_has_no_finding() {
 }
 
 #[test]
-fn envoy_becomes_the_ignored_user_and_root_is_never_ignored() {
+fn envoy_s_user_becomes_the_ignored_user() {
     let found = findings(Base::AppMesh, &app_mesh_with("0:5", "1337"));
-    assert_eq!(mended(&found[0]).unwrap(), app_mesh_with("1337:5", "1337"));
+    assert_eq!(fixed(&found[0]).unwrap(), app_mesh_with("1337:5", "1337"));
 
     // The daemon runs as 1337, too.
     let found = findings(Base::AppMesh, &app_mesh_with("1337", "1338"));
-    assert_eq!(mended(&found[0]).unwrap(), app_mesh_with("1337", "1337"));
+    assert_eq!(fixed(&found[0]).unwrap(), app_mesh_with("1337", "1337"));
 
     let found = findings(Base::AppMesh, &app_mesh_with("5", "0"));
     assert!(found.iter().any(|finding| finding.rule.id == "appmesh-ignored-user"));
@@ -59,7 +56,7 @@ fn envoy_becomes_the_ignored_user_and_root_is_never_ignored() {
 }
 
 #[test]
-fn a_choice_is_left_to_people() {
+fn ambiguous_findings_have_no_fix() {
     for id in ["consul-login-off", "consul-dataplane-essential"] {
         let rule = rules().find(|rule| rule.id == id).unwrap();
         for example in rule.examples {
@@ -70,7 +67,7 @@ fn a_choice_is_left_to_people() {
 }
 
 #[test]
-fn milliseconds_become_the_same_time_in_seconds() {
+fn milliseconds_become_seconds() {
     let plain_with = |key: &str, value: u64| {
         let mut definition: Value = serde_json::from_str(Base::Plain.json()).unwrap();
         for container in definition["containerDefinitions"].as_array_mut().unwrap() {
@@ -80,9 +77,9 @@ fn milliseconds_become_the_same_time_in_seconds() {
         }
         definition
     };
-    let mended_to = |key: &str, value: u64| mended(&findings(Base::Plain, &plain_with(key, value))[0]);
-    assert_eq!(mended_to("interval", 30_000), Some(plain_with("interval", 30)));
-    assert_eq!(mended_to("timeout", 1000), None);
-    assert_eq!(mended_to("startPeriod", 900_000), None);
-    assert_eq!(mended_to("startPeriod", 600), Some(plain_with("startPeriod", 300)));
+    let fixed_to = |key: &str, value: u64| fixed(&findings(Base::Plain, &plain_with(key, value))[0]);
+    assert_eq!(fixed_to("interval", 30_000), Some(plain_with("interval", 30)));
+    assert_eq!(fixed_to("timeout", 1000), None);
+    assert_eq!(fixed_to("startPeriod", 900_000), None);
+    assert_eq!(fixed_to("startPeriod", 600), Some(plain_with("startPeriod", 300)));
 }

@@ -1,0 +1,239 @@
+//! A task definition.
+
+use std::sync::Arc;
+
+use super::{
+    container::{Container, Dependency, PortMapping},
+    dialect::Dialect,
+    field::{Field, List, Maybe, Text},
+    proxy::ProxyConfiguration,
+    service::ServiceUse,
+    tag::Tag,
+};
+use crate::{
+    document::{Place, Span},
+    source::SourceFile,
+};
+
+/// A task definition. Source:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_RegisterTaskDefinition.html>
+#[derive(Debug, Clone)]
+pub struct TaskDefinition {
+    /// The file that it is from.
+    pub file: Arc<SourceFile>,
+    /// The spelling of its keys.
+    pub dialect: Dialect,
+    /// Its name in the file: a logical ID, a resource address, an ARN, its index in a list. Empty if the file contains
+    /// nothing else.
+    pub address: String,
+    /// Whether the file contains another definition of its family, so that only the address distinguishes the two.
+    pub shares_family: bool,
+    /// Its family.
+    pub family: Field<Text>,
+    /// `awsvpc`, `bridge`, `host` or `none`.
+    pub network_mode: Field<Text>,
+    /// `EC2`, `FARGATE`, `EXTERNAL`.
+    pub requires_compatibilities: List<Field<Text>>,
+    /// The role that its containers use.
+    pub task_role: Field<Text>,
+    /// The role with which ECS pulls images and reads secrets.
+    pub execution_role: Field<Text>,
+    /// Its volumes' names.
+    pub volumes: List<Field<Text>>,
+    /// Its containers.
+    pub containers: List<Container>,
+    /// App Mesh's proxy configuration.
+    pub proxy: Field<ProxyConfiguration>,
+    /// Its tags.
+    pub tags: List<Tag>,
+    /// The services that run it, as far as the input contains them.
+    pub services: Vec<ServiceUse>,
+    /// Its place in the file.
+    pub place: Place,
+}
+
+impl TaskDefinition {
+    /// Its name in reports: the family, or else the address; both if the file contains another definition of its
+    /// family.
+    #[must_use]
+    pub fn label(&self) -> String {
+        let name = self.name();
+        if self.shares_family { format!("{name} ({})", self.address) } else { name }
+    }
+
+    /// Its family; its address if it has no family.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.family.known().map_or_else(|| self.address.clone(), Text::shown)
+    }
+
+    /// Whether a user means it by `choice`: its family, its address, or its name in reports.
+    #[must_use]
+    pub fn is_meant_by(&self, choice: &str) -> bool {
+        self.name() == choice || self.address == choice || self.label() == choice
+    }
+
+    /// The container called `name`.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Maybe<&Container> {
+        self.containers.find_named(name, |container| &container.name)
+    }
+
+    /// Whether `container` starts only after the container called `first` has reached `condition`, because of its own
+    /// dependencies or those of the containers it depends on. `None` if it is known only at deployment.
+    #[must_use]
+    pub fn comes_after(&self, container: &Container, first: &str, condition: &str) -> Option<bool> {
+        let mut seen = vec![container];
+        let mut next = 0;
+        let mut is_certain = true;
+        while let Some(here) = seen.get(next).copied() {
+            next += 1;
+            is_certain &= here.depends_on.is_complete;
+            for dependency in &here.depends_on.items {
+                let name = dependency.container.text();
+                match (name, dependency.condition.text()) {
+                    (Some(name), Some(found)) if name == first && found == condition => return Some(true),
+                    (Some(_), Some(_)) => {}
+                    _ => is_certain = false,
+                }
+                let known = self.containers.items.iter().find(|other| name.is_some_and(|name| other.is_called(name)));
+                match known {
+                    Some(other) if !seen.iter().any(|known| std::ptr::eq(*known, other)) => seen.push(other),
+                    Some(_) => {}
+                    None => is_certain &= self.containers.is_complete,
+                }
+            }
+        }
+        is_certain.then_some(false)
+    }
+
+    /// Every dependency between two containers of the definition: the waiting container, the dependency, the other
+    /// container.
+    pub fn known_dependencies(&self) -> impl Iterator<Item = (&Container, &Dependency, &Container)> {
+        self.containers.items.iter().flat_map(move |container| {
+            container.depends_on.items.iter().filter_map(move |dependency| {
+                match self.container(dependency.container.text()?) {
+                    Maybe::Known(other) => Some((container, dependency, other)),
+                    Maybe::Absent | Maybe::Unknown => None,
+                }
+            })
+        })
+    }
+
+    /// A tag.
+    #[must_use]
+    pub fn tag(&self, key: &str) -> Maybe<&Tag> {
+        self.tags.find_named(key, |tag| &tag.key)
+    }
+
+    /// Whether `container` cannot start before the container called `name` has reached `condition` (any condition, if
+    /// there is none), because of its own dependencies or those of the containers it depends on. True if that is not
+    /// known.
+    #[must_use]
+    pub fn is_held_back(&self, container: &Container, name: &str, condition: Option<&str>) -> bool {
+        let mut seen = vec![container];
+        let mut next = 0;
+        while let Some(here) = seen.get(next).copied() {
+            next += 1;
+            if !here.depends_on.is_complete {
+                return true;
+            }
+            for dependency in &here.depends_on.items {
+                let Some(other) = dependency.container.text() else { return true };
+                let reached = dependency.condition.text();
+                if other == name && (condition.is_none() || reached == condition || dependency.condition.is_unknown()) {
+                    return true;
+                }
+                if let Maybe::Known(other) = self.container(other)
+                    && !seen.iter().any(|known| std::ptr::eq(*known, other))
+                {
+                    seen.push(other);
+                }
+            }
+        }
+        false
+    }
+
+    /// Whether its containers certainly have nothing that ECS refuses in `awsvpc` mode: links, and host ports that
+    /// differ from the container's.
+    #[must_use]
+    pub fn suits_awsvpc(&self) -> bool {
+        let has_own_port = |mapping: &PortMapping| match mapping.host_port.value {
+            Maybe::Absent | Maybe::Known(0) => false,
+            Maybe::Known(port) => mapping.container_port.known() != Some(&port),
+            Maybe::Unknown => true,
+        };
+        self.containers.items.iter().all(|container| {
+            let ports = &container.port_mappings;
+            container.links.is_certainly_empty() && ports.is_complete && !ports.items.iter().any(has_own_port)
+        })
+    }
+
+    /// The bytes that findings point at if something is missing in the definition itself: its family, if it has one.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        if self.family.is_absent() { self.place.span } else { self.family.span() }
+    }
+
+    /// Whether it certainly runs on Fargate, by its compatibilities or the launch type of a service.
+    #[must_use]
+    pub fn runs_on_fargate(&self) -> bool {
+        let is_fargate = |text: Option<&str>| text == Some("FARGATE");
+        self.requires_compatibilities.items.iter().any(|item| is_fargate(item.text()))
+            || self.services.iter().any(|service| is_fargate(service.launch_type.text()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::{
+        document::{Route, parse_json},
+        input::ecs_definition,
+    };
+
+    /// A definition with these containers: name and dependencies.
+    fn definition(containers: &[(&str, Value)]) -> TaskDefinition {
+        let containers: Vec<Value> =
+            containers.iter().map(|(name, waits)| json!({ "name": name, "dependsOn": waits })).collect();
+        let file = SourceFile::new("f.json", json!({ "family": "f", "containerDefinitions": containers }).to_string());
+        let node = parse_json(&file.text, &Route::default()).unwrap();
+        ecs_definition(Arc::new(file), &node).unwrap()
+    }
+
+    fn waits(name: &str, condition: &str) -> Value {
+        json!([{ "containerName": name, "condition": condition }])
+    }
+
+    #[test]
+    fn dependencies_count_directly_and_indirectly() {
+        let definition = definition(&[
+            ("app", waits("migration", "SUCCESS")),
+            ("migration", waits("proxy", "HEALTHY")),
+            ("proxy", waits("init", "SUCCESS")),
+            ("init", json!([])),
+            ("early", waits("proxy", "START")),
+        ]);
+        let after = |name: &str, condition: &str| {
+            let container = definition.containers.items.iter().find(|container| container.is_called(name)).unwrap();
+            definition.comes_after(container, "proxy", condition)
+        };
+        assert_eq!(after("app", "HEALTHY"), Some(true));
+        assert_eq!(after("migration", "HEALTHY"), Some(true));
+        assert_eq!(after("early", "HEALTHY"), Some(false));
+        assert_eq!(after("early", "START"), Some(true));
+        assert_eq!(after("init", "HEALTHY"), Some(false));
+    }
+
+    #[test]
+    fn cycles_end_and_unknown_dependencies_are_uncertain() {
+        let mut definition = definition(&[("a", waits("b", "START")), ("b", waits("a", "START")), ("c", json!([]))]);
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), Some(false));
+        definition.containers.items.get_mut(1).unwrap().depends_on.is_complete = false;
+        let first = definition.containers.items.first().unwrap();
+        assert_eq!(definition.comes_after(first, "c", "HEALTHY"), None);
+    }
+}

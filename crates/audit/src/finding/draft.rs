@@ -1,0 +1,71 @@
+//! A finding as a rule describes it, without the rule, the file and the task definition.
+
+use super::fix::Fix;
+use crate::{definition::Container, document::Span};
+
+/// Another relevant part of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    /// Its bytes.
+    pub span: Span,
+    /// Why it is relevant.
+    pub text: String,
+}
+
+/// A finding as a rule describes it: what depends on the rule only.
+#[derive(Debug)]
+pub struct Draft {
+    pub(super) span: Span,
+    pub(super) container: Option<String>,
+    pub(super) message: String,
+    pub(super) help: String,
+    pub(super) notes: Vec<Note>,
+    pub(super) fix: Option<Fix>,
+}
+
+impl Draft {
+    /// What is wrong at `span`, and how to correct it.
+    pub fn new(span: Span, message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { span, container: None, message: message.into(), help: help.into(), notes: Vec::new(), fix: None }
+    }
+
+    /// The container that it is about.
+    #[must_use]
+    pub fn of(mut self, container: &Container) -> Self {
+        self.container = Some(container.label());
+        self
+    }
+
+    /// Adds another relevant part of the file.
+    #[must_use]
+    pub fn note(mut self, span: Span, text: impl Into<String>) -> Self {
+        self.notes.push(Note { span, text: text.into() });
+        self
+    }
+
+    /// The edits that fix it.
+    #[must_use]
+    pub fn fix(mut self, fix: Option<Fix>) -> Self {
+        self.fix = fix;
+        self
+    }
+}
+
+/// The drafts of one rule about one task definition.
+#[derive(Debug, Default)]
+pub struct Findings {
+    drafts: Vec<Draft>,
+}
+
+impl Findings {
+    /// Adds a draft.
+    pub fn add(&mut self, draft: Draft) {
+        self.drafts.push(draft);
+    }
+
+    /// All drafts, in the order in which they were added.
+    #[must_use]
+    pub fn into_drafts(self) -> Vec<Draft> {
+        self.drafts
+    }
+}

@@ -1,0 +1,63 @@
+//! A finding: a rule's draft with the rule, the file, and the name of the task definition or resource.
+
+use std::sync::Arc;
+
+use super::{
+    draft::{Draft, Note},
+    fix::Fix,
+    severity::Severity,
+};
+use crate::{app_mesh::Resource, definition::TaskDefinition, document::Span, rule::Rule, source::SourceFile};
+
+/// A defect that a rule found.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// Its severity: the rule's, unless the configuration file sets another one.
+    pub severity: Severity,
+    /// The file.
+    pub file: Arc<SourceFile>,
+    /// The bytes of the defect.
+    pub span: Span,
+    /// The name of the task definition or mesh resource.
+    pub subject: String,
+    /// The name that `family` in the configuration file is compared with: `subject` without the address.
+    pub family: String,
+    /// The container, if it concerns one.
+    pub container: Option<String>,
+    /// What is wrong, with the values. It contains no secrets.
+    pub message: String,
+    /// How to correct it.
+    pub help: String,
+    /// Other relevant parts of the file.
+    pub notes: Vec<Note>,
+    /// The edits that fix it, if there are safe ones.
+    pub fix: Option<Fix>,
+}
+
+impl Finding {
+    /// A finding of `rule` about a task definition.
+    #[must_use]
+    pub fn in_definition(rule: &'static Rule, definition: &TaskDefinition, draft: Draft) -> Self {
+        Self::new(rule, definition.file.clone(), definition.label(), definition.name(), draft)
+    }
+
+    /// A finding of `rule` about a resource of App Mesh.
+    #[must_use]
+    pub fn in_resource(rule: &'static Rule, resource: &Resource, draft: Draft) -> Self {
+        Self::new(rule, resource.file.clone(), resource.label(), resource.label(), draft)
+    }
+
+    fn new(rule: &'static Rule, file: Arc<SourceFile>, subject: String, family: String, draft: Draft) -> Self {
+        let Draft { span, container, message, help, notes, fix } = draft;
+        Self { rule, severity: rule.severity, file, span, subject, family, container, message, help, notes, fix }
+    }
+
+    /// Whether `other`, in the same file before or after an edit, is the same finding.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        (self.rule.id, &self.subject, &self.container, &self.message)
+            == (other.rule.id, &other.subject, &other.container, &other.message)
+    }
+}

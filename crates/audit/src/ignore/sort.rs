@@ -1,0 +1,78 @@
+//! Separates findings that count from ignored ones.
+
+use std::{collections::BTreeMap, path::Path, sync::Arc};
+
+use super::{
+    comment::{Directive, directives},
+    config::Config,
+    sorted::{Ignored, IgnoredBy, Sorted},
+};
+use crate::{Material, document::Position, finding::Finding, source::SourceFile};
+
+/// Sets the severities of `config`, and separates the findings that comments or `config` ignore. File names are
+/// relative to `directory`.
+#[must_use]
+pub fn sort(findings: Vec<Finding>, material: &Material, config: &Config, directory: &Path) -> Sorted {
+    let mut sorted = Sorted::default();
+    let mut comments: BTreeMap<String, Vec<Directive>> = BTreeMap::new();
+    for file in files(material) {
+        let directives = directives(file, &mut sorted.problems);
+        if !directives.is_empty() {
+            comments.insert(file.name.clone(), directives);
+        }
+    }
+    let mut used = vec![false; config.ignores.len()];
+    for mut finding in findings {
+        finding.severity = config.severity_of(finding.rule.id).unwrap_or(finding.severity);
+        let by_comment = comments.get_mut(&finding.file.name).and_then(|directives| claim(directives, &finding));
+        let by_config = config.ignores.iter().position(|entry| entry.covers(&finding, config, directory));
+        if let Some(used) = by_config.and_then(|index| used.get_mut(index)) {
+            *used = true;
+        }
+        let entry = by_config.and_then(|index| config.ignores.get(index));
+        match (by_comment, entry) {
+            (Some(reason), _) => sorted.ignored.push(Ignored { finding, by: IgnoredBy::Comment, reason }),
+            (None, Some(entry)) => {
+                let reason = entry.reason.clone();
+                sorted.ignored.push(Ignored { finding, by: IgnoredBy::Configuration, reason });
+            }
+            (None, None) => sorted.findings.push(finding),
+        }
+    }
+    sorted.unused = unused_comments(&comments).chain(config.unused(&used)).collect();
+    sorted
+}
+
+/// All files of a run, each once.
+fn files(material: &Material) -> Vec<&Arc<SourceFile>> {
+    let of_definitions = material.definitions.iter().map(|definition| &definition.file);
+    let of_resources = material.resources.all.iter().map(|resource| &resource.file);
+    let by_name: BTreeMap<&str, &Arc<SourceFile>> =
+        of_definitions.chain(of_resources).map(|file| (file.name.as_str(), file)).collect();
+    by_name.into_values().collect()
+}
+
+/// The reason of the first comment that ignores `finding`.
+fn claim(directives: &mut [Directive], finding: &Finding) -> Option<String> {
+    let line = std::cell::OnceCell::new();
+    let mut reason = None;
+    for directive in directives.iter_mut().filter(|directive| directive.rule == finding.rule.id) {
+        let is_there = directive
+            .line
+            .is_none_or(|wanted| wanted == *line.get_or_init(|| finding.file.position(finding.span.start).line));
+        if is_there {
+            directive.is_used = true;
+            reason.get_or_insert_with(|| directive.reason.clone());
+        }
+    }
+    reason
+}
+
+fn unused_comments(comments: &BTreeMap<String, Vec<Directive>>) -> impl Iterator<Item = String> {
+    comments.iter().flat_map(|(file, directives)| {
+        directives.iter().filter(|directive| !directive.is_used).map(move |directive| {
+            let Position { line, column } = directive.position;
+            format!("{file}:{line}:{column}: this comment ignores no finding of {}", directive.rule)
+        })
+    })
+}

@@ -1,0 +1,156 @@
+//! A report as data.
+
+use std::collections::BTreeSet;
+
+use super::{excerpt::Excerpt, page::page, threshold::Threshold};
+use crate::{
+    document::Position, finding::Severity, ignore::IgnoredBy, input::InputProblem, rule::Rule, timeline::Timeline,
+};
+
+/// The result of an audit. Its texts contain no control characters and no secrets of the definitions.
+#[derive(Debug)]
+pub struct Report {
+    /// The version of the auditor.
+    pub version: &'static str,
+    /// The lowest severity that fails the run.
+    pub threshold: Threshold,
+    /// The findings that count.
+    pub findings: Vec<Reported>,
+    /// The ignored findings.
+    pub ignored: Vec<Reported>,
+    /// The input that could not be read.
+    pub problems: Vec<InputProblem>,
+    /// The task definitions that were checked.
+    pub definitions: Vec<Definition>,
+    /// The numbers of all of these.
+    pub counts: Counts,
+}
+
+/// The numbers of a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Counts {
+    /// Findings of severity error.
+    pub errors: usize,
+    /// Findings of severity warning.
+    pub warnings: usize,
+    /// Findings of severity info.
+    pub infos: usize,
+    /// Ignored findings.
+    pub ignored: usize,
+    /// Task definitions.
+    pub definitions: usize,
+    /// Task definitions with findings that count.
+    pub definitions_with_findings: usize,
+    /// Resources of App Mesh.
+    pub resources: usize,
+    /// Files that were read.
+    pub files: usize,
+    /// Problems with the input.
+    pub problems: usize,
+}
+
+/// A finding as reports show it.
+#[derive(Debug)]
+pub struct Reported {
+    /// The rule.
+    pub rule: &'static Rule,
+    /// Its severity.
+    pub severity: Severity,
+    /// The file.
+    pub file: String,
+    /// The first character of the defect.
+    pub start: Position,
+    /// The character after the last one of the defect.
+    pub end: Position,
+    /// The task definition or resource.
+    pub subject: String,
+    /// The container.
+    pub container: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// How to correct it.
+    pub help: String,
+    /// Other relevant places.
+    pub notes: Vec<ReportedNote>,
+    /// Whether `mesh-audit fix` can fix it.
+    pub is_fixable: bool,
+    /// An ID that remains the same if the finding moves within its file.
+    pub fingerprint: String,
+    /// What ignores it, and the reason.
+    pub ignored: Option<(IgnoredBy, String)>,
+    /// The lines of the file.
+    pub excerpt: Excerpt,
+}
+
+/// Another relevant place.
+#[derive(Debug)]
+pub struct ReportedNote {
+    /// Why it is relevant.
+    pub text: String,
+    /// Its first character.
+    pub start: Position,
+    /// The character after its last one.
+    pub end: Position,
+}
+
+/// A task definition that was checked.
+#[derive(Debug)]
+pub struct Definition {
+    /// Its name in findings.
+    pub label: String,
+    /// Its file.
+    pub file: String,
+    /// Its name in the file.
+    pub address: String,
+    /// Its position in the file.
+    pub position: Position,
+    /// Its mesh, as users read it.
+    pub mesh: &'static str,
+    /// Its containers.
+    pub containers: Vec<String>,
+    /// The order in which its containers start and stop.
+    pub timeline: Timeline,
+}
+
+impl Report {
+    /// The definitions without findings.
+    pub fn clean_definitions(&self) -> impl Iterator<Item = &Definition> {
+        let found: BTreeSet<(&str, &str)> = self.findings.iter().map(Reported::group).collect();
+        self.definitions.iter().filter(move |definition| !found.contains(&definition.group()))
+    }
+
+    /// Whether there are findings that fail the run.
+    #[must_use]
+    pub fn fails(&self) -> bool {
+        self.findings.iter().any(|finding| self.threshold.includes(finding.severity))
+    }
+}
+
+impl Reported {
+    /// The file, and the definition or resource in it.
+    #[must_use]
+    pub fn group(&self) -> (&str, &str) {
+        (&self.file, &self.subject)
+    }
+
+    /// The page about its rule.
+    #[must_use]
+    pub fn page(&self) -> String {
+        page(self.rule)
+    }
+
+    /// Its position: `web.json:4:20`.
+    #[must_use]
+    pub fn place(&self) -> String {
+        format!("{}:{}:{}", self.file, self.start.line, self.start.column)
+    }
+}
+
+impl Definition {
+    /// The group of its findings.
+    #[must_use]
+    pub fn group(&self) -> (&str, &str) {
+        (&self.file, &self.label)
+    }
+}

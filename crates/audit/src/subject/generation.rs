@@ -1,0 +1,36 @@
+//! The generations of Consul's mesh on ECS.
+
+use semver::Version;
+
+/// The containers that connect a task to Consul's mesh.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Generation {
+    /// A Consul client agent and Envoy (consul-ecs up to 0.6).
+    Client,
+    /// Consul Dataplane and a control-plane container (consul-ecs 0.7).
+    ControlPlane,
+    /// Consul Dataplane and mesh-init (consul-ecs 0.8 and newer).
+    Dataplane,
+}
+
+impl Generation {
+    /// Whether this version of consul-ecs belongs to this generation.
+    #[must_use]
+    pub fn fits(self, version: &Version) -> bool {
+        match self {
+            Self::Client => version.minor < 7,
+            Self::ControlPlane => version.minor == 7,
+            Self::Dataplane => version.minor > 7,
+        }
+    }
+
+    /// As users read it.
+    #[must_use]
+    pub fn releases(self) -> &'static str {
+        match self {
+            Self::Client => "0.6 and older",
+            Self::ControlPlane => "0.7",
+            Self::Dataplane => "0.8 and newer",
+        }
+    }
+}

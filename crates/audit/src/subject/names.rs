@@ -1,0 +1,16 @@
+//! The names that the Terraform modules of consul-ecs give the containers.
+
+/// Registers the service, and then stops.
+pub const MESH_INIT: &str = "consul-ecs-mesh-init";
+/// Registers the service, and keeps running (consul-ecs 0.7).
+pub const CONTROL_PLANE: &str = "consul-ecs-control-plane";
+/// Copies health from ECS to Consul.
+pub const HEALTH_SYNC: &str = "consul-ecs-health-sync";
+/// The task's Consul client agent.
+pub const CLIENT: &str = "consul-client";
+/// Envoy, in the client generation.
+pub const SIDECAR_PROXY: &str = "sidecar-proxy";
+/// Waits for the task of a Consul server, and then stops (before consul-ecs 0.2).
+pub const DISCOVER_SERVERS: &str = "discover-servers";
+/// Consul Dataplane, which runs Envoy without a client agent.
+pub const DATAPLANE: &str = "consul-dataplane";

@@ -1,0 +1,73 @@
+//! A task definition and its roles in the meshes.
+
+use super::{app_mesh::AppMeshTask, consul::ConsulTask};
+use crate::definition::{Container, TaskDefinition};
+
+/// A task definition and what rules know about it.
+#[derive(Debug)]
+pub struct Subject<'d> {
+    /// The definition.
+    pub definition: &'d TaskDefinition,
+    /// Its containers of Consul's mesh, if it is part of it.
+    pub consul: Option<ConsulTask<'d>>,
+    /// Its containers of App Mesh, if it is part of it.
+    pub app_mesh: Option<AppMeshTask<'d>>,
+}
+
+impl<'d> Subject<'d> {
+    /// Analyses `definition`.
+    #[must_use]
+    pub fn new(definition: &'d TaskDefinition) -> Self {
+        Self { definition, consul: ConsulTask::of(definition), app_mesh: AppMeshTask::of(definition) }
+    }
+
+    /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.
+    #[must_use]
+    pub fn is_of_the_mesh(&self, container: &Container) -> bool {
+        let consul = self.consul.as_ref().map(|consul| {
+            [consul.mesh_init, consul.control_plane, consul.health_sync, consul.client]
+                .into_iter()
+                .chain([consul.sidecar_proxy, consul.dataplane])
+                .flatten()
+                .any(|own| std::ptr::eq(own, container))
+        });
+        let envoy = self.app_mesh.as_ref().and_then(|mesh| mesh.envoy);
+        consul.unwrap_or(false) || envoy.is_some_and(|envoy| std::ptr::eq(envoy, container))
+    }
+
+    /// Whether the mesh requires a health check of this container. The rules of the mesh report if it is missing.
+    #[must_use]
+    pub fn must_be_checked(&self, container: &Container) -> bool {
+        let consul = self.consul.as_ref();
+        let of_consul = consul.into_iter().flat_map(|consul| [consul.control_plane, consul.proxy()]);
+        let envoy = self.app_mesh.as_ref().filter(|mesh| mesh.proxy.is_some()).and_then(|mesh| mesh.envoy);
+        of_consul.chain([envoy]).flatten().any(|checked| std::ptr::eq(checked, container))
+    }
+
+    /// Whether it is mesh-init, which must not be essential, or App Mesh's Envoy, whose end no container may wait for.
+    /// The rules of the mesh report both.
+    #[must_use]
+    pub fn has_own_end(&self, container: &Container) -> bool {
+        let mesh_init = self.consul.as_ref().and_then(|consul| consul.mesh_init);
+        let envoy = self.app_mesh.as_ref().filter(|mesh| mesh.proxy.is_some()).and_then(|mesh| mesh.envoy);
+        [mesh_init, envoy].into_iter().flatten().any(|own| std::ptr::eq(own, container))
+    }
+
+    /// Whether the mesh requires that `container` waits for `other`. The rules of the mesh report a wrong condition.
+    #[must_use]
+    pub fn must_wait_for(&self, container: &Container, other: &Container) -> bool {
+        self.consul.as_ref().is_some_and(|consul| {
+            let is = |one: Option<&Container>, wanted: &Container| one.is_some_and(|one| std::ptr::eq(one, wanted));
+            let waits = is(consul.proxy(), container) || is(consul.health_sync, container);
+            waits && is(consul.first(), other)
+        })
+    }
+
+    /// Whether the mesh requires a container of this name that is missing. The rules of the mesh report that.
+    #[must_use]
+    pub fn misses(&self, name: &str) -> bool {
+        let proxy = self.app_mesh.as_ref().and_then(|mesh| mesh.proxy);
+        let is_envoy = proxy.is_some_and(|proxy| proxy.container.text() == Some(name));
+        is_envoy || self.consul.as_ref().is_some_and(|consul| consul.misses(name))
+    }
+}

@@ -1,0 +1,27 @@
+//! The timeline of a task definition.
+
+use super::{
+    model::{Lane, Timeline},
+    start::{Starts, events},
+    stop::stop_order,
+};
+use crate::{definition::TaskDefinition, subject::Subject};
+
+impl Timeline {
+    /// The timeline of a task definition.
+    #[must_use]
+    pub fn of(definition: &TaskDefinition) -> Self {
+        let subject = Subject::new(definition);
+        let starts = Starts::of(definition);
+        let mut lanes: Vec<Lane> = definition
+            .containers
+            .items
+            .iter()
+            .enumerate()
+            .map(|(index, container)| starts.lane(index, container, &subject))
+            .collect();
+        let start = events(&lanes);
+        let stop = stop_order(&mut lanes, &subject, &starts);
+        Self { name: definition.label(), lanes, start, stop, is_complete: definition.containers.is_complete }
+    }
+}
