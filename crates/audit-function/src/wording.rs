@@ -104,7 +104,7 @@ fn texts(claims: &[Claim<'_>]) -> Vec<String> {
 fn paragraph(found: &Reported) -> String {
     let container = found.container.as_ref().map(|name| format!(" in container {name}")).unwrap_or_default();
     let mut text = format!(
-        "  {}{container}: {} [{}]\n    at run time: {}\n    mend: {}\n    more: {}\n",
+        "  {}{container}: {} [{}]\n    at run time: {}\n    fix: {}\n    more: {}\n",
         found.severity.as_str(),
         found.message,
         found.rule.id,

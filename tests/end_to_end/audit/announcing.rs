@@ -77,7 +77,7 @@ async fn a_registered_definition_is_audited_and_announced_once() {
     assert_eq!(messages[0]["Subject"], "mesh-audit: 2 errors in announced-web:1");
     assert_eq!(messages[0]["MessageAttributes"]["severity"]["Value"], "error");
     let text = messages[0]["Message"].as_str().unwrap();
-    assert!(text.contains("waits for db") && text.contains("waits for cache") && text.contains("mend: "), "{text}");
+    assert!(text.contains("waits for db") && text.contains("waits for cache") && text.contains("fix: "), "{text}");
     // And programs an event for each finding
     let events = audit.arrived(&programs, &revision).await;
     assert_eq!(events.len(), 2, "{events:#?}");
