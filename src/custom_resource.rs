@@ -16,7 +16,7 @@ const PHYSICAL_ID: &str = "ecs-mesh-controller";
 /// The physical ID of one whose creation failed: there is nothing to clean up.
 const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
 /// `CloudFormation` takes an answer of 4 KiB: the longest reason, in characters.
-const LONGEST_REASON: usize = 2_000;
+const MAX_REASON: usize = 2_000;
 /// How long the answer may take to be delivered, and how often that is tried.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_RETRIES: usize = 2;
@@ -102,7 +102,7 @@ pub(crate) async fn handle<E: Error>(
     };
     let (status, reason) = match result {
         Ok(()) => ("SUCCESS", String::new()),
-        Err(failure) => ("FAILED", failure.to_string().chars().take(LONGEST_REASON).collect()),
+        Err(failure) => ("FAILED", failure.to_string().chars().take(MAX_REASON).collect()),
     };
     tracing::info!(action = "custom_resource", outcome = status, request = ?request.kind, reason);
     let answer = json!({

@@ -56,7 +56,7 @@ pub async fn reconcile<E: Error>(
     let deadline = Deadline::after(left);
     if event.payload.get("detail-type").and_then(Value::as_str) == Some(API_CALL_DETAIL_TYPE) {
         return match deleted_cluster(&event.payload).map_err(|e| invalid(&e))? {
-            Some(cluster) if controller.looks_after(&cluster) => {
+            Some(cluster) if controller.manages(&cluster) => {
                 let order =
                     SweepOrder { clusters: vec![cluster.clone()], deleted: Some(cluster), ..SweepOrder::default() };
                 sweep(controller, &order, deadline).await

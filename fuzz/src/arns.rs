@@ -86,5 +86,5 @@ fn descriptions(text: &str) {
         let unused = HolderMark::parse(&mark::marked_unused(&used, Timestamp::UNIX_EPOCH));
         assert_eq!(unused.map(|again| again.cluster), Some(mark.cluster));
     }
-    let _ = mark::waiting_anew(text, Timestamp::MAX, Duration::MAX);
+    let _ = mark::with_restarted_wait(text, Timestamp::MAX, Duration::MAX);
 }

@@ -16,9 +16,9 @@ pub(crate) const DETAIL_TYPE: &str = "ECS Mesh Audit Finding";
 const SEVERITY: &str = "severity";
 
 /// The most entries that one `PutEvents` takes.
-const ENTRIES_AT_ONCE: usize = 10;
+const MAX_ENTRIES: usize = 10;
 /// How many bytes they may have together: `EventBridge` takes 256 KiB, and counts a little more than the texts.
-const BYTES_AT_ONCE: usize = 240_000;
+const MAX_BYTES: usize = 240_000;
 
 /// An announcement that did not go out.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ pub struct Event {
 #[async_trait]
 pub trait Announcer: Send + Sync {
     /// Sends a message to everybody who subscribed.
-    async fn tell(&self, message: &Message) -> Result<(), AnnounceError>;
+    async fn notify(&self, message: &Message) -> Result<(), AnnounceError>;
 
     /// Puts events on the bus.
     ///
@@ -86,7 +86,7 @@ impl AwsAnnouncer {
 
 #[async_trait]
 impl Announcer for AwsAnnouncer {
-    async fn tell(&self, message: &Message) -> Result<(), AnnounceError> {
+    async fn notify(&self, message: &Message) -> Result<(), AnnounceError> {
         let subject = "Publish";
         let severity = MessageAttributeValue::builder().data_type("String").string_value(message.severity).build();
         let call = self
@@ -127,7 +127,7 @@ fn batches(events: &[Event]) -> Vec<Vec<PutEventsRequestEntry>> {
         let entry = PutEventsRequestEntry::builder().source(SOURCE).detail_type(DETAIL_TYPE).resources(&event.resource);
         let entry = entry.detail(detail).build();
         match batches.last_mut() {
-            Some(batch) if batch.len() < ENTRIES_AT_ONCE && bytes + size <= BYTES_AT_ONCE => {
+            Some(batch) if batch.len() < MAX_ENTRIES && bytes + size <= MAX_BYTES => {
                 bytes += size;
                 batch.push(entry);
             }

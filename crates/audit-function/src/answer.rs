@@ -7,7 +7,7 @@ use crate::report_store::{ReportStore, StoreError};
 use audit::report::{Format, RenderError, Report};
 
 /// The largest answer, in bytes: Lambda takes 6 MB.
-const LARGEST: usize = 5_000_000;
+const MAX_ANSWER: usize = 5_000_000;
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -24,20 +24,20 @@ pub(super) enum AnswerError {
 }
 
 /// Answers an invocation.
-pub(super) struct Answering<'a> {
+pub(super) struct Responder<'a> {
     pub(super) store: &'a dyn ReportStore,
     pub(super) invocation: &'a Invocation,
 }
 
-impl Answering<'_> {
+impl Responder<'_> {
     /// The report in `format`, or the link to it.
     pub(super) async fn answer(&self, report: &Report, format: Format) -> Result<Value, AnswerError> {
         let text = report.render(format, false)?;
-        self.fitting(text, format, LARGEST).await
+        self.respond(text, format, MAX_ANSWER).await
     }
 
     /// An answer of at most `largest` bytes.
-    async fn fitting(&self, text: String, format: Format, largest: usize) -> Result<Value, AnswerError> {
+    async fn respond(&self, text: String, format: Format, largest: usize) -> Result<Value, AnswerError> {
         // What is as large as its answer may be is not worth being made into one.
         if text.len() <= largest || format == Format::Json {
             let answer = match format {
@@ -82,8 +82,8 @@ mod tests {
 
     async fn answer(format: Format, largest: usize) -> (Value, Bucket) {
         let (store, invocation) = (Bucket::default(), invocation("one"));
-        let answering = Answering { store: &store, invocation: &invocation };
-        let answer = answering.fitting(REPORT.to_owned(), format, largest).await.unwrap();
+        let responder = Responder { store: &store, invocation: &invocation };
+        let answer = responder.respond(REPORT.to_owned(), format, largest).await.unwrap();
         (answer, store)
     }
 

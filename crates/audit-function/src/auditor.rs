@@ -8,12 +8,12 @@ use tracing::{info, warn};
 
 use crate::{
     announce::{AnnounceError, Announcer},
-    answer::Answering,
-    discovery::Discovery,
+    announcement_log::{AnnouncementLog, Claim},
+    answer::Responder,
     invocation::Invocation,
-    memory::{Claim, Memory},
     order::{Order, Scope},
     report_store::ReportStore,
+    revision_findings::RevisionFindings,
     wording,
 };
 use audit::{
@@ -73,9 +73,9 @@ impl Auditor {
         let report = self.report(&order.scope).await;
         let mut reasons: Vec<String> = Vec::new();
         let announced = if order.announces { self.announce(&report, invocation, &mut reasons).await } else { 0 };
-        let answering = Answering { store: self.edges.store.as_ref(), invocation };
+        let responder = Responder { store: self.edges.store.as_ref(), invocation };
         let answer =
-            answering.answer(&report, order.format).await.map_err(|error| reasons.push(error.to_string())).ok();
+            responder.answer(&report, order.format).await.map_err(|error| reasons.push(error.to_string())).ok();
         for problem in &report.problems {
             warn!(action = "audit", outcome = "unreadable", reason = %problem);
         }
@@ -112,10 +112,12 @@ impl Auditor {
 
     /// Announces what is new in `report`; how many findings that were.
     async fn announce(&self, report: &Report, invocation: &Invocation, reasons: &mut Vec<String>) -> usize {
-        let memory = Memory { store: self.edges.store.as_ref(), invocation };
-        let discoveries = Discovery::all_in(report, reasons);
+        let announcement_log = AnnouncementLog { store: self.edges.store.as_ref(), invocation };
+        let by_revision = RevisionFindings::all_in(report, reasons);
         let mut claims = Vec::new();
-        let mut claiming = stream::iter(&discoveries).map(|discovery| memory.claim(discovery)).buffered(CONCURRENCY);
+        let mut claiming = stream::iter(&by_revision)
+            .map(|revision_findings| announcement_log.claim(revision_findings))
+            .buffered(CONCURRENCY);
         while let Some(claimed) = claiming.next().await {
             match claimed {
                 Ok(claim) if claim.fresh.is_empty() => {}
@@ -125,9 +127,10 @@ impl Auditor {
         }
         drop(claiming);
         let published = self.publish(&claims).await;
-        let settling = stream::iter(&claims).map(|claim| memory.settle(claim, published.is_ok())).buffered(CONCURRENCY);
-        let settled: Vec<_> = settling.collect().await;
-        reasons.extend(settled.into_iter().filter_map(|settled| settled.err().map(|error| error.to_string())));
+        let finishing =
+            stream::iter(&claims).map(|claim| announcement_log.finish(claim, published.is_ok())).buffered(CONCURRENCY);
+        let finished: Vec<_> = finishing.collect().await;
+        reasons.extend(finished.into_iter().filter_map(|finished| finished.err().map(|error| error.to_string())));
         match published {
             Ok(()) => claims.iter().map(|claim| claim.fresh.len()).sum(),
             Err(error) => {
@@ -144,7 +147,7 @@ impl Auditor {
         }
         self.edges.announcer.emit(&events).await?;
         for message in wording::messages(claims) {
-            self.edges.announcer.tell(&message).await?;
+            self.edges.announcer.notify(&message).await?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The auditor's edges in memory, with faults at will.
+//! The auditor's edges in announcement_log, with faults at will.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -92,7 +92,7 @@ pub(super) struct Bucket {
     objects: Mutex<BTreeMap<String, Stored>>,
     writes: Mutex<usize>,
     /// What somebody else writes after the next read.
-    pub(super) interloper: Mutex<Option<String>>,
+    pub(super) concurrent_write: Mutex<Option<String>>,
     /// Whether nothing can be written.
     pub(super) is_down: AtomicBool,
 }
@@ -140,8 +140,8 @@ impl ReportStore for Bucket {
 
     async fn read(&self, key: &str) -> Result<Stored, StoreError> {
         let stored = self.objects.lock().unwrap().get(key).cloned();
-        let interloper = self.interloper.lock().unwrap().take();
-        if let Some(text) = interloper {
+        let concurrent_write = self.concurrent_write.lock().unwrap().take();
+        if let Some(text) = concurrent_write {
             self.write("PutObject", key, text)?;
         }
         stored.ok_or_else(|| StoreError::new("GetObject", key, "no such key"))
@@ -154,38 +154,38 @@ impl ReportStore for Bucket {
 }
 
 /// A topic and a bus that remember what they were given.
-pub(super) struct Listener {
+pub(super) struct RecordingAnnouncer {
     pub(super) messages: Mutex<Vec<Message>>,
     pub(super) events: Mutex<Vec<Event>>,
     /// Whether the topic refuses messages.
-    pub(super) is_deaf: AtomicBool,
+    pub(super) is_failing: AtomicBool,
     /// As many announcements get through as there are permits.
     pub(super) gate: Semaphore,
 }
 
-impl Default for Listener {
+impl Default for RecordingAnnouncer {
     fn default() -> Self {
         Self {
             messages: Mutex::default(),
             events: Mutex::default(),
-            is_deaf: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
             gate: Semaphore::new(1_000),
         }
     }
 }
 
-impl Listener {
+impl RecordingAnnouncer {
     /// The messages of the events so far.
-    pub(super) fn heard(&self) -> Vec<String> {
+    pub(super) fn announced_messages(&self) -> Vec<String> {
         let events = self.events.lock().unwrap();
         events.iter().map(|event| event.detail["message"].as_str().unwrap().to_owned()).collect()
     }
 }
 
 #[async_trait]
-impl Announcer for Listener {
-    async fn tell(&self, message: &Message) -> Result<(), AnnounceError> {
-        if self.is_deaf.load(Ordering::SeqCst) {
+impl Announcer for RecordingAnnouncer {
+    async fn notify(&self, message: &Message) -> Result<(), AnnounceError> {
+        if self.is_failing.load(Ordering::SeqCst) {
             return Err(AnnounceError::new("Publish", "the topic is down"));
         }
         self.messages.lock().unwrap().push(message.clone());

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  order ─▶ gather (ecs) ─▶ judge (audit) ─▶ report ─▶ answer, or the bucket if it is large
-//!                                              └──▶ what is new ─▶ claim ─▶ topic and event bus ─▶ settle
+//!                                              └──▶ what is new ─▶ claim ─▶ topic and event bus ─▶ finish
 //! ```
 //!
 //! A finding is announced once for each revision of a task definition. Which ones were, a record in the bucket says for each
@@ -11,17 +11,17 @@
 //! twice, but is never lost.
 
 mod announce;
+mod announcement_log;
 mod answer;
 mod auditor;
-mod discovery;
 #[cfg(test)]
 mod fakes;
 mod handler;
 mod invocation;
-mod memory;
 mod order;
 mod record;
 mod report_store;
+mod revision_findings;
 mod settings;
 #[cfg(test)]
 mod tests;

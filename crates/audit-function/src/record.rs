@@ -1,4 +1,4 @@
-//! What is remembered of a revision: what was announced, and what somebody is about to announce.
+//! What is recorded of a revision: what was announced, and what somebody is about to announce.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::invocation::Invocation;
 
-/// What is remembered of a revision.
+/// What is recorded of a revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The findings that were announced, and when.
@@ -57,7 +57,7 @@ impl Record {
     }
 
     /// Findings that were claimed are anybody's again.
-    pub(super) fn give_back(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
+    pub(super) fn release(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
         self.claimed.retain(|finding, claimed| claimed.by != invocation.id || !findings.contains(finding));
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::announce::{Event, Message};
-use crate::memory::Claim;
+use crate::announcement_log::Claim;
 use audit::{
     finding::Severity,
     report::{Reported, page},
@@ -11,11 +11,11 @@ use audit::{
 use mesh::arn::TaskDefinitionArn;
 
 /// The longest text of a message, in bytes: SNS takes 256 KiB, attributes included.
-const LONGEST_MESSAGE: usize = 240_000;
+const MAX_MESSAGE: usize = 240_000;
 /// The longest text about one finding, in bytes, so that several fit into a message.
-const LONGEST_FINDING: usize = 20_000;
+const MAX_FINDING: usize = 20_000;
 /// The longest name in a subject; SNS takes 100 characters.
-const LONGEST_NAME: usize = 50;
+const MAX_NAME: usize = 50;
 
 /// An event for each finding.
 pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
@@ -67,7 +67,7 @@ fn counted(severities: &[Severity]) -> String {
 /// Where it is: the revision, if there is one.
 fn place(claims: &[Claim<'_>]) -> String {
     match claims {
-        [claim] => name(&claim.revision).chars().take(LONGEST_NAME).collect(),
+        [claim] => name(&claim.revision).chars().take(MAX_NAME).collect(),
         _ => format!("{} task definitions", claims.len()),
     }
 }
@@ -87,7 +87,7 @@ fn texts(claims: &[Claim<'_>]) -> Vec<String> {
         for found in findings {
             let finding = paragraph(found);
             match texts.last_mut() {
-                Some(text) if text.len() + heading.len() + finding.len() <= LONGEST_MESSAGE => {
+                Some(text) if text.len() + heading.len() + finding.len() <= MAX_MESSAGE => {
                     if !has_heading {
                         text.push_str(&heading);
                     }
@@ -112,8 +112,8 @@ fn paragraph(found: &Reported) -> String {
         found.help,
         page(found.rule),
     );
-    if text.len() > LONGEST_FINDING {
-        let end = (0..=LONGEST_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    if text.len() > MAX_FINDING {
+        let end = (0..=MAX_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
         text.truncate(end);
         text.push_str("…\n");
     }

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::sdk::describe;
 use mesh::{
     field::InvalidField,
-    secret::{SecretState, StoredSecret, without},
+    secret::{SecretState, StoredSecret, redact},
 };
 
 /// An error of Secrets Manager.
@@ -43,7 +43,7 @@ pub enum SecretsError {
         "secret {name}: its current version was replaced before, and somebody has made it current again; give the secret a new \
          value, {{}} for example, so that the controller can write it"
     )]
-    MovedBack {
+    RolledBack {
         /// The secret.
         name: String,
     },
@@ -154,7 +154,7 @@ impl AwsSecrets {
         match call.send().await {
             Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
-            Err(e) => Err(not_written(name, &e)),
+            Err(e) => Err(write_error(name, &e)),
         }
     }
 
@@ -166,7 +166,7 @@ impl AwsSecrets {
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
                 Err(SecretsError::Changed { name: name.to_owned() })
             }
-            Err(e) => Err(not_written(name, &e)),
+            Err(e) => Err(write_error(name, &e)),
         }
     }
 }
@@ -199,16 +199,17 @@ impl SecretStore for AwsSecrets {
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let value = state.render(Uuid::new_v4());
         let written = self.write_value(name, seen, &value).await;
-        written.map_err(|error| error.without(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
+        written
+            .map_err(|error| error.redacted(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
     }
 }
 
 impl SecretsError {
     /// The same, without `secret`: whoever refuses a request may repeat it.
-    fn without(self, secret: &str) -> Self {
+    fn redacted(self, secret: &str) -> Self {
         match self {
-            Self::Failed { name, reason } => Self::Failed { name, reason: without(&reason, secret) },
-            Self::Refused { name, reason } => Self::Refused { name, reason: without(&reason, secret) },
+            Self::Failed { name, reason } => Self::Failed { name, reason: redact(&reason, secret) },
+            Self::Refused { name, reason } => Self::Refused { name, reason: redact(&reason, secret) },
             error => error,
         }
     }
@@ -216,7 +217,7 @@ impl SecretsError {
 
 /// Why a write failed: refused where Secrets Manager says so, which has no effect.
 /// Source: <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html>
-fn not_written<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
+fn write_error<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
     R: std::fmt::Debug + 'static,

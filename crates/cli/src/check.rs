@@ -76,19 +76,19 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let threshold = threshold(&arguments.report, &config);
     let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
     for problem in &report.problems {
-        streams.tell(&format!("error: {problem}"));
+        streams.diagnostic(&format!("error: {problem}"));
     }
     if report.definitions.is_empty() && gathered.material.resources.all.is_empty() && report.problems.is_empty() {
-        streams.tell(NOTHING_FOUND);
+        streams.diagnostic(NOTHING_FOUND);
     }
     for unused in &sorted.unused {
-        streams.tell(&format!("info: {unused}"));
+        streams.diagnostic(&format!("info: {unused}"));
     }
     let ReportArguments { format, output, .. } = &arguments.report;
     let in_colour = streams.in_colour && output.is_none();
-    let rendered = report.render(*format, in_colour).map_err(|error| Failure::Told(error.to_string()))?;
+    let rendered = report.render(*format, in_colour).map_err(|error| Failure::Message(error.to_string()))?;
     let exit = exit(&report);
-    match streams.answer_to(output.as_deref(), &rendered) {
+    match streams.print_to(output.as_deref(), &rendered) {
         // The verdict stands, whether anybody read the report to its end or not.
         Ok(()) | Err(Failure::Closed) => Ok(exit),
         Err(failure) => Err(failure),

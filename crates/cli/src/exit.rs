@@ -29,14 +29,14 @@ pub(crate) enum Failure {
     /// Who reads our output has gone: nobody is left to tell anything to.
     Closed,
     /// What to tell.
-    Told(String),
+    Message(String),
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::Closed,
-            _ => Self::Told(error.to_string()),
+            _ => Self::Message(error.to_string()),
         }
     }
 }

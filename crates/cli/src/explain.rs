@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    let rule = rule(&arguments.rule).ok_or_else(|| Failure::Told(unknown_rule(&arguments.rule)))?;
-    streams.answer(&rule_page::text(rule))?;
+    let rule = rule(&arguments.rule).ok_or_else(|| Failure::Message(unknown_rule(&arguments.rule)))?;
+    streams.print(&rule_page::text(rule))?;
     Ok(Exit::Clean)
 }

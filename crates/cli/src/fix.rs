@@ -53,7 +53,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     if let Some(unknown) = arguments.rule.iter().find(|id| rule(id).is_none()) {
-        return Err(Failure::Told(ignore::unknown_rule(unknown)));
+        return Err(Failure::Message(ignore::unknown_rule(unknown)));
     }
     let directory = configuration::working_directory()?;
     let config = configuration::read(arguments.config.as_deref(), &directory)?;
@@ -66,7 +66,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     let gathered = gather(paths, &mut input.as_bytes());
     for problem in &gathered.problems {
-        streams.tell(&format!("error: {problem}"));
+        streams.diagnostic(&format!("error: {problem}"));
     }
     let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
     let is_chosen =
@@ -77,11 +77,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
         // Whoever pipes a file through gets it back, mended or not.
-        streams.answer(&input)?;
+        streams.print(&input)?;
     }
     let mut is_open = false;
     for findings in wanted.into_values() {
-        is_open |= mend(arguments, &findings, streams)?;
+        is_open |= fix_file(arguments, &findings, streams)?;
     }
     Ok(match (gathered.problems.is_empty(), is_open) {
         (false, _) => Exit::Unusable,
@@ -91,11 +91,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 }
 
 /// Mends one file. Answers whether something stays to be mended.
-fn mend(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -> Result<bool, Failure> {
+fn fix_file(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -> Result<bool, Failure> {
     let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
     let outcome = repair(file, |found| wanted.iter().any(|finding| finding.is_same_as(found)));
     for left in &outcome.left {
-        streams.tell(&format!("warning: {}", why(left)));
+        streams.diagnostic(&format!("warning: {}", why(left)));
     }
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {
@@ -105,18 +105,18 @@ fn mend(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -
         }
         if !outcome.mended.is_empty() {
             let rules: Vec<&str> = outcome.mended.iter().map(|finding| finding.rule.id).collect();
-            streams.tell(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
+            streams.diagnostic(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
         }
         return Ok(!outcome.left.is_empty());
     }
     let diff = change.diff(streams.in_colour);
-    streams.answer(&diff)?;
+    streams.print(&diff)?;
     Ok(true)
 }
 
 fn write(file: &SourceFile, streams: &mut Streams<'_>) -> Result<(), Failure> {
     if file.name == STANDARD_INPUT {
-        streams.answer(&file.text)
+        streams.print(&file.text)
     } else {
         streams::write(Path::new(&file.name), &file.text)
     }

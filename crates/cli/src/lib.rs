@@ -66,7 +66,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Ok(cli) => cli,
         Err(error) => return refuse(&error, streams),
     };
-    streams.decide_colour(match cli.color {
+    streams.set_colour(match cli.color {
         Colour::Auto => None,
         Colour::Always => Some(true),
         Colour::Never => Some(false),
@@ -83,8 +83,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
     match ended {
         Ok(exit) => exit,
         Err(Failure::Closed) => Exit::Clean,
-        Err(Failure::Told(reason)) => {
-            streams.tell(&format!("error: {reason}"));
+        Err(Failure::Message(reason)) => {
+            streams.diagnostic(&format!("error: {reason}"));
             Exit::Unusable
         }
     }
@@ -93,10 +93,10 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
 /// Help and version are answers; everything else that ends here is a mistake.
 fn refuse(error: &clap::Error, streams: &mut Streams<'_>) -> Exit {
     if error.use_stderr() {
-        streams.tell(error.render().to_string().trim_end());
+        streams.diagnostic(error.render().to_string().trim_end());
         return Exit::Unusable;
     }
     // Whoever asked for help and left needs no answer.
-    let _ = streams.answer(&error.render().to_string());
+    let _ = streams.print(&error.render().to_string());
     Exit::Clean
 }

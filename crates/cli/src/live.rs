@@ -41,7 +41,7 @@ impl LiveArguments {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {pos} of {len} task definitions read");
-        progress.set_style(style.map_err(|error| Failure::Told(error.to_string()))?);
+        progress.set_style(style.map_err(|error| Failure::Message(error.to_string()))?);
         progress.enable_steady_tick(Duration::from_millis(120));
         let gathered = runtime.block_on(async {
             let ecs = AwsEcs::new(&sdk::config().await);

@@ -43,10 +43,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             }
             write(&directory.join("README.md"), &rule_page::markdown_index())?;
         }
-        (_, Some(_)) => return Err(Failure::Told("--output-dir goes with --format markdown".to_owned())),
-        (Listing::Markdown, None) => streams.answer(&rule_page::markdown_index())?,
-        (Listing::Text, None) => streams.answer(&text())?,
-        (Listing::Json, None) => streams.answer(&json()?)?,
+        (_, Some(_)) => return Err(Failure::Message("--output-dir goes with --format markdown".to_owned())),
+        (Listing::Markdown, None) => streams.print(&rule_page::markdown_index())?,
+        (Listing::Text, None) => streams.print(&text())?,
+        (Listing::Json, None) => streams.print(&json()?)?,
     }
     Ok(Exit::Clean)
 }
@@ -76,5 +76,5 @@ fn json() -> Result<String, Failure> {
             })
         })
         .collect();
-    serde_json::to_string_pretty(&rules).map(|json| json + "\n").map_err(|error| Failure::Told(error.to_string()))
+    serde_json::to_string_pretty(&rules).map(|json| json + "\n").map_err(|error| Failure::Message(error.to_string()))
 }

@@ -36,26 +36,26 @@ impl Streams<'_> {
     }
 
     /// Does what the user says about colours, if they say anything.
-    pub(super) fn decide_colour(&mut self, wanted: Option<bool>) {
+    pub(super) fn set_colour(&mut self, wanted: Option<bool>) {
         self.in_colour = wanted.unwrap_or(self.in_colour);
     }
 
     /// Writes the answer, or a part of it.
-    pub(super) fn answer(&mut self, text: &str) -> Result<(), Failure> {
+    pub(super) fn print(&mut self, text: &str) -> Result<(), Failure> {
         self.output.write_all(text.as_bytes())?;
         Ok(self.output.flush()?)
     }
 
     /// Writes the answer to a file, if one is wanted.
-    pub(super) fn answer_to(&mut self, file: Option<&Path>, text: &str) -> Result<(), Failure> {
+    pub(super) fn print_to(&mut self, file: Option<&Path>, text: &str) -> Result<(), Failure> {
         match file {
             Some(file) => write(file, text),
-            None => self.answer(text),
+            None => self.print(text),
         }
     }
 
     /// Says something that is not the answer.
-    pub(super) fn tell(&mut self, text: &str) {
+    pub(super) fn diagnostic(&mut self, text: &str) {
         // There is nobody to tell that nobody listens.
         let _: io::Result<()> = writeln!(self.errors, "{text}");
     }
@@ -63,16 +63,16 @@ impl Streams<'_> {
 
 /// Writes a file, whole or not at all: what is there stays until all of the text is on the disk. A link stays a link.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
-    let told = |error: io::Error| Failure::Told(format!("{}: {error}", file.display()));
+    let message = |error: io::Error| Failure::Message(format!("{}: {error}", file.display()));
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
     let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut beside = NamedTempFile::new_in(directory).map_err(told)?;
-    beside.write_all(text.as_bytes()).map_err(told)?;
+    let mut beside = NamedTempFile::new_in(directory).map_err(message)?;
+    beside.write_all(text.as_bytes()).map_err(message)?;
     let permissions = match fs::metadata(&target) {
         Ok(metadata) => metadata.permissions(),
         Err(_) => fs::Permissions::from_mode(NEW_FILE),
     };
-    beside.as_file().set_permissions(permissions).map_err(told)?;
-    beside.persist(&target).map_err(|error| told(error.error))?;
+    beside.as_file().set_permissions(permissions).map_err(message)?;
+    beside.persist(&target).map_err(|error| message(error.error))?;
     Ok(())
 }

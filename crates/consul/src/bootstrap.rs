@@ -35,7 +35,7 @@ pub trait ConsulBootstrap: Send + Sync {
 
     /// Creates the object with these fields.
     ///
-    /// Of several creations of one binding rule at once, only the oldest is kept.
+    /// Of several creations of one binding rule at send_once, only the oldest is kept.
     ///
     /// # Errors
     /// [`ConsulError::Conflict`] where one of that name exists. An auth method is then written over instead: Consul does
@@ -46,7 +46,11 @@ pub trait ConsulBootstrap: Send + Sync {
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
 
     /// Those of `permissions` that the controller's own token lacks there.
-    async fn lacking(&self, tenancy: &Tenancy, permissions: &[Permission]) -> Result<Vec<Permission>, ConsulError>;
+    async fn missing_permissions(
+        &self,
+        tenancy: &Tenancy,
+        permissions: &[Permission],
+    ) -> Result<Vec<Permission>, ConsulError>;
 }
 
 #[derive(Deserialize)]
@@ -106,11 +110,11 @@ impl ConsulBootstrap for HttpConsul {
             _ => {}
         }
         let mut path = collection(object.kind).to_vec();
-        if is_kept_by_id(object.kind) {
+        if is_addressed_by_id(object.kind) {
             path.push("name");
         }
         path.push(&object.name);
-        match self.http.json(&placed(Request::get(object.to_string(), &path), object)).await {
+        match self.http.json(&in_tenancy_of(Request::get(object.to_string(), &path), object)).await {
             Ok(fields) => Ok(Some(fields)),
             Err(ConsulError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -127,11 +131,15 @@ impl ConsulBootstrap for HttpConsul {
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError> {
         let id = id_of(&body).to_owned();
         let mut path = collection(object.kind).to_vec();
-        path.push(if is_kept_by_id(object.kind) { &id } else { &object.name });
+        path.push(if is_addressed_by_id(object.kind) { &id } else { &object.name });
         write(&self.http, object, &path, body).await
     }
 
-    async fn lacking(&self, tenancy: &Tenancy, permissions: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
+    async fn missing_permissions(
+        &self,
+        tenancy: &Tenancy,
+        permissions: &[Permission],
+    ) -> Result<Vec<Permission>, ConsulError> {
         let questions: Vec<Value> = permissions
             .iter()
             .map(|p| json!({ "Resource": p.resource, "Access": p.access, "Segment": p.name() }))
@@ -140,15 +148,15 @@ impl ConsulBootstrap for HttpConsul {
         let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(questions));
         let answers: Vec<Authorization> = match self.http.json(&request.within(tenancy)).await {
             Ok(answers) => answers,
-            Err(ConsulError::NotFound { .. }) => return lacking_by_trial(&self.http, tenancy, permissions).await,
+            Err(ConsulError::NotFound { .. }) => return missing_by_trial(&self.http, tenancy, permissions).await,
             Err(error) => return Err(error),
         };
         if answers.len() != permissions.len() {
             let reason = format!("{} answers to {} questions", answers.len(), permissions.len());
             return Err(ConsulError::Malformed { subject: subject.to_owned(), reason });
         }
-        let lacking = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
-        Ok(lacking.map(|(permission, _)| permission.clone()).collect())
+        let missing = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
+        Ok(missing.map(|(permission, _)| permission.clone()).collect())
     }
 }
 
@@ -171,12 +179,12 @@ fn collection(kind: Kind) -> &'static [&'static str] {
 }
 
 /// Whether Consul keeps objects of the kind under an ID, next to which the name is only an attribute.
-fn is_kept_by_id(kind: Kind) -> bool {
+fn is_addressed_by_id(kind: Kind) -> bool {
     matches!(kind, Kind::Policy | Kind::Role)
 }
 
 /// Names where the object lives. Nodes and namespaces are in a partition, but not in a namespace.
-fn placed(request: Request, object: &Object) -> Request {
+fn in_tenancy_of(request: Request, object: &Object) -> Request {
     match (object.kind, object.tenancy.partition()) {
         (Kind::Namespace | Kind::SyntheticNode, Some(partition)) => request.query("partition", partition.as_str()),
         _ => request.within(&object.tenancy),
@@ -185,7 +193,7 @@ fn placed(request: Request, object: &Object) -> Request {
 
 async fn write(http: &Http, object: &Object, path: &[&str], body: Fields) -> Result<(), ConsulError> {
     let request = Request::put(object.to_string(), path, Value::Object(body));
-    http.send(&placed(request, object)).await.map(drop)
+    http.send(&in_tenancy_of(request, object)).await.map(drop)
 }
 
 /// The catalog's entry of the node. The node's own page would bring all its services along.
@@ -193,7 +201,7 @@ async fn node(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulErro
     // A cluster ARN has no quotes that could change the expression.
     let request =
         Request::get(object.to_string(), &["catalog", "nodes"]).query("filter", format!("Node == \"{}\"", object.name));
-    let nodes: Vec<Fields> = http.json(&placed(request, object)).await?;
+    let nodes: Vec<Fields> = http.json(&in_tenancy_of(request, object)).await?;
     Ok(nodes.into_iter().next())
 }
 
@@ -201,9 +209,9 @@ async fn node(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulErro
 async fn oldest_rule(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulError> {
     let method = object.text("AuthMethod").unwrap_or_default();
     let request = Request::get(object.to_string(), &["acl", "binding-rules"]).query("authmethod", method);
-    let rules: Vec<Fields> = http.json(&placed(request, object)).await?;
+    let rules: Vec<Fields> = http.json(&in_tenancy_of(request, object)).await?;
     let age = |rule: &Fields| rule.get("CreateIndex").and_then(Value::as_u64);
-    Ok(rules.into_iter().filter(|rule| object.is_bound_like(rule)).min_by_key(age))
+    Ok(rules.into_iter().filter(|rule| object.binds_same_as(rule)).min_by_key(age))
 }
 
 /// Creates the rule, and withdraws it if an older one binds the same.
@@ -213,12 +221,12 @@ async fn oldest_rule(http: &Http, object: &Object) -> Result<Option<Fields>, Con
 /// so exactly one rule stays.
 async fn create_rule(http: &Http, object: &Object, body: Fields) -> Result<(), ConsulError> {
     let request = Request::put(object.to_string(), &["acl", "binding-rule"], Value::Object(body));
-    let created: Fields = http.json(&placed(request, object)).await?;
+    let created: Fields = http.json(&in_tenancy_of(request, object)).await?;
     let oldest = oldest_rule(http, object).await?;
     match oldest {
         Some(oldest) if id_of(&oldest) != id_of(&created) => {
             let request = Request::delete(object.to_string(), &["acl", "binding-rule", id_of(&created)]);
-            http.send(&placed(request, object)).await.map(drop)
+            http.send(&in_tenancy_of(request, object)).await.map(drop)
         }
         _ => Ok(()),
     }
@@ -230,12 +238,12 @@ fn id_of(fields: &Fields) -> &str {
 
 /// Finds out by calls that change nothing, on a server that cannot be asked: what only a write could prove is taken for
 /// granted.
-async fn lacking_by_trial(
+async fn missing_by_trial(
     http: &Http,
     tenancy: &Tenancy,
     permissions: &[Permission],
 ) -> Result<Vec<Permission>, ConsulError> {
-    let mut lacking = Vec::new();
+    let mut missing = Vec::new();
     for permission in permissions {
         let trial = match permission.resource {
             "acl" => Request::get("the list of ACL tokens", &["acl", "tokens"]).within(tenancy),
@@ -245,9 +253,9 @@ async fn lacking_by_trial(
         };
         match http.send(&trial).await {
             Ok(_) => {}
-            Err(ConsulError::PermissionDenied { .. }) => lacking.push(permission.clone()),
+            Err(ConsulError::PermissionDenied { .. }) => missing.push(permission.clone()),
             Err(error) => return Err(error),
         }
     }
-    Ok(lacking)
+    Ok(missing)
 }

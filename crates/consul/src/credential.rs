@@ -1,4 +1,4 @@
-//! The controller's own ACL token: read once, and read again once after Consul refused it.
+//! The controller's own ACL token: read send_once, and read again send_once after Consul refused it.
 
 use std::{error::Error, sync::Arc};
 
@@ -8,7 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 
 use crate::error::ConsulError;
-use mesh::secret::without;
+use mesh::secret::redact;
 
 /// Why the controller's own token could not be read. The text never holds the token.
 #[derive(Debug, thiserror::Error)]
@@ -57,8 +57,8 @@ impl Reading {
     }
 
     /// What a server said, without the token.
-    pub(super) fn out_of(&self, said: &str) -> String {
-        without(said, self.token.expose_secret())
+    pub(super) fn redacted(&self, said: &str) -> String {
+        redact(said, self.token.expose_secret())
     }
 }
 

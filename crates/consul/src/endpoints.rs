@@ -15,18 +15,18 @@ use crate::{
 };
 
 /// The longest pause before servers are looked for again.
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// The servers, as last found.
 pub(super) struct Endpoints {
     source: Arc<dyn ServerSource>,
     connector: Connector,
     retry_policy: RetryPolicy,
-    known: Mutex<Known>,
+    known: Mutex<Cached>,
 }
 
 #[derive(Default)]
-struct Known {
+struct Cached {
     endpoints: Option<Arc<[Endpoint]>>,
     failure: Option<Failure>,
 }
@@ -55,7 +55,7 @@ impl Endpoints {
         if let Some(failure) = known.failure.as_ref().filter(|failure| failure.ended >= asked) {
             return Err(failure.why.clone());
         }
-        let found = self.found_in_time().await;
+        let found = self.find_with_retries().await;
         match &found {
             Ok(endpoints) => known.endpoints = Some(Arc::clone(endpoints)),
             Err(why) => known.failure = Some(Failure { ended: Instant::now(), why: why.clone() }),
@@ -73,23 +73,23 @@ impl Endpoints {
     }
 
     /// Looks for servers, and waits for the first one to come up.
-    async fn found_in_time(&self) -> Result<Arc<[Endpoint]>, NoServers> {
+    async fn find_with_retries(&self) -> Result<Arc<[Endpoint]>, NoServers> {
         let backoff = ExponentialBuilder::default()
             .with_min_delay(self.retry_policy.first_retry)
             .with_factor(2.0)
-            .with_max_delay(LONGEST_PAUSE)
+            .with_max_delay(MAX_PAUSE)
             .without_max_times()
             .with_jitter();
         let mut last_seen =
             NoServers::NotUp(format!("the Consul servers were not found within {:?}", self.retry_policy.discovery));
-        let search = (|| self.found_now())
+        let search = (|| self.find_now())
             .retry(backoff)
             .when(|failure| matches!(failure, NoServers::NotUp(_)))
             .notify(|failure, _| last_seen = failure.clone());
         timeout(self.retry_policy.discovery, search).await.unwrap_or(Err(last_seen))
     }
 
-    async fn found_now(&self) -> Result<Arc<[Endpoint]>, NoServers> {
+    async fn find_now(&self) -> Result<Arc<[Endpoint]>, NoServers> {
         let servers = self.source.servers().await?;
         let endpoints = servers.iter().map(|server| self.connector.endpoint(server));
         endpoints.collect::<Result<_, _>>().map_err(|e: ConnectorError| NoServers::Unknown(e.to_string()))

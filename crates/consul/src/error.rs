@@ -56,7 +56,7 @@ pub enum ConsulError {
         subject: String,
         /// What happened.
         reason: String,
-        /// Whether the request certainly reached no server that could act on it: then the next address is tried at once.
+        /// Whether the request certainly reached no server that could act on it: then the next address is tried at send_once.
         had_no_effect: bool,
     },
     /// Consul refused the request as such.
@@ -98,7 +98,7 @@ pub(super) enum Refusal {
 
 /// Sorts an answer by status and body. The traps: one answer for two
 /// facts, and status 500 for conflicts and for elections.
-pub(super) fn sort(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
+pub(super) fn classify(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();
     // A check whose service is gone: with ACLs on, Consul notices before it writes.
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn sorted(status: u16, body: &str) -> String {
-        match sort("the thing", status, None, body) {
+        match classify("the thing", status, None, body) {
             Refusal::Ambiguous => "ambiguous".to_owned(),
             Refusal::NoServers(error) | Refusal::Known(error) => {
                 let debug = format!("{error:?}");

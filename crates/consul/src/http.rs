@@ -18,21 +18,21 @@ use crate::{
     connector::{Connector, ConnectorError, Endpoint, TlsSettings},
     credential::{Credential, CredentialSource, Reading},
     endpoints::Endpoints,
-    error::{ConsulError, Refusal, sort},
+    error::{ConsulError, Refusal, classify},
     request::Request,
     retry_policy::RetryPolicy,
     servers::{NoServers, ServerSource},
 };
-use mesh::secret::without;
+use mesh::secret::redact;
 
 /// The header by which Consul (from 1.11 on) says that the token may not see all results.
 const FILTERED_BY_ACLS: &str = "X-Consul-Results-Filtered-By-ACLs";
 /// The longest wait that Consul may ask for with `Retry-After`; beyond it, the queue is the better waiting room.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(5);
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// How many requests are under way at once: with the most environments that there are (`MaximumConcurrency`), this bounds
+/// How many requests are under way at send_once: with the most environments that there are (`MaximumConcurrency`), this bounds
 /// the load on Consul, whatever work meets in a batch.
-const AT_ONCE: usize = 8;
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// Consul's HTTP API, at one or several addresses.
 pub(super) struct Http {
@@ -40,7 +40,7 @@ pub(super) struct Http {
     preferred: AtomicUsize,
     credential: Credential,
     retry_policy: RetryPolicy,
-    under_way: Semaphore,
+    permits: Semaphore,
 }
 
 impl Http {
@@ -56,7 +56,7 @@ impl Http {
             preferred: AtomicUsize::new(0),
             credential: Credential::new(credential),
             retry_policy,
-            under_way: Semaphore::new(AT_ONCE),
+            permits: Semaphore::new(MAX_CONCURRENT_REQUESTS),
         })
     }
 
@@ -111,15 +111,15 @@ impl Http {
             .with_min_delay(self.retry_policy.first_retry)
             .with_factor(2.0)
             .with_max_times(self.retry_policy.retries);
-        (|| self.at_any_endpoint(request, reading))
+        (|| self.send_to_any_endpoint(request, reading))
             .retry(backoff)
-            .when(is_worth_a_retry)
+            .when(is_retryable)
             .adjust(|refusal, ceiling| Some(full_jitter(refusal, ceiling?)))
             .await
     }
 
     /// One attempt: the preferred address first, and the others as long as none takes a connection.
-    async fn at_any_endpoint(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    async fn send_to_any_endpoint(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
         let endpoints = self.endpoints.current().await.map_err(|why| no_servers(request, &why))?;
         let first = self.preferred.load(Ordering::Relaxed);
         let order = (0..endpoints.len()).map(|n| (first + n) % endpoints.len());
@@ -128,7 +128,7 @@ impl Http {
             let Some(endpoint) = endpoints.get(index) else {
                 continue;
             };
-            match self.once(endpoint, request, reading).await {
+            match self.send_once(endpoint, request, reading).await {
                 Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
                     unreachable = Refusal::Known(error);
                 }
@@ -147,7 +147,7 @@ impl Http {
         Err(unreachable)
     }
 
-    async fn once(&self, endpoint: &Endpoint, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    async fn send_once(&self, endpoint: &Endpoint, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
         let mut url = endpoint.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.clear().push("v1").extend(&request.path);
@@ -161,7 +161,7 @@ impl Http {
             built = built.json(body);
         }
         // Held until the whole answer is here. The semaphore is never closed.
-        let _permit = self.under_way.acquire().await.ok();
+        let _permit = self.permits.acquire().await.ok();
         let answer = built.send().await.map_err(|e| unavailable(request, at(endpoint, &e), e.is_connect()))?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
@@ -176,15 +176,15 @@ impl Http {
             return Ok(body.to_vec());
         }
         let said = without_secrets(&String::from_utf8_lossy(&body), request, reading);
-        Err(sort(&request.subject, status.as_u16(), retry_after, &said))
+        Err(classify(&request.subject, status.as_u16(), retry_after, &said))
     }
 }
 
 /// What the server said, without the secrets that were sent to it.
 fn without_secrets(said: &str, request: &Request, reading: &Reading) -> String {
-    let said = reading.out_of(said);
+    let said = reading.redacted(said);
     match request.body.as_ref().and_then(|body| body.get("SecretID")).and_then(Value::as_str) {
-        Some(secret) => without(&said, secret),
+        Some(secret) => redact(&said, secret),
         None => said,
     }
 }
@@ -221,11 +221,11 @@ fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {
 
 /// Every request of this client may be repeated: tokens and policies have given names, and a transaction whose first
 /// answer was lost reports a conflict, after which the caller looks again.
-fn is_worth_a_retry(refusal: &Refusal) -> bool {
+fn is_retryable(refusal: &Refusal) -> bool {
     match refusal {
         Refusal::Known(ConsulError::Unavailable { .. }) => true,
         Refusal::Known(ConsulError::Throttled { retry_after, .. }) => {
-            retry_after.is_none_or(|wait| wait <= LONGEST_RETRY_AFTER)
+            retry_after.is_none_or(|wait| wait <= MAX_RETRY_AFTER)
         }
         _ => false,
     }

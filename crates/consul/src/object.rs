@@ -43,7 +43,7 @@ pub struct Object {
 impl Object {
     /// Whether this refers to `other`, and so cannot be made without it.
     #[must_use]
-    pub fn needs(&self, other: &Self) -> bool {
+    pub fn refers_to(&self, other: &Self) -> bool {
         match other.kind {
             Kind::AuthMethod => self.text("AuthMethod") == Some(&other.name),
             Kind::Policy => {
@@ -65,7 +65,7 @@ impl Object {
 
     /// Whether `rule`, as Consul lists it, binds the same as this binding rule: then it is the same rule.
     #[must_use]
-    pub fn is_bound_like(&self, rule: &Map<String, Value>) -> bool {
+    pub fn binds_same_as(&self, rule: &Map<String, Value>) -> bool {
         ["BindType", "BindName", "Selector"].iter().all(|field| {
             self.text(field).unwrap_or_default() == rule.get(*field).and_then(Value::as_str).unwrap_or_default()
         })

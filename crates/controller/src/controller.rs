@@ -14,11 +14,11 @@ use crate::{
     health_sync::{HealthReport, HealthSync},
     observe::Observer,
     preflight::{Preflight, PreflightError},
-    remembered::Remembered,
     scope::Scope,
     survey::{Surveyor, SweepOrder},
     sweep::{Sweep, SweepReport},
     tasks::TaskReader,
+    timestamp_cache::TimestampCache,
     tokens::Tokens,
 };
 
@@ -49,7 +49,7 @@ impl Controller {
             clock: Arc::clone(&edges.clock),
             entropy: Arc::clone(&edges.entropy),
             tasks: tasks.clone(),
-            relied: Remembered::new(),
+            cached_until: TimestampCache::new(),
         });
         let applier = Arc::new(Applier::new(&scope, &edges, &tokens));
         let observer =
@@ -75,7 +75,7 @@ impl Controller {
 
     /// Whether `cluster` is one of the configured ones.
     #[must_use]
-    pub fn looks_after(&self, cluster: &ClusterArn) -> bool {
+    pub fn manages(&self, cluster: &ClusterArn) -> bool {
         self.scope.clusters.contains(cluster)
     }
 

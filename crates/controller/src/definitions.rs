@@ -53,7 +53,7 @@ impl Definitions {
         default_tenancy: &Tenancy,
     ) -> Classification {
         match self.0.get(arn) {
-            Some(Ok(definition)) if definition.leaves_mesh_open() && tags.is_none() => Classification::TagsUnknown,
+            Some(Ok(definition)) if definition.needs_task_tags() && tags.is_none() => Classification::TagsUnknown,
             Some(Ok(definition)) => match definition.identify(&tags.cloned().unwrap_or_default(), default_tenancy) {
                 Ok(Some(identity)) => Classification::Member(identity),
                 Ok(None) => Classification::Outside,

@@ -10,7 +10,7 @@ use mesh::{arn::TaskArn, field::InvalidField};
 pub(crate) type Failures = BTreeMap<TaskArn, Arc<ControllerError>>;
 
 /// The same reason for each of `tasks`.
-pub(crate) fn blame<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: ControllerError) -> Failures {
+pub(crate) fn fail_all<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: ControllerError) -> Failures {
     let error = Arc::new(error);
     tasks.into_iter().map(|task| (task.clone(), Arc::clone(&error))).collect()
 }
@@ -53,7 +53,7 @@ impl ControllerError {
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Invalid(_) | Self::Secrets(SecretsError::MovedBack { .. }) => true,
+            Self::Invalid(_) | Self::Secrets(SecretsError::RolledBack { .. }) => true,
             Self::Shared(error) => error.is_permanent(),
             _ => false,
         }

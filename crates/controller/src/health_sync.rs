@@ -21,7 +21,7 @@ use crate::{
     deadline::Deadline,
     definitions::{Classification, Definitions},
     error::ControllerError,
-    outcome::all,
+    outcome::concurrently,
     problem::ProblemReport,
     tasks::TaskReader,
 };
@@ -81,7 +81,7 @@ impl HealthSync {
         let syncs = clusters
             .iter()
             .map(|cluster| async move { (cluster, deadline.run(self.sync_cluster(cluster, deadline)).await) });
-        for (cluster, result) in all(syncs).await {
+        for (cluster, result) in concurrently(syncs).await {
             let problems = match result {
                 Ok(round) => {
                     report.updated += round.updated;
@@ -167,7 +167,7 @@ impl HealthSync {
         let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
         let changed = tasks.iter().map(|task| changes(task, &instances, &checks)).filter(|changes| !changes.is_empty());
         let writes = changed.map(|changes| self.write_health(changes));
-        for result in all(writes).await {
+        for result in concurrently(writes).await {
             match result {
                 Ok((updated, removed)) => {
                     report.updated += updated;

@@ -32,12 +32,12 @@ mod observe;
 mod outcome;
 mod preflight;
 mod problem;
-mod remembered;
 mod scope;
 pub mod settings;
 mod survey;
 mod sweep;
 mod tasks;
+mod timestamp_cache;
 mod tokens;
 
 pub use self::{
@@ -51,7 +51,7 @@ pub use self::{
     error::ControllerError,
     events::{BatchReport, Delivery, Failure},
     health_sync::HealthReport,
-    preflight::{Lack, PreflightError},
+    preflight::{MissingPermission, PreflightError},
     problem::ProblemReport,
     scope::Scope,
     survey::SweepOrder,

@@ -27,7 +27,7 @@ use crate::{
     deadline::Deadline,
     definitions::{Classification, Definitions},
     edges::Consul,
-    error::{ControllerError, Failures, blame},
+    error::{ControllerError, Failures, fail_all},
     outcome::CONCURRENCY,
     tasks::TaskReader,
     tokens::Tokens,
@@ -46,7 +46,7 @@ impl Observer {
     pub(crate) async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, Failures) {
         let arns = changes.iter().map(|change| &change.definition);
         let definitions = self.tasks.definitions(arns, deadline).await;
-        let (task_tags, mut failures) = self.open_task_tags(changes, &definitions, deadline).await;
+        let (task_tags, mut failures) = self.undecided_task_tags(changes, &definitions, deadline).await;
         let mut tasks = Vec::new();
         for change in changes {
             if failures.contains_key(&change.arn) {
@@ -97,7 +97,7 @@ impl Observer {
     }
 
     /// The own tags of tasks whose definitions do not say whether they are in the mesh.
-    async fn open_task_tags(
+    async fn undecided_task_tags(
         &self,
         changes: &[TaskChange],
         definitions: &Definitions,
@@ -105,7 +105,7 @@ impl Observer {
     ) -> (BTreeMap<TaskArn, Tags>, Failures) {
         let mut open: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for change in changes {
-            if definitions.get(&change.definition).is_some_and(|definition| definition.leaves_mesh_open()) {
+            if definitions.get(&change.definition).is_some_and(|definition| definition.needs_task_tags()) {
                 open.entry(&change.cluster).or_default().push(change.arn.clone());
             }
         }
@@ -113,7 +113,7 @@ impl Observer {
         for (cluster, tasks) in open {
             match deadline.run(self.tasks.ecs.describe_tasks(cluster, &tasks)).await {
                 Ok(described) => tags.extend(described.into_iter().map(|task| (task.arn, task.tags))),
-                Err(error) => failures.extend(blame(&tasks, error)),
+                Err(error) => failures.extend(fail_all(&tasks, error)),
             }
         }
         (tags, failures)
@@ -125,39 +125,42 @@ impl Observer {
         let (mut observed, mut failures) = (Observed::default(), Failures::new());
         // Side by side: what one cluster, service or partition is slow at must not cost the others their time.
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
-            deadline.run(self.consul.tokens(&tenancy)).await.map_err(|error| blame(&stopped, error))
+            deadline.run(self.consul.tokens(&tenancy)).await.map_err(|error| fail_all(&stopped, error))
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
             let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
-            found.map_err(|error| blame(ending.iter().map(|task| &task.arn), error))
+            found.map_err(|error| fail_all(ending.iter().map(|task| &task.arn), error))
         });
         let agents = by_service(&tasks).into_iter().map(|(service, stopped)| async move {
             let found = deadline.run(self.agents_of(&service, &stopped)).await;
-            found.map_err(|error| blame(stopped.iter().map(|task| &task.arn), error))
+            found.map_err(|error| fail_all(stopped.iter().map(|task| &task.arn), error))
         });
-        let (tokens, catalogs, agents) =
-            futures::join!(side_by_side(tokens), side_by_side(catalogs), side_by_side(agents));
+        let (tokens, catalogs, agents) = futures::join!(
+            concurrently_in_order(tokens),
+            concurrently_in_order(catalogs),
+            concurrently_in_order(agents)
+        );
         for found in tokens {
-            observed.tokens.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
+            observed.tokens.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
         }
         for found in catalogs {
-            let (instances, checks) = found.unwrap_or_else(|failed| none_of(failed, &mut failures));
+            let (instances, checks) = found.unwrap_or_else(|failed| record_failures(failed, &mut failures));
             observed.instances.extend(instances);
             observed.checks.extend(checks);
         }
         for found in agents {
-            observed.agents.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
+            observed.agents.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
         }
-        observed.provisioned = self.relied_holders(&tasks);
+        observed.provisioned = self.cached_holders(&tasks);
         observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
         (observed, failures)
     }
 
     /// Whose tokens need no look for any of the active ones among `tasks`.
-    fn relied_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
+    fn cached_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
         let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.tasks.scope.mode));
-        holders.filter(|holder| self.tokens.is_relied_on(holder)).collect()
+        holders.filter(|holder| self.tokens.is_cached(holder)).collect()
     }
 
     /// The client agents whose nodes still hold services of stopped tasks.
@@ -195,12 +198,12 @@ impl Observer {
     }
 }
 
-async fn side_by_side<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+async fn concurrently_in_order<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     stream::iter(work).buffered(CONCURRENCY).collect().await
 }
 
 /// Nothing was found out, and whose failure that is.
-fn none_of<T: Default>(failed: Failures, failures: &mut Failures) -> T {
+fn record_failures<T: Default>(failed: Failures, failures: &mut Failures) -> T {
     failures.extend(failed);
     T::default()
 }

@@ -51,6 +51,6 @@ pub(crate) fn failures(outcomes: Vec<Outcome>) -> Failures {
 }
 
 /// Does work side by side, as much at once as one service takes.
-pub(crate) async fn all<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+pub(crate) async fn concurrently<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     stream::iter(work).buffer_unordered(CONCURRENCY).collect().await
 }

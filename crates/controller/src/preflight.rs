@@ -13,14 +13,14 @@ use crate::scope::Scope;
 
 /// Something that the controller's own token may not do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
+pub struct MissingPermission {
     /// What.
     pub permission: Permission,
     /// In which partition, and for which clusters (Enterprise).
     pub place: Option<(TenancyName, Vec<ClusterArn>)>,
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for MissingPermission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.permission)?;
         let Some((partition, clusters)) = &self.place else { return Ok(()) };
@@ -35,9 +35,9 @@ pub enum PreflightError {
     /// Its token may not do all that is needed.
     #[error(
         "the controller's Consul token lacks: {}; add them to its policy (see docs/deploy.md)",
-        .0.iter().map(Lack::to_string).collect::<Vec<_>>().join("; ")
+        .0.iter().map(MissingPermission::to_string).collect::<Vec<_>>().join("; ")
     )]
-    Lacks(Vec<Lack>),
+    MissingPermissions(Vec<MissingPermission>),
     /// Consul cannot be reached, or does not know the token.
     #[error(transparent)]
     Consul(#[from] ConsulError),
@@ -64,22 +64,22 @@ impl Preflight {
         let local = clusters.remove(&Tenancy::Community).unwrap_or_default();
         let has_local = !local.is_empty();
         let whole = required(&local).into_iter().filter(|permission| has_local || permission.is_global()).collect();
-        let mut lacking = self.lacking(&Tenancy::Community, whole, &local).await?;
+        let mut missing = self.missing_in(&Tenancy::Community, whole, &local).await?;
         for (tenancy, clusters) in clusters {
             let local = required(&clusters).into_iter().filter(|permission| !permission.is_global()).collect();
-            lacking.extend(self.lacking(tenancy, local, &clusters).await?);
+            missing.extend(self.missing_in(tenancy, local, &clusters).await?);
         }
-        if lacking.is_empty() { Ok(()) } else { Err(PreflightError::Lacks(lacking)) }
+        if missing.is_empty() { Ok(()) } else { Err(PreflightError::MissingPermissions(missing)) }
     }
 
-    async fn lacking(
+    async fn missing_in(
         &self,
         tenancy: &Tenancy,
         permissions: Vec<Permission>,
         clusters: &[ClusterArn],
-    ) -> Result<Vec<Lack>, ConsulError> {
-        let lacking = self.consul.lacking(tenancy, &permissions).await?;
+    ) -> Result<Vec<MissingPermission>, ConsulError> {
+        let missing = self.consul.missing_permissions(tenancy, &permissions).await?;
         let place = tenancy.partition().map(|partition| (partition.clone(), clusters.to_vec()));
-        Ok(lacking.into_iter().map(|permission| Lack { permission, place: place.clone() }).collect())
+        Ok(missing.into_iter().map(|permission| MissingPermission { permission, place: place.clone() }).collect())
     }
 }

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// How many tasks one `DescribeTasks` takes.
-const DESCRIBED_AT_ONCE: usize = 100;
+const DESCRIBE_LIMIT: usize = 100;
 
 /// What ECS says of clusters, or why it could not be asked.
 pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Arc<ControllerError>>;
@@ -114,7 +114,7 @@ impl TaskReader {
         cluster: &ClusterArn,
         tasks: &[TaskArn],
     ) -> Result<Vec<DescribedTask>, EcsError> {
-        let pages = tasks.chunks(DESCRIBED_AT_ONCE).map(|page| self.ecs.describe_tasks(cluster, page));
+        let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| self.ecs.describe_tasks(cluster, page));
         let described: Vec<Vec<DescribedTask>> =
             stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
         Ok(described.concat())
@@ -169,7 +169,7 @@ impl TaskReader {
             clusters.entry(&change.cluster).or_default().push(change.arn.clone());
         }
         for (cluster, mut tasks) in clusters {
-            tasks.truncate(DESCRIBED_AT_ONCE);
+            tasks.truncate(DESCRIBE_LIMIT);
             let answer = self.ecs.describe_tasks(cluster, &tasks).await?;
             if answer.iter().any(|task| task.phase == TaskPhase::Active) {
                 return Ok(Some(cluster.clone()));

@@ -41,7 +41,7 @@ const LONGEST_ATTEMPT: Duration = Duration::from_secs(45);
 
 /// How long an execution environment goes without a look at most: a task's events and those of one deployment share a look, and
 /// what a person does to a secret is seen by the events after that.
-const WITHOUT_A_LOOK: Duration = Duration::from_mins(1);
+const MAX_CACHE_TIME: Duration = Duration::from_mins(1);
 /// How much longer than a read may lag an attempt has to last at least, in order to read again what was late.
 const READ_AGAIN: Duration = Duration::from_secs(2);
 
@@ -80,8 +80,8 @@ impl Bounds {
     /// Until when an execution environment needs no look at a token that a version written at `written_at` shows, as it has seen
     /// at `now`.
     #[must_use]
-    pub fn without_a_look_until(&self, written_at: Timestamp, now: Timestamp) -> Timestamp {
-        self.relied_on_until(written_at).min(later(now, WITHOUT_A_LOOK))
+    pub fn cached_until(&self, written_at: Timestamp, now: Timestamp) -> Timestamp {
+        self.relied_on_until(written_at).min(later(now, MAX_CACHE_TIME))
     }
 
     /// From when on the token that a version shows may be hidden.
@@ -169,9 +169,9 @@ mod tests {
         let bounds = Bounds::DEFAULT;
         let written_at = Timestamp::from_second(1_000_000).unwrap();
         let after = |seconds| written_at + Duration::from_secs(seconds);
-        assert_eq!(bounds.without_a_look_until(written_at, after(5)), after(65));
-        assert_eq!(bounds.without_a_look_until(written_at, after(2_339)), after(2_340));
-        assert_eq!(bounds.without_a_look_until(written_at, after(2_400)), after(2_340), "it is looked at each time");
+        assert_eq!(bounds.cached_until(written_at, after(5)), after(65));
+        assert_eq!(bounds.cached_until(written_at, after(2_339)), after(2_340));
+        assert_eq!(bounds.cached_until(written_at, after(2_400)), after(2_340), "it is looked at each time");
     }
 
     #[test]

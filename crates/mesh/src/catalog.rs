@@ -42,7 +42,7 @@ impl CatalogNode {
     /// Whether nothing has come to the node by `later`. What has gone, or was registered anew by the same task, is no
     /// addition.
     #[must_use]
-    pub fn holds_all_of(&self, later: &Self) -> bool {
+    pub fn is_superset_of(&self, later: &Self) -> bool {
         let is_same = |seen: &ServiceInstance, now: &ServiceInstance| {
             (&seen.id, &seen.task, &seen.task_arn, &seen.tenancy) == (&now.id, &now.task, &now.task_arn, &now.tenancy)
         };

@@ -115,8 +115,8 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
 
 /// How many services of the cluster's tasks an agent's node holds.
 fn instances_of(agent: &ClientAgent, cluster: &ClusterArn) -> usize {
-    let is_its = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
-    agent.node.instances.iter().filter(is_its).count()
+    let belongs = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
+    agent.node.instances.iter().filter(belongs).count()
 }
 
 /// The services on the nodes of living tasks' own agents. Those nodes are not read: what is there is known from ECS.
@@ -144,12 +144,12 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
             }
             // Hidden counts as deleted: no further task of the service can start.
             Action::Hide(service, _) | Action::Revoke(service, _) => {
-                let is_its = |token: &&&ListedToken| {
+                let belongs = |token: &&&ListedToken| {
                     token.tenancy.is_same_place(&service.tenancy)
                         && HolderMark::parse(&token.description)
                             .is_some_and(|mark| mark.service.as_ref() == Some(&service.name))
                 };
-                deleted.extend(owned.iter().filter(is_its).map(|o| o.accessor));
+                deleted.extend(owned.iter().filter(belongs).map(|o| o.accessor));
             }
             _ => {}
         }
@@ -157,13 +157,13 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
     deleted.len()
 }
 
-/// On whose behalf a token of a cluster is there.
+/// Which task a token of a cluster is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
     /// A task has logged in for it, or has used it.
     Task,
-    /// Nobody yet: it was made ahead.
-    Nobody,
+    /// No task yet: the token was pre-provisioned.
+    PreProvisioned,
 }
 
 fn owner(token: &ListedToken, cluster: &ClusterArn) -> Option<Owner> {
@@ -172,7 +172,7 @@ fn owner(token: &ListedToken, cluster: &ClusterArn) -> Option<Owner> {
     }
     let mark = HolderMark::parse(&token.description)?;
     let is_ours = mark.service.is_some() && cluster.is_meant_by(&mark.cluster);
-    is_ours.then_some(if mark.unused_since.is_some() { Owner::Nobody } else { Owner::Task })
+    is_ours.then_some(if mark.unused_since.is_some() { Owner::PreProvisioned } else { Owner::Task })
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl TaskDefinition {
     /// Whether the definition's own tags say nothing while its containers look like the mesh: then only the
     /// tags of the task itself can tell.
     #[must_use]
-    pub fn leaves_mesh_open(&self) -> bool {
+    pub fn needs_task_tags(&self) -> bool {
         self.tags.get(MESH_TAG).is_none() && self.config_json.is_some()
     }
 

@@ -18,7 +18,7 @@ use crate::time::elapsed;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
     /// A task needs it, or will need it soon.
-    Needed(Needed),
+    Needed(Requirement),
     /// No task needs it, and one did within the grace period.
     Recent,
     /// No task has needed it for the grace period.
@@ -29,13 +29,13 @@ pub enum Usage {
 
 /// A need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needed {
+pub struct Requirement {
     /// Whether a token is created where there is none. Not where tasks log in: then what there is is kept for those that still
     /// read it.
     pub may_create: bool,
     /// Whether an event told of it. Lists may not show the task yet, so that the secret has to keep others from hiding the
     /// token.
-    pub is_told: bool,
+    pub is_by_event: bool,
 }
 
 /// An idle service.
@@ -49,7 +49,7 @@ pub struct Idle {
 
 /// The token that Consul holds under the accessor ID that a secret names.
 #[derive(Debug, Clone)]
-pub struct Held {
+pub struct HeldToken {
     /// Whether its description marks it as ours.
     pub is_marked: bool,
     /// Whether it was made ahead of its service's first task, and still waits for that.
@@ -79,7 +79,13 @@ pub enum Step {
 
 /// Decides the next step. `held` is `None` only where Consul is known to hold no such token.
 #[must_use]
-pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, bounds: &Bounds, now: Timestamp) -> Step {
+pub fn next_step(
+    secret: &StoredSecret,
+    held: Option<&HeldToken>,
+    usage: &Usage,
+    bounds: &Bounds,
+    now: Timestamp,
+) -> Step {
     use SecretState::{Active, Empty, Missing, Retiring};
     // Without a time, nothing is old enough.
     let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
@@ -89,7 +95,7 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
         (Active(pair) | Retiring(pair, _), Usage::Needed(needed), None) if needed.may_create => {
             Step::Restore(pair.clone())
         }
-        (Active(_) | Retiring(..), Usage::Needed(needed), Some(Held { differs: Some(other), is_marked, .. })) => {
+        (Active(_) | Retiring(..), Usage::Needed(needed), Some(HeldToken { differs: Some(other), is_marked, .. })) => {
             match (is_marked, needed.may_create) {
                 (true, _) => Step::Show(other.clone()),
                 // Somebody else's is left to them.
@@ -98,7 +104,7 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
             }
         }
         (Active(pair), Usage::Needed(needed), Some(_))
-            if needed.is_told && is_ours && now >= bounds.relied_on_until(written_at) =>
+            if needed.is_by_event && is_ours && now >= bounds.relied_on_until(written_at) =>
         {
             Step::Show(pair.clone())
         }

@@ -129,7 +129,7 @@ pub fn marked_used(description: &str) -> String {
 /// A wait that is less than a tenth over is not begun anew: the next one is then hardly shorter than promised, and
 /// whoever registers definitions by the minute does not cost a write each time.
 #[must_use]
-pub fn waiting_anew(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
+pub fn with_restarted_wait(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
     let since = HolderMark::parse(description)?.unused_since?;
     (elapsed(since, now) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
 }
@@ -230,7 +230,8 @@ mod tests {
     fn a_wait_is_begun_anew_once_a_tenth_of_it_is_over() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let (since, wait) = (Timestamp::from_second(1_000_000).unwrap(), Duration::from_hours(20));
-        let after = |description: &str, hours| waiting_anew(description, since + Duration::from_hours(hours), wait);
+        let after =
+            |description: &str, hours| with_restarted_wait(description, since + Duration::from_hours(hours), wait);
         let unused = marked_unused(&description, since);
         assert_eq!(after(&unused, 1), None);
         let anew = after(&unused, 2).unwrap();

@@ -56,17 +56,17 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
                 let tasks = wanted.remove(&holder).unwrap_or_default();
                 Planned { action: Action::ShowOrphan(holder, token), tasks }
             }
-            action => unasked(action),
+            action => without_tasks(action),
         }));
     }
     planned.extend(wanted.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
-    planned.extend(observed.agents.iter().filter_map(|agent| forget_agent(agent, observed)));
+    planned.extend(observed.agents.iter().filter_map(|agent| plan_agent(agent, observed)));
     if matches!(observed.extent, Extent::Events) {
         planned
             .extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }));
     }
-    let nodes = observed.leftover_nodes.iter().filter(|node| is_left_alone(node, &observed.tasks));
-    planned.extend(nodes.map(|node| unasked(Action::DeregisterNode(node.clone()))));
+    let nodes = observed.leftover_nodes.iter().filter(|node| holds_only_stopped_tasks(node, &observed.tasks));
+    planned.extend(nodes.map(|node| without_tasks(Action::DeregisterNode(node.clone()))));
     planned
 }
 
@@ -106,16 +106,16 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
 }
 
 /// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
-fn forget_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
+fn plan_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
     let mut tasks = BTreeSet::new();
     for instance in &agent.node.instances {
-        let is_its = |task: &&MeshTask| {
+        let belongs = |task: &&MeshTask| {
             task.phase == TaskPhase::Stopped
                 && task.arn.id() == &instance.task
                 && instance.task_arn.as_ref() == Some(&task.arn)
         };
-        tasks.insert(observed.tasks.iter().find(is_its)?.arn.clone());
+        tasks.insert(observed.tasks.iter().find(belongs)?.arn.clone());
     }
     if hosts_others || tasks.is_empty() {
         return None;
@@ -129,10 +129,10 @@ fn forget_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
 }
 
 /// Whether all that a synthetic node holds is of stopped tasks, which lose it by the same plan.
-fn is_left_alone(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
+fn holds_only_stopped_tasks(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
     let is_of_stopped = |instance: &ServiceInstance| {
-        let is_its = |task: &MeshTask| task.cluster == leftover.cluster && *task.arn.id() == instance.task;
-        tasks.iter().any(|task| task.phase == TaskPhase::Stopped && is_its(task))
+        let belongs = |task: &MeshTask| task.cluster == leftover.cluster && *task.arn.id() == instance.task;
+        tasks.iter().any(|task| task.phase == TaskPhase::Stopped && belongs(task))
     };
     let node = &leftover.node;
     node.is_synthetic && node.others.is_empty() && node.instances.iter().all(is_of_stopped)
@@ -144,9 +144,9 @@ fn is_left_alone(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
 fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
     let service = &task.identity.as_ref()?.service;
     let holder = TokenHolder::Service(service.clone());
-    let is_its = |token: &ListedToken| is_token_of(&token.description, &holder, rules.clusters);
+    let belongs = |token: &ListedToken| is_token_of(&token.description, &holder, rules.clusters);
     let may_have_one =
-        !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
+        !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(belongs);
     may_have_one.then(|| service.clone())
 }
 
@@ -154,6 +154,6 @@ fn for_task(task: &MeshTask, action: Action) -> Planned {
     Planned { action, tasks: vec![task.arn.clone()] }
 }
 
-fn unasked(action: Action) -> Planned {
+fn without_tasks(action: Action) -> Planned {
     Planned { action, tasks: Vec::new() }
 }

@@ -220,7 +220,7 @@ impl SecretState {
 
 /// An answer's text without `secret`: a refusal may repeat the request.
 #[must_use]
-pub fn without(said: &str, secret: &str) -> String {
+pub fn redact(said: &str, secret: &str) -> String {
     if secret.is_empty() { said.to_owned() } else { said.replace(secret, "(secret)") }
 }
 

@@ -11,7 +11,7 @@ use lru::LruCache;
 use mesh::{arn::TaskDefinitionArn, identity::TaskDefinition, tags::Tags};
 
 /// How many revisions an environment remembers.
-const REMEMBERED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
+const CACHED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
 /// The most tasks that one `DescribeTasks` takes, and clusters that one `DescribeClusters` does.
 pub(super) const DESCRIBE_LIMIT: usize = 100;
 
@@ -25,7 +25,7 @@ impl AwsEcs {
     /// ECS in the configuration's region.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(REMEMBERED_DEFINITIONS)) }
+        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(CACHED_DEFINITIONS)) }
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) enum Gap {
     Failure(String),
     /// A task of which the answer says nothing.
     #[error("the answer says nothing of task {0}")]
-    Silence(TaskId),
+    Unmentioned(TaskId),
 }
 
 /// Checks that each of `asked` is described, or said to be missing: a task that an answer is silent about may live.
@@ -33,7 +33,7 @@ pub(super) fn check_coverage(asked: &[TaskArn], described: &[Task], failures: &[
     // By their IDs: an account with short ARNs is answered in those.
     let covered: BTreeSet<&str> = described.chain(missing).filter_map(|arn| arn.rsplit('/').next()).collect();
     match asked.iter().find(|task| !covered.contains(task.id().as_str())) {
-        Some(silent) => Err(Gap::Silence(silent.id().clone())),
+        Some(silent) => Err(Gap::Unmentioned(silent.id().clone())),
         None => Ok(()),
     }
 }

@@ -21,18 +21,18 @@ use super::{
 /// Reads task definitions.
 #[async_trait]
 pub trait TaskDefinitions: Send + Sync {
-    /// A revision and its tags, remembered for the life of the environment: a revision never changes.
+    /// A revision and its tags, cached for the life of the environment: a revision never changes.
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
 
-    /// Forgets a revision, because its tags make no sense and may be corrected.
+    /// Removes a revision from the cache: its tags are invalid and may be corrected.
     fn forget(&self, arn: &TaskDefinitionArn);
 }
 
 #[async_trait]
 impl TaskDefinitions for AwsEcs {
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
-        let remembered = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(arn).cloned();
-        if let Some(definition) = remembered {
+        let cached = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(arn).cloned();
+        if let Some(definition) = cached {
             return Ok(definition);
         }
         let definition = Arc::new(self.fetch_definition(arn).await?);

@@ -12,9 +12,9 @@ use serde_json::Value;
 use super::{client::AwsEcs, definition_json::describe_output, error::EcsError};
 
 /// The most services that one `DescribeServices` takes.
-const SERVICES_AT_ONCE: usize = 10;
+const DESCRIBE_SERVICES_LIMIT: usize = 10;
 /// The most tasks that one `DescribeTasks` takes.
-const TASKS_AT_ONCE: usize = 100;
+const DESCRIBE_TASKS_LIMIT: usize = 100;
 
 /// A service of a cluster, as far as task definitions depend on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl Inventory for AwsEcs {
             names.to_vec()
         };
         let (mut services, mut errors) = (Vec::new(), Vec::new());
-        for chunk in names.chunks(SERVICES_AT_ONCE) {
+        for chunk in names.chunks(DESCRIBE_SERVICES_LIMIT) {
             let call = self.client.describe_services().cluster(cluster).set_services(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(subject(), &e))?;
             services.extend(answer.services().iter().map(running_service));
@@ -91,7 +91,7 @@ impl Inventory for AwsEcs {
         let pages = self.client.list_tasks().cluster(cluster).into_paginator().items().send();
         let tasks: Vec<String> = pages.try_collect().await.map_err(|e| EcsError::failed(subject(), &e))?;
         let mut definitions = BTreeSet::new();
-        for chunk in tasks.chunks(TASKS_AT_ONCE) {
+        for chunk in tasks.chunks(DESCRIBE_TASKS_LIMIT) {
             let call = self.client.describe_tasks().cluster(cluster).set_tasks(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(subject(), &e))?;
             // A task that ended between the two calls runs nothing any more.

@@ -29,9 +29,9 @@ use crate::{
     edges::{Consul, Edges},
     error::ControllerError,
     message::Message,
-    outcome::{Basis, Effect, Outcome, all},
-    remembered::Remembered,
+    outcome::{Basis, Effect, Outcome, concurrently},
     scope::Scope,
+    timestamp_cache::TimestampCache,
     tokens::{Case, Demand, Tokens},
 };
 
@@ -48,7 +48,7 @@ pub(crate) struct Applier {
     clock: Arc<dyn Clock>,
     /// When an idle check of each service was last asked for, so that a deployment of thousands of tasks asks for few: each check
     /// lists every task of every cluster.
-    asked: Remembered<MeshService>,
+    asked: TimestampCache<MeshService>,
 }
 
 impl Applier {
@@ -61,7 +61,7 @@ impl Applier {
             consul,
             queue: Arc::clone(&edges.queue),
             clock,
-            asked: Remembered::new(),
+            asked: TimestampCache::new(),
         }
     }
 
@@ -79,9 +79,9 @@ impl Applier {
             self.delete_login_tokens(work.login_tokens, deadline),
             deregister,
             self.mark_all_critical(work.checks.into_values(), deadline),
-            self.ask_for_idle_checks(work.idle_checks, deadline),
+            self.request_idle_checks(work.idle_checks, deadline),
             self.nodes.force_leave_all(work.agents, basis, deadline),
-            self.see_to_tokens(work.tokens, deadline),
+            self.reconcile_tokens(work.tokens, deadline),
         );
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
     }
@@ -96,7 +96,7 @@ impl Applier {
             let result = match basis {
                 Basis::Events(changes) => {
                     let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
-                    deadline.run(self.tokens.reconcile(&holder, Case::Needed(&Demand::Told(&changes)), None)).await
+                    deadline.run(self.tokens.reconcile(&holder, Case::Needed(&Demand::Events(&changes)), None)).await
                 }
                 Basis::Survey(secrets) => {
                     let seen = secrets.get(&holder).cloned();
@@ -105,7 +105,7 @@ impl Applier {
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
     /// Sees to the token of a holder of which a survey has found living tasks.
@@ -131,7 +131,7 @@ impl Applier {
             }
             Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
     /// Takes instances out in transactions, one after the other: each is one Raft commit.
@@ -165,7 +165,7 @@ impl Applier {
     }
 
     /// Asks for a look at each service, unless the one that was asked for a moment ago serves as well.
-    async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+    async fn request_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         let (now, grace) = (self.clock.now(), self.scope.grace);
         let (asked, new): (Vec<_>, Vec<_>) = checks
             .into_iter()
@@ -189,7 +189,7 @@ impl Applier {
     }
 
     /// Hides and deletes tokens of idle services, and sees to those that no secret names.
-    async fn see_to_tokens(&self, tokens: Group<TokenWork>, deadline: Deadline) -> Vec<Outcome> {
+    async fn reconcile_tokens(&self, tokens: Group<TokenWork>, deadline: Deadline) -> Vec<Outcome> {
         let work = tokens.into_iter().map(|(work, planned)| async move {
             let result = match work {
                 TokenWork::Retire(holder, idle) => {
@@ -200,7 +200,7 @@ impl Applier {
                 }
                 TokenWork::ShowOrphan(holder, token) => {
                     match deadline.run(self.tokens.show_orphan(&holder, &token)).await {
-                        // Then it is mended, or another one created in its place.
+                        // Then it is updated, or another one created in its place.
                         Ok(shown) => {
                             let made = self.provision_surveyed(&holder, &planned.tasks, None, deadline).await;
                             made.map(|made| made.max(shown))
@@ -211,7 +211,7 @@ impl Applier {
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 }
 

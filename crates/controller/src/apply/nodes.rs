@@ -16,7 +16,7 @@ use crate::{
     deadline::Deadline,
     edges::Consul,
     error::ControllerError,
-    outcome::{Basis, Effect, Outcome, all},
+    outcome::{Basis, Effect, Outcome, concurrently},
 };
 
 /// How long a task's agent may take to be missed by Consul. After that, the sweep looks after it.
@@ -38,22 +38,22 @@ impl Nodes {
         let work = agents.into_iter().map(|(agent, planned)| async move {
             let name = &agent.member.name;
             let result = match planned.action {
-                Action::ForceLeave(_) => deadline.run(self.force_leave_dead(&agent)).await,
+                Action::ForceLeave(_) => deadline.run(self.force_leave_failed(&agent)).await,
                 _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
                 _ => Ok(Effect::Unchanged),
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
     /// Makes Consul forget an agent, if it is still dead and its node holds nothing but what was seen. Time has passed
     /// since: a new task may have got the same address, and with it the same name.
-    async fn force_leave_dead(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
+    async fn force_leave_failed(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
         let (consul, name) = (&self.consul, &agent.member.name);
         let (members, node) = futures::try_join!(consul.members(&agent.tenancy), consul.node(name, &agent.tenancy))?;
         let is_dead = |member: &Member| member.name == *name && member.status == AgentStatus::Failed;
-        if !members.iter().any(is_dead) || node.is_some_and(|node| !agent.node.holds_all_of(&node)) {
+        if !members.iter().any(is_dead) || node.is_some_and(|node| !agent.node.is_superset_of(&node)) {
             return Ok(Effect::Unchanged);
         }
         consul.force_leave(name, &agent.tenancy).await?;
@@ -74,7 +74,7 @@ impl Nodes {
             let result = deadline.run(self.deregister_empty(&node)).await;
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
     /// Takes a synthetic node out, unless something is on it: whatever came meanwhile would go with it.

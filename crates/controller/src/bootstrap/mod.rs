@@ -1,13 +1,13 @@
 //! Setting Consul up, when the deployment changes and now and then.
 
 mod auth_method;
+mod desired;
 mod enterprise;
 pub mod merge;
 pub mod policy;
 mod report;
 mod scope;
-mod settle;
-mod wishes;
+mod upsert;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,13 +25,13 @@ use mesh::{
     time::elapsed,
 };
 
+use self::{
+    desired::{BootstrapTarget, objects},
+    upsert::Upserter,
+};
 pub use self::{
     report::{BootstrapError, BootstrapFailure, BootstrapReport},
     scope::{BootstrapExtent, BootstrapScope, IamRolePath},
-};
-use self::{
-    settle::Settler,
-    wishes::{Wishes, objects},
 };
 use crate::{
     deadline::Deadline,
@@ -41,7 +41,7 @@ use crate::{
 };
 
 /// How often an environment sets Consul up.
-const BOOTSTRAP_EVERY: Duration = Duration::from_hours(1);
+const BOOTSTRAP_INTERVAL: Duration = Duration::from_hours(1);
 
 /// That an environment has set Consul up.
 struct SetUp {
@@ -62,7 +62,7 @@ struct Part<'a> {
 pub(crate) struct Bootstrap {
     tasks: TaskReader,
     consul: Arc<dyn ConsulBootstrap>,
-    settler: Settler,
+    upserter: Upserter,
     /// When this environment last set Consul up, and for which clusters.
     set_up: Mutex<Option<SetUp>>,
 }
@@ -70,15 +70,15 @@ pub(crate) struct Bootstrap {
 impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
         let consul = Arc::clone(&edges.bootstrap);
-        let settler = Settler { consul: Arc::clone(&consul) };
-        Self { tasks: tasks.clone(), consul, settler, set_up: Mutex::default() }
+        let upserter = Upserter { consul: Arc::clone(&consul) };
+        Self { tasks: tasks.clone(), consul, upserter, set_up: Mutex::default() }
     }
 
     /// Sets Consul up, as far as the deployment wants it. Each object stands for itself: one that fails does not keep
     /// the others from being made.
     pub(crate) async fn run(&self, deadline: Deadline) -> BootstrapReport {
         let statuses =
-            if self.wants_nodes() { self.tasks.cluster_statuses(deadline).await } else { Ok(BTreeMap::new()) };
+            if self.creates_nodes() { self.tasks.cluster_statuses(deadline).await } else { Ok(BTreeMap::new()) };
         self.run_for(&statuses, deadline).await
     }
 
@@ -89,7 +89,7 @@ impl Bootstrap {
         if scope.bootstrap.extent == BootstrapExtent::None {
             return report;
         }
-        if let (true, Err(error)) = (self.wants_nodes(), statuses) {
+        if let (true, Err(error)) = (self.creates_nodes(), statuses) {
             report.fail("the clusters' nodes".to_owned(), ControllerError::from(Arc::clone(error)).into());
         }
         let active = active(statuses);
@@ -110,7 +110,7 @@ impl Bootstrap {
 
     /// Sets Consul up again if that was long ago, because others may have changed what they share with us; and at once
     /// if a cluster has come since.
-    pub(crate) async fn run_now_and_then(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
+    pub(crate) async fn run_if_due(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
         if self.is_set_up_for(statuses) {
             return BootstrapReport::default();
         }
@@ -120,22 +120,22 @@ impl Bootstrap {
     fn is_set_up_for(&self, statuses: &ClusterStatuses) -> bool {
         let mut last = self.set_up.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_mut().is_some_and(|last| {
-            let is_recent = elapsed(last.at, self.tasks.clock.now()) < BOOTSTRAP_EVERY;
+            let is_recent = elapsed(last.at, self.tasks.clock.now()) < BOOTSTRAP_INTERVAL;
             let Ok(_) = statuses else { return is_recent };
             let active = active(statuses);
             // One that has gone may come back, and needs its node again.
             last.clusters.retain(|cluster| active.contains(cluster));
-            is_recent && (!self.wants_nodes() || last.clusters == active)
+            is_recent && (!self.creates_nodes() || last.clusters == active)
         })
     }
 
     /// Whether clusters get nodes in the catalog: tasks that log in register on theirs.
-    fn wants_nodes(&self) -> bool {
+    fn creates_nodes(&self) -> bool {
         self.tasks.scope.mode == TokenMode::AuthMethod && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
     }
 
     /// Makes the namespaces that tasks ask for with their tags, where Consul lacks them (Enterprise).
-    pub(crate) async fn make_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
+    pub(crate) async fn create_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
         let mut report = BootstrapReport::default();
         let mut partitions: BTreeMap<&TenancyName, Vec<&TenancyName>> = BTreeMap::new();
         for tenancy in tenancies {
@@ -157,7 +157,7 @@ impl Bootstrap {
                 let home = Tenancy::default_namespace_of(partition.clone());
                 let mut objects = vec![enterprise::cross_namespace_policy(&home, partition)];
                 objects.extend(missing);
-                self.settler.settle(&objects, deadline, &mut report).await;
+                self.upserter.ensure(&objects, deadline, &mut report).await;
             }
         }
         report
@@ -179,8 +179,8 @@ impl Bootstrap {
         let Some(namespaces) = namespaces else { return };
         let scope = &self.tasks.scope.bootstrap;
         let mode = self.tasks.scope.mode;
-        let wishes = Wishes { scope, mode, clusters, active, tenancy, namespaces: &namespaces, is_primary };
-        self.settler.settle(&objects(&wishes), deadline, report).await;
+        let desired = BootstrapTarget { scope, mode, clusters, active, tenancy, namespaces: &namespaces, is_primary };
+        self.upserter.ensure(&objects(&desired), deadline, report).await;
     }
 
     /// Makes the partition, if need be, and lists its namespaces.
@@ -191,7 +191,7 @@ impl Bootstrap {
         report: &mut BootstrapReport,
     ) -> Option<Vec<TenancyName>> {
         let object = enterprise::partition(partition);
-        self.settler.settle(std::slice::from_ref(&object), deadline, report).await;
+        self.upserter.ensure(std::slice::from_ref(&object), deadline, report).await;
         if report.has_failed(&object) {
             return None;
         }

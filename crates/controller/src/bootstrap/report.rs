@@ -38,7 +38,7 @@ pub enum BootstrapError {
     },
     /// Somebody writes another value over it again and again.
     #[error("{object}: somebody else keeps writing it; see who else sets Consul up, and do this again")]
-    Unsettled {
+    Overwritten {
         /// The object.
         object: String,
     },
@@ -65,7 +65,7 @@ pub struct BootstrapReport {
     pub updated: Vec<String>,
     /// What was as it should be.
     pub unchanged: Vec<String>,
-    /// What is not as it should be. Doing it all again is safe, and mends what can be mended.
+    /// What is not as it should be. Doing it all again is safe, and mends what can be updated.
     pub failures: Vec<BootstrapFailure>,
 }
 

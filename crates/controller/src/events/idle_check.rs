@@ -12,7 +12,7 @@ use tracing::info;
 use crate::{
     deadline::Deadline,
     error::ControllerError,
-    outcome::all,
+    outcome::concurrently,
     tasks::TaskReader,
     tokens::{Case, Demand, Tokens},
 };
@@ -46,7 +46,7 @@ impl IdleChecks {
                 Some((service, Arc::new(checked.err()?)))
             }
         });
-        all(checks).await.into_iter().flatten().collect()
+        concurrently(checks).await.into_iter().flatten().collect()
     }
 
     async fn check_service(&self, service: &MeshService, listing: &TaskListing) -> Result<(), ControllerError> {

@@ -26,18 +26,18 @@ use crate::{
     edges::Edges,
     error::{ControllerError, Failures},
     observe::Observer,
-    outcome::{self, Basis, Changes, all},
+    outcome::{self, Basis, Changes, concurrently},
     scope::Scope,
     tasks::TaskReader,
     tokens::Tokens,
 };
 
 /// How often a task is looked at again at once, because somebody else changed what was seen.
-const LOOKS: usize = 3;
+const MAX_ATTEMPTS: usize = 3;
 /// The wait before a failed message's first return; it doubles with every further one.
-const FIRST_RETURN: Duration = Duration::from_secs(5);
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// The longest wait.
-const LAST_RETURN: Duration = Duration::from_secs(900);
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(900);
 /// How long telling the queue may take: less than what the deadline keeps in reserve.
 const TIME_TO_HAND_BACK: Duration = Duration::from_secs(2);
 
@@ -98,16 +98,16 @@ impl TaskEvents {
     pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = Sorted::sort(deliveries, &self.scope);
         let idle_checks = sorted.idle_checks.keys().cloned().collect();
-        let (task_failures, check_failures, ahead_failures) = futures::join!(
-            self.work_on_tasks(&sorted.changes, deadline),
+        let (task_failures, check_failures, pre_provision_failures) = futures::join!(
+            self.handle_tasks(&sorted.changes, deadline),
             self.idle_checks.run(idle_checks, deadline),
-            self.work_ahead(&sorted.registered, deadline),
+            self.pre_provision_all(&sorted.registered, deadline),
         );
 
         let of_tasks = by_message(task_failures, &sorted.messages);
         let of_checks = by_message(check_failures, &sorted.idle_checks);
         let failed: Vec<_> =
-            sorted.unreadable.into_iter().chain(of_tasks).chain(of_checks).chain(ahead_failures).collect();
+            sorted.unreadable.into_iter().chain(of_tasks).chain(of_checks).chain(pre_provision_failures).collect();
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
             Some(Failed {
@@ -119,7 +119,7 @@ impl TaskEvents {
         self.hand_back(failed.collect()).await
     }
 
-    async fn work_ahead(
+    async fn pre_provision_all(
         &self,
         registered: &BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
         deadline: Deadline,
@@ -131,15 +131,15 @@ impl TaskEvents {
                 .flat_map(|error| messages.iter().map(move |index| (*index, Arc::clone(&error))))
                 .collect()
         });
-        let failed: Vec<Vec<_>> = all(work).await;
+        let failed: Vec<Vec<_>> = concurrently(work).await;
         failed.concat()
     }
 
-    async fn work_on_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
+    async fn handle_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // What one cluster is slow at must leave the others the time to be done.
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
-        for look in 1..=LOOKS {
+        for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
                 .applier
@@ -153,7 +153,7 @@ impl TaskEvents {
             if tasks.is_empty() {
                 break;
             }
-            if look == LOOKS {
+            if attempt == MAX_ATTEMPTS {
                 failures.extend(conflicts);
             }
         }
@@ -201,7 +201,7 @@ fn pause(receives: u32) -> Duration {
 
 fn pause_ceiling(receives: u32) -> Duration {
     let doublings = receives.saturating_sub(1).min(10);
-    (FIRST_RETURN * 2_u32.pow(doublings)).min(LAST_RETURN)
+    (FIRST_RETRY_DELAY * 2_u32.pow(doublings)).min(MAX_RETRY_DELAY)
 }
 
 /// Each failure once for every message that asked for what failed.

@@ -32,7 +32,7 @@ impl PreProvision {
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<(), Arc<ControllerError>> {
-        let Some(cluster) = self.cluster_ahead(definition, cluster) else {
+        let Some(cluster) = self.cluster_for_marks(definition, cluster) else {
             info!(task_definition = definition.as_str(), outcome = "ignored", "not in a cluster in ECS_CLUSTER_ARNS");
             return Ok(());
         };
@@ -53,14 +53,14 @@ impl PreProvision {
             }
         };
         for holder in holders_for(identity.as_ref(), self.tasks.scope.mode) {
-            let case = Case::Needed(&Demand::Ahead(cluster));
+            let case = Case::Needed(&Demand::Registered(cluster));
             deadline.run(self.tokens.reconcile(&holder, case, None)).await.map_err(Arc::new)?;
         }
         Ok(())
     }
 
     /// The cluster that the tokens are marked with: the service's, or the first where nobody knows yet.
-    fn cluster_ahead<'a>(
+    fn cluster_for_marks<'a>(
         &'a self,
         definition: &TaskDefinitionArn,
         cluster: Option<&'a ClusterArn>,

@@ -83,17 +83,14 @@ impl Settings {
             health_sync_interval: read_interval(variables.text("HEALTH_SYNC_INTERVAL_SECONDS").as_deref())?,
             scope: read_scope(&variables, clusters)?,
         };
-        settings.verifies_what_it_trusts(&variables)?;
+        settings.check_tls(&variables)?;
         Ok(settings)
     }
 
     /// Whoever says how to verify Consul's certificate means to: without TLS the token would be sent to anybody.
-    fn verifies_what_it_trusts<F: Fn(&str) -> Option<String>>(
-        &self,
-        variables: &Variables<F>,
-    ) -> Result<(), InvalidField> {
-        let trusts = self.ca_certificate_secret.is_some() || self.tls_server_name.is_some();
-        if !trusts || self.consul_addresses.are_all_tls() {
+    fn check_tls<F: Fn(&str) -> Option<String>>(&self, variables: &Variables<F>) -> Result<(), InvalidField> {
+        let verifies = self.ca_certificate_secret.is_some() || self.tls_server_name.is_some();
+        if !verifies || self.consul_addresses.are_all_tls() {
             return Ok(());
         }
         Err(InvalidField::new(

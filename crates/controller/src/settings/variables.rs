@@ -17,18 +17,18 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
     pub(super) fn checked(
         &self,
         name: &'static str,
-        is_right: impl Fn(&str) -> bool,
+        is_valid: impl Fn(&str) -> bool,
         expected: &'static str,
     ) -> Result<Option<String>, InvalidField> {
         match self.text(name) {
-            Some(text) if !is_right(&text) => Err(InvalidField::new(name, &text, expected)),
+            Some(text) if !is_valid(&text) => Err(InvalidField::new(name, &text, expected)),
             text => Ok(text),
         }
     }
 
     /// The name or ARN of a secret.
     pub(super) fn secret_id(&self, name: &'static str) -> Result<Option<String>, InvalidField> {
-        let is_right = |text: &str| {
+        let is_valid = |text: &str| {
             let name = match text.strip_prefix("arn:") {
                 Some(rest) if rest.split(':').nth(1) == Some("secretsmanager") => rest.split(':').nth(5),
                 Some(_) => None,
@@ -37,7 +37,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
             let legal = |b: u8| b.is_ascii_alphanumeric() || b"/_+=.@-".contains(&b);
             name.is_some_and(|name| !name.is_empty() && name.len() <= 519 && name.bytes().all(legal))
         };
-        self.checked(name, is_right, "the name or the ARN of a secret in Secrets Manager")
+        self.checked(name, is_valid, "the name or the ARN of a secret in Secrets Manager")
     }
 
     /// The text of a variable that has to be set.

@@ -14,7 +14,7 @@ use mesh::{
     token::{ListedToken, TokenHolder},
 };
 
-use super::seen::{Clusters, Problem, Skipped, Survey};
+use super::findings::{Clusters, Problem, Skipped, Survey};
 use crate::{deadline::Deadline, error::ControllerError, outcome::CONCURRENCY, tasks::TaskReader};
 
 /// Finds tasks that only Consul remembers.
@@ -54,7 +54,7 @@ impl GoneTasks {
                     (Some(TaskPhase::Stopped), _) | (None, true) => {
                         survey.observed.tasks.push(self.gone_task(cluster, &id));
                     }
-                    (None, false) => leave_out_login_tokens(cluster, &id, survey),
+                    (None, false) => skip_login_tokens(cluster, &id, survey),
                     (Some(_), _) => {}
                 }
             }
@@ -79,16 +79,16 @@ impl GoneTasks {
 
     /// Leaves out service tokens whose mark names the cluster without an account, unless our own secret names them: a
     /// cluster of that name may be in another account, too.
-    pub(super) fn leave_out_doubtful_tokens(&self, survey: &mut Survey) {
+    pub(super) fn skip_ambiguous_tokens(&self, survey: &mut Survey) {
         let mut kept = Vec::new();
         for token in std::mem::take(&mut survey.observed.tokens) {
-            let doubtful = HolderMark::parse(&token.description).and_then(|mark| {
+            let ambiguous = HolderMark::parse(&token.description).and_then(|mark| {
                 let is_certain = mark.is_certainly_of(&self.tasks.scope.clusters);
                 let cluster = self.tasks.scope.clusters.iter().find(|cluster| cluster.is_meant_by(&mark.cluster))?;
                 let service = MeshService { tenancy: token.tenancy.clone(), name: mark.service? };
                 (!is_certain).then_some((cluster, TokenHolder::Service(service)))
             });
-            let Some((cluster, holder)) = doubtful else {
+            let Some((cluster, holder)) = ambiguous else {
                 kept.push(token);
                 continue;
             };
@@ -130,11 +130,11 @@ fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> B
 }
 
 /// Leaves out the login tokens of a task that may be of another account's cluster of the same name.
-fn leave_out_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
-    let is_its = |token: &ListedToken| {
+fn skip_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
+    let belongs = |token: &ListedToken| {
         LoginMark::parse(&token.description).is_some_and(|mark| mark.task == *id && cluster.is_meant_by(&mark.cluster))
     };
-    survey.observed.tokens.retain(|token| !is_its(token));
+    survey.observed.tokens.retain(|token| !belongs(token));
     survey.skipped.push(Skipped {
         cluster: cluster.clone(),
         what: format!("login token of task {id}"),

@@ -41,7 +41,7 @@ impl SweepOrder {
         statuses
     }
 
-    pub(crate) fn takes_unknown_for_deleted(&self, cluster: &ClusterArn) -> bool {
+    pub(crate) fn treats_unknown_as_deleted(&self, cluster: &ClusterArn) -> bool {
         self.force || self.deleted.as_ref() == Some(cluster)
     }
 }

@@ -22,17 +22,17 @@ use mesh::{
 };
 
 use super::{
-    consul_side::ConsulSide,
+    consul_reader::ConsulReader,
+    findings::{Clusters, Problem, Reading, Skipped, Survey},
     gone_tasks::GoneTasks,
     order::SweepOrder,
-    seen::{Clusters, Problem, Reading, Skipped, Survey},
 };
 use crate::{
     deadline::Deadline,
     definitions::{Classification, Definitions},
     edges::{Consul, Edges},
     error::ControllerError,
-    outcome::{CONCURRENCY, all},
+    outcome::{CONCURRENCY, concurrently},
     tasks::{ClusterStatuses, TaskReader},
     tokens::Tokens,
 };
@@ -42,7 +42,7 @@ pub(crate) struct Surveyor {
     tasks: TaskReader,
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
-    consul_side: ConsulSide,
+    consul_reader: ConsulReader,
     gone_tasks: GoneTasks,
 }
 
@@ -52,7 +52,7 @@ impl Surveyor {
         Self {
             tasks: tasks.clone(),
             tokens: Arc::clone(tokens),
-            consul_side: ConsulSide { consul: Arc::clone(&consul) },
+            consul_reader: ConsulReader { consul: Arc::clone(&consul) },
             gone_tasks: GoneTasks { tasks: tasks.clone() },
             consul,
         }
@@ -68,18 +68,18 @@ impl Surveyor {
         let wanted: Vec<&ClusterArn> =
             self.tasks.scope.clusters.iter().filter(|cluster| order.includes(cluster)).collect();
         for cluster in &wanted {
-            self.take_tasks(cluster, &clusters, &definitions, &mut survey);
+            self.add_tasks(cluster, &clusters, &definitions, &mut survey);
         }
         survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
         for tenancy in survey.partitions.clone() {
-            self.consul_side.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
+            self.consul_reader.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
         }
-        let is_credible = clusters.are_credible(order, &survey.unseen);
-        survey.observed.extent = Extent::Clusters(every_task.filter(|_| is_credible));
+        let proves_idleness = clusters.can_prove_idleness(order, &survey.unread);
+        survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
         self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
         self.read_secrets(deadline, &mut survey).await;
-        self.gone_tasks.leave_out_doubtful_tokens(&mut survey);
-        self.consul_side.read_checks(deadline, &mut survey).await;
+        self.gone_tasks.skip_ambiguous_tokens(&mut survey);
+        self.consul_reader.read_checks(deadline, &mut survey).await;
         survey
     }
 
@@ -105,7 +105,7 @@ impl Surveyor {
             match statuses.get(cluster) {
                 Some(ClusterStatus::Active) => existing.push(cluster),
                 Some(ClusterStatus::Deleted) => drop(clusters.deleted.insert(cluster.clone())),
-                _ if order.takes_unknown_for_deleted(cluster) => drop(clusters.deleted.insert(cluster.clone())),
+                _ if order.treats_unknown_as_deleted(cluster) => drop(clusters.deleted.insert(cluster.clone())),
                 _ => {
                     let error = ControllerError::from(EcsError::UnknownCluster(cluster.clone()));
                     survey.problems.push(Problem::new(Some(cluster), error));
@@ -138,7 +138,7 @@ impl Surveyor {
             let read = deadline.run(self.tokens.read_secret(&holder)).await;
             (holder, read)
         });
-        for (holder, secret) in all(reads).await {
+        for (holder, secret) in concurrently(reads).await {
             match secret {
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
                 Err(error) => survey.problems.push(Problem::new(None, error)),
@@ -163,7 +163,7 @@ impl Surveyor {
         Some(TaskListing { listed_at, tasks: tasks.ok()? })
     }
 
-    fn take_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
+    fn add_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
         let tasks = clusters.tasks(cluster);
         survey.readings.push(Reading {
             cluster: cluster.clone(),
@@ -214,7 +214,7 @@ impl Surveyor {
         if known.iter().any(|tenancy| tenancy.partition().is_some()) {
             match deadline.run(self.consul.partitions()).await {
                 Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
-                Err(error) => survey.could_not_see(clusters, None, error),
+                Err(error) => survey.mark_unread(clusters, None, error),
             }
         }
         let all = listed.iter().chain(&known);

@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use mesh::{action::Planned, guard, plan::plan, rules::Rules, tenancy::Tenancy};
 use tracing::{error, info};
 
+use self::report::{Alarms, Swept};
 pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};
-use self::report::{Held, Swept};
 use crate::{
     apply::Applier,
     bootstrap::Bootstrap,
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How often the clusters are looked at again at once, because somebody else changed what was seen.
-const LOOKS: usize = 2;
+const MAX_ATTEMPTS: usize = 2;
 
 /// Sweeps whole clusters.
 pub(crate) struct Sweep {
@@ -38,25 +38,25 @@ impl Sweep {
         let statuses = self.tasks.cluster_statuses(deadline).await;
         if !order.dry_run {
             let statuses = order.without_deleted(&statuses);
-            swept.set_up(self.bootstrap.run_now_and_then(&statuses, deadline).await);
+            swept.set_up(self.bootstrap.run_if_due(&statuses, deadline).await);
         }
-        for look in 1..=LOOKS {
+        for attempt in 1..=MAX_ATTEMPTS {
             let survey = self.surveyor.survey(order, &statuses, deadline).await;
             if !order.dry_run {
-                swept.set_up(self.bootstrap.make_namespaces(&wanted_tenancies(&survey), deadline).await);
+                swept.set_up(self.bootstrap.create_namespaces(&wanted_tenancies(&survey), deadline).await);
             }
-            let (planned, held_back, held) = self.plan_sweep(&survey, order);
+            let (planned, held_back, alarms) = self.plan_sweep(&survey, order);
             if order.dry_run {
-                swept.end(survey, held, planned, held_back);
+                swept.end(survey, alarms, planned, held_back);
                 break;
             }
             let basis = Basis::Survey(&survey.observed.secrets);
             let outcomes = self.applier.apply(planned, basis, deadline).await;
-            let (conflicts, settled): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
-            swept.add(settled, &survey);
-            if conflicts.is_empty() || look == LOOKS {
+            let (conflicts, finished): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
+            swept.add(finished, &survey);
+            if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
-                swept.end(survey, held, Vec::new(), held_back);
+                swept.end(survey, alarms, Vec::new(), held_back);
                 break;
             }
         }
@@ -66,7 +66,7 @@ impl Sweep {
     }
 
     /// What may be done, what the guard holds back, and why.
-    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Held) {
+    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Alarms) {
         // Everything was read after its beginning.
         let rules = Rules { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) };
         let mut planned = plan(&survey.observed, rules);
@@ -76,10 +76,10 @@ impl Sweep {
             planned.rotate_left(self.entropy.below(count) % count);
         }
         if order.force {
-            return (planned, Vec::new(), Held::new());
+            return (planned, Vec::new(), Alarms::new());
         }
         let judged = survey.readings.iter().filter(|reading| reading.is_judged && !reading.is_deleted);
-        let held: Held = judged
+        let alarms: Alarms = judged
             .filter_map(|reading| {
                 let limit = self.tasks.scope.max_delete;
                 let verdict = guard::check(&planned, &survey.observed, &reading.cluster, reading.listed, limit);
@@ -87,9 +87,9 @@ impl Sweep {
             })
             .collect();
         let is_held =
-            |p: &Planned| p.action.deletes() && held.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster));
+            |p: &Planned| p.action.deletes() && alarms.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster));
         let (held_back, planned) = planned.into_iter().partition(is_held);
-        (planned, held_back, held)
+        (planned, held_back, alarms)
     }
 }
 
@@ -99,7 +99,7 @@ fn wanted_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
     living.map(|task| task.tenancy.clone()).collect()
 }
 
-/// The lines that alarms and people look for.
+/// The lines that alarms and people attempt for.
 fn log(report: &SweepReport) {
     for cluster in &report.clusters {
         if let Some(reason) = &cluster.guard {
@@ -108,7 +108,7 @@ fn log(report: &SweepReport) {
                 outcome = "guard_tripped",
                 cluster_arn = cluster.cluster_arn,
                 reason,
-                "nothing was deleted; look at the summary, and invoke with {{\"force\": true}} if it is right"
+                "nothing was deleted; attempt at the summary, and invoke with {{\"force\": true}} if it is right"
             );
         }
     }

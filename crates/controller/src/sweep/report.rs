@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A cluster whose deletions the guard holds back, and why.
-pub(super) type Held = Vec<(ClusterArn, Alarm)>;
+pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -100,7 +100,7 @@ pub type Counts = BTreeMap<&'static str, usize>;
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
-    last: Option<(Survey, Held)>,
+    last: Option<(Survey, Alarms)>,
     planned: Vec<Planned>,
     held_back: Vec<Planned>,
 }
@@ -116,26 +116,26 @@ impl Swept {
         self.outcomes.extend(owned);
     }
 
-    pub(super) fn end(&mut self, survey: Survey, held: Held, planned: Vec<Planned>, held_back: Vec<Planned>) {
-        self.last = Some((survey, held));
+    pub(super) fn end(&mut self, survey: Survey, alarms: Alarms, planned: Vec<Planned>, held_back: Vec<Planned>) {
+        self.last = Some((survey, alarms));
         self.planned = planned;
         self.held_back = held_back;
     }
 
     pub(super) fn report(self, order: &SweepOrder, all: &[ClusterArn]) -> SweepReport {
         let Self { set_up, outcomes, last, planned, held_back } = self;
-        let (survey, held) = last.unwrap_or_default();
+        let (survey, alarms) = last.unwrap_or_default();
         let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
         for report in &mut clusters {
             let arn = report.cluster_arn.clone();
-            let is_its = |cluster: &ClusterArn| cluster.as_str() == arn;
-            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(is_its)) {
+            let belongs = |cluster: &ClusterArn| cluster.as_str() == arn;
+            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(belongs)) {
                 count(outcome, report);
             }
-            let alarm = held.iter().find(|(cluster, _)| is_its(cluster));
+            let alarm = alarms.iter().find(|(cluster, _)| belongs(cluster));
             let waiting = planned.iter().chain(&held_back);
-            let waiting = waiting.filter(|planned| owner(planned, &survey, &read).as_ref().is_some_and(is_its));
+            let waiting = waiting.filter(|planned| owner(planned, &survey, &read).as_ref().is_some_and(belongs));
             report.guard = alarm.map(|(_, alarm)| alarm.to_string());
             report.planned = waiting.map(|planned| describe(&planned.action)).collect();
         }
@@ -143,7 +143,7 @@ impl Swept {
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
-            () if !held.is_empty() => SweepOutcome::GuardTripped,
+            () if !alarms.is_empty() => SweepOutcome::GuardTripped,
             () => SweepOutcome::Done,
         };
         SweepReport { outcome, clusters, problems }
@@ -238,10 +238,10 @@ fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option
     let mut candidates = clusters.iter();
     let found = match &planned.action {
         Action::Hide(service, _) | Action::Revoke(service, _) => {
-            let is_its =
+            let belongs =
                 |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
             let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
-            let named: Vec<String> = marks.filter(is_its).map(|mark| mark.cluster).collect();
+            let named: Vec<String> = marks.filter(belongs).map(|mark| mark.cluster).collect();
             candidates.find(|cluster| named.iter().any(|name| cluster.is_meant_by(name)))
         }
         action => {

@@ -24,7 +24,7 @@ pub(super) enum Progress {
     /// The step is taken; the next one follows from what is there now.
     Again,
     /// The secret was written meanwhile: it is not what was read. What it was read as since, if it was.
-    Overtaken(Option<StoredSecret>),
+    Conflict(Option<StoredSecret>),
 }
 
 /// An attempt at one holder's token.
@@ -53,7 +53,7 @@ impl Attempt<'_> {
     /// The secret, once it is another version than one that was replaced: Secrets Manager may go on showing that for a while.
     ///
     /// # Errors
-    /// [`SecretsError::MovedBack`] where it is still that version after longer than reads lag.
+    /// [`SecretsError::RolledBack`] where it is still that version after longer than reads lag.
     pub(super) async fn read_after(
         &self,
         replaced: &StoredSecret,
@@ -73,9 +73,9 @@ impl Attempt<'_> {
         let read = || async {
             let secret = self.read().await?;
             let is_replaced = secret.version == replaced.version;
-            if is_replaced { Err(SecretsError::MovedBack { name: self.name.clone() }) } else { Ok(secret) }
+            if is_replaced { Err(SecretsError::RolledBack { name: self.name.clone() }) } else { Ok(secret) }
         };
-        read.retry(pauses).when(|error| matches!(error, SecretsError::MovedBack { .. })).await
+        read.retry(pauses).when(|error| matches!(error, SecretsError::RolledBack { .. })).await
     }
 
     /// Gives the secret a state, unless it was written since it was seen: then there is nothing.
@@ -109,11 +109,11 @@ impl Attempt<'_> {
     }
 
     /// The holder's token is good: further events need no look for a while.
-    pub(super) fn relied_on(&self, demand: &Demand<'_>, secret: &StoredSecret) {
-        if let (Demand::Told(_), Some(written_at)) = (demand, secret.written_at) {
+    pub(super) fn cache(&self, demand: &Demand<'_>, secret: &StoredSecret) {
+        if let (Demand::Events(_), Some(written_at)) = (demand, secret.written_at) {
             let now = self.tokens.clock.now();
-            let until = self.tokens.scope.bounds.without_a_look_until(written_at, now);
-            self.tokens.relied.insert(self.holder.clone(), until);
+            let until = self.tokens.scope.bounds.cached_until(written_at, now);
+            self.tokens.cached_until.insert(self.holder.clone(), until);
         }
     }
 

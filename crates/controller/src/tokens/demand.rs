@@ -7,7 +7,7 @@ pub(crate) enum Demand<'a> {
     /// A listing of ECS shows an active task in this cluster.
     Listed(&'a ClusterArn),
     /// Events tell of active tasks, but they may be old.
-    Told(&'a [&'a TaskChange]),
+    Events(&'a [&'a TaskChange]),
     /// No task needs it yet: one may start in this cluster.
-    Ahead(&'a ClusterArn),
+    Registered(&'a ClusterArn),
 }

@@ -10,7 +10,7 @@ use crate::{bootstrap::policy, error::ControllerError, outcome::Effect};
 use consul::ConsulError;
 use mesh::{
     arn::ClusterArn,
-    mark::{marked_for_secret, marked_unused, marked_used, waiting_anew},
+    mark::{marked_for_secret, marked_unused, marked_used, with_restarted_wait},
     secret::StoredSecret,
     token::{Grant, NewToken, Token, TokenHolder, TokenPair},
 };
@@ -26,7 +26,9 @@ impl Attempt<'_> {
         let holder = self.holder;
         let grant = self.grant().await?;
         let description = match (demand, holder) {
-            (Demand::Ahead(_), TokenHolder::Service(_)) => marked_unused(&self.marks(cluster), self.tokens.clock.now()),
+            (Demand::Registered(_), TokenHolder::Service(_)) => {
+                marked_unused(&self.marks(cluster), self.tokens.clock.now())
+            }
             _ => self.marks(cluster),
         };
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
@@ -64,9 +66,9 @@ impl Attempt<'_> {
         let (scope, holder) = (&self.tokens.scope, self.holder);
         let Some(token) = token else { return Ok(Progress::Done(Effect::Unchanged)) };
         let description = match demand {
-            Demand::Ahead(_) => waiting_anew(&token.description, self.tokens.clock.now(), scope.unused_for)
+            Demand::Registered(_) => with_restarted_wait(&token.description, self.tokens.clock.now(), scope.unused_for)
                 .unwrap_or_else(|| token.description.clone()),
-            Demand::Told(_) | Demand::Listed(_) => marked_used(&token.description),
+            Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
         };
         let is_marked = self.is_marked(&token);
         let is_ours = secret.is_ours || is_marked;
@@ -74,7 +76,7 @@ impl Attempt<'_> {
             warn!(holder = %holder, "the secret holds a valid token that is not ours; left alone");
         }
         if !is_ours || is_marked && description == token.description && !token.grants_nothing() {
-            self.relied_on(demand, secret);
+            self.cache(demand, secret);
             return Ok(Progress::Done(Effect::Unchanged));
         }
         // Only a change is worth the question whether an old event's task still lives.
@@ -84,11 +86,11 @@ impl Attempt<'_> {
         };
         let description = if is_marked { description } else { self.marks(&cluster) };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
-        let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
-        match self.tokens.acl.update_token(&mended).await {
+        let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
+        match self.tokens.acl.update_token(&updated).await {
             Ok(()) => {
-                info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %mended.pair.accessor);
-                self.relied_on(demand, secret);
+                info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %updated.pair.accessor);
+                self.cache(demand, secret);
                 Ok(Progress::Done(Effect::Done))
             }
             Err(ConsulError::NotFound { .. }) => Ok(Progress::Again),

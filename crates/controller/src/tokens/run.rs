@@ -1,7 +1,7 @@
 //! Steps are taken until there is nothing left to do: [`next_step`] decides which.
 
 use mesh::{
-    lifecycle::{Held, Idle, Needed, Step, Usage, next_step},
+    lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::HolderMark,
     plan::is_awaited,
     rules::TokenMode,
@@ -37,7 +37,7 @@ impl Attempt<'_> {
             match self.take_step(&secret, case).await? {
                 Progress::Done(done) => return Ok(done.max(effect)),
                 Progress::Again => effect = Effect::Done,
-                Progress::Overtaken(read) => seen = Some(self.read_after(&secret, read).await?),
+                Progress::Conflict(read) => seen = Some(self.read_after(&secret, read).await?),
             }
         }
     }
@@ -74,9 +74,9 @@ impl Attempt<'_> {
         match case {
             Case::Idle(idle) => Usage::Idle((*idle).clone()),
             Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
-            Case::Needed(demand) => Usage::Needed(Needed {
+            Case::Needed(demand) => Usage::Needed(Requirement {
                 may_create: self.tokens.scope.mode == TokenMode::SecretsManager,
-                is_told: !matches!(demand, Demand::Listed(_)),
+                is_by_event: !matches!(demand, Demand::Listed(_)),
             }),
         }
     }
@@ -93,10 +93,10 @@ impl Attempt<'_> {
         }
     }
 
-    fn held(&self, secret: &StoredSecret, token: &Token) -> Held {
+    fn held(&self, secret: &StoredSecret, token: &Token) -> HeldToken {
         let unused_since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
         let is_same = secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
-        Held {
+        HeldToken {
             is_marked: self.is_marked(token),
             is_awaited: is_awaited(unused_since, self.tokens.rules()),
             differs: (!is_same).then(|| token.pair.clone()),

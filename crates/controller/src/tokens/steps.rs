@@ -29,10 +29,10 @@ impl Attempt<'_> {
         self.create(cluster, &pair, demand).await?;
         match self.swap(secret, active).await {
             Ok(Some(shown)) => {
-                self.relied_on(demand, &shown);
+                self.cache(demand, &shown);
                 Ok(Progress::Done(Effect::Done))
             }
-            Ok(None) => Ok(Progress::Overtaken(Some(self.delete_unless_shown(pair.accessor).await?))),
+            Ok(None) => Ok(Progress::Conflict(Some(self.delete_unless_shown(pair.accessor).await?))),
             Err(refused @ SecretsError::Refused { .. }) => {
                 // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. If one has an
                 // effect still later, the secret shows a token that is deleted: the next look restores it.
@@ -64,14 +64,14 @@ impl Attempt<'_> {
         demand: &Demand<'_>,
     ) -> Result<Progress, ControllerError> {
         let Some(written) = self.swap(secret, secret.state.clone()).await? else {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         };
         warn!(action = "restore_token", holder = %self.holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
         self.create(cluster, pair, demand).await?;
         if written.state.shown().is_none() {
             return Ok(Progress::Again);
         }
-        self.relied_on(demand, &written);
+        self.cache(demand, &written);
         Ok(Progress::Done(Effect::Done))
     }
 
@@ -84,7 +84,7 @@ impl Attempt<'_> {
         demand: &Demand<'_>,
     ) -> Result<Progress, ControllerError> {
         let Some(shown) = self.swap(secret, SecretState::Active(pair)).await? else {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         };
         Ok(match self.update_in_use(&shown, token, demand).await? {
             Progress::Done(_) => Progress::Done(Effect::Done),
@@ -100,9 +100,9 @@ impl Attempt<'_> {
         pair: TokenPair,
         retirement: Retirement,
     ) -> Result<Progress, ControllerError> {
-        self.tokens.relied.remove(self.holder);
+        self.tokens.cached_until.remove(self.holder);
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         }
         if let TokenHolder::Service(service) = self.holder {
             let bounds = &self.tokens.scope.bounds;
@@ -122,7 +122,7 @@ impl Attempt<'_> {
         reason: &str,
     ) -> Result<Progress, ControllerError> {
         if self.swap(secret, SecretState::Empty).await?.is_none() {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         }
         self.revoke(pair.accessor, retirement, reason).await?;
         Ok(Progress::Done(Effect::Done))

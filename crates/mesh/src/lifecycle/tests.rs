@@ -37,13 +37,13 @@ fn missing() -> StoredSecret {
     StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None }
 }
 
-const HELD: Option<Held> = Some(Held { is_marked: true, is_awaited: false, differs: None });
-const FOREIGN: Option<Held> = Some(Held { is_marked: false, is_awaited: false, differs: None });
-const ABSENT: Option<Held> = None;
+const HELD: Option<HeldToken> = Some(HeldToken { is_marked: true, is_awaited: false, differs: None });
+const FOREIGN: Option<HeldToken> = Some(HeldToken { is_marked: false, is_awaited: false, differs: None });
+const ABSENT: Option<HeldToken> = None;
 
-const BY_EVENT: Usage = Usage::Needed(Needed { may_create: true, is_told: true });
-const BY_LISTING: Usage = Usage::Needed(Needed { may_create: true, is_told: false });
-const OF_TASKS_THAT_LOG_IN: Usage = Usage::Needed(Needed { may_create: false, is_told: false });
+const BY_EVENT: Usage = Usage::Needed(Requirement { may_create: true, is_by_event: true });
+const BY_LISTING: Usage = Usage::Needed(Requirement { may_create: true, is_by_event: false });
+const OF_TASKS_THAT_LOG_IN: Usage = Usage::Needed(Requirement { may_create: false, is_by_event: false });
 
 fn idle() -> Usage {
     Usage::Idle(Idle { retirement: Retirement::default(), listed_at: now() })
@@ -53,7 +53,7 @@ fn deleted() -> OrphanStep {
     OrphanStep::Delete(Retirement::default())
 }
 
-fn step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage) -> String {
+fn step(secret: &StoredSecret, held: Option<&HeldToken>, usage: &Usage) -> String {
     match next_step(secret, held, usage, &BOUNDS, now()) {
         Step::Nothing => "nothing".to_owned(),
         Step::Create => "create".to_owned(),
@@ -104,7 +104,7 @@ fn a_token_that_consul_has_lost_is_restored_as_it_was() {
 
 #[test]
 fn of_two_secret_halves_ours_in_consul_counts() {
-    let differs = |is_marked| Some(Held { is_marked, is_awaited: false, differs: Some(pair("b")) });
+    let differs = |is_marked| Some(HeldToken { is_marked, is_awaited: false, differs: Some(pair("b")) });
     assert_eq!(step(&active(60), differs(true).as_ref(), &BY_EVENT), "show b");
     assert_eq!(step(&active(60), differs(false).as_ref(), &BY_EVENT), "create", "somebody else's is not copied");
 }
@@ -140,7 +140,7 @@ fn an_idle_token_is_hidden_once_its_version_is_old_enough() {
 
 #[test]
 fn a_token_made_ahead_waits_for_its_first_task() {
-    let awaited = Some(Held { is_marked: true, is_awaited: true, differs: None });
+    let awaited = Some(HeldToken { is_marked: true, is_awaited: true, differs: None });
     assert_eq!(step(&active(100_000), awaited.as_ref(), &idle()), "nothing");
 }
 
@@ -231,8 +231,8 @@ fn any_secret() -> impl Strategy<Value = StoredSecret> {
     (states, any::<bool>(), 0u64..4_000).prop_map(|(state, is_ours, age)| written(state, is_ours, age))
 }
 
-fn any_held() -> impl Strategy<Value = Option<Held>> {
-    let held = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(is_marked, is_awaited, differs)| Held {
+fn any_held() -> impl Strategy<Value = Option<HeldToken>> {
+    let held = (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(is_marked, is_awaited, differs)| HeldToken {
         is_marked,
         is_awaited,
         differs: differs.then(|| pair("b")),
@@ -241,8 +241,8 @@ fn any_held() -> impl Strategy<Value = Option<Held>> {
 }
 
 fn any_usage() -> impl Strategy<Value = Usage> {
-    let needed =
-        (any::<bool>(), any::<bool>()).prop_map(|(may_create, is_told)| Usage::Needed(Needed { may_create, is_told }));
+    let needed = (any::<bool>(), any::<bool>())
+        .prop_map(|(may_create, is_by_event)| Usage::Needed(Requirement { may_create, is_by_event }));
     let idle = (0u64..200).prop_map(|age| Usage::Idle(Idle { retirement: Retirement::default(), listed_at: ago(age) }));
     prop_oneof![needed, Just(Usage::Recent), idle, Just(Usage::Ended(Retirement::default()))]
 }
@@ -268,10 +268,10 @@ proptest! {
     /// No event relies on a version by which a token can be hidden before lists show the event's task.
     #[test]
     fn between_the_last_reliance_and_the_first_hiding_lists_catch_up(age in 0u64..4_000) {
-        let is_relied_on = step(&active(age), HELD.as_ref(), &BY_EVENT) == "nothing";
+        let is_cached = step(&active(age), HELD.as_ref(), &BY_EVENT) == "nothing";
         let listed_at = now() + BOUNDS.ecs_lag + BOUNDS.clocks * 2;
         let later = Usage::Idle(Idle { retirement: Retirement::default(), listed_at: listed_at - Duration::from_secs(1) });
-        if is_relied_on {
+        if is_cached {
             prop_assert_eq!(step(&active(age), HELD.as_ref(), &later), "nothing");
         }
     }

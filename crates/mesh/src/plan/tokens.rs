@@ -11,7 +11,7 @@ use crate::{
     arn::TaskArn,
     identity::MeshService,
     idleness::{Idleness, TaskListing, judge},
-    lifecycle::{Held, Needed, OrphanStep, Step, Usage, next_step, orphan_step},
+    lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
     observed::Observed,
     rules::{Rules, TokenMode},
@@ -30,7 +30,7 @@ pub fn usage(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> 
 }
 
 fn needed_by_a_listed_task(rules: Rules<'_>) -> Usage {
-    Usage::Needed(Needed { may_create: rules.mode == TokenMode::SecretsManager, is_told: false })
+    Usage::Needed(Requirement { may_create: rules.mode == TokenMode::SecretsManager, is_by_event: false })
 }
 
 /// Whether a token was made ahead of its service's first task, and still waits for that.
@@ -83,7 +83,7 @@ fn plan_named(
     rules: Rules<'_>,
 ) -> Option<Action> {
     let named = tokens.iter().find(|(token, _)| secret.names(token.accessor));
-    let held = named.map(|(_, mark)| Held {
+    let held = named.map(|(_, mark)| HeldToken {
         is_marked: true,
         is_awaited: is_awaited(mark.unused_since, rules),
         differs: None,

@@ -21,7 +21,7 @@ fn is_service_of(instance: &ServiceInstance, task: &MeshTask) -> bool {
 }
 
 /// Whether the action takes something of this task away.
-fn robs(action: &Action, task: &MeshTask) -> bool {
+fn deletes_from(action: &Action, task: &MeshTask) -> bool {
     match action {
         Action::DeleteLoginToken(token) => names_task(&token.description, task),
         Action::Deregister(instance) => is_service_of(instance, task),
@@ -232,7 +232,7 @@ proptest! {
     fn nothing_of_a_living_task_is_deleted(observed in any_observed(), mode in any_mode()) {
         for action in actions(&observed, mode) {
             for task in observed.tasks.iter().filter(|task| task.phase != TaskPhase::Stopped) {
-                prop_assert!(!robs(&action, task), "{action:?} robs {task:?}");
+                prop_assert!(!deletes_from(&action, task), "{action:?} deletes_from {task:?}");
             }
         }
     }
@@ -243,8 +243,8 @@ proptest! {
         observed in any_observed(), mode in any_mode(),
     ) {
         let is_stopping = |instance: &ServiceInstance| {
-            let is_its = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
-            observed.tasks.iter().any(|task| task.phase == TaskPhase::Stopping && is_its(task))
+            let belongs = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
+            observed.tasks.iter().any(|task| task.phase == TaskPhase::Stopping && belongs(task))
         };
         let mut after = observed.clone();
         carry_out(&mut after, &actions(&observed, mode));
@@ -265,8 +265,8 @@ proptest! {
         let Extent::Clusters(Some(listing)) = &observed.extent else { panic!("it saw everything") };
         for action in actions(&observed, mode) {
             let (Action::Hide(service, _) | Action::Revoke(service, _)) = action else { continue };
-            let is_its = |task: &&ServiceTask| task.services.iter().any(|other| place(other) == place(&service));
-            for task in listing.tasks.iter().filter(is_its) {
+            let belongs = |task: &&ServiceTask| task.services.iter().any(|other| place(other) == place(&service));
+            for task in listing.tasks.iter().filter(belongs) {
                 prop_assert_eq!(task.phase, TaskPhase::Stopped);
                 let quiet_for = task.stopped_at.map(|at| now().duration_since(at).as_secs());
                 prop_assert!(quiet_for.is_none_or(|seconds| seconds >= 270));
@@ -286,7 +286,7 @@ proptest! {
     /// Promise 3, never blind: who has not seen the tasks of every cluster calls no service idle.
     #[test]
     fn without_a_look_at_every_cluster_no_token_is_revoked(
-        observed in prop_oneof![any_events(), any_blind_sweep()],
+        observed in prop_oneof![any_events(), any_partial_sweep()],
         mode in any_mode(),
     ) {
         let actions = actions(&observed, mode);
@@ -306,16 +306,16 @@ proptest! {
     fn a_task_that_was_not_observed_loses_nothing(observed in any_observed(), mode in any_mode()) {
         let all = clusters().into_iter().flat_map(|c| (0..8).map(move |id| task(c.name(), id, TaskPhase::Active, "web")));
         let is_seen = |task: &MeshTask| observed.tasks.iter().any(|seen| seen.arn == task.arn);
-        let unseen: Vec<MeshTask> = all.filter(|task| !is_seen(task)).collect();
+        let unobserved: Vec<MeshTask> = all.filter(|task| !is_seen(task)).collect();
         for action in actions(&observed, mode) {
-            prop_assert!(!unseen.iter().any(|task| robs(&action, task)), "{action:?}");
+            prop_assert!(!unobserved.iter().any(|task| deletes_from(&action, task)), "{action:?}");
         }
     }
 
     /// Promise 4, always converges: a sweep whose plan was carried out leaves nothing to do.
     #[test]
     fn after_a_sweep_there_is_nothing_left_to_do(
-        mut observed in prop_oneof![any_blind_sweep(), any_sweep()],
+        mut observed in prop_oneof![any_partial_sweep(), any_sweep()],
         mode in any_mode(),
     ) {
         let planned = actions(&observed, mode);

@@ -14,7 +14,7 @@ fn service_token(tenancy: &Tenancy, name: &str) -> ListedToken {
     ListedToken { tenancy: tenancy.clone(), ..token(77, &description) }
 }
 
-fn made_ahead(name: &str, hours_ago: i64) -> ListedToken {
+fn pre_provisioned(name: &str, hours_ago: i64) -> ListedToken {
     let token = service_token(&Tenancy::Community, name);
     let description = marked_unused(&token.description, seconds_ago(hours_ago * 3_600));
     ListedToken { description, ..token }
@@ -149,8 +149,8 @@ fn a_service_with_a_living_task_in_any_cluster_keeps_its_token() {
 
 #[test]
 fn a_token_made_ahead_waits_a_day_for_its_first_task() {
-    assert_eq!(swept(&sweep_of(vec![made_ahead("web", 23)], vec![])), []);
-    assert_eq!(swept(&sweep_of(vec![made_ahead("web", 24)], vec![])), hides(service("web")));
+    assert_eq!(swept(&sweep_of(vec![pre_provisioned("web", 23)], vec![])), []);
+    assert_eq!(swept(&sweep_of(vec![pre_provisioned("web", 24)], vec![])), hides(service("web")));
 }
 
 #[test]

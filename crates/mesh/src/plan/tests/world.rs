@@ -9,7 +9,7 @@ use crate::mark::{marked_for_secret, marked_unused};
 
 /// Whatever was seen, however far the look reached.
 pub(super) fn any_observed() -> impl Strategy<Value = Observed> {
-    prop_oneof![any_events(), any_blind_sweep(), any_sweep()]
+    prop_oneof![any_events(), any_partial_sweep(), any_sweep()]
 }
 
 /// What was seen after events.
@@ -18,7 +18,7 @@ pub(super) fn any_events() -> impl Strategy<Value = Observed> {
 }
 
 /// What a sweep saw that could not read every cluster.
-pub(super) fn any_blind_sweep() -> impl Strategy<Value = Observed> {
+pub(super) fn any_partial_sweep() -> impl Strategy<Value = Observed> {
     any_sweep().prop_map(|observed| Observed { extent: Extent::Clusters(None), ..observed })
 }
 
@@ -256,7 +256,7 @@ fn check_of(instance: &ServiceInstance, status: CheckStatus, is_drained: bool) -
 struct Host {
     status: AgentStatus,
     /// Whether all that it hosts is of stopped tasks.
-    is_grave: bool,
+    hosts_only_stopped: bool,
     hosted: Vec<(Index, ArnShape)>,
     is_synthetic: bool,
     hosts_others: bool,
@@ -275,12 +275,12 @@ enum ArnShape {
 prop_compose! {
     fn any_agent()(
         status in prop_oneof![3 => Just(AgentStatus::Alive), 3 => Just(AgentStatus::Failed), 1 => Just(AgentStatus::Left)],
-        is_grave in any::<bool>(),
+        hosts_only_stopped in any::<bool>(),
         hosted in vec((any::<Index>(), any_arn_shape()), 1..4),
         is_synthetic in prop::bool::weighted(0.1),
         hosts_others in prop::bool::weighted(0.2),
     ) -> Host {
-        Host { status, is_grave, hosted, is_synthetic, hosts_others }
+        Host { status, hosts_only_stopped, hosted, is_synthetic, hosts_others }
     }
 }
 
@@ -291,7 +291,7 @@ fn any_arn_shape() -> impl Strategy<Value = ArnShape> {
 
 impl Host {
     fn meet(&self, number: u8, tasks: &[MeshTask]) -> ClientAgent {
-        let is_guest = |task: &&MeshTask| !self.is_grave || task.phase == TaskPhase::Stopped;
+        let is_guest = |task: &&MeshTask| !self.hosts_only_stopped || task.phase == TaskPhase::Stopped;
         let guests: Vec<MeshTask> = tasks.iter().filter(is_guest).cloned().collect();
         let hosted = self.hosted.iter().filter(|_| !guests.is_empty());
         let mut agent = agent(self.status, &[]);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use crate::report_store::{ReportStore, StoreError, Stored};
-use crate::{discovery::Discovery, invocation::Invocation, record::Record};
+use crate::{invocation::Invocation, record::Record, revision_findings::RevisionFindings};
 use audit::report::Reported;
 use mesh::arn::TaskDefinitionArn;
 
@@ -22,28 +22,31 @@ pub(super) struct Claim<'r> {
 }
 
 /// The records.
-pub(super) struct Memory<'a> {
+pub(super) struct AnnouncementLog<'a> {
     pub(super) store: &'a dyn ReportStore,
     pub(super) invocation: &'a Invocation,
 }
 
-impl Memory<'_> {
-    /// Claims what is new of `discovery`.
-    pub(super) async fn claim<'r>(&self, discovery: &Discovery<'r>) -> Result<Claim<'r>, StoreError> {
-        let key = key(&discovery.revision);
+impl AnnouncementLog<'_> {
+    /// Claims what is new of `revision_findings`.
+    pub(super) async fn claim<'r>(&self, revision_findings: &RevisionFindings<'r>) -> Result<Claim<'r>, StoreError> {
+        let key = key(&revision_findings.revision);
         let claimed = |fresh: &BTreeSet<Uuid>| {
-            let findings = discovery.findings.iter().filter(|(id, _)| fresh.contains(*id));
-            Claim { revision: discovery.revision.clone(), fresh: findings.map(|(id, found)| (*id, *found)).collect() }
+            let findings = revision_findings.findings.iter().filter(|(id, _)| fresh.contains(*id));
+            Claim {
+                revision: revision_findings.revision.clone(),
+                fresh: findings.map(|(id, found)| (*id, *found)).collect(),
+            }
         };
         // Written before it is read: who may not list a bucket cannot tell a missing object from a forbidden one.
         let mut record = Record::default();
-        let fresh = record.claim(discovery.findings.keys(), self.invocation);
+        let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
         if self.store.create(&key, render(&record)).await?.is_some() {
             return Ok(claimed(&fresh));
         }
         for _ in 0..TRIES {
             let (mut record, stored) = self.read(&key).await?;
-            let fresh = record.claim(discovery.findings.keys(), self.invocation);
+            let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
             let is_written =
                 fresh.is_empty() || self.store.replace(&key, render(&record), &stored.version).await?.is_some();
             if is_written {
@@ -54,7 +57,7 @@ impl Memory<'_> {
     }
 
     /// Remembers that a claim was announced; or, where it was not, lets others announce it.
-    pub(super) async fn settle(&self, claim: &Claim<'_>, is_announced: bool) -> Result<(), StoreError> {
+    pub(super) async fn finish(&self, claim: &Claim<'_>, is_announced: bool) -> Result<(), StoreError> {
         let findings: BTreeSet<Uuid> = claim.fresh.keys().copied().collect();
         let key = key(&claim.revision);
         for _ in 0..TRIES {
@@ -62,7 +65,7 @@ impl Memory<'_> {
             if is_announced {
                 record.announced(&findings, self.invocation);
             } else {
-                record.give_back(&findings, self.invocation);
+                record.release(&findings, self.invocation);
             }
             if self.store.replace(&key, render(&record), &stored.version).await?.is_some() {
                 return Ok(());

@@ -31,13 +31,13 @@ enum Change {
 }
 
 /// Makes objects of Consul what they should be.
-pub(super) struct Settler {
+pub(super) struct Upserter {
     pub(super) consul: Arc<dyn ConsulBootstrap>,
 }
 
-impl Settler {
+impl Upserter {
     /// Brings the objects about, and looks at what was written until it stays.
-    pub(super) async fn settle(&self, objects: &[Object], deadline: Deadline, report: &mut BootstrapReport) {
+    pub(super) async fn ensure(&self, objects: &[Object], deadline: Deadline, report: &mut BootstrapReport) {
         let mut changes: Vec<(&Object, Change)> = Vec::new();
         let mut pending: Vec<&Object> = objects.iter().collect();
         for round in 0..ROUNDS {
@@ -45,12 +45,12 @@ impl Settler {
                 let pause = PAUSE + JITTER.mul_f64(fastrand::f64());
                 tokio::time::sleep(pause.min(deadline.left())).await;
             }
-            let mut unproven = Vec::new();
+            let mut written_objects = Vec::new();
             for object in pending {
-                match self.bring_about(object, objects, deadline, report).await {
+                match self.upsert(object, objects, deadline, report).await {
                     Ok(change) => {
                         if change != Change::Unchanged {
-                            unproven.push(object);
+                            written_objects.push(object);
                         }
                         if !changes.iter().any(|(known, _)| *known == object) {
                             changes.push((object, change));
@@ -58,31 +58,31 @@ impl Settler {
                     }
                     // Somebody else has just made it: look again.
                     Err(BootstrapError::Controller(ControllerError::Consul(ConsulError::Conflict { .. }))) => {
-                        unproven.push(object);
+                        written_objects.push(object);
                     }
                     Err(error) => report.fail(object.to_string(), error),
                 }
             }
-            pending = unproven;
+            pending = written_objects;
             if pending.is_empty() {
                 break;
             }
         }
         for object in pending {
-            report.fail(object.to_string(), BootstrapError::Unsettled { object: object.to_string() });
+            report.fail(object.to_string(), BootstrapError::Overwritten { object: object.to_string() });
         }
         note(&changes, report);
     }
 
     /// Reads, merges and writes one object.
-    async fn bring_about(
+    async fn upsert(
         &self,
         object: &Object,
         among: &[Object],
         deadline: Deadline,
         report: &BootstrapReport,
     ) -> Result<Change, BootstrapError> {
-        if let Some(missing) = among.iter().find(|other| object.needs(other) && report.has_failed(other)) {
+        if let Some(missing) = among.iter().find(|other| object.refers_to(other) && report.has_failed(other)) {
             let (object, missing) = (object.to_string(), missing.to_string());
             return Err(BootstrapError::NotAttempted { object, missing });
         }
@@ -93,12 +93,12 @@ impl Settler {
             Upsert::Create(body) => (Change::Created, deadline.run(consul.create(object, body)).await),
             Upsert::Update(body) => (Change::Updated, deadline.run(consul.update(object, body)).await),
         };
-        written.map(|()| change).map_err(|error| explained(object, error))
+        written.map(|()| change).map_err(|error| explain(object, error))
     }
 }
 
 /// Says of answers that come from a Consul which lacks a feature what it lacks.
-fn explained(object: &Object, error: ControllerError) -> BootstrapError {
+fn explain(object: &Object, error: ControllerError) -> BootstrapError {
     match (object.kind, &error) {
         (Kind::AuthMethod, ControllerError::Consul(ConsulError::Refused { reason, .. }))
             if reason.contains("Type should be one of") =>

@@ -10,8 +10,9 @@ fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primar
     let namespaces = ["shop".parse().unwrap()];
     let namespaces: &[TenancyName] = if *tenancy == Tenancy::Community { &[] } else { &namespaces };
     let (clusters, active) = (clusters(), clusters().into_iter().collect());
-    let wishes = Wishes { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, namespaces, is_primary };
-    objects(&wishes).iter().map(Object::to_string).collect()
+    let desired =
+        BootstrapTarget { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, namespaces, is_primary };
+    objects(&desired).iter().map(Object::to_string).collect()
 }
 
 fn enterprise() -> Tenancy {
@@ -22,7 +23,7 @@ fn enterprise() -> Tenancy {
 fn what_refers_comes_after_what_it_refers_to() {
     let scope = BootstrapScope::default();
     let (clusters, tenancy) = (clusters(), enterprise());
-    let wishes = Wishes {
+    let desired = BootstrapTarget {
         scope: &scope,
         mode: TokenMode::AuthMethod,
         clusters: &clusters,
@@ -31,11 +32,11 @@ fn what_refers_comes_after_what_it_refers_to() {
         namespaces: &["shop".parse().unwrap()],
         is_primary: true,
     };
-    let objects = objects(&wishes);
+    let objects = objects(&desired);
     let mut references = 0;
     for (index, object) in objects.iter().enumerate() {
         for (other_index, other) in objects.iter().enumerate() {
-            if object.needs(other) {
+            if object.refers_to(other) {
                 assert!(other_index < index, "{object} comes before {other}");
                 references += 1;
             }
@@ -83,7 +84,7 @@ fn the_anonymous_token_is_the_primary_datacenter_s() {
 fn a_cluster_that_is_not_active_gets_no_node() {
     let (scope, clusters) = (BootstrapScope::default(), clusters());
     let active = BTreeSet::from([clusters[1].clone()]);
-    let wishes = Wishes {
+    let desired = BootstrapTarget {
         scope: &scope,
         mode: TokenMode::AuthMethod,
         clusters: &clusters,
@@ -92,7 +93,7 @@ fn a_cluster_that_is_not_active_gets_no_node() {
         namespaces: &[],
         is_primary: false,
     };
-    let objects = objects(&wishes);
+    let objects = objects(&desired);
     let nodes: Vec<&str> =
         objects.iter().filter(|object| object.kind == Kind::SyntheticNode).map(|object| object.name.as_str()).collect();
     assert_eq!(nodes, [clusters[1].as_str()]);

@@ -9,19 +9,19 @@ use std::{
 use jiff::Timestamp;
 use lru::LruCache;
 
-/// How many things are remembered. Then the one that was asked for longest ago is forgotten.
+/// How many things are cached. Then the one that was asked for longest ago is forgotten.
 const LIMIT: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
 
 /// A time for each of a limited number of things.
-pub(crate) struct Remembered<K: Hash + Eq>(Mutex<LruCache<K, Timestamp>>);
+pub(crate) struct TimestampCache<K: Hash + Eq>(Mutex<LruCache<K, Timestamp>>);
 
-impl<K: Hash + Eq> Remembered<K> {
+impl<K: Hash + Eq> TimestampCache<K> {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
         Self(Mutex::new(LruCache::new(LIMIT)))
     }
 
-    /// The time that is remembered for `key`.
+    /// The time that is cached for `key`.
     pub(crate) fn get(&self, key: &K) -> Option<Timestamp> {
         self.lock().get(key).copied()
     }

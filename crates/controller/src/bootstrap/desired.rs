@@ -21,7 +21,7 @@ use super::{
 
 /// What the bootstrap is of.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wishes<'a> {
+pub(super) struct BootstrapTarget<'a> {
     /// What the deployment wants.
     pub scope: &'a BootstrapScope,
     /// Who makes tokens: logins need auth methods.
@@ -41,39 +41,39 @@ pub(super) struct Wishes<'a> {
 /// Everything that Consul should hold, references before what refers to them. The partition itself is not among it: it
 /// has to exist before its namespaces can be asked for ([`enterprise::partition`]).
 #[must_use]
-pub(super) fn objects(wishes: &Wishes<'_>) -> Vec<Object> {
+pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
     let mut objects = Vec::new();
-    if wishes.scope.extent == BootstrapExtent::None {
+    if desired.scope.extent == BootstrapExtent::None {
         return objects;
     }
-    if let Tenancy::Enterprise { partition, namespace } = wishes.tenancy {
-        let own = (!wishes.namespaces.contains(namespace)).then_some(namespace);
-        objects.push(enterprise::cross_namespace_policy(wishes.tenancy, partition));
-        objects.extend(own.into_iter().chain(wishes.namespaces).map(|name| enterprise::namespace(partition, name)));
+    if let Tenancy::Enterprise { partition, namespace } = desired.tenancy {
+        let own = (!desired.namespaces.contains(namespace)).then_some(namespace);
+        objects.push(enterprise::cross_namespace_policy(desired.tenancy, partition));
+        objects.extend(own.into_iter().chain(desired.namespaces).map(|name| enterprise::namespace(partition, name)));
     }
-    if wishes.mode == TokenMode::AuthMethod {
-        objects.extend(for_logins(wishes));
+    if desired.mode == TokenMode::AuthMethod {
+        objects.extend(for_logins(desired));
     }
     objects
 }
 
-fn for_logins(wishes: &Wishes<'_>) -> Vec<Object> {
-    let Some(home) = wishes.clusters.first() else {
+fn for_logins(desired: &BootstrapTarget<'_>) -> Vec<Object> {
+    let Some(home) = desired.clusters.first() else {
         return Vec::new();
     };
-    let (tenancy, principals) = (wishes.tenancy, wishes.scope.iam_role_path.principals(home));
+    let (tenancy, principals) = (desired.tenancy, desired.scope.iam_role_path.principals(home));
     let mut objects = policy::of_gateways(tenancy);
-    if wishes.scope.extent == BootstrapExtent::Full {
+    if desired.scope.extent == BootstrapExtent::Full {
         objects.extend(policy::of_clients(tenancy));
     }
-    if wishes.is_primary {
+    if desired.is_primary {
         objects.extend(policy::of_the_anonymous_token(tenancy));
     }
     objects.extend(auth_method::of_services(tenancy, &principals));
-    if wishes.scope.extent == BootstrapExtent::Full {
+    if desired.scope.extent == BootstrapExtent::Full {
         objects.extend(auth_method::of_clients(tenancy, &principals));
     }
-    let active = wishes.clusters.iter().filter(|cluster| wishes.active.contains(cluster));
+    let active = desired.clusters.iter().filter(|cluster| desired.active.contains(cluster));
     objects.extend(active.map(|cluster| synthetic_node(tenancy, cluster)));
     objects
 }

@@ -12,7 +12,7 @@ const FINGERPRINTS: Uuid = Uuid::from_u128(0x616e_6e6f_756e_6365_642d_6669_6e64_
 
 /// What was found in a revision.
 #[derive(Debug)]
-pub(super) struct Discovery<'r> {
+pub(super) struct RevisionFindings<'r> {
     /// The revision.
     pub(super) revision: TaskDefinitionArn,
     /// The findings, by what is the same for the same finding. The report's own fingerprints also hold by what name the
@@ -20,7 +20,7 @@ pub(super) struct Discovery<'r> {
     pub(super) findings: BTreeMap<Uuid, &'r Reported>,
 }
 
-impl<'r> Discovery<'r> {
+impl<'r> RevisionFindings<'r> {
     /// Everything that `report` found. What belongs to no revision goes to `reasons`.
     pub(super) fn all_in(report: &'r Report, reasons: &mut Vec<String>) -> Vec<Self> {
         let addresses: BTreeMap<(&str, &str), &str> =

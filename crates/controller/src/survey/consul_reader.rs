@@ -16,18 +16,18 @@ use mesh::{
     token::ListedToken,
 };
 
-use super::seen::{Clusters, Problem, Skipped, Survey};
+use super::findings::{Clusters, Problem, Skipped, Survey};
 use crate::{
     agents::client_agents, deadline::Deadline, edges::Consul, error::ControllerError, outcome::CONCURRENCY,
     survey::gone_tasks::names_cluster,
 };
 
 /// Reads what Consul holds of whole clusters.
-pub(super) struct ConsulSide {
+pub(super) struct ConsulReader {
     pub(super) consul: Arc<dyn Consul>,
 }
 
-impl ConsulSide {
+impl ConsulReader {
     /// Tokens, nodes and dead agents of one partition.
     pub(super) async fn read_partition(
         &self,
@@ -44,11 +44,11 @@ impl ConsulSide {
         );
         match tokens {
             Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| is_of_any(token, wanted))),
-            Err(error) => survey.could_not_see(wanted, None, error),
+            Err(error) => survey.mark_unread(wanted, None, error),
         }
         match agents {
             Ok(agents) => survey.observed.agents.extend(agents),
-            Err(error) => survey.could_not_see(wanted, None, error),
+            Err(error) => survey.mark_unread(wanted, None, error),
         }
         for (cluster, node) in nodes {
             match node {
@@ -65,7 +65,7 @@ impl ConsulSide {
                     }
                 }
                 Ok(None) => {}
-                Err(error) => survey.could_not_see(&[&cluster], Some(&cluster), error),
+                Err(error) => survey.mark_unread(&[&cluster], Some(&cluster), error),
             }
         }
     }

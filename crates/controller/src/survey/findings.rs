@@ -20,19 +20,19 @@ pub(crate) struct Survey {
     pub(crate) problems: Vec<Problem>,
     pub(crate) skipped: Vec<Skipped>,
     /// Clusters of which it is not known what Consul holds.
-    pub(crate) unseen: BTreeSet<ClusterArn>,
+    pub(crate) unread: BTreeSet<ClusterArn>,
 }
 
 impl Survey {
     /// Something that Consul holds of `clusters` could not be read.
-    pub(crate) fn could_not_see(
+    pub(crate) fn mark_unread(
         &mut self,
         clusters: &[&ClusterArn],
         concerned: Option<&ClusterArn>,
         error: ControllerError,
     ) {
         self.problems.push(Problem::new(concerned, error));
-        self.unseen.extend(clusters.iter().map(|cluster| (*cluster).clone()));
+        self.unread.extend(clusters.iter().map(|cluster| (*cluster).clone()));
     }
 }
 
@@ -79,9 +79,9 @@ impl Clusters {
     }
 
     /// Whether a service may be called idle. The guard judges the clusters of the order by what Consul holds of them; of the
-    /// others, and of `unseen` ones, nobody knows whether they are in use, so that an empty list proves nothing.
-    pub(crate) fn are_credible(&self, order: &SweepOrder, unseen: &BTreeSet<ClusterArn>) -> bool {
-        let is_judged = |cluster| order.includes(cluster) && !unseen.contains(cluster);
+    /// others, and of `unread` ones, nobody knows whether they are in use, so that an empty list proves nothing.
+    pub(crate) fn can_prove_idleness(&self, order: &SweepOrder, unread: &BTreeSet<ClusterArn>) -> bool {
+        let is_judged = |cluster| order.includes(cluster) && !unread.contains(cluster);
         order.force || self.read.iter().all(|read| !read.tasks.is_empty() || is_judged(&read.cluster))
     }
 
