@@ -1,4 +1,4 @@
-//! The records of what was announced, in a bucket that several invocations write to at the same time.
+//! The records of announced findings, in a bucket that several invocations write to concurrently.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,26 +9,26 @@ use crate::{invocation::Invocation, record::Record, revision_findings::RevisionF
 use audit::report::Reported;
 use mesh::arn::TaskDefinitionArn;
 
-/// How often a record is read again because somebody else wrote it meanwhile. Hardly ever are there two of them.
+/// The most attempts to write a record that other invocations write concurrently.
 const TRIES: usize = 8;
 
-/// What may be announced, by us alone.
+/// The findings that this invocation announces.
 #[derive(Debug)]
 pub(super) struct Claim<'r> {
     /// The revision.
     pub(super) revision: TaskDefinitionArn,
-    /// The findings that are new.
+    /// The new findings.
     pub(super) fresh: BTreeMap<Uuid, &'r Reported>,
 }
 
-/// The records.
+/// The records of announced findings.
 pub(super) struct AnnouncementLog<'a> {
     pub(super) store: &'a dyn ReportStore,
     pub(super) invocation: &'a Invocation,
 }
 
 impl AnnouncementLog<'_> {
-    /// Claims what is new of `revision_findings`.
+    /// Claims the new findings of a revision.
     pub(super) async fn claim<'r>(&self, revision_findings: &RevisionFindings<'r>) -> Result<Claim<'r>, StoreError> {
         let key = key(&revision_findings.revision);
         let claimed = |fresh: &BTreeSet<Uuid>| {
@@ -38,7 +38,8 @@ impl AnnouncementLog<'_> {
                 fresh: findings.map(|(id, found)| (*id, *found)).collect(),
             }
         };
-        // Written before it is read: who may not list a bucket cannot tell a missing object from a forbidden one.
+        // Created before it is read: without the permission to list the bucket, S3 does not distinguish missing objects
+        // from forbidden ones.
         let mut record = Record::default();
         let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
         if self.store.create(&key, render(&record)).await?.is_some() {
@@ -56,7 +57,7 @@ impl AnnouncementLog<'_> {
         Err(contended(&key))
     }
 
-    /// Remembers that a claim was announced; or, where it was not, lets others announce it.
+    /// Records that the claimed findings were announced; or, if they were not, releases the claim.
     pub(super) async fn finish(&self, claim: &Claim<'_>, is_announced: bool) -> Result<(), StoreError> {
         let findings: BTreeSet<Uuid> = claim.fresh.keys().copied().collect();
         let key = key(&claim.revision);
@@ -77,7 +78,7 @@ impl AnnouncementLog<'_> {
     async fn read(&self, key: &str) -> Result<(Record, Stored), StoreError> {
         let stored = self.store.read(key).await?;
         let record = serde_json::from_str(&stored.text)
-            .map_err(|e| StoreError::new("reading", key, format!("not a record of ours ({e}); delete it")))?;
+            .map_err(|e| StoreError::new("reading", key, format!("not a record of announcements ({e}); delete it")))?;
         Ok((record, stored))
     }
 }
@@ -91,5 +92,5 @@ fn render(record: &Record) -> String {
 }
 
 fn contended(key: &str) -> StoreError {
-    StoreError::new("PutObject", key, format!("somebody else wrote it {TRIES} times meanwhile"))
+    StoreError::new("PutObject", key, format!("another invocation wrote it {TRIES} times in between"))
 }

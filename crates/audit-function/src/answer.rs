@@ -6,16 +6,16 @@ use crate::invocation::Invocation;
 use crate::report_store::{ReportStore, StoreError};
 use audit::report::{Format, RenderError, Report};
 
-/// The largest answer, in bytes: Lambda takes 6 MB.
+/// The largest answer, in bytes: Lambda accepts 6 MB.
 const MAX_ANSWER: usize = 5_000_000;
 
-/// Why there is no answer.
+/// Why the answer could not be created.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AnswerError {
-    /// The report could not be written in the format.
+    /// The report could not be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// What was written as JSON is none.
+    /// The report in JSON could not be parsed.
     #[error("the report is no JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The report could not be stored.
@@ -38,7 +38,7 @@ impl Responder<'_> {
 
     /// An answer of at most `largest` bytes.
     async fn respond(&self, text: String, format: Format, largest: usize) -> Result<Value, AnswerError> {
-        // What is as large as its answer may be is not worth being made into one.
+        // A report that already exceeds the limit is not converted into an answer.
         if text.len() <= largest || format == Format::Json {
             let answer = match format {
                 Format::Json => serde_json::from_str(&text)?,
@@ -61,7 +61,7 @@ impl Responder<'_> {
     }
 }
 
-/// How a report of a format is called, and what browsers are told that it is.
+/// The file extension and content type of a format.
 fn kind(format: Format) -> (&'static str, &'static str) {
     match format {
         Format::Json => ("json", "application/json"),
@@ -88,14 +88,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn json_is_the_answer_itself_and_everything_else_a_text_in_it() {
+    async fn json_is_the_answer_and_other_formats_are_texts() {
         assert_eq!(answer(Format::Json, 100).await.0, json!({ "schemaVersion": 1 }));
         assert_eq!(answer(Format::Junit, 100).await.0, json!({ "format": "junit", "report": REPORT }));
     }
 
     #[tokio::test]
-    async fn what_is_too_large_as_an_answer_is_stored_as_it_was_written() {
-        // As JSON, its answer has 19 bytes; as a text it fits, but not the answer around it
+    async fn large_answer_is_stored() {
+        // The answer in JSON has 19 bytes; the text fits, but not the answer around it
         for (format, largest, extension) in [(Format::Json, 18, "json"), (Format::Html, 50, "html")] {
             let (answer, bucket) = answer(format, largest).await;
             let key = format!("reports/2026-11-21/100000-one.{extension}");

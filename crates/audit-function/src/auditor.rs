@@ -1,4 +1,4 @@
-//! Audits an account, and announces what is new.
+//! Audits an account, and announces new findings.
 
 use std::{path::Path, sync::Arc};
 
@@ -26,15 +26,15 @@ use aws::ecs::Inventory;
 use lambda::logging::METRICS;
 use mesh::arn::ClusterArn;
 
-/// Records that are read or written at the same time.
+/// The most concurrent reads and writes of records.
 const CONCURRENCY: usize = 8;
 
-/// What the auditor reads from and writes to.
+/// The external services of the auditor, behind traits.
 #[derive(Clone)]
 pub struct Edges {
-    /// The account.
+    /// The task definitions of the account.
     pub inventory: Arc<dyn Inventory>,
-    /// The bucket.
+    /// The bucket of reports and records.
     pub store: Arc<dyn ReportStore>,
     /// The topic and the event bus.
     pub announcer: Arc<dyn Announcer>,
@@ -47,28 +47,28 @@ pub struct Auditor {
     edges: Edges,
 }
 
-/// What did not work, and what was found all the same.
+/// An audit that failed in part, with a summary of the report.
 #[derive(Debug, thiserror::Error)]
 #[error("{}\n{summary}", reasons.join("; "))]
 pub struct Incomplete {
-    /// Why.
+    /// The causes.
     pub reasons: Vec<String>,
-    /// The report in a line.
+    /// The summary of the report, in one line.
     pub summary: String,
 }
 
 impl Auditor {
-    /// An auditor that by its schedule looks at these clusters, and lives with what `configuration` says.
+    /// An auditor with the clusters of scheduled audits, and the ignored findings in `configuration`.
     #[must_use]
     pub fn new(clusters: Vec<ClusterArn>, configuration: Config, edges: Edges) -> Self {
         Self { clusters, configuration, edges }
     }
 
-    /// Does what is asked for. The answer is the report, or says where it is.
+    /// Runs an order. The answer is the report, or its location.
     ///
     /// # Errors
-    /// Something could not be announced or stored; or, where nobody waits for the answer, could not be read. Everything else
-    /// was done.
+    /// Something could not be announced or stored; or, if no caller waits for the answer, could not be read. Everything
+    /// else was done.
     pub async fn run(&self, order: &Order, invocation: &Invocation) -> Result<Value, Incomplete> {
         let report = self.report(&order.scope).await;
         let mut reasons: Vec<String> = Vec::new();
@@ -110,7 +110,7 @@ impl Auditor {
         live
     }
 
-    /// Announces what is new in `report`; how many findings that were.
+    /// Announces the new findings of `report`. Returns their number.
     async fn announce(&self, report: &Report, invocation: &Invocation, reasons: &mut Vec<String>) -> usize {
         let announcement_log = AnnouncementLog { store: self.edges.store.as_ref(), invocation };
         let by_revision = RevisionFindings::all_in(report, reasons);

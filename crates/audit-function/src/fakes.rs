@@ -1,4 +1,4 @@
-//! The auditor's edges in announcement_log, with faults at will.
+//! The auditor's edges in memory, with faults on demand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,7 +38,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Adds a family whose app waits for containers that do not exist: a finding for each.
+    /// Adds a family whose app depends on missing containers: one finding for each.
     pub(super) fn with_mistakes(mut self, family: &str, missing: &[&str]) -> Self {
         let waits: Vec<Value> =
             missing.iter().map(|name| json!({ "containerName": name, "condition": "START" })).collect();
@@ -91,9 +91,9 @@ impl Inventory for Account {
 pub(super) struct Bucket {
     objects: Mutex<BTreeMap<String, Stored>>,
     writes: Mutex<usize>,
-    /// What somebody else writes after the next read.
+    /// The text that another writer writes after the next read.
     pub(super) concurrent_write: Mutex<Option<String>>,
-    /// Whether nothing can be written.
+    /// Whether writes fail.
     pub(super) is_down: AtomicBool,
 }
 
@@ -153,13 +153,13 @@ impl ReportStore for Bucket {
     }
 }
 
-/// A topic and a bus that remember what they were given.
+/// An announcer that records messages and events.
 pub(super) struct RecordingAnnouncer {
     pub(super) messages: Mutex<Vec<Message>>,
     pub(super) events: Mutex<Vec<Event>>,
-    /// Whether the topic refuses messages.
+    /// Whether the topic rejects messages.
     pub(super) is_failing: AtomicBool,
-    /// As many announcements get through as there are permits.
+    /// The number of events calls that are let through.
     pub(super) gate: Semaphore,
 }
 
@@ -175,7 +175,7 @@ impl Default for RecordingAnnouncer {
 }
 
 impl RecordingAnnouncer {
-    /// The messages of the events so far.
+    /// The messages of the recorded events.
     pub(super) fn announced_messages(&self) -> Vec<String> {
         let events = self.events.lock().unwrap();
         events.iter().map(|event| event.detail["message"].as_str().unwrap().to_owned()).collect()

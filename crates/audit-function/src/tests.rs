@@ -1,4 +1,4 @@
-//! Orders, and what becomes of what is found.
+//! Orders, reports and announcements.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -26,7 +26,7 @@ impl World {
         Self { account: Arc::new(account), ..Self::default() }
     }
 
-    /// The same account and bucket with another announcer, as another invocation has it.
+    /// The same account and bucket with another announcer, as in another invocation.
     fn beside(&self, announcer: RecordingAnnouncer) -> Self {
         let Self { account, bucket, .. } = self;
         Self { account: account.clone(), bucket: bucket.clone(), announcer: Arc::new(announcer) }
@@ -69,7 +69,7 @@ async fn the_answer_is_the_report() {
 }
 
 #[tokio::test]
-async fn a_finding_is_announced_once_for_its_revision_by_whatever_name_that_is_asked_for() {
+async fn finding_is_announced_once_for_its_revision() {
     let world = web(&["db"]);
     for (id, payload) in [("one", json!({ "taskDefinition": "web:7" })), ("two", json!({ "cluster": "prod" }))] {
         world.run(id, &payload).await.unwrap();
@@ -80,7 +80,7 @@ async fn a_finding_is_announced_once_for_its_revision_by_whatever_name_that_is_a
 }
 
 #[tokio::test]
-async fn of_a_revision_that_was_announced_only_what_is_new_is_announced() {
+async fn only_new_findings_of_a_revision_are_announced() {
     let before = web(&["db"]);
     before.run("one", &json!({ "all": true })).await.unwrap();
     let after = World { bucket: before.bucket.clone(), ..web(&["db", "cache"]) };
@@ -91,19 +91,19 @@ async fn of_a_revision_that_was_announced_only_what_is_new_is_announced() {
 }
 
 #[tokio::test]
-async fn nothing_is_announced_if_one_asks_for_that() {
+async fn nothing_is_announced_if_announce_is_false() {
     let world = web(&["db"]);
     world.run("one", &json!({ "all": true, "announce": false })).await.unwrap();
     assert_eq!((world.announcer.announced_messages().len(), world.bucket.keys().len()), (0, 0));
 }
 
 #[tokio::test]
-async fn of_two_at_once_one_announces() {
+async fn one_of_two_concurrent_invocations_announces() {
     let first = web(&["db"]);
     let slow = first.beside(RecordingAnnouncer { gate: Semaphore::new(0), ..RecordingAnnouncer::default() });
     let order = json!({ "all": true });
     let second = async {
-        // While the slow one is about to speak
+        // While the slow one is about to announce
         first.run("second", &order).await.unwrap();
         slow.announcer.gate.add_permits(1);
     };
@@ -113,11 +113,11 @@ async fn of_two_at_once_one_announces() {
 }
 
 #[tokio::test]
-async fn a_record_that_somebody_else_writes_meanwhile_is_read_again() {
+async fn record_written_concurrently_is_read_again() {
     let world = web(&["db"]);
     world.run("one", &json!({ "all": true })).await.unwrap();
     let announced = world.bucket.text(RECORD).unwrap();
-    // The next one reads an empty record, and before it can claim anything, all is announced
+    // The next one reads an empty record, and before it can claim, another invocation announces everything
     let late = World { bucket: Arc::default(), ..world.beside(RecordingAnnouncer::default()) };
     let empty = RecordingAnnouncer { is_failing: true.into(), ..RecordingAnnouncer::default() };
     let failed = World { bucket: late.bucket.clone(), ..late.beside(empty) };
@@ -139,8 +139,8 @@ async fn what_could_not_be_announced_is_announced_the_next_time() {
 }
 
 #[tokio::test]
-async fn a_claim_ends_with_its_invocation() {
-    // A record of an invocation that died at five past nine, and of one that lives until five past ten
+async fn claim_expires_with_its_invocation() {
+    // A record of an invocation that ended at 09:05, and of one that runs until 10:05
     let world = web(&["db"]);
     for (until, announced) in [("2026-11-21T10:05:00Z", 0), ("2026-11-21T09:05:00Z", 1)] {
         let mut record: Value = json!({ "claimed": {} });
@@ -148,7 +148,7 @@ async fn a_claim_ends_with_its_invocation() {
         reported.run("one", &json!({ "all": true })).await.unwrap();
         let known: Value = serde_json::from_str(&reported.bucket.text(RECORD).unwrap()).unwrap();
         for fingerprint in known["announced"].as_object().unwrap().keys() {
-            record["claimed"][fingerprint] = json!({ "by": "the dead", "until": until });
+            record["claimed"][fingerprint] = json!({ "by": "another invocation", "until": until });
         }
         let late = World { bucket: Arc::default(), ..world.beside(RecordingAnnouncer::default()) };
         crate::report_store::ReportStore::create(late.bucket.as_ref(), RECORD, record.to_string()).await.unwrap();
@@ -158,7 +158,7 @@ async fn a_claim_ends_with_its_invocation() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_claimed_is_not_announced_but_is_said() {
+async fn failed_claim_is_reported_and_not_announced() {
     let world = web(&["db"]);
     world.bucket.is_down.store(true, Ordering::SeqCst);
     let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();
@@ -167,7 +167,7 @@ async fn what_cannot_be_claimed_is_not_announced_but_is_said() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_in_the_report_and_fails_only_where_nobody_reads_that() {
+async fn failed_read_fails_unattended_invocations_only() {
     let world = web(&["db"]);
     let report = world.run("one", &json!({ "taskDefinition": "api:1" })).await.unwrap();
     assert!(report["problems"][0]["reason"].as_str().unwrap().contains("does not know it"), "{report}");
@@ -190,7 +190,7 @@ async fn a_scheduled_audit_announces_before_it_fails() {
 }
 
 #[tokio::test]
-async fn people_get_one_message_and_programs_an_event_for_each_finding() {
+async fn one_message_and_an_event_for_each_finding() {
     let account = Account::default().with_mistakes("web", &["db", "cache"]).with_mistakes("api", &["db"]);
     let world = World::of(account);
     world.run("one", &json!({ "all": true })).await.unwrap();
@@ -213,7 +213,7 @@ async fn people_get_one_message_and_programs_an_event_for_each_finding() {
 }
 
 #[tokio::test]
-async fn more_than_fits_into_a_message_goes_into_several_with_all_of_it() {
+async fn many_findings_are_split_into_messages() {
     let names: Vec<String> = (0..2_000).map(|n| format!("missing-{n:04}")).collect();
     let world = web(&names.iter().map(String::as_str).collect::<Vec<_>>());
     world.run("one", &json!({ "all": true })).await.unwrap();
@@ -221,7 +221,7 @@ async fn more_than_fits_into_a_message_goes_into_several_with_all_of_it() {
     assert!(messages.len() > 1);
     for message in messages.iter() {
         assert!(message.text.len() < 250_000 && message.subject.len() <= 100, "{}", message.subject);
-        assert!(message.text.contains(&arn("web")), "each says what it is about");
+        assert!(message.text.contains(&arn("web")), "each message has the revision");
     }
     let all: String = messages.iter().map(|message| message.text.as_str()).collect();
     for name in &names {

@@ -1,4 +1,4 @@
-//! What is announced, in words for people and in fields for programs.
+//! The content of announcements: texts for people, and fields for programs.
 
 use serde_json::json;
 
@@ -10,11 +10,11 @@ use audit::{
 };
 use mesh::arn::TaskDefinitionArn;
 
-/// The longest text of a message, in bytes: SNS takes 256 KiB, attributes included.
+/// The longest message, in bytes: SNS accepts 256 KiB, attributes included.
 const MAX_MESSAGE: usize = 240_000;
-/// The longest text about one finding, in bytes, so that several fit into a message.
+/// The longest text of one finding, in bytes, so that several fit into a message.
 const MAX_FINDING: usize = 20_000;
-/// The longest name in a subject; SNS takes 100 characters.
+/// The longest name in a subject: SNS accepts 100 characters.
 const MAX_NAME: usize = 50;
 
 /// An event for each finding.
@@ -39,7 +39,7 @@ pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
     .collect()
 }
 
-/// One message about all findings, or several where they are too many for one.
+/// One message with all findings, or several if they are too many for one.
 pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
     let severities: Vec<Severity> =
         claims.iter().flat_map(|claim| claim.fresh.values()).map(|found| found.severity).collect();
@@ -64,7 +64,7 @@ fn counted(severities: &[Severity]) -> String {
     shown.map(|(number, name, plural)| format!("{number} {name}{plural}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Where it is: the revision, if there is one.
+/// The revision, if there is only one; else their number.
 fn place(claims: &[Claim<'_>]) -> String {
     match claims {
         [claim] => name(&claim.revision).chars().take(MAX_NAME).collect(),
@@ -76,7 +76,7 @@ fn name(revision: &TaskDefinitionArn) -> String {
     format!("{}:{}", revision.family(), revision.revision())
 }
 
-/// The findings, revision by revision, in as few texts as are not too long.
+/// The findings by revision, in the fewest texts within the limit.
 fn texts(claims: &[Claim<'_>]) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for claim in claims {

@@ -1,4 +1,4 @@
-//! Finding and reading `mesh-audit.toml`.
+//! Finds and reads `mesh-audit.toml`.
 
 use std::{
     env, fs,

@@ -9,7 +9,7 @@ use crate::{
 };
 use audit::{ignore::unknown_rule, rules::rule};
 
-/// Tell everything about a rule
+/// Explain a rule
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mesh-audit explain consul-network-mode\n  mesh-audit explain ecs-dependency-unknown | less"

@@ -21,18 +21,16 @@ use audit::{
     source::SourceFile,
 };
 
-/// What standard input is called among the files.
+/// The name of standard input in reports.
 const STANDARD_INPUT: &str = "<stdin>";
 
-/// Mend what can be mended without guessing
+/// Fix findings whose fix is unambiguous
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Everything that is not mended keeps its formatting and comments. Ignored findings are left alone.\n\n\
-                  Exit codes: 0 nothing to mend, or all of it written; 1 there is something to mend, or a fix could not be made;\n\
+#[command(after_help = "Everything else keeps its formatting and comments. Ignored findings are not fixed.\n\n\
+                  Exit codes: 0 nothing to fix, or all fixes written; 1 there are fixes to write, or a fix could not be made;\n\
                   2 bad input or usage.\n\n\
                   Examples:\n  mesh-audit fix template.yaml\n  mesh-audit fix --write services/\n  \
-                  mesh-audit fix --write --rule consul-network-mode .\n  mesh-audit fix --write - < task.json > mended.json"
-)]
+                  mesh-audit fix --write --rule consul-network-mode .\n  mesh-audit fix --write - < task.json > fixed.json")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
@@ -76,7 +74,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         wanted.entry(&finding.file.name).or_default().push(finding);
     }
     if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
-        // Whoever pipes a file through gets it back, mended or not.
+        // Standard input is written to standard output even without changes.
         streams.print(&input)?;
     }
     let mut is_open = false;
@@ -90,7 +88,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     })
 }
 
-/// Mends one file. Answers whether something stays to be mended.
+/// Fixes one file. Returns whether findings are left.
 fn fix_file(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -> Result<bool, Failure> {
     let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
     let outcome = repair(file, |found| wanted.iter().any(|finding| finding.is_same_as(found)));
@@ -99,7 +97,7 @@ fn fix_file(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_
     }
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {
-        // Standard input goes on to standard output, mended or not.
+        // Standard input is written to standard output even without changes.
         if !outcome.mended.is_empty() || outcome.after.name == "<stdin>" {
             write(&outcome.after, streams)?;
         }

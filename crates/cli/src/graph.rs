@@ -10,7 +10,7 @@ use crate::{
 };
 use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::Timeline};
 
-/// Show in which order containers start and stop
+/// Show the order in which containers start and stop
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mesh-audit graph web.json\n  mesh-audit graph template.yaml --family web --format svg --output web.svg\n  \
@@ -19,7 +19,7 @@ use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::
 pub(super) struct Arguments {
     /// The file; - is standard input
     file: String,
-    /// How to draw it
+    /// The format of the drawing
     #[arg(long, short, value_enum, default_value_t = Drawing::Text)]
     format: Drawing,
     /// The task definition, where the file has several: its family, logical ID or address
@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     if arguments.format == Drawing::Svg && definitions.len() > 1 {
         let labels = labels(definitions.iter().copied());
         return Err(Failure::Message(format!(
-            "a picture shows one task definition: choose with --family one of {labels}"
+            "an SVG shows one task definition: choose with --family one of {labels}"
         )));
     }
     let drawn: Vec<String> = definitions

@@ -19,10 +19,10 @@ use audit::{
 };
 use mesh::service_name::ServiceName;
 
-/// Turn a plain app's task definition into one of Consul's mesh
+/// Add the containers of Consul's mesh to the task definition of an app
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Everything that is there keeps its formatting and comments. The result is checked; what it still needs is said on standard error.\n\n\
+    after_help = "Existing content keeps its formatting and comments. The result is checked; its findings are printed to standard error.\n\n\
                   Examples:\n  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
                   mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
                   mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
@@ -31,7 +31,7 @@ use mesh::service_name::ServiceName;
 pub(super) struct Arguments {
     /// The file: ECS's JSON or a CloudFormation template; - is standard input
     file: String,
-    /// Which containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (up to 0.6)
+    /// The containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (up to 0.6)
     #[arg(long, value_enum)]
     generation: Generation,
     /// Consul's servers: an address, a DNS name or a cloud auto-join string
@@ -127,7 +127,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     };
     if target == Target::Client && !arguments.no_acls && token_secrets.is_none() {
         let reason = "with ACLs, the client generation reads its tokens from secrets: give --client-token-secret and \
-                      --service-token-secret, or say --no-acls";
+                      --service-token-secret, or set --no-acls";
         return Err(Failure::Message(reason.to_owned()));
     }
     let service_name = arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(message)?;
@@ -151,7 +151,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     })
 }
 
-/// Whether the result is clean; says what is not.
+/// Whether the result has no findings; prints those that it has.
 fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     let mut material = Material::default();
     if let Err(problem) = read_source(Arc::clone(result), true, &mut material) {
@@ -165,7 +165,7 @@ fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     findings.is_empty()
 }
 
-/// Consul's own rule for the names of datacenters; the name ends up in a shell script.
+/// Consul's rule for names of datacenters; the name is used in a shell script.
 fn datacenter(name: &str) -> Result<String, String> {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(is_legal) {

@@ -1,4 +1,4 @@
-//! `mesh-audit`: whether ECS task definitions will really work in the service mesh.
+//! `mesh-audit`: checks whether ECS task definitions will work in the service mesh.
 
 use std::{
     env,

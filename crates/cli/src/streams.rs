@@ -1,4 +1,4 @@
-//! Where a command reads and writes.
+//! The input and output of commands, and writes of files.
 
 use std::{
     env, fs,
@@ -11,23 +11,23 @@ use tempfile::NamedTempFile;
 
 use crate::exit::Failure;
 
-/// What a new file may be read and written by, as most shells have it.
+/// The mode of new files, as with the usual umask.
 const NEW_FILE: u32 = 0o644;
 
-/// The streams of a process, and what is known of them.
+/// The streams of a process.
 pub struct Streams<'s> {
     /// Standard input.
     pub input: &'s mut dyn Read,
-    /// Standard output: the answer, and nothing else.
+    /// Standard output, for results.
     pub output: &'s mut dyn Write,
-    /// Standard error: everything else.
+    /// Standard error, for messages.
     pub errors: &'s mut dyn Write,
-    /// Whether the answer may have colours.
+    /// Whether results are coloured.
     pub in_colour: bool,
 }
 
 impl Streams<'_> {
-    /// Whether a terminal that reads standard output wants colours, by its environment: <https://no-color.org>
+    /// Whether to use colours on a terminal, by its environment: <https://no-color.org>
     #[must_use]
     pub fn wants_colour(is_terminal: bool) -> bool {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -35,18 +35,18 @@ impl Streams<'_> {
         is_terminal && !is_set("NO_COLOR") && !is_dumb
     }
 
-    /// Does what the user says about colours, if they say anything.
+    /// Sets whether to use colours, if the user did.
     pub(super) fn set_colour(&mut self, wanted: Option<bool>) {
         self.in_colour = wanted.unwrap_or(self.in_colour);
     }
 
-    /// Writes the answer, or a part of it.
+    /// Writes to standard output.
     pub(super) fn print(&mut self, text: &str) -> Result<(), Failure> {
         self.output.write_all(text.as_bytes())?;
         Ok(self.output.flush()?)
     }
 
-    /// Writes the answer to a file, if one is wanted.
+    /// Writes to a file if one is given, else to standard output.
     pub(super) fn print_to(&mut self, file: Option<&Path>, text: &str) -> Result<(), Failure> {
         match file {
             Some(file) => write(file, text),
@@ -54,14 +54,14 @@ impl Streams<'_> {
         }
     }
 
-    /// Says something that is not the answer.
+    /// Writes a line to standard error.
     pub(super) fn diagnostic(&mut self, text: &str) {
-        // There is nobody to tell that nobody listens.
+        // A closed standard error is ignored.
         let _: io::Result<()> = writeln!(self.errors, "{text}");
     }
 }
 
-/// Writes a file, whole or not at all: what is there stays until all of the text is on the disk. A link stays a link.
+/// Writes a file atomically: the old content stays until the new one is on the disk. A symbolic link is kept.
 pub(super) fn write(file: &Path, text: &str) -> Result<(), Failure> {
     let message = |error: io::Error| Failure::Message(format!("{}: {error}", file.display()));
     let target = fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());

@@ -1,4 +1,4 @@
-//! Reading and writing what the bootstrap sets up, and asking what the controller's own token may do:
+//! The objects of the bootstrap, and the permissions of the controller's own token:
 //! <https://developer.hashicorp.com/consul/api-docs/acl>.
 
 use async_trait::async_trait;
@@ -17,35 +17,35 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
 };
 
-/// An object of Consul, with all its fields.
+/// The fields of an object in Consul.
 pub type Fields = Map<String, Value>;
 
-/// What setting up a Consul datacenter needs of it.
+/// The API that the bootstrap calls.
 #[async_trait]
 pub trait ConsulBootstrap: Send + Sync {
-    /// Whether this is the primary datacenter. One that names no primary is its own.
+    /// Whether this is the primary datacenter, or has no primary datacenter configured.
     async fn is_primary(&self) -> Result<bool, ConsulError>;
 
-    /// The namespaces of a partition, without those that are being deleted.
+    /// The namespaces of a partition, except those in deletion.
     async fn namespaces(&self, partition: &TenancyName) -> Result<Vec<TenancyName>, ConsulError>;
 
-    /// What Consul holds under the object's name; of a binding rule, the oldest one that binds the same. `None` only
-    /// where its absence is proven.
+    /// The object that Consul has under this name; for a binding rule, the oldest one that binds the same. `None` if
+    /// Consul certainly has none.
     async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError>;
 
     /// Creates the object with these fields.
     ///
-    /// Of several creations of one binding rule at send_once, only the oldest is kept.
+    /// Of concurrent creations of one binding rule, only the oldest is kept.
     ///
     /// # Errors
-    /// [`ConsulError::Conflict`] where one of that name exists. An auth method is then written over instead: Consul does
-    /// not compare.
+    /// [`ConsulError::Conflict`] if the name exists. An existing auth method is overwritten instead: Consul has no
+    /// check-and-set for it.
     async fn create(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
 
-    /// Replaces the object with these fields, which are all of it.
+    /// Replaces all fields of the object.
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
 
-    /// Those of `permissions` that the controller's own token lacks there.
+    /// The `permissions` that the controller's own token does not have in the tenancy.
     async fn missing_permissions(
         &self,
         tenancy: &Tenancy,
@@ -60,7 +60,7 @@ struct AgentSelf {
     debug_config: Option<AgentConfig>,
 }
 
-/// Newer servers tell the primary datacenter in the one place, older ones in the other.
+/// Newer servers return the primary datacenter in `Config`, older ones in `DebugConfig`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct AgentConfig {
@@ -74,7 +74,7 @@ struct AgentConfig {
 #[serde(rename_all = "PascalCase")]
 struct Namespace {
     name: String,
-    /// When its deletion began: it goes as soon as it is empty.
+    /// When its deletion started, which ends when it is empty.
     deleted_at: Option<String>,
 }
 
@@ -98,8 +98,8 @@ impl ConsulBootstrap for HttpConsul {
         let subject = format!("the namespaces of partition {partition}");
         let request = Request::get(&subject, &["namespaces"]).query("partition", partition.as_str());
         let listed: Vec<Namespace> = self.http.json(&request).await?;
-        let staying = listed.iter().filter(|namespace| namespace.deleted_at.is_none());
-        let parsed = staying.map(|namespace| namespace.name.parse::<TenancyName>());
+        let remaining = listed.iter().filter(|namespace| namespace.deleted_at.is_none());
+        let parsed = remaining.map(|namespace| namespace.name.parse::<TenancyName>());
         parsed.collect::<Result<_, _>>().map_err(|e| ConsulError::Malformed { subject, reason: e.to_string() })
     }
 
@@ -140,19 +140,19 @@ impl ConsulBootstrap for HttpConsul {
         tenancy: &Tenancy,
         permissions: &[Permission],
     ) -> Result<Vec<Permission>, ConsulError> {
-        let questions: Vec<Value> = permissions
+        let requests: Vec<Value> = permissions
             .iter()
             .map(|p| json!({ "Resource": p.resource, "Access": p.access, "Segment": p.name() }))
             .collect();
         let subject = "the permissions of the controller's own token";
-        let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(questions));
+        let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(requests));
         let answers: Vec<Authorization> = match self.http.json(&request.within(tenancy)).await {
             Ok(answers) => answers,
             Err(ConsulError::NotFound { .. }) => return missing_by_trial(&self.http, tenancy, permissions).await,
             Err(error) => return Err(error),
         };
         if answers.len() != permissions.len() {
-            let reason = format!("{} answers to {} questions", answers.len(), permissions.len());
+            let reason = format!("{} answers to {} requests", answers.len(), permissions.len());
             return Err(ConsulError::Malformed { subject: subject.to_owned(), reason });
         }
         let missing = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
@@ -164,7 +164,7 @@ fn agent_self() -> Request {
     Request::get("Consul's datacenter", &["agent", "self"])
 }
 
-/// Where objects of a kind are created; one that exists is below it.
+/// The path for the creation of objects of a kind, and the parent of existing ones.
 fn collection(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Partition => &["partition"],
@@ -178,12 +178,12 @@ fn collection(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// Whether Consul keeps objects of the kind under an ID, next to which the name is only an attribute.
+/// Whether the path of an object of the kind contains its ID instead of its name.
 fn is_addressed_by_id(kind: Kind) -> bool {
     matches!(kind, Kind::Policy | Kind::Role)
 }
 
-/// Names where the object lives. Nodes and namespaces are in a partition, but not in a namespace.
+/// Adds the tenancy of the object. Nodes and namespaces have a partition, but no namespace.
 fn in_tenancy_of(request: Request, object: &Object) -> Request {
     match (object.kind, object.tenancy.partition()) {
         (Kind::Namespace | Kind::SyntheticNode, Some(partition)) => request.query("partition", partition.as_str()),
@@ -196,16 +196,16 @@ async fn write(http: &Http, object: &Object, path: &[&str], body: Fields) -> Res
     http.send(&in_tenancy_of(request, object)).await.map(drop)
 }
 
-/// The catalog's entry of the node. The node's own page would bring all its services along.
+/// The catalog entry of the node, without its services.
 async fn node(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulError> {
-    // A cluster ARN has no quotes that could change the expression.
+    // A cluster ARN cannot contain quotes.
     let request =
         Request::get(object.to_string(), &["catalog", "nodes"]).query("filter", format!("Node == \"{}\"", object.name));
     let nodes: Vec<Fields> = http.json(&in_tenancy_of(request, object)).await?;
     Ok(nodes.into_iter().next())
 }
 
-/// The oldest of the auth method's rules that bind the same.
+/// The oldest binding rule of the auth method that binds the same.
 async fn oldest_rule(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulError> {
     let method = object.text("AuthMethod").unwrap_or_default();
     let request = Request::get(object.to_string(), &["acl", "binding-rules"]).query("authmethod", method);
@@ -214,11 +214,11 @@ async fn oldest_rule(http: &Http, object: &Object) -> Result<Option<Fields>, Con
     Ok(rules.into_iter().filter(|rule| object.binds_same_as(rule)).min_by_key(age))
 }
 
-/// Creates the rule, and withdraws it if an older one binds the same.
+/// Creates the rule, and deletes it if an older one binds the same.
 ///
-/// A rule's ID is Consul's choice, so that nothing keeps two controllers from creating it twice. Whoever came second
-/// sees the other's rule when it lists the rules after its own creation, and the oldest rule's creator sees no older one:
-/// so exactly one rule stays.
+/// Consul chooses the ID of a rule, so that two controllers may create it twice. The later one finds the other's rule
+/// when it lists the rules after its own creation, and the creator of the oldest rule finds no older one: exactly one
+/// rule stays.
 async fn create_rule(http: &Http, object: &Object, body: Fields) -> Result<(), ConsulError> {
     let request = Request::put(object.to_string(), &["acl", "binding-rule"], Value::Object(body));
     let created: Fields = http.json(&in_tenancy_of(request, object)).await?;
@@ -236,8 +236,8 @@ fn id_of(fields: &Fields) -> &str {
     fields.get("ID").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Finds out by calls that change nothing, on a server that cannot be asked: what only a write could prove is taken for
-/// granted.
+/// Checks permissions with read requests, on a server without the authorization endpoint. Permissions that only a write
+/// can check are assumed.
 async fn missing_by_trial(
     http: &Http,
     tenancy: &Tenancy,
@@ -245,13 +245,13 @@ async fn missing_by_trial(
 ) -> Result<Vec<Permission>, ConsulError> {
     let mut missing = Vec::new();
     for permission in permissions {
-        let trial = match permission.resource {
+        let probe = match permission.resource {
             "acl" => Request::get("the list of ACL tokens", &["acl", "tokens"]).within(tenancy),
             "agent" => agent_self(),
             "operator" => Request::get("Consul's servers", &["operator", "raft", "configuration"]),
             _ => continue,
         };
-        match http.send(&trial).await {
+        match http.send(&probe).await {
             Ok(_) => {}
             Err(ConsulError::PermissionDenied { .. }) => missing.push(permission.clone()),
             Err(error) => return Err(error),

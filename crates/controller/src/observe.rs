@@ -1,6 +1,6 @@
-//! Observing: what ECS says of tasks, and what Consul holds of those that stop.
+//! Observes single tasks: their identity, and the entries in Consul of stopping and stopped ones.
 //!
-//! A part that could not be read is an error of the tasks that it concerns, never an absence.
+//! A failed read is an error of the tasks that it concerns, never an absence.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,8 +41,8 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// The mesh tasks among `changes`. Those whose identity could not be read are in the failures; those that are not
-    /// in the mesh are in neither.
+    /// The mesh tasks among `changes`, and the errors of those whose identity could not be read. Tasks outside the mesh
+    /// are in neither.
     pub(crate) async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, Failures) {
         let arns = changes.iter().map(|change| &change.definition);
         let definitions = self.tasks.definitions(arns, deadline).await;
@@ -77,7 +77,7 @@ impl Observer {
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         match definitions.classify(&change.definition, tags, default_tenancy) {
             Classification::Member(identity) => Ok(Some(task(&identity.service.tenancy.clone(), Some(identity)))),
-            // What it left in Consul bears its ID.
+            // Its entries in Consul are found by its ID.
             Classification::TagsUnknown | Classification::DefinitionDeleted if change.phase == TaskPhase::Stopped => {
                 Ok(Some(task(default_tenancy, None)))
             }
@@ -96,21 +96,21 @@ impl Observer {
         }
     }
 
-    /// The own tags of tasks whose definitions do not say whether they are in the mesh.
+    /// The tags of tasks whose definitions do not determine whether they are in the mesh.
     async fn undecided_task_tags(
         &self,
         changes: &[TaskChange],
         definitions: &Definitions,
         deadline: Deadline,
     ) -> (BTreeMap<TaskArn, Tags>, Failures) {
-        let mut open: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
+        let mut undecided: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for change in changes {
             if definitions.get(&change.definition).is_some_and(|definition| definition.needs_task_tags()) {
-                open.entry(&change.cluster).or_default().push(change.arn.clone());
+                undecided.entry(&change.cluster).or_default().push(change.arn.clone());
             }
         }
         let (mut tags, mut failures) = (BTreeMap::new(), Failures::new());
-        for (cluster, tasks) in open {
+        for (cluster, tasks) in undecided {
             match deadline.run(self.tasks.ecs.describe_tasks(cluster, &tasks)).await {
                 Ok(described) => tags.extend(described.into_iter().map(|task| (task.arn, task.tags))),
                 Err(error) => failures.extend(fail_all(&tasks, error)),
@@ -119,11 +119,11 @@ impl Observer {
         (tags, failures)
     }
 
-    /// What Consul holds of the stopping and stopped ones among `tasks`. Tasks of which some part could not be read
-    /// are in the failures, and not in the observation.
+    /// The entries in Consul of the stopping and stopped ones among `tasks`. Tasks with a failed read are in the
+    /// failures, and not in the observation.
     pub(crate) async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Failures) {
         let (mut observed, mut failures) = (Observed::default(), Failures::new());
-        // Side by side: what one cluster, service or partition is slow at must not cost the others their time.
+        // Concurrently: a slow cluster, service or partition must not delay the others.
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
             deadline.run(self.consul.tokens(&tenancy)).await.map_err(|error| fail_all(&stopped, error))
         });
@@ -156,14 +156,14 @@ impl Observer {
         (observed, failures)
     }
 
-    /// Whose tokens need no look for any of the active ones among `tasks`.
+    /// The holders of active tasks whose tokens are cached as valid.
     fn cached_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
         let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.tasks.scope.mode));
         holders.filter(|holder| self.tokens.is_cached(holder)).collect()
     }
 
-    /// The client agents whose nodes still hold services of stopped tasks.
+    /// The client agents with services of stopped tasks on their nodes.
     async fn agents_of(
         &self,
         service: &MeshService,
@@ -202,13 +202,13 @@ async fn concurrently_in_order<T>(work: impl Iterator<Item = impl Future<Output 
     stream::iter(work).buffered(CONCURRENCY).collect().await
 }
 
-/// Nothing was found out, and whose failure that is.
+/// Records the failures of a read, and returns an empty result.
 fn record_failures<T: Default>(failed: Failures, failures: &mut Failures) -> T {
     failures.extend(failed);
     T::default()
 }
 
-/// The stopped tasks by the partition whose tokens have to be listed.
+/// The stopped tasks, by the partition of their tokens.
 fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<TaskArn>)> {
     let mut groups: BTreeMap<_, (Tenancy, Vec<TaskArn>)> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped) {
@@ -219,7 +219,7 @@ fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<TaskArn>)> {
     groups.into_values().collect()
 }
 
-/// The stopped tasks that ran a client agent, by service.
+/// The stopped tasks with a client agent, by service.
 fn by_service(tasks: &[MeshTask]) -> BTreeMap<MeshService, Vec<&MeshTask>> {
     let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped && task.runs_client_agent) {
@@ -230,7 +230,7 @@ fn by_service(tasks: &[MeshTask]) -> BTreeMap<MeshService, Vec<&MeshTask>> {
     groups
 }
 
-/// The stopping and stopped tasks by the catalog node and tenancy that hold their instances.
+/// The stopping and stopped tasks, by catalog node and tenancy.
 fn by_node(tasks: &[MeshTask]) -> BTreeMap<(ClusterArn, Tenancy), Vec<&MeshTask>> {
     let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.phase != TaskPhase::Active) {

@@ -1,4 +1,5 @@
-//! Before anything else: can Consul be reached, and does the controller's own token suffice?
+//! The preflight check: whether Consul can be reached, and whether the controller's own token has the required
+//! permissions.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -11,12 +12,12 @@ use mesh::{
 
 use crate::scope::Scope;
 
-/// Something that the controller's own token may not do.
+/// A permission that the controller's own token does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPermission {
-    /// What.
+    /// The permission.
     pub permission: Permission,
-    /// In which partition, and for which clusters (Enterprise).
+    /// The partition, and the clusters in it (Enterprise).
     pub place: Option<(TenancyName, Vec<ClusterArn>)>,
 }
 
@@ -29,10 +30,10 @@ impl fmt::Display for MissingPermission {
     }
 }
 
-/// Why the controller could not do its work.
+/// Why the preflight check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
-    /// Its token may not do all that is needed.
+    /// The token does not have all required permissions.
     #[error(
         "the controller's Consul token lacks: {}; add them to its policy (see docs/deploy.md)",
         .0.iter().map(MissingPermission::to_string).collect::<Vec<_>>().join("; ")
@@ -43,24 +44,24 @@ pub enum PreflightError {
     Consul(#[from] ConsulError),
 }
 
-/// Asks Consul what the controller's own token may do.
+/// Runs the preflight check.
 pub(crate) struct Preflight {
     pub(crate) scope: Arc<Scope>,
     pub(crate) consul: Arc<dyn ConsulBootstrap>,
 }
 
 impl Preflight {
-    /// Proves that Consul answers, and that the controller's own token allows all that the controller may ever do,
-    /// wherever the clusters' tasks live. Nothing is changed.
+    /// Checks that Consul answers, and that the controller's own token has every required permission in the clusters'
+    /// partitions. Changes nothing.
     ///
     /// # Errors
-    /// Every missing permission by the rule that grants it; or why Consul could not be asked.
+    /// The missing permissions, as the rules that grant them; or why Consul could not be asked.
     pub(crate) async fn run(&self) -> Result<(), PreflightError> {
         let mut clusters: BTreeMap<&Tenancy, Vec<ClusterArn>> = BTreeMap::new();
         for cluster in &self.scope.clusters {
             clusters.entry(self.scope.tenancy_of(cluster)).or_default().push(cluster.clone());
         }
-        // In a partition's policy there is no place for what is of the whole datacenter: that is asked for by itself.
+        // The policy of a partition cannot grant permissions of the whole datacenter: these are checked separately.
         let local = clusters.remove(&Tenancy::Community).unwrap_or_default();
         let has_local = !local.is_empty();
         let whole = required(&local).into_iter().filter(|permission| has_local || permission.is_global()).collect();

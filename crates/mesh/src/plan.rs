@@ -1,9 +1,8 @@
-//! The plan: from what was seen to what has to be done. Pure, so that it can be read in one sitting and tested
-//! through every interleaving.
+//! The plan: computes actions from the observed state. It is pure, so that property tests cover it.
 //!
-//! One plan serves both scopes. A batch of events observes the tasks that changed; a sweep observes every task of its
-//! clusters, and counts as stopped whatever Consul mentions and ECS, asked by name, does not know. Either way only what
-//! belongs to a stopped task is deleted.
+//! Batches of events and sweeps share one plan. A batch of events observes the tasks that changed. A sweep observes
+//! every task of its clusters, and treats as stopped each task that Consul has an entry of and that ECS does not know
+//! by its ARN. Both delete only entries of stopped tasks.
 
 #[cfg(test)]
 mod tests;
@@ -25,7 +24,7 @@ use crate::{
     token::{ListedToken, TokenHolder},
 };
 
-/// What has to be done about `observed`.
+/// The actions for `observed`.
 #[must_use]
 pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
@@ -51,7 +50,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     if let Extent::Clusters(listing) = &observed.extent {
         let actions = tokens::plan_tokens(observed, listing.as_ref(), &wanted, rules);
         planned.extend(actions.into_iter().map(|action| match action {
-            // Instead of a new one.
+            // Replaces the creation of a new token.
             Action::ShowOrphan(holder, token) => {
                 let tasks = wanted.remove(&holder).unwrap_or_default();
                 Planned { action: Action::ShowOrphan(holder, token), tasks }
@@ -70,7 +69,7 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     planned
 }
 
-/// Whose tokens a starting task needs. Gateways log in, whatever the mode.
+/// The holders whose tokens a starting task requires. Gateways log in in both modes.
 #[must_use]
 pub fn holders_for(identity: Option<&MeshIdentity>, mode: TokenMode) -> Vec<TokenHolder> {
     match identity {
@@ -87,7 +86,7 @@ fn instances_of<'a>(task: &'a MeshTask, observed: &'a Observed) -> impl Iterator
 }
 
 fn drain(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
-    // The containers' checks stay as they are: a health sync that has read them before would write them back.
+    // The containers' checks are not changed: a concurrent health sync would overwrite them.
     let is_missing = |check: &HealthCheck| {
         !observed.checks.iter().any(|seen| seen.is_same_as(check) && seen.status == CheckStatus::Critical)
     };
@@ -105,7 +104,7 @@ fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     tokens.chain(instances).map(|action| for_task(task, action)).collect()
 }
 
-/// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
+/// The action for an agent: none, unless every service on its node belongs to a stopped task, by its full ARN.
 fn plan_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
     let mut tasks = BTreeSet::new();
@@ -128,7 +127,7 @@ fn plan_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     Some(Planned { action, tasks: tasks.into_iter().collect() })
 }
 
-/// Whether all that a synthetic node holds is of stopped tasks, which lose it by the same plan.
+/// Whether every service on a synthetic node belongs to a stopped task, whose services the same plan deregisters.
 fn holds_only_stopped_tasks(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
     let is_of_stopped = |instance: &ServiceInstance| {
         let belongs = |task: &MeshTask| task.cluster == leftover.cluster && *task.arn.id() == instance.task;
@@ -138,9 +137,9 @@ fn holds_only_stopped_tasks(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool
     node.is_synthetic && node.others.is_empty() && node.instances.iter().all(is_of_stopped)
 }
 
-/// The task's service, if it may have a token that has to go once the service is idle.
+/// The service of a stopped task, if it may have a token to revoke when it is idle.
 ///
-/// In `secrets-manager` mode it may always have one: an event of the task's start may be at work just now.
+/// In mode `secrets-manager` it may always have one: the event of the task's start may be processed concurrently.
 fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
     let service = &task.identity.as_ref()?.service;
     let holder = TokenHolder::Service(service.clone());

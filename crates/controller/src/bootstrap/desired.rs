@@ -1,8 +1,9 @@
-//! What Consul has to hold before the first task logs in: auth methods and their binding rules, policies and roles,
-//! the anonymous token's policy, the clusters' synthetic nodes; in Enterprise the partition and its namespaces too.
+//! The objects that Consul requires before the first task logs in: auth methods and their binding rules, policies and
+//! roles, the anonymous token's policy, the clusters' synthetic nodes; in Enterprise the partition and its namespaces
+//! too.
 //!
-//! Several controllers, other tools and people share these objects. So nothing is ever replaced: what is missing is
-//! created, and lists are extended ([`super::merge`]).
+//! Several controllers, other tools and operators share these objects. So none is replaced: missing ones are created,
+//! and lists are extended ([`super::merge`]).
 
 use std::collections::BTreeSet;
 
@@ -19,27 +20,27 @@ use super::{
     scope::{BootstrapExtent, BootstrapScope},
 };
 
-/// What the bootstrap is of.
+/// The input of the desired objects: the clusters of one partition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BootstrapTarget<'a> {
-    /// What the deployment wants.
+    /// The settings of the deployment.
     pub scope: &'a BootstrapScope,
-    /// Who makes tokens: logins need auth methods.
+    /// How tasks get their tokens: logins require auth methods.
     pub mode: TokenMode,
-    /// The clusters: of one account.
+    /// The clusters, in one account.
     pub clusters: &'a [ClusterArn],
-    /// Those that ECS calls active: only they get a node.
+    /// The active clusters among them, which get a synthetic node.
     pub active: &'a BTreeSet<ClusterArn>,
     /// The default namespace of the deployment's partition, or Community.
     pub tenancy: &'a Tenancy,
-    /// The namespaces that the partition has.
+    /// The existing namespaces of the partition.
     pub namespaces: &'a [TenancyName],
     /// Whether this is the primary datacenter: the anonymous token is replicated from there.
     pub is_primary: bool,
 }
 
-/// Everything that Consul should hold, references before what refers to them. The partition itself is not among it: it
-/// has to exist before its namespaces can be asked for ([`enterprise::partition`]).
+/// The desired objects, each after those that it refers to. The partition itself is not included: its namespaces can be
+/// listed only after its creation ([`enterprise::partition`]).
 #[must_use]
 pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
     let mut objects = Vec::new();
@@ -78,7 +79,7 @@ fn for_logins(desired: &BootstrapTarget<'_>) -> Vec<Object> {
     objects
 }
 
-/// The catalog's node for a cluster, which bears the services of its tasks. It has no agent and no address of its own.
+/// The synthetic node of a cluster, for the services of its tasks. It has no agent and no address.
 fn synthetic_node(tenancy: &Tenancy, cluster: &ClusterArn) -> Object {
     let body = fields([
         ("Node", json!(cluster.as_str())),

@@ -1,8 +1,8 @@
-//! Bringing objects about: what is missing is created, and what others share is extended.
+//! Upserts objects: missing ones are created, shared ones extended.
 //!
-//! Consul compares nothing when it writes an auth method, a role or a token: of two controllers that read at the same
-//! time, the second one to write undoes what the first one added. So everything that was written is read again after
-//! a pause, longer than the time between another's reading and writing, and written again if it was lost.
+//! Consul has no check-and-set for auth methods, roles and tokens: of two controllers that read concurrently, the later
+//! write undoes the earlier one. So every written object is read again after a pause, longer than the time between
+//! another controller's read and write, and written again if the change was lost.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::{deadline::Deadline, error::ControllerError};
 
-/// How often an object is written at most.
+/// The most writes of an object.
 const ROUNDS: usize = 6;
-/// The shortest pause before what was written is read again, and how much longer it may be by chance: of several
-/// controllers, one must be the last.
+/// The shortest pause before a written object is read again, and its random extension, so that one of several
+/// controllers writes last.
 const PAUSE: Duration = Duration::from_millis(500);
 const JITTER: Duration = Duration::from_millis(500);
 
-/// What was done about an object.
+/// The effect on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Created,
@@ -30,13 +30,13 @@ enum Change {
     Unchanged,
 }
 
-/// Makes objects of Consul what they should be.
+/// Creates and extends objects in Consul.
 pub(super) struct Upserter {
     pub(super) consul: Arc<dyn ConsulBootstrap>,
 }
 
 impl Upserter {
-    /// Brings the objects about, and looks at what was written until it stays.
+    /// Ensures that the objects exist, and verifies each write until it persists.
     pub(super) async fn ensure(&self, objects: &[Object], deadline: Deadline, report: &mut BootstrapReport) {
         let mut changes: Vec<(&Object, Change)> = Vec::new();
         let mut pending: Vec<&Object> = objects.iter().collect();
@@ -56,7 +56,7 @@ impl Upserter {
                             changes.push((object, change));
                         }
                     }
-                    // Somebody else has just made it: look again.
+                    // Another writer has just created it.
                     Err(BootstrapError::Controller(ControllerError::Consul(ConsulError::Conflict { .. }))) => {
                         written_objects.push(object);
                     }
@@ -71,7 +71,7 @@ impl Upserter {
         for object in pending {
             report.fail(object.to_string(), BootstrapError::Overwritten { object: object.to_string() });
         }
-        note(&changes, report);
+        record(&changes, report);
     }
 
     /// Reads, merges and writes one object.
@@ -97,7 +97,7 @@ impl Upserter {
     }
 }
 
-/// Says of answers that come from a Consul which lacks a feature what it lacks.
+/// Translates errors of a Consul without a required feature.
 fn explain(object: &Object, error: ControllerError) -> BootstrapError {
     match (object.kind, &error) {
         (Kind::AuthMethod, ControllerError::Consul(ConsulError::Refused { reason, .. }))
@@ -105,7 +105,7 @@ fn explain(object: &Object, error: ControllerError) -> BootstrapError {
         {
             BootstrapError::NeedsNewerConsul { method: object.to_string() }
         }
-        // The partition's own absence is no error: it was about to be made.
+        // A missing partition is not an error of the read: the endpoint itself is missing.
         (Kind::Partition, ControllerError::Consul(ConsulError::NotFound { .. })) => {
             BootstrapError::NeedsEnterprise { name: object.name.clone() }
         }
@@ -113,7 +113,7 @@ fn explain(object: &Object, error: ControllerError) -> BootstrapError {
     }
 }
 
-fn note(changes: &[(&Object, Change)], report: &mut BootstrapReport) {
+fn record(changes: &[(&Object, Change)], report: &mut BootstrapReport) {
     for (object, change) in changes {
         let object = object.to_string();
         let (list, outcome) = match change {

@@ -1,5 +1,5 @@
-//! Pre-provisioning: a task definition of the mesh was registered, or a service uses one now. Its tokens are
-//! made before any task can ask for them.
+//! Pre-provisioning: creates the tokens of a mesh task definition when it is registered or a service uses it, before a
+//! task starts.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::{
     tokens::{Case, Demand, Tokens},
 };
 
-/// Makes tokens ahead of a service's first start.
+/// Creates tokens before the first start of a service.
 pub(super) struct PreProvision {
     pub(super) tasks: TaskReader,
     pub(super) tokens: Arc<Tokens>,
 }
 
 impl PreProvision {
-    /// Gives the holders that tasks of this definition would need their tokens.
+    /// Ensures the tokens of the holders that tasks of this definition would require.
     pub(super) async fn run(
         &self,
         definition: &TaskDefinitionArn,
@@ -38,11 +38,11 @@ impl PreProvision {
         };
         let known = match deadline.run(self.tasks.ecs.task_definition(definition)).await {
             Ok(known) => known,
-            // It was deleted again.
+            // It was deleted since.
             Err(ControllerError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(()),
             Err(error) => return Err(Arc::new(error)),
         };
-        // A service may give its tasks other tags; only the tasks' events show those.
+        // A service may give its tasks other tags, which are only in the tasks' events.
         let identity = match known.identify(&Tags::default(), self.tasks.scope.tenancy_of(cluster)) {
             Ok(identity) => identity,
             Err(reason) => {
@@ -59,7 +59,8 @@ impl PreProvision {
         Ok(())
     }
 
-    /// The cluster that the tokens are marked with: the service's, or the first where nobody knows yet.
+    /// The cluster that the tokens are marked with: that of the service, or the first configured one if there is no
+    /// service yet.
     fn cluster_for_marks<'a>(
         &'a self,
         definition: &TaskDefinitionArn,

@@ -1,4 +1,4 @@
-//! Environment variables: read by name, and refused by name.
+//! Reads and validates environment variables by name.
 
 use std::str::FromStr;
 
@@ -8,12 +8,12 @@ use mesh::field::InvalidField;
 pub(super) struct Variables<F>(pub(super) F);
 
 impl<F: Fn(&str) -> Option<String>> Variables<F> {
-    /// A variable's text, as it stands.
+    /// The text of a variable.
     pub(super) fn text(&self, name: &str) -> Option<String> {
         (self.0)(name)
     }
 
-    /// A value that passes a check.
+    /// The text of a variable, if it is set and `is_valid`.
     pub(super) fn checked(
         &self,
         name: &'static str,
@@ -40,12 +40,12 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         self.checked(name, is_valid, "the name or the ARN of a secret in Secrets Manager")
     }
 
-    /// The text of a variable that has to be set.
+    /// The text of a required variable.
     pub(super) fn required_text(&self, name: &'static str, expected: &'static str) -> Result<String, InvalidField> {
         self.text(name).ok_or_else(|| InvalidField::new(name, "", expected))
     }
 
-    /// A variable's value, if it is set.
+    /// The parsed value of a variable, if it is set.
     pub(super) fn optional<T: FromStr<Err = InvalidField>>(
         &self,
         name: &'static str,
@@ -53,7 +53,7 @@ impl<F: Fn(&str) -> Option<String>> Variables<F> {
         self.text(name).map(|text| text.parse::<T>().map_err(|e| e.in_field(name))).transpose()
     }
 
-    /// The value of a variable that has to be set.
+    /// The parsed value of a required variable.
     pub(super) fn required<T: FromStr<Err = InvalidField>>(
         &self,
         name: &'static str,

@@ -1,4 +1,4 @@
-//! What Consul holds of whole clusters: tokens, nodes, dead agents, and the checks of stopping tasks.
+//! Reads the entries of whole clusters in Consul: tokens, nodes, failed agents, and the checks of stopping tasks.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,13 +22,13 @@ use crate::{
     survey::gone_tasks::names_cluster,
 };
 
-/// Reads what Consul holds of whole clusters.
+/// Reads the entries of whole clusters in Consul.
 pub(super) struct ConsulReader {
     pub(super) consul: Arc<dyn Consul>,
 }
 
 impl ConsulReader {
-    /// Tokens, nodes and dead agents of one partition.
+    /// Reads the tokens, nodes and failed agents of one partition.
     pub(super) async fn read_partition(
         &self,
         tenancy: &Tenancy,
@@ -57,7 +57,7 @@ impl ConsulReader {
                     let foreign = node.others.iter().map(|id| Skipped {
                         cluster: cluster.clone(),
                         what: format!("service {id}"),
-                        why: "it bears no task's mark".to_owned(),
+                        why: "its metadata has no task ID".to_owned(),
                     });
                     survey.skipped.extend(foreign);
                     if clusters.deleted.contains(&cluster) {
@@ -82,7 +82,7 @@ impl ConsulReader {
         stream::iter(reads).buffered(CONCURRENCY).collect().await
     }
 
-    /// Agents that vanished without leaving, and whose nodes hold services of tasks of the clusters.
+    /// Failed agents with services of the clusters' tasks on their nodes.
     async fn failed_agents(
         &self,
         tenancy: &Tenancy,
@@ -95,7 +95,7 @@ impl ConsulReader {
         Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
     }
 
-    /// The checks of stopping tasks, which should be drained.
+    /// The checks of stopping tasks, which have to be drained.
     pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
         let stopping: BTreeSet<(&str, &TaskId)> = survey
             .observed
@@ -123,7 +123,7 @@ impl ConsulReader {
     }
 }
 
-/// Whether a token's marks name one of the clusters. All others are none of this sweep's business.
+/// Whether a token's marks name one of the clusters. Other tokens are ignored.
 fn is_of_any(token: &ListedToken, clusters: &[&ClusterArn]) -> bool {
     let login = LoginMark::parse(&token.description).map(|mark| mark.cluster);
     let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));

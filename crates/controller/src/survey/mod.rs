@@ -1,5 +1,5 @@
-//! Observes whole clusters: what ECS says of their tasks, and what Consul and Secrets Manager hold for them. What could not be
-//! read is a problem, and what depends on it is not judged.
+//! Surveys whole clusters: their tasks in ECS, and their entries in Consul and Secrets Manager. A failed read is a
+//! problem, and nothing that depends on it is deleted.
 
 mod consul_reader;
 mod findings;

@@ -1,4 +1,4 @@
-//! The order in which things are observed: what is read later may only add to what was read before.
+//! Surveys whole clusters, in an order in which each read can only add to the previous ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -37,7 +37,7 @@ use crate::{
     tokens::Tokens,
 };
 
-/// Observes whole clusters.
+/// Surveys whole clusters.
 pub(crate) struct Surveyor {
     tasks: TaskReader,
     tokens: Arc<Tokens>,
@@ -58,7 +58,7 @@ impl Surveyor {
         }
     }
 
-    /// Looks at the clusters of an order, of which ECS has said whether they exist.
+    /// Surveys the clusters of an order, whose statuses in ECS are `statuses`.
     pub(crate) async fn survey(&self, order: &SweepOrder, statuses: &ClusterStatuses, deadline: Deadline) -> Survey {
         let mut survey = Survey { began: self.tasks.clock.now(), ..Survey::default() };
         let clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
@@ -83,7 +83,7 @@ impl Surveyor {
         survey
     }
 
-    /// The tasks of all configured clusters: whether a service is idle depends on every one.
+    /// The tasks of all configured clusters: every one of them may have a task of a service.
     async fn read_clusters(
         &self,
         order: &SweepOrder,
@@ -125,7 +125,7 @@ impl Surveyor {
         clusters
     }
 
-    /// The secrets of the holders that need a token, and of those that Consul holds one for.
+    /// The secrets of the holders that require a token, and of those that have one in Consul.
     async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
         let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let mut holders: BTreeSet<TokenHolder> =
@@ -205,8 +205,8 @@ impl Surveyor {
         }
     }
 
-    /// One tenancy for each partition that the clusters or their tasks live in; on Enterprise, for each that there is:
-    /// where a task has lived that ECS has forgotten, only what it left can tell.
+    /// One tenancy for each partition of the clusters and their tasks; on Enterprise, for each partition: a task that
+    /// ECS no longer knows may have registered in any.
     async fn partitions(&self, clusters: &[&ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
         let homes = clusters.iter().map(|cluster| self.tasks.scope.tenancy_of(cluster).clone());
         let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
@@ -219,7 +219,7 @@ impl Surveyor {
         }
         let all = listed.iter().chain(&known);
         let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
-        // Without a name it is the default partition, which must not be read twice.
+        // No name means the default partition, which must not be read twice.
         let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");
         by_name.into_iter().filter(|(name, _)| !(names_default && name.is_none())).map(|(_, t)| t.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! The sweep: the same observe, plan, apply as for events, over whole clusters. It repairs what events missed.
+//! The sweep: observes, plans and applies as for events, but over whole clusters. It repairs what events missed.
 
 mod report;
 
@@ -19,7 +19,8 @@ use crate::{
     tasks::TaskReader,
 };
 
-/// How often the clusters are looked at again at once, because somebody else changed what was seen.
+/// How often the clusters are surveyed within one invocation, because another writer changed an object since it was
+/// read.
 const MAX_ATTEMPTS: usize = 2;
 
 /// Sweeps whole clusters.
@@ -32,7 +33,7 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Looks at whole clusters, and does what has to be done as far as time and the guard allow.
+    /// Surveys whole clusters, and applies the plan as far as time and the guard allow.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let mut swept = Swept::default();
         let statuses = self.tasks.cluster_statuses(deadline).await;
@@ -65,12 +66,12 @@ impl Sweep {
         report
     }
 
-    /// What may be done, what the guard holds back, and why.
+    /// The allowed actions, the actions that the guard stops, and its reasons.
     fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Alarms) {
-        // Everything was read after its beginning.
+        // Every read is later than the start of the survey.
         let rules = Rules { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) };
         let mut planned = plan(&survey.observed, rules);
-        // Time may run out, again and again: by chance, everything is among the first some day.
+        // A random start, so that repeated timeouts do not always omit the same actions.
         let count = planned.len();
         if count > 0 {
             planned.rotate_left(self.entropy.below(count) % count);
@@ -93,13 +94,13 @@ impl Sweep {
     }
 }
 
-/// Where the living tasks want to be.
+/// The tenancies of tasks that are not stopped.
 fn wanted_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
     let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
     living.map(|task| task.tenancy.clone()).collect()
 }
 
-/// The lines that alarms and people attempt for.
+/// Logs the lines that alarms and operators use.
 fn log(report: &SweepReport) {
     for cluster in &report.clusters {
         if let Some(reason) = &cluster.guard {
@@ -108,7 +109,7 @@ fn log(report: &SweepReport) {
                 outcome = "guard_tripped",
                 cluster_arn = cluster.cluster_arn,
                 reason,
-                "nothing was deleted; attempt at the summary, and invoke with {{\"force\": true}} if it is right"
+                "nothing was deleted; check the summary, and invoke with {{\"force\": true}} if it is correct"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! What a sweep says when it is over: JSON for people and for scripts.
+//! The report of a sweep, in JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +19,25 @@ use crate::{
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
-/// A cluster whose deletions the guard holds back, and why.
+/// The clusters whose deletions the guard stops, with the reason.
 pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepOutcome {
-    /// All is as it should be.
+    /// Everything was read and done.
     Done,
-    /// Nothing was changed, because nobody wanted that.
+    /// Nothing was changed, because only the plan was requested.
     DryRun,
-    /// The guard holds deletions back.
+    /// The guard stopped deletions.
     GuardTripped,
-    /// Something could not be read or done.
+    /// Something could not be read or written.
     Incomplete,
 }
 
 impl SweepOutcome {
-    /// The word in the summary.
+    /// The value in the summary.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,53 +49,53 @@ impl SweepOutcome {
     }
 }
 
-/// The summary of a sweep.
+/// The report of a sweep.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SweepReport {
     /// How it ended.
     pub outcome: SweepOutcome,
-    /// One entry for each cluster that was looked at.
+    /// One entry for each swept cluster.
     pub clusters: Vec<ClusterReport>,
-    /// What could not be read or done.
+    /// What could not be read or written.
     pub problems: Vec<ProblemReport>,
 }
 
-/// What was found and done in a cluster.
+/// The observations and changes in a cluster.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterReport {
     /// The cluster.
     pub cluster_arn: String,
-    /// `active`, `deleted`, or `unread`: then nothing of it was judged.
+    /// `active`, `deleted`, or `unread` if its tasks could not be read, so that nothing of it was deleted.
     pub status: &'static str,
-    /// How much there was.
+    /// The numbers of observed objects.
     pub found: BTreeMap<&'static str, usize>,
-    /// How many tokens were made, or put into their secrets.
+    /// The number of tokens that were created or written into their secrets.
     pub created: Counts,
-    /// How many tokens of idle services were hidden from tasks, to be deleted later.
+    /// The number of hidden tokens of idle services, to be deleted later.
     pub hidden: usize,
-    /// How much was deleted.
+    /// The numbers of deleted objects.
     pub deleted: Counts,
-    /// How many service instances were drained.
+    /// The number of drained service instances.
     pub drained: usize,
-    /// How much is left to do, because it failed or time ran out.
+    /// The number of actions that failed or for which time ran out.
     pub left: usize,
-    /// Why the guard holds the deletions back.
+    /// Why the guard stopped the deletions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
-    /// What would be done: in a dry run, or once somebody forces it.
+    /// The actions that were not applied: in a dry run, or because of the guard.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<Value>,
-    /// What was left alone, and why.
+    /// The skipped objects, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Value>,
 }
 
-/// How many of each kind.
+/// Numbers by kind.
 pub type Counts = BTreeMap<&'static str, usize>;
 
-/// What a sweep has come to so far.
+/// The results of a sweep so far.
 #[derive(Default)]
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
@@ -150,7 +150,7 @@ impl Swept {
     }
 }
 
-/// What could not be read or done, each once: one cause often keeps many things from being done.
+/// What could not be read or written, each once: one cause often affects many objects.
 fn problems(
     survey: &Survey,
     set_up: &[BootstrapFailure],
@@ -170,7 +170,7 @@ fn problems(
     let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| ProblemReport {
         cluster_arn: Some(cluster.to_string()),
         label: "invalid",
-        reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS; nothing of it is ours to sweep"),
+        reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept"),
     });
     let mut known = BTreeSet::new();
     let all = read.chain(set_up).chain(done).chain(unknown);
@@ -233,7 +233,7 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
     *report.deleted.entry(kind).or_default() += 1;
 }
 
-/// The cluster that an action is about. A revocation is about the cluster that the token was made for.
+/// The cluster that an action concerns. A revocation concerns the cluster that the token was created for.
 fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option<ClusterArn> {
     let mut candidates = clusters.iter();
     let found = match &planned.action {
@@ -251,7 +251,7 @@ fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option
     found.or_else(|| clusters.first()).map(|cluster| (*cluster).clone())
 }
 
-/// An action for people: what it is and what it is about.
+/// The JSON of a planned action.
 fn describe(action: &Action) -> Value {
     match action {
         Action::Provision(holder) => json!({ "action": "provision", "holder": holder.to_string() }),

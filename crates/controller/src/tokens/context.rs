@@ -1,4 +1,4 @@
-//! What the attempts at all holders' tokens share.
+//! The state that the attempts at all holders' tokens share.
 
 use std::sync::Arc;
 
@@ -21,17 +21,17 @@ pub(crate) struct Tokens {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) tasks: TaskReader,
-    /// Until when events rely on a holder's token without a read: see [`mesh::bounds::Bounds::cached_until`].
+    /// Until when a holder's token is valid without a read: see [`mesh::bounds::Bounds::cached_until`].
     pub(crate) cached_until: TimestampCache<TokenHolder>,
 }
 
 impl Tokens {
-    /// Whether events rely on the holder's token now.
+    /// Whether the holder's token is cached as valid.
     pub(crate) fn is_cached(&self, holder: &TokenHolder) -> bool {
         self.cached_until.get(holder).is_some_and(|until| self.clock.now() < until)
     }
 
-    /// The cluster of a task that needs the token; `None` where none does any more.
+    /// The cluster of a task that requires the token; `None` if none does any more.
     pub(super) async fn cluster_of_demand(&self, demand: &Demand<'_>) -> Result<Option<ClusterArn>, ControllerError> {
         match demand {
             Demand::Listed(cluster) | Demand::Registered(cluster) => Ok(Some((*cluster).clone())),

@@ -1,4 +1,4 @@
-//! Tokens in Consul: created, and updated where they are in use.
+//! Creates and updates tokens in Consul.
 
 use tracing::{info, warn};
 
@@ -16,7 +16,7 @@ use mesh::{
 };
 
 impl Attempt<'_> {
-    /// Creates a token in Consul. One that is there already, with both halves, is as good.
+    /// Creates a token in Consul. An existing token with both halves is accepted.
     pub(super) async fn create(
         &self,
         cluster: &ClusterArn,
@@ -48,15 +48,15 @@ impl Attempt<'_> {
         }
     }
 
-    /// What marks the holder's token.
+    /// The description of the holder's token.
     fn marks(&self, cluster: &ClusterArn) -> String {
         let place = self.tokens.scope.names.place_of(self.holder);
         marked_for_secret(&self.holder.token_description(cluster), &place)
     }
 
-    /// Updates a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
-    /// it goes when its service is idle. If only another first start is ahead, it waits anew. One that is marked for a cluster
-    /// which the controller does not look after is marked for one of its own. One whose policy was deleted gets its grant back.
+    /// Updates the token in the secret. A required token loses its unused mark, so that it is revoked when its service
+    /// is idle; a pre-provisioned one restarts its wait. A token that is marked for a cluster of another deployment is
+    /// marked for one of this deployment. A token whose policy was deleted gets its grant again.
     pub(super) async fn update_in_use(
         &self,
         secret: &StoredSecret,
@@ -73,13 +73,13 @@ impl Attempt<'_> {
         let is_marked = self.is_marked(&token);
         let is_ours = secret.is_ours || is_marked;
         if !is_ours {
-            warn!(holder = %holder, "the secret holds a valid token that is not ours; left alone");
+            warn!(holder = %holder, "the secret contains a valid token of another creator, which is not changed");
         }
         if !is_ours || is_marked && description == token.description && !token.grants_nothing() {
             self.cache(demand, secret);
             return Ok(Progress::Done(Effect::Unchanged));
         }
-        // Only a change is worth the question whether an old event's task still lives.
+        // Only before a change it is checked whether the task of an old event still runs.
         let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
             info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
             return Ok(Progress::Done(Effect::Unchanged));
@@ -98,7 +98,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// What the holder's token may do; the policy that it names is there.
+    /// The grant of the holder's token. Creates the policy that it refers to.
     async fn grant(&self) -> Result<Grant, ControllerError> {
         Ok(match self.holder {
             TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),

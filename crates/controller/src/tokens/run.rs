@@ -1,4 +1,4 @@
-//! Steps are taken until there is nothing left to do: [`next_step`] decides which.
+//! Takes the steps that [`next_step`] decides until there is nothing left to do.
 
 use mesh::{
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
@@ -16,13 +16,13 @@ use super::{
 };
 use crate::{error::ControllerError, outcome::Effect};
 
-/// Why a token is looked at.
+/// Why a token is reconciled.
 pub(crate) enum Case<'a> {
-    /// A task needs it, or will need it soon.
+    /// A task requires it, or will soon.
     Needed(&'a Demand<'a>),
     /// Its service is idle.
     Idle(&'a Idle),
-    /// The controller is removed.
+    /// The stack is deleted.
     Ended(&'a Retirement),
 }
 
@@ -81,8 +81,8 @@ impl Attempt<'_> {
         }
     }
 
-    /// What Consul holds under the accessor ID that the secret names. A hidden token of an idle service that the secret says is
-    /// the controller's is deleted whether Consul holds it or not.
+    /// The token in Consul with the accessor ID in the secret. Not read for a hidden token of an idle service in a
+    /// secret of the controller, which is deleted whether Consul has it or not.
     async fn named_token(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Option<Token>, ControllerError> {
         match (&secret.state, case) {
             (SecretState::Missing | SecretState::Empty, _) => Ok(None),
