@@ -23,7 +23,7 @@ const ANSWER_RETRIES: usize = 2;
 
 /// The answer could not be delivered to `CloudFormation`.
 #[derive(Debug, thiserror::Error)]
-#[error("CloudFormation could not be told the outcome: {0}; in a VPC, the function needs a way to S3")]
+#[error("the outcome could not be delivered to CloudFormation: {0}; in a VPC, the function requires a route to S3")]
 pub(crate) struct DeliveryError(#[from] reqwest::Error);
 
 /// Why a request failed.

@@ -58,7 +58,7 @@ pub fn run(data: &[u8]) {
         assert!(!definition.family().is_empty() && !definition.revision().is_empty());
     }
     if let Some(cluster) = check::<ClusterArn>(first) {
-        assert!(cluster.is_meant_by(cluster.name()) && cluster.is_meant_by(first));
+        assert!(cluster.is_named_by(cluster.name()) && cluster.is_named_by(first));
         assert_eq!(cluster.sibling(cluster.name()).as_ref(), Some(&cluster));
     }
     check::<TaskId>(first);

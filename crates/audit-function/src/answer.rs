@@ -1,4 +1,4 @@
-//! The answer of an invocation: the report, or where it is.
+//! The answer of an invocation: the report, or a link to it.
 
 use serde_json::{Value, json};
 

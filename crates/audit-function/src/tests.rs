@@ -27,7 +27,7 @@ impl World {
     }
 
     /// The same account and bucket with another announcer, as in another invocation.
-    fn beside(&self, announcer: RecordingAnnouncer) -> Self {
+    fn with_announcer(&self, announcer: RecordingAnnouncer) -> Self {
         let Self { account, bucket, .. } = self;
         Self { account: account.clone(), bucket: bucket.clone(), announcer: Arc::new(announcer) }
     }
@@ -100,7 +100,7 @@ async fn nothing_is_announced_if_announce_is_false() {
 #[tokio::test]
 async fn one_of_two_concurrent_invocations_announces() {
     let first = web(&["db"]);
-    let slow = first.beside(RecordingAnnouncer { gate: Semaphore::new(0), ..RecordingAnnouncer::default() });
+    let slow = first.with_announcer(RecordingAnnouncer { gate: Semaphore::new(0), ..RecordingAnnouncer::default() });
     let order = json!({ "all": true });
     let second = async {
         // While the slow one is about to announce
@@ -118,9 +118,9 @@ async fn record_written_concurrently_is_read_again() {
     world.run("one", &json!({ "all": true })).await.unwrap();
     let announced = world.bucket.text(RECORD).unwrap();
     // The next one reads an empty record, and before it can claim, another invocation announces everything
-    let late = World { bucket: Arc::default(), ..world.beside(RecordingAnnouncer::default()) };
+    let late = World { bucket: Arc::default(), ..world.with_announcer(RecordingAnnouncer::default()) };
     let empty = RecordingAnnouncer { is_failing: true.into(), ..RecordingAnnouncer::default() };
-    let failed = World { bucket: late.bucket.clone(), ..late.beside(empty) };
+    let failed = World { bucket: late.bucket.clone(), ..late.with_announcer(empty) };
     failed.run("two", &json!({ "all": true })).await.unwrap_err();
     *late.bucket.concurrent_write.lock().unwrap() = Some(announced);
     late.run("three", &json!({ "all": true })).await.unwrap();
@@ -150,7 +150,7 @@ async fn claim_expires_with_its_invocation() {
         for fingerprint in known["announced"].as_object().unwrap().keys() {
             record["claimed"][fingerprint] = json!({ "by": "another invocation", "until": until });
         }
-        let late = World { bucket: Arc::default(), ..world.beside(RecordingAnnouncer::default()) };
+        let late = World { bucket: Arc::default(), ..world.with_announcer(RecordingAnnouncer::default()) };
         crate::report_store::ReportStore::create(late.bucket.as_ref(), RECORD, record.to_string()).await.unwrap();
         late.run("two", &json!({ "all": true })).await.unwrap();
         assert_eq!(late.announcer.announced_messages().len(), announced, "{until}");

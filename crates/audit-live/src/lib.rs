@@ -52,10 +52,11 @@ pub async fn gather_live(
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Gathered {
     let mut gathered = Gathered::default();
-    let mut wanted = Wanted::default();
-    wanted.find(inventory, scope, &mut gathered.problems).await;
-    let total = wanted.definitions.len();
-    let reads = wanted.definitions.iter().map(|name| async move { (name, inventory.describe_definition(name).await) });
+    let mut selection = Selection::default();
+    selection.find(inventory, scope, &mut gathered.problems).await;
+    let total = selection.definitions.len();
+    let reads =
+        selection.definitions.iter().map(|name| async move { (name, inventory.describe_definition(name).await) });
     let mut reads = stream::iter(reads).buffered(CONCURRENCY);
     let mut done = 0;
     let mut seen = BTreeSet::new();
@@ -78,7 +79,7 @@ pub async fn gather_live(
         for mut definition in described.definitions {
             // A revision may be named by its name and by its ARN.
             if seen.insert(definition.address.clone()) {
-                definition.services = wanted.services_of(name, &definition);
+                definition.services = selection.services_of(name, &definition);
                 gathered.material.definitions.push(definition);
             }
         }
@@ -88,13 +89,13 @@ pub async fn gather_live(
 }
 
 #[derive(Default)]
-struct Wanted {
+struct Selection {
     definitions: BTreeSet<String>,
     /// By revision.
     services: BTreeMap<String, Vec<RunningService>>,
 }
 
-impl Wanted {
+impl Selection {
     async fn find(&mut self, inventory: &dyn Inventory, scope: &LiveScope, problems: &mut Vec<InputProblem>) {
         self.definitions.extend(scope.definitions.iter().cloned());
         let everything = scope.is_everything();

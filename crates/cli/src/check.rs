@@ -108,7 +108,7 @@ fn exit(report: &Report) -> Exit {
 /// The input that the arguments name.
 fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Gathered, Failure> {
     let here = [".".to_owned()];
-    let is_live = arguments.live.is_wanted();
+    let is_live = arguments.live.is_requested();
     let paths = if arguments.paths.is_empty() && !is_live { here.as_slice() } else { &arguments.paths };
     let mut gathered = gather(paths, streams.input);
     if is_live {

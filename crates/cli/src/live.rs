@@ -32,7 +32,7 @@ pub(super) struct LiveArguments {
 }
 
 impl LiveArguments {
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.all || !self.scope().is_everything()
     }
 

@@ -29,7 +29,7 @@ pub struct Streams<'s> {
 impl Streams<'_> {
     /// Whether to use colours on a terminal, by its environment: <https://no-color.org>
     #[must_use]
-    pub fn wants_colour(is_terminal: bool) -> bool {
+    pub fn uses_colour(is_terminal: bool) -> bool {
         let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
         let is_dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
         is_terminal && !is_set("NO_COLOR") && !is_dumb

@@ -1,4 +1,4 @@
-//! `CONSUL_HTTP_ADDR`: where the Consul servers are, or how to find them.
+//! `CONSUL_HTTP_ADDR`: the addresses of the Consul servers, or the ECS tasks that they run in.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use mesh::field::InvalidField;
 /// The field's name in errors, before the variable's name replaces it.
 const FIELD: &str = "Consul address";
 
-/// Where the servers of one Consul datacenter are.
+/// The addresses of the servers of one Consul datacenter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConsulAddresses {
     /// At these URLs.

@@ -168,7 +168,7 @@ impl Http {
         let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
         let body = answer.bytes().await.map_err(|e| unavailable(request, at(endpoint, &e), false))?;
         if status == StatusCode::OK && is_filtered {
-            // A filtered result would make existing objects look absent.
+            // A filtered result would make existing objects appear absent.
             let reason = "Consul filtered the results, because the token may not read all of them".to_owned();
             let subject = request.subject.clone();
             return Err(Refusal::Known(ConsulError::PermissionDenied { subject, reason }));

@@ -129,7 +129,7 @@ impl Cleanup {
         let (observed, clusters) = (&survey.observed, &self.tasks.scope.clusters);
         let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
         let is_ours = |mark: LoginMark| {
-            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_meant_by(&mark.cluster) && is_known(&mark)))
+            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_named_by(&mark.cluster) && is_known(&mark)))
         };
         let logins = observed.tokens.iter().filter(|token| LoginMark::parse(&token.description).is_some_and(is_ours));
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
@@ -173,7 +173,7 @@ impl Cleanup {
         let mut removed = 0;
         for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
             let mark = HolderMark::parse(&token.description);
-            if mark.is_some_and(|mark| mark.is_certainly_of(&self.tasks.scope.clusters) && mark.may_be_for(&place)) {
+            if mark.is_some_and(|mark| mark.has_arn_of(&self.tasks.scope.clusters) && mark.may_be_for(&place)) {
                 removed += usize::from(self.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
             } else {
                 warn!(action = "clean_up", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");

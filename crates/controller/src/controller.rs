@@ -22,8 +22,8 @@ use crate::{
     tokens::Tokens,
 };
 
-/// The controller of one deployment, in one execution environment. It delegates to one type for each operation; these share the
-/// caches of the environment.
+/// The controller of one deployment, in one execution environment. It delegates to one type for each operation; these
+/// share the caches of the environment.
 pub struct Controller {
     scope: Arc<Scope>,
     task_events: TaskEvents,

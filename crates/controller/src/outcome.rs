@@ -38,7 +38,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// Whether an object has changed since it was read: then the plan is made again.
+    /// Whether an object has changed since it was read, so that the action is planned again.
     pub(crate) fn is_conflict(&self) -> bool {
         self.result.as_ref().is_err_and(|error| error.is_conflict())
     }

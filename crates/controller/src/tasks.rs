@@ -123,7 +123,7 @@ impl TaskReader {
     /// The services that each task may be an instance of.
     ///
     /// # Errors
-    /// The definition of a living task could not be read.
+    /// The definition of a task that is not stopped could not be read.
     pub(crate) fn service_tasks(
         &self,
         clusters: &[ClusterTasks],

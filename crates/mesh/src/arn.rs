@@ -50,7 +50,7 @@ fn is_name(text: &str) -> bool {
 ///
 /// let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse()?;
 /// assert_eq!(cluster.name(), "prod");
-/// assert!(cluster.is_meant_by("prod"), "tokens of consul-ecs name a cluster by name or ARN");
+/// assert!(cluster.is_named_by("prod"), "tokens of consul-ecs name a cluster by name or ARN");
 /// # Ok::<(), mesh::field::InvalidField>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -105,7 +105,7 @@ impl ClusterArn {
     /// Whether `mark` is the ARN or the name of this cluster. The task metadata endpoint prints either, and consul-ecs
     /// copied it into descriptions of tokens.
     #[must_use]
-    pub fn is_meant_by(&self, mark: &str) -> bool {
+    pub fn is_named_by(&self, mark: &str) -> bool {
         mark == self.arn || mark == self.name
     }
 }

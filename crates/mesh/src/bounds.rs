@@ -36,9 +36,9 @@ pub struct Bounds {
 }
 
 /// The longest delay of a message in SQS: the bound for the check of a hidden token.
-const LONGEST_MESSAGE_DELAY: Duration = Duration::from_mins(15);
+const MAX_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 /// The longest attempt: the function for events times out after one minute.
-const LONGEST_ATTEMPT: Duration = Duration::from_secs(45);
+const MAX_ATTEMPT: Duration = Duration::from_secs(45);
 
 /// How long an execution environment uses its cache of valid tokens: the events of one task and of one deployment share
 /// a read, and changes that an operator makes are noticed after this time.
@@ -112,9 +112,9 @@ impl Bounds {
     }
 
     fn is_consistent(&self) -> bool {
-        self.attempt <= LONGEST_ATTEMPT
+        self.attempt <= MAX_ATTEMPT
             && self.attempt > self.secrets_lag + READ_AGAIN
-            && self.hidden_for() + self.clocks <= LONGEST_MESSAGE_DELAY
+            && self.hidden_for() + self.clocks <= MAX_MESSAGE_DELAY
             && self.shown > self.ecs_lag + self.clocks * 2
     }
 }

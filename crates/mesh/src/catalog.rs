@@ -135,7 +135,7 @@ pub struct HealthCheck {
 /// The prefix of the IDs of the checks with which Consul agents put services into maintenance mode.
 const MAINTENANCE: &str = "_service_maintenance:";
 /// The output of that check for a stopping task.
-const TOLD_TO_STOP: &str = "ECS told the task to stop";
+const STOPPING_OUTPUT: &str = "ECS told the task to stop";
 
 impl HealthCheck {
     /// The check that drains an instance of a stopping task: a critical check that no health sync updates. Consul
@@ -147,11 +147,11 @@ impl HealthCheck {
             id: format!("{MAINTENANCE}{}", instance.id),
             name: "Service Maintenance Mode".to_owned(),
             kind: "maintenance".to_owned(),
-            notes: TOLD_TO_STOP.to_owned(),
+            notes: STOPPING_OUTPUT.to_owned(),
             service_id: instance.id.clone(),
             service_name: instance.name.clone(),
             status: CheckStatus::Critical,
-            output: TOLD_TO_STOP.to_owned(),
+            output: STOPPING_OUTPUT.to_owned(),
             definition: json!({}),
             tenancy: instance.tenancy.clone(),
         }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::field::InvalidField;
 
-/// The environment variable that holds the configuration, on `consul-ecs-mesh-init` or `consul-ecs-control-plane`.
+/// The environment variable with the configuration, on `consul-ecs-mesh-init` or `consul-ecs-control-plane`.
 pub const CONFIG_VARIABLE: &str = "CONSUL_ECS_CONFIG_JSON";
 
 /// The kinds of gateway that Consul on ECS runs.

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// The smallest number of tokens or services to which the share applies.
-const SMALL: usize = 10;
+const MIN_OBJECTS: usize = 10;
 
 /// A task registers a service and its sidecar proxy.
 const SERVICES_OF_A_TASK: usize = 2;
@@ -35,7 +35,7 @@ impl MaxDeletePercent {
     }
 
     fn is_exceeded_by(self, deleted: usize, owned: usize) -> bool {
-        owned >= SMALL && deleted * 100 > owned * usize::from(self.0)
+        owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
     }
 }
 
@@ -170,11 +170,11 @@ enum Owner {
 }
 
 fn owner(token: &ListedToken, cluster: &ClusterArn) -> Option<Owner> {
-    if LoginMark::parse(&token.description).is_some_and(|mark| cluster.is_meant_by(&mark.cluster)) {
+    if LoginMark::parse(&token.description).is_some_and(|mark| cluster.is_named_by(&mark.cluster)) {
         return Some(Owner::Task);
     }
     let mark = HolderMark::parse(&token.description)?;
-    let is_ours = mark.service.is_some() && cluster.is_meant_by(&mark.cluster);
+    let is_ours = mark.service.is_some() && cluster.is_named_by(&mark.cluster);
     is_ours.then_some(if mark.unused_since.is_some() { Owner::PreProvisioned } else { Owner::Task })
 }
 

@@ -48,7 +48,7 @@ pub struct Idle {
     pub listed_at: Timestamp,
 }
 
-/// The token that Consul holds under the accessor ID that a secret names.
+/// The token in Consul with the accessor ID in a secret.
 #[derive(Debug, Clone)]
 pub struct HeldToken {
     /// Whether its description has a mark of this controller for the holder.
@@ -88,7 +88,7 @@ pub fn next_step(
     now: Timestamp,
 ) -> Step {
     use SecretState::{Active, Empty, Missing, Retiring};
-    // An unknown time is treated as now.
+    // Without a time, the version counts as just written.
     let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
     let is_ours = secret.is_ours || held.is_some_and(|held| held.is_marked);
     match (&secret.state, usage, held) {
@@ -152,7 +152,7 @@ pub fn orphan_step(
     bounds: &Bounds,
     now: Timestamp,
 ) -> OrphanStep {
-    // An unknown time is treated as now.
+    // Without a time, the version counts as just written.
     let is_settled = |at: Option<Timestamp>| at.is_some_and(|at| elapsed(at, now) >= bounds.settled_after());
     if !is_settled(created_at) {
         return OrphanStep::Keep;
@@ -160,7 +160,7 @@ pub fn orphan_step(
     let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
     match (&secret.state, usage) {
         // A secret that the controller emptied belongs to a token that is to be deleted. A deletion that started before
-        // an operator emptied the secret has ended after `settled_after`.
+        // an operator emptied the secret has ended after [`Bounds::settled_after`].
         (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
         (state, Usage::Idle(idle))
             if matches!(state, SecretState::Missing) || idle.listed_at >= bounds.deleted_from(written_at) =>

@@ -65,12 +65,12 @@ impl HolderMark {
     /// Whether the token was created for one of `clusters`, which the mark names by ARN or by name.
     #[must_use]
     pub fn is_of(&self, clusters: &[ClusterArn]) -> bool {
-        clusters.iter().any(|cluster| cluster.is_meant_by(&self.cluster))
+        clusters.iter().any(|cluster| cluster.is_named_by(&self.cluster))
     }
 
     /// Whether the mark has the ARN of one of `clusters`. A name alone may mean a cluster of another account.
     #[must_use]
-    pub fn is_certainly_of(&self, clusters: &[ClusterArn]) -> bool {
+    pub fn has_arn_of(&self, clusters: &[ClusterArn]) -> bool {
         clusters.iter().any(|cluster| cluster.as_str() == self.cluster)
     }
 
@@ -161,7 +161,7 @@ impl LoginMark {
     ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
     ///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
     /// );
-    /// assert_eq!(mark.expect("a task's").cluster, "prod");
+    /// assert_eq!(mark.expect("the mark of a task").cluster, "prod");
     /// assert_eq!(LoginMark::parse("token created via login"), None);
     /// ```
     #[must_use]
@@ -188,7 +188,7 @@ mod tests {
     fn marks_of_own_tokens_are_parsed() {
         let mark = HolderMark::parse(&TokenHolder::Service(service()).token_description(&cluster())).unwrap();
         assert_eq!(mark.service, Some("web".parse().unwrap()));
-        assert!(mark.is_certainly_of(&[cluster()]) && mark.is_in(&Tenancy::Community));
+        assert!(mark.has_arn_of(&[cluster()]) && mark.is_in(&Tenancy::Community));
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
         assert_eq!(HolderMark::parse(&client.token_description(&cluster())).unwrap().service, None);
     }
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn cluster_name_alone_is_not_certain() {
         let mark = HolderMark::parse("Token for web service\nconsul.hashicorp.com/cluster: prod").unwrap();
-        assert!(mark.is_of(&[cluster()]) && !mark.is_certainly_of(&[cluster()]));
+        assert!(mark.is_of(&[cluster()]) && !mark.has_arn_of(&[cluster()]));
     }
 
     #[test]

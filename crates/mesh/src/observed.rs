@@ -15,7 +15,7 @@ use crate::{
 pub struct Observed {
     /// The mesh tasks of the scope.
     pub tasks: Vec<MeshTask>,
-    /// ACL tokens, listed if a task of the scope has stopped.
+    /// ACL tokens; for events, listed only if a task has stopped.
     pub tokens: Vec<ListedToken>,
     /// Service instances of stopping and stopped tasks on synthetic nodes; in a sweep, of all tasks.
     pub instances: Vec<ServiceInstance>,

@@ -28,41 +28,44 @@ use crate::{
 #[must_use]
 pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
-    let mut wanted: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
-    let mut left: BTreeMap<MeshService, Vec<TaskArn>> = BTreeMap::new();
+    let mut required: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
+    let mut idle_candidates: BTreeMap<MeshService, Vec<TaskArn>> = BTreeMap::new();
     for task in &observed.tasks {
         match task.phase {
             TaskPhase::Active => {
                 for holder in holders_for(task.identity.as_ref(), rules.mode) {
-                    wanted.entry(holder).or_default().push(task.arn.clone());
+                    required.entry(holder).or_default().push(task.arn.clone());
                 }
             }
-            TaskPhase::Stopping => planned.extend(drain(task, observed)),
+            TaskPhase::Stopping => planned.extend(plan_stopping(task, observed)),
             TaskPhase::Stopped => {
-                planned.extend(clear(task, observed));
+                planned.extend(plan_stopped(task, observed));
                 if let Some(service) = revocable_service(task, observed, rules) {
-                    left.entry(service).or_default().push(task.arn.clone());
+                    idle_candidates.entry(service).or_default().push(task.arn.clone());
                 }
             }
         }
     }
-    wanted.retain(|holder, _| !observed.provisioned.contains(holder));
+    required.retain(|holder, _| !observed.provisioned.contains(holder));
     if let Extent::Clusters(listing) = &observed.extent {
-        let actions = tokens::plan_tokens(observed, listing.as_ref(), &wanted, rules);
+        let actions = tokens::plan_tokens(observed, listing.as_ref(), &required, rules);
         planned.extend(actions.into_iter().map(|action| match action {
             // Replaces the creation of a new token.
             Action::ShowOrphan(holder, token) => {
-                let tasks = wanted.remove(&holder).unwrap_or_default();
+                let tasks = required.remove(&holder).unwrap_or_default();
                 Planned { action: Action::ShowOrphan(holder, token), tasks }
             }
             action => without_tasks(action),
         }));
     }
-    planned.extend(wanted.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
+    planned.extend(required.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
     planned.extend(observed.agents.iter().filter_map(|agent| plan_agent(agent, observed)));
     if matches!(observed.extent, Extent::Events) {
-        planned
-            .extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }));
+        planned.extend(
+            idle_candidates
+                .into_iter()
+                .map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }),
+        );
     }
     let nodes = observed.leftover_nodes.iter().filter(|node| holds_only_stopped_tasks(node, &observed.tasks));
     planned.extend(nodes.map(|node| without_tasks(Action::DeregisterNode(node.clone()))));
@@ -85,7 +88,7 @@ fn instances_of<'a>(task: &'a MeshTask, observed: &'a Observed) -> impl Iterator
     observed.instances.iter().filter(|i| i.task == *task.arn.id() && i.node == task.cluster.as_str())
 }
 
-fn drain(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
+fn plan_stopping(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     // The containers' checks are not changed: a concurrent health sync would overwrite them.
     let is_missing = |check: &HealthCheck| {
         !observed.checks.iter().any(|seen| seen.is_same_as(check) && seen.status == CheckStatus::Critical)
@@ -94,10 +97,10 @@ fn drain(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     checks.map(|check| for_task(task, Action::MarkCritical(check))).collect()
 }
 
-fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
+fn plan_stopped(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     let is_of_task = |token: &&ListedToken| {
         LoginMark::parse(&token.description)
-            .is_some_and(|mark| mark.task == *task.arn.id() && task.cluster.is_meant_by(&mark.cluster))
+            .is_some_and(|mark| mark.task == *task.arn.id() && task.cluster.is_named_by(&mark.cluster))
     };
     let tokens = observed.tokens.iter().filter(is_of_task).cloned().map(Action::DeleteLoginToken);
     let instances = instances_of(task, observed).cloned().map(Action::Deregister);

@@ -5,7 +5,7 @@
 //! | --- | --- |
 //! | `{"accessor_id": A, "token": T, "nonce": N}` | tasks read `T` (`valueFrom: "<secret arn>:token::"`) |
 //! | `{"accessor_id": A, "retiring": T, "trigger": …, "idle_since": …, "last_task": …, "nonce": N}` | the service is idle: no task reads `T` |
-//! | `{"nonce": N}` | nothing |
+//! | `{"nonce": N}` | no token |
 //!
 //! The nonce makes each write unique, and shows that the controller has written the value: it starts with the accessor
 //! ID, or with `empty`, so that it is invalid for a value that an operator has edited. Unknown fields are ignored. The
@@ -127,7 +127,7 @@ struct Payload<'a> {
 }
 
 /// The start of the nonce of a value without a token.
-const NOTHING: &str = "empty";
+const EMPTY: &str = "empty";
 
 impl Payload<'_> {
     fn accessor(&self) -> &str {
@@ -135,7 +135,7 @@ impl Payload<'_> {
     }
 
     fn is_ours(&self) -> bool {
-        let expected = if self.accessor().is_empty() { NOTHING } else { self.accessor() };
+        let expected = if self.accessor().is_empty() { EMPTY } else { self.accessor() };
         let has_nonce = self.nonce.and_then(|nonce| nonce.split_once('/')).is_some_and(|(start, _)| start == expected);
         has_nonce || self.adopted || self.claim.is_some() || self.reserved.is_some()
     }
@@ -201,7 +201,7 @@ impl SecretState {
     #[must_use]
     pub fn render(&self, nonce: Uuid) -> SecretString {
         let accessor = self.pair().map(|pair| pair.accessor.to_string());
-        let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(NOTHING));
+        let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(EMPTY));
         let mut payload = Payload { accessor_id: accessor.as_deref(), nonce: Some(&nonce), ..Payload::default() };
         let secret = self.pair().map(|pair| pair.secret.expose_secret());
         if let Self::Retiring(_, retirement) = self {

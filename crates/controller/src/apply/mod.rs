@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// The longest delay of a message in SQS. If the grace period is longer, the sweep finds the idle service.
-const LONGEST_DELAY: Duration = Duration::from_mins(15);
+const MAX_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 
 /// Applies plans.
 pub(crate) struct Applier {
@@ -176,7 +176,7 @@ impl Applier {
             return outcomes;
         }
         let bodies: Vec<String> = new.iter().map(|(service, _)| Message::idle_check(service)).collect();
-        let delay = grace.delay().min(LONGEST_DELAY);
+        let delay = grace.delay().min(MAX_MESSAGE_DELAY);
         let sent = deadline.run(self.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
         outcomes.extend(new.into_iter().map(|(service, planned)| {
             if sent.is_ok() {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use consul::{Kind, Object};
 
-/// The write that makes Consul hold the desired object.
+/// The write that the desired object requires.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Upsert {
     /// The object does not exist.
@@ -31,34 +31,34 @@ pub struct OtherType {
     pub found: String,
 }
 
-/// Merges `wanted` into the object that Consul has under its name.
+/// Merges `desired` into the object that Consul has under its name.
 ///
 /// An existing policy, binding rule, partition or node is not changed: users may have extended it.
 ///
 /// # Errors
 /// An auth method of that name has another type.
-pub fn merge(existing: Option<&Map<String, Value>>, wanted: &Object) -> Result<Upsert, OtherType> {
+pub fn merge(existing: Option<&Map<String, Value>>, desired: &Object) -> Result<Upsert, OtherType> {
     let Some(existing) = existing else {
-        return Ok(Upsert::Create(wanted.body.clone()));
+        return Ok(Upsert::Create(desired.body.clone()));
     };
-    match wanted.kind {
+    match desired.kind {
         Kind::Partition | Kind::Policy | Kind::BindingRule | Kind::SyntheticNode => return Ok(Upsert::Unchanged),
         Kind::AuthMethod => {
             let found = existing.get("Type").and_then(Value::as_str);
-            if found != wanted.text("Type") {
+            if found != desired.text("Type") {
                 let found = found.unwrap_or_default().to_owned();
-                return Err(OtherType { method: wanted.name.clone(), found });
+                return Err(OtherType { method: desired.name.clone(), found });
             }
         }
         Kind::Namespace | Kind::Role | Kind::AnonymousToken => {}
     }
-    let merged = union_of_fields(existing, &wanted.body);
+    let merged = union_of_fields(existing, &desired.body);
     Ok(if merged == *existing { Upsert::Unchanged } else { Upsert::Update(merged) })
 }
 
-fn union_of_fields(existing: &Map<String, Value>, wanted: &Map<String, Value>) -> Map<String, Value> {
+fn union_of_fields(existing: &Map<String, Value>, desired: &Map<String, Value>) -> Map<String, Value> {
     let mut merged = existing.clone();
-    for (field, value) in wanted {
+    for (field, value) in desired {
         // Consul matches field names without regard to case, and would ignore one of two spellings.
         let other_spelling = || existing.keys().find(|key| key.eq_ignore_ascii_case(field));
         let key = if existing.contains_key(field) { field } else { other_spelling().unwrap_or(field) };
@@ -68,23 +68,23 @@ fn union_of_fields(existing: &Map<String, Value>, wanted: &Map<String, Value>) -
     merged
 }
 
-fn union(existing: &Value, wanted: &Value) -> Value {
-    match (existing, wanted) {
+fn union(existing: &Value, desired: &Value) -> Value {
+    match (existing, desired) {
         // Consul returns an empty list as null.
-        (Value::Null, _) => wanted.clone(),
-        (Value::Object(existing), Value::Object(wanted)) => Value::Object(union_of_fields(existing, wanted)),
-        (Value::Array(existing), Value::Array(wanted)) => extended(existing, wanted),
+        (Value::Null, _) => desired.clone(),
+        (Value::Object(existing), Value::Object(desired)) => Value::Object(union_of_fields(existing, desired)),
+        (Value::Array(existing), Value::Array(desired)) => extended(existing, desired),
         // Consul treats a single value as a list of one.
-        (single, Value::Array(wanted)) => extended(slice::from_ref(single), wanted),
+        (single, Value::Array(desired)) => extended(slice::from_ref(single), desired),
         // The only desired boolean, EnableIAMEntityDetails, only adds to the values that a binding rule can refer to.
         (_, Value::Bool(true)) => Value::Bool(true),
         (existing, _) => existing.clone(),
     }
 }
 
-fn extended(existing: &[Value], wanted: &[Value]) -> Value {
+fn extended(existing: &[Value], desired: &[Value]) -> Value {
     let mut all = existing.to_vec();
-    for value in wanted {
+    for value in desired {
         if !all.iter().any(|known| is_same(known, value)) {
             all.push(value.clone());
         }
@@ -93,12 +93,12 @@ fn extended(existing: &[Value], wanted: &[Value]) -> Value {
 }
 
 /// Whether a list entry is the desired one: Consul adds fields to entries, for example the ID to the name of a policy.
-fn is_same(known: &Value, wanted: &Value) -> bool {
-    match (known, wanted) {
-        (Value::Object(known), Value::Object(wanted)) => {
-            wanted.iter().all(|(field, value)| known.get(field) == Some(value))
+fn is_same(known: &Value, desired: &Value) -> bool {
+    match (known, desired) {
+        (Value::Object(known), Value::Object(desired)) => {
+            desired.iter().all(|(field, value)| known.get(field) == Some(value))
         }
-        _ => known == wanted,
+        _ => known == desired,
     }
 }
 

@@ -105,7 +105,7 @@ fn explain(object: &Object, error: ControllerError) -> BootstrapError {
         {
             BootstrapError::NeedsNewerConsul { method: object.to_string() }
         }
-        // A missing partition is not an error of the read: the endpoint itself is missing.
+        // A missing partition is created, so that this error means that Consul does not have the endpoint.
         (Kind::Partition, ControllerError::Consul(ConsulError::NotFound { .. })) => {
             BootstrapError::NeedsEnterprise { name: object.name.clone() }
         }

@@ -58,8 +58,8 @@ impl IdleChecks {
                     self.tokens.reconcile(&holder, Case::Needed(&Demand::Listed(cluster)), None).await?;
                 }
             }
-            // The check for its own stop is still to come; if the grace period is longer than a message can be delayed,
-            // the sweep.
+            // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
+            // can be delayed.
             Idleness::RecentlyStopped(task) => {
                 info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "a task stopped within the grace period");
             }

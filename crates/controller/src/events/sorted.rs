@@ -30,8 +30,7 @@ pub struct Delivery {
 pub(super) struct Sorted {
     /// The newest change of each task.
     pub(super) changes: Changes,
-    /// The messages with that change. Of two with the same version, another environment may process the other one, so
-    /// that both succeed or fail together.
+    /// The messages with that change. Duplicates fail together, so that none is acknowledged before the work is done.
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
     /// The services to check, and the messages that request it.
     pub(super) idle_checks: BTreeMap<MeshService, Vec<usize>>,

@@ -26,7 +26,7 @@ use crate::{
     scope::Scope,
 };
 
-/// The variable that says where Consul is.
+/// The variable with the addresses of Consul.
 const ADDRESS: &str = "CONSUL_HTTP_ADDR";
 
 /// The source of the controller's own Consul token.
@@ -57,7 +57,7 @@ pub struct Settings {
     pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
-    /// `CLUSTER_PARTITIONS`; of setting Consul up, `BOOTSTRAP` and `IAM_ROLE_PATH`.
+    /// `CLUSTER_PARTITIONS`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -240,7 +240,7 @@ fn read_cluster_tenancies(
     let read = |entry: &str| {
         let invalid = || InvalidField::new(NAME, entry, "<name of a cluster in ECS_CLUSTER_ARNS>=<partition>");
         let (name, partition) = entry.split_once('=').ok_or_else(invalid)?;
-        let cluster = clusters.iter().find(|cluster| cluster.is_meant_by(name)).ok_or_else(invalid)?;
+        let cluster = clusters.iter().find(|cluster| cluster.is_named_by(name)).ok_or_else(invalid)?;
         let partition: TenancyName = partition.parse().map_err(|e: InvalidField| e.in_field(NAME))?;
         Ok((cluster.clone(), Tenancy::default_namespace_of(partition)))
     };

@@ -127,5 +127,5 @@ impl ConsulReader {
 fn is_of_any(token: &ListedToken, clusters: &[&ClusterArn]) -> bool {
     let login = LoginMark::parse(&token.description).map(|mark| mark.cluster);
     let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
-    named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_meant_by(&name)))
+    named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_named_by(&name)))
 }

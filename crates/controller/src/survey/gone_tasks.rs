@@ -23,8 +23,8 @@ pub(super) struct GoneTasks {
 }
 
 impl GoneTasks {
-    /// Describes each task with an entry in Consul that ECS does not list, and adds the unknown ones as stopped: ECS
-    /// describes a stopped task for one hour.
+    /// Describes each task with an entry in Consul that ECS does not list, and adds those that are stopped or unknown
+    /// as stopped: ECS describes a stopped task for one hour.
     pub(super) async fn find(
         &self,
         wanted: &[&ClusterArn],
@@ -83,8 +83,8 @@ impl GoneTasks {
         let mut kept = Vec::new();
         for token in std::mem::take(&mut survey.observed.tokens) {
             let ambiguous = HolderMark::parse(&token.description).and_then(|mark| {
-                let is_certain = mark.is_certainly_of(&self.tasks.scope.clusters);
-                let cluster = self.tasks.scope.clusters.iter().find(|cluster| cluster.is_meant_by(&mark.cluster))?;
+                let is_certain = mark.has_arn_of(&self.tasks.scope.clusters);
+                let cluster = self.tasks.scope.clusters.iter().find(|cluster| cluster.is_named_by(&mark.cluster))?;
                 let service = MeshService { tenancy: token.tenancy.clone(), name: mark.service? };
                 (!is_certain).then_some((cluster, TokenHolder::Service(service)))
             });
@@ -132,7 +132,7 @@ fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> B
 /// Skips the login tokens of a task that may be of another account's cluster of the same name.
 fn skip_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
     let belongs = |token: &ListedToken| {
-        LoginMark::parse(&token.description).is_some_and(|mark| mark.task == *id && cluster.is_meant_by(&mark.cluster))
+        LoginMark::parse(&token.description).is_some_and(|mark| mark.task == *id && cluster.is_named_by(&mark.cluster))
     };
     survey.observed.tokens.retain(|token| !belongs(token));
     survey.skipped.push(Skipped {
@@ -153,7 +153,7 @@ fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool
     let mut mentioned = BTreeMap::new();
     let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;
     for token in &observed.tokens {
-        if let Some(mark) = LoginMark::parse(&token.description).filter(|mark| cluster.is_meant_by(&mark.cluster)) {
+        if let Some(mark) = LoginMark::parse(&token.description).filter(|mark| cluster.is_named_by(&mark.cluster)) {
             mention(mark.task, mark.cluster == cluster.as_str());
         }
     }

@@ -44,7 +44,7 @@ impl Sweep {
         for attempt in 1..=MAX_ATTEMPTS {
             let survey = self.surveyor.survey(order, &statuses, deadline).await;
             if !order.dry_run {
-                swept.set_up(self.bootstrap.create_namespaces(&wanted_tenancies(&survey), deadline).await);
+                swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
             }
             let (planned, held_back, alarms) = self.plan_sweep(&survey, order);
             if order.dry_run {
@@ -95,7 +95,7 @@ impl Sweep {
 }
 
 /// The tenancies of tasks that are not stopped.
-fn wanted_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
+fn required_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
     let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
     living.map(|task| task.tenancy.clone()).collect()
 }

@@ -190,8 +190,8 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
     let found = BTreeMap::from([
         ("tasks", reading.listed),
         ("livingTasks", reading.living),
-        ("loginTokens", logins.filter(|mark| cluster.is_meant_by(&mark.cluster)).count()),
-        ("serviceTokens", services.filter(|mark| mark.service.is_some() && cluster.is_meant_by(&mark.cluster)).count()),
+        ("loginTokens", logins.filter(|mark| cluster.is_named_by(&mark.cluster)).count()),
+        ("serviceTokens", services.filter(|mark| mark.service.is_some() && cluster.is_named_by(&mark.cluster)).count()),
         ("services", observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count()),
     ]);
     let skipped = survey.skipped.iter().filter(|skipped| skipped.cluster == *cluster);
@@ -242,7 +242,7 @@ fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option
                 |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
             let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
             let named: Vec<String> = marks.filter(belongs).map(|mark| mark.cluster).collect();
-            candidates.find(|cluster| named.iter().any(|name| cluster.is_meant_by(name)))
+            candidates.find(|cluster| named.iter().any(|name| cluster.is_named_by(name)))
         }
         action => {
             candidates.find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster)))

@@ -42,8 +42,8 @@ fn arn_of_another_account_is_not_in_the_cluster() {
 fn a_cluster_mark_may_be_a_name_or_an_arn() {
     let arn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
     let prod: ClusterArn = arn.parse().unwrap();
-    assert!(prod.is_meant_by("prod") && prod.is_meant_by(arn));
-    assert!(!prod.is_meant_by("prod2") && !prod.is_meant_by("arn:aws:ecs:eu-west-1:123456789012:cluster/prod"));
+    assert!(prod.is_named_by("prod") && prod.is_named_by(arn));
+    assert!(!prod.is_named_by("prod2") && !prod.is_named_by("arn:aws:ecs:eu-west-1:123456789012:cluster/prod"));
 }
 
 #[test]

@@ -38,12 +38,12 @@ pub fn is_awaited(unused_since: Option<Timestamp>, rules: Rules<'_>) -> bool {
     unused_since.is_some_and(|since| elapsed(since, rules.now) < rules.unused_for)
 }
 
-/// The actions for the services' tokens in Consul. Without a listing of every task, only services in `wanted` are
+/// The actions for the services' tokens in Consul. Without a listing of every task, only services in `required` are
 /// considered, and nothing is deleted.
 pub(crate) fn plan_tokens(
     observed: &Observed,
     listing: Option<&TaskListing>,
-    wanted: &BTreeMap<TokenHolder, Vec<TaskArn>>,
+    required: &BTreeMap<TokenHolder, Vec<TaskArn>>,
     rules: Rules<'_>,
 ) -> Vec<Action> {
     let mut marked: BTreeMap<MeshService, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
@@ -62,7 +62,7 @@ pub(crate) fn plan_tokens(
         let Some(secret) = observed.secrets.get(&holder) else { continue };
         let usage = match listing {
             Some(listing) => usage(&service, listing, rules),
-            None if wanted.contains_key(&holder) => required_by_a_listed_task(rules),
+            None if required.contains_key(&holder) => required_by_a_listed_task(rules),
             None => continue,
         };
         actions.extend(plan_named(&holder, service, secret, &tokens, &usage, rules));
@@ -107,7 +107,7 @@ fn plan_orphans(
     let place = rules.names.place_of(holder);
     let orphans = tokens.iter().filter(|(token, mark)| {
         // A cluster name alone may be that of another account.
-        !secret.names(token.accessor) && mark.is_certainly_of(rules.clusters) && mark.may_be_for(&place)
+        !secret.names(token.accessor) && mark.has_arn_of(rules.clusters) && mark.may_be_for(&place)
     });
     let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
     for (token, _) in orphans {

@@ -8,17 +8,17 @@ fn map(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
 }
 
-fn wanted(kind: Kind, body: Value) -> Object {
+fn desired(kind: Kind, body: Value) -> Object {
     Object { kind, name: "ours".to_owned(), tenancy: Tenancy::Community, body: map(body) }
 }
 
 fn method(principals: &[String], tags: &[String]) -> Object {
     let config = json!({ "BoundIAMPrincipalARNs": principals, "EnableIAMEntityDetails": true, "IAMEntityTags": tags });
-    wanted(Kind::AuthMethod, json!({ "Name": "ours", "Type": "aws-iam", "Description": "d", "Config": config }))
+    desired(Kind::AuthMethod, json!({ "Name": "ours", "Type": "aws-iam", "Description": "d", "Config": config }))
 }
 
-fn updated(existing: Value, wanted: &Object) -> Value {
-    match merge(Some(&map(existing)), wanted).unwrap() {
+fn updated(existing: Value, desired: &Object) -> Value {
+    match merge(Some(&map(existing)), desired).unwrap() {
         Upsert::Update(body) => Value::Object(body),
         other => panic!("{other:?}"),
     }
@@ -54,7 +54,7 @@ fn single_value_is_extended_to_a_list() {
 
 #[test]
 fn role_keeps_policies_of_users() {
-    let role = wanted(Kind::Role, json!({ "Name": "ours", "Policies": [{ "Name": "p" }] }));
+    let role = desired(Kind::Role, json!({ "Name": "ours", "Policies": [{ "Name": "p" }] }));
     let merged = updated(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "2", "Name": "user" }] }), &role);
     assert_eq!(merged["Policies"], json!([{ "ID": "2", "Name": "user" }, { "Name": "p" }]));
     let complete = map(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "3", "Name": "p" }] }));
@@ -64,7 +64,7 @@ fn role_keeps_policies_of_users() {
 #[test]
 fn namespace_keeps_other_defaults() {
     let namespace =
-        wanted(Kind::Namespace, json!({ "Name": "ours", "ACLs": { "PolicyDefaults": [{ "Name": "read" }] } }));
+        desired(Kind::Namespace, json!({ "Name": "ours", "ACLs": { "PolicyDefaults": [{ "Name": "read" }] } }));
     let acls = json!({ "PolicyDefaults": [{ "ID": "1", "Name": "user" }], "RoleDefaults": [{ "Name": "role" }] });
     let merged = updated(json!({ "Name": "ours", "Meta": { "k": "v" }, "ACLs": acls }), &namespace);
     assert_eq!(merged["ACLs"]["PolicyDefaults"], json!([{ "ID": "1", "Name": "user" }, { "Name": "read" }]));
@@ -74,7 +74,7 @@ fn namespace_keeps_other_defaults() {
 
 #[test]
 fn existing_policy_is_not_changed() {
-    let policy = wanted(Kind::Policy, json!({ "Name": "ours", "Rules": "narrow" }));
+    let policy = desired(Kind::Policy, json!({ "Name": "ours", "Rules": "narrow" }));
     let widened = map(json!({ "ID": "1", "Name": "ours", "Rules": "wide" }));
     assert_eq!(merge(Some(&widened), &policy), Ok(Upsert::Unchanged));
     assert_eq!(merge(None, &policy), Ok(Upsert::Create(policy.body.clone())));
@@ -124,8 +124,8 @@ fn existing() -> impl Strategy<Value = Map<String, Value>> {
         })
 }
 
-fn after(existing: Option<&Map<String, Value>>, wanted: &Object) -> Map<String, Value> {
-    match merge(existing, wanted).unwrap() {
+fn after(existing: Option<&Map<String, Value>>, desired: &Object) -> Map<String, Value> {
+    match merge(existing, desired).unwrap() {
         Upsert::Create(body) | Upsert::Update(body) => body,
         Upsert::Unchanged => existing.unwrap().clone(),
     }
@@ -161,9 +161,9 @@ fn holds(whole: &Value, part: &Value) -> bool {
 
 proptest! {
     #[test]
-    fn merge_is_idempotent(existing in proptest::option::of(existing()), wanted in methods()) {
-        let once = after(existing.as_ref(), &wanted);
-        prop_assert_eq!(merge(Some(&once), &wanted), Ok(Upsert::Unchanged));
+    fn merge_is_idempotent(existing in proptest::option::of(existing()), desired in methods()) {
+        let once = after(existing.as_ref(), &desired);
+        prop_assert_eq!(merge(Some(&once), &desired), Ok(Upsert::Unchanged));
     }
 
     #[test]
@@ -179,8 +179,8 @@ proptest! {
     }
 
     #[test]
-    fn merge_keeps_existing_values(existing in existing(), wanted in methods()) {
-        let merged = Value::Object(after(Some(&existing), &wanted));
+    fn merge_keeps_existing_values(existing in existing(), desired in methods()) {
+        let merged = Value::Object(after(Some(&existing), &desired));
         prop_assert!(holds(&merged, &Value::Object(existing)));
     }
 }

@@ -215,7 +215,7 @@ proptest! {
                 Action::Hide(service, _) | Action::Revoke(service, _) => prop_assert!(own_tokens(&observed, &service).next().is_some()),
                 Action::DeleteOrphan(holder, token, _) => {
                     let mark = HolderMark::parse(&token.description).unwrap();
-                    prop_assert!(mark.is_certainly_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
+                    prop_assert!(mark.has_arn_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
                     let named = observed.secrets[&holder].state.pair();
                     prop_assert!(named.is_none_or(|pair| pair.accessor != token.accessor));
                 }
