@@ -1,4 +1,4 @@
-//! Where the controller's own Consul token comes from.
+//! The sources of the controller's own Consul token.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use consul::{CredentialError, CredentialSource};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 
-/// A token from the environment: it cannot change while the process lives.
+/// A token from the environment, which does not change during the life of the process.
 pub(crate) struct FixedCredential(pub(crate) SecretString);
 
 #[async_trait]
@@ -38,15 +38,15 @@ impl CredentialSource for SecretCredential {
     }
 }
 
-/// The controller's own token in the value of its secret: the bare token, or JSON with a key `token`. `None`: there is none
-/// that could be sent.
+/// Parses the controller's own token from the value of its secret: the token itself, or JSON with a key `token`. `None`
+/// if it contains none that is valid in a header.
 #[must_use]
 pub fn controller_token(value: &SecretString) -> Option<SecretString> {
     let token = match serde_json::from_str::<TokenKey>(value.expose_secret()) {
         Ok(json) => json.token,
         Err(_) => SecretString::from(value.expose_secret().trim()),
     };
-    // Header values are visible ASCII; anything else would fail at every request, less clearly.
+    // Header values are visible ASCII; any other token would fail in every request.
     let is_token = !token.expose_secret().is_empty() && token.expose_secret().bytes().all(|b| b.is_ascii_graphic());
     is_token.then_some(token)
 }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_controller_s_token_is_bare_or_in_json_and_could_always_be_sent() {
+    fn token_is_bare_or_in_json_and_valid_in_a_header() {
         let token = |value: &str| controller_token(&SecretString::from(value)).map(|t| t.expose_secret().to_owned());
         assert_eq!(token(" t0ken\n").as_deref(), Some("t0ken"));
         assert_eq!(token(r#"{"token":"t0ken","accessor_id":"a"}"#).as_deref(), Some("t0ken"));

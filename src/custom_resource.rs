@@ -1,4 +1,4 @@
-//! The template's custom resource: `CloudFormation` asks, and waits for an answer at a URL of its own.
+//! The template's custom resource: `CloudFormation` sends a request, and waits for an answer at a presigned URL.
 //!
 //! Source: <https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref.html>
 
@@ -11,42 +11,42 @@ use serde_json::{Value, json};
 use consul::choose_tls_backend;
 use controller::{Controller, Deadline, PreflightError, ProblemReport, SweepOrder, SweepOutcome};
 
-/// The physical ID of a resource that stands.
+/// The physical ID of a created resource.
 const PHYSICAL_ID: &str = "ecs-mesh-controller";
-/// The physical ID of one whose creation failed: there is nothing to clean up.
+/// The physical ID after a failed creation: there is nothing to clean up.
 const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
-/// `CloudFormation` takes an answer of 4 KiB: the longest reason, in characters.
-const LONGEST_REASON: usize = 2_000;
-/// How long the answer may take to be delivered, and how often that is tried.
+/// The longest reason, in characters: `CloudFormation` accepts answers of 4 KiB.
+const MAX_REASON: usize = 2_000;
+/// The timeout of the delivery of the answer, and its retries.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const ANSWER_RETRIES: usize = 2;
 
-/// The answer did not reach `CloudFormation`.
+/// The answer could not be delivered to `CloudFormation`.
 #[derive(Debug, thiserror::Error)]
-#[error("CloudFormation could not be told the outcome: {0}; in a VPC, the function needs a way to S3")]
+#[error("the outcome could not be delivered to CloudFormation: {0}; in a VPC, the function requires a route to S3")]
 pub(crate) struct DeliveryError(#[from] reqwest::Error);
 
-/// Why what was asked for is not done.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     /// The function could not be started.
     #[error("{0}")]
     NotStarted(String),
-    /// Consul cannot be reached, or the controller's token does not suffice.
+    /// Consul cannot be reached, or the controller's token does not have the required permissions.
     #[error(transparent)]
     Preflight(#[from] PreflightError),
     /// Consul could not be set up.
     #[error("setting Consul up: {0}")]
     Bootstrap(String),
-    /// The clusters could not be swept.
+    /// The sweep was incomplete.
     #[error("sweeping: {0}")]
     Sweep(String),
-    /// Something of the controller's is left.
+    /// The clean-up was incomplete.
     #[error("cleaning up: {0}. To delete the stack without cleaning up, set CleanupOnDelete to false first")]
     Cleanup(String),
 }
 
-/// What `CloudFormation` asks for.
+/// A request of `CloudFormation`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct Request {
@@ -78,10 +78,10 @@ struct Properties {
     cleanup_on_delete: String,
 }
 
-/// Does what is asked and answers. The controller is an `Err` where the settings are wrong.
+/// Handles a request and delivers the answer. The controller is an `Err` if the settings are invalid.
 ///
 /// # Errors
-/// The answer could not be delivered: then Lambda's own retries come back.
+/// The answer could not be delivered: Lambda retries the invocation.
 pub(crate) async fn handle<E: Error>(
     controller: Result<&Controller, E>,
     request: Request,
@@ -102,7 +102,7 @@ pub(crate) async fn handle<E: Error>(
     };
     let (status, reason) = match result {
         Ok(()) => ("SUCCESS", String::new()),
-        Err(failure) => ("FAILED", failure.to_string().chars().take(LONGEST_REASON).collect()),
+        Err(failure) => ("FAILED", failure.to_string().chars().take(MAX_REASON).collect()),
     };
     tracing::info!(action = "custom_resource", outcome = status, request = ?request.kind, reason);
     let answer = json!({
@@ -117,7 +117,7 @@ pub(crate) async fn handle<E: Error>(
     Ok(json!({ "outcome": status, "reason": reason }))
 }
 
-/// Is Consul reachable, and does the credential suffice? Then all is set up and swept.
+/// Runs the preflight check, the bootstrap and a sweep.
 async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), Failure> {
     controller.preflight().await?;
     let set_up = controller.bootstrap(deadline).await;
@@ -127,7 +127,7 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), Failu
     }
     let swept = controller.sweep(&SweepOrder::default(), deadline).await;
     match swept.outcome {
-        // The guard waits for a person, who has its alarm; the deployment need not wait too.
+        // The guard has its own alarm; the deployment does not wait for an operator.
         SweepOutcome::Done | SweepOutcome::DryRun | SweepOutcome::GuardTripped => Ok(()),
         SweepOutcome::Incomplete => Err(Failure::Sweep(reasons(&swept.problems))),
     }
@@ -138,7 +138,7 @@ async fn clean_up(controller: &Controller, deadline: Deadline) -> Result<(), Fai
     if cleanup.problems.is_empty() { Ok(()) } else { Err(Failure::Cleanup(reasons(&cleanup.problems))) }
 }
 
-/// Why it did not work, in one line.
+/// The reasons of problems, in one line.
 pub(super) fn reasons(problems: &[ProblemReport]) -> String {
     let reasons: Vec<&str> = problems.iter().map(|problem| problem.reason.as_str()).collect();
     reasons.join("; ")
@@ -153,6 +153,6 @@ async fn deliver(url: &str, answer: &Value) -> Result<(), DeliveryError> {
         sent.and_then(reqwest::Response::error_for_status)
     };
     let delivered = send.retry(ExponentialBuilder::default().with_max_times(ANSWER_RETRIES)).await;
-    // The URL is as good as a password.
+    // The URL is a credential.
     delivered.map(drop).map_err(|error| DeliveryError(error.without_url()))
 }

@@ -1,4 +1,4 @@
-//! Finds the Consul servers that `CONSUL_HTTP_ADDR` means.
+//! Discovery of the Consul servers in `CONSUL_HTTP_ADDR`.
 
 use std::sync::Arc;
 
@@ -6,22 +6,22 @@ use async_trait::async_trait;
 use aws::ecs::TaskAddresses;
 use consul::{ConsulAddresses, EcsServers, NoServers, Server, ServerSource};
 
-/// Where the client gets its servers from.
+/// The source of the servers for these addresses.
 pub fn servers(addresses: &ConsulAddresses, ecs: Arc<dyn TaskAddresses>) -> Arc<dyn ServerSource> {
     match addresses {
         ConsulAddresses::Urls(urls) => Arc::new(urls.clone()),
-        ConsulAddresses::Ecs(servers) => Arc::new(InEcs { ecs, servers: servers.clone() }),
+        ConsulAddresses::Ecs(servers) => Arc::new(EcsServerSource { ecs, servers: servers.clone() }),
     }
 }
 
-/// Servers that are tasks: whenever one is replaced, its address changes.
-struct InEcs {
+/// Servers in ECS tasks, whose addresses change with every replacement.
+struct EcsServerSource {
     ecs: Arc<dyn TaskAddresses>,
     servers: EcsServers,
 }
 
 #[async_trait]
-impl ServerSource for InEcs {
+impl ServerSource for EcsServerSource {
     async fn servers(&self) -> Result<Vec<Server>, NoServers> {
         let (cluster, name) = (self.servers.cluster(), self.servers.family_or_service());
         let unknown = |e| {

@@ -1,13 +1,13 @@
-//! The Lambda functions that keep Consul and Secrets Manager in agreement with Amazon ECS.
+//! The Lambda functions `task-events` and `reconcile`, which synchronize Consul and Secrets Manager with Amazon ECS.
 //!
 //! ```text
 //!  ECS ─▶ EventBridge ─▶ SQS ─▶ task-events ─▶ Consul (ACL tokens, catalog)
 //!                         ▲          └───────▶ Secrets Manager (the tokens that tasks read)
 //!                         └── idle checks ──┘              ▲
-//!  schedule, deployment, a person ─▶ reconcile ────────────┴─▶ Consul (set up, swept, health, cleaned up)
+//!  schedule, deployment, operator ─▶ reconcile ────────────┴─▶ Consul (set up, swept, health, cleaned up)
 //! ```
 //!
-//! The code is a workspace, in which each crate knows only those below it:
+//! The code is a workspace, in which each crate depends only on those below it:
 //!
 //! ```text
 //!  task-events, reconcile (here)      audit-function   cli
@@ -16,10 +16,10 @@
 //!        │        │      │                  │     │        │
 //!      lambda   consul  aws ────────────────┴─────┘      audit
 //!        └────────┴──┬───┴─────────────────────────────────┘
-//!                  mesh   the domain, without I/O
+//!                  mesh   the domain model, without I/O
 //! ```
 //!
-//! Here are what each function does with an invocation, and the wiring of the controller to Consul and AWS.
+//! This crate contains the handlers of the functions, and connects the controller to Consul and AWS.
 
 pub mod credential;
 mod custom_resource;

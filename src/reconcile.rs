@@ -12,10 +12,10 @@ use controller::{Controller, Deadline, SweepOrder, SweepOutcome};
 use lambda::{diagnostic, remaining};
 use mesh::{arn::ClusterArn, field::InvalidField};
 
-/// What is kept back to tell `CloudFormation` how it went.
+/// The time reserved for the answer to `CloudFormation`.
 const TIME_TO_ANSWER: Duration = Duration::from_secs(20);
 
-/// What somebody, or the schedule, invokes the function with.
+/// The payload of an invocation by an operator or the schedule.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a field of the payload")]
@@ -29,16 +29,16 @@ struct Order {
     /// Sync health instead of sweeping.
     #[serde(default)]
     health_sync: bool,
-    /// Said by the template's schedule.
+    /// Set by the template's schedule.
     #[serde(default)]
     scheduled: bool,
 }
 
-/// Does what the payload asks for. The controller is an `Err` where the settings are wrong.
+/// Handles an invocation. The controller is an `Err` if the settings are invalid.
 ///
 /// # Errors
-/// The payload is none of the known ones, the settings are wrong, or something could not be read or done: then the
-/// message holds the summary, and Lambda's retries and the alarm see it.
+/// The payload is invalid, the settings are invalid, or something could not be read or written: then the message
+/// contains the summary, and Lambda retries and raises the alarm.
 pub async fn reconcile<E: Error>(
     controller: Result<&Controller, E>,
     health_sync_interval: Option<Duration>,
@@ -56,7 +56,7 @@ pub async fn reconcile<E: Error>(
     let deadline = Deadline::after(left);
     if event.payload.get("detail-type").and_then(Value::as_str) == Some(API_CALL_DETAIL_TYPE) {
         return match deleted_cluster(&event.payload).map_err(|e| invalid(&e))? {
-            Some(cluster) if controller.looks_after(&cluster) => {
+            Some(cluster) if controller.manages(&cluster) => {
                 let order =
                     SweepOrder { clusters: vec![cluster.clone()], deleted: Some(cluster), ..SweepOrder::default() };
                 sweep(controller, &order, deadline).await
@@ -107,7 +107,7 @@ async fn sync_health(
     Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(&report.problems))))
 }
 
-/// The cluster that a `CloudTrail` event says was deleted.
+/// The cluster in a `CloudTrail` event of a deletion.
 fn deleted_cluster(payload: &Value) -> Result<Option<ClusterArn>, InvalidField> {
     if payload.get("source").and_then(Value::as_str) != Some(SOURCE) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The `task-events` function: an SQS batch, or one bare event.
+//! The `task-events` function: an SQS batch, or one event without a queue.
 
 use lambda_runtime::{Diagnostic, LambdaEvent};
 use serde::Deserialize;
@@ -33,10 +33,10 @@ struct Attributes {
     receives: Option<String>,
 }
 
-/// Handles an SQS batch, with partial failures, or one bare `EventBridge` event.
+/// Handles an SQS batch, with partial failures, or one `EventBridge` event.
 ///
 /// # Errors
-/// A bare event's work is not done, or the payload is neither of the two.
+/// The work of a single event failed, or the payload has neither format.
 pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
     let deadline = Deadline::after(remaining(&event.context));
     if event.payload.get("Records").is_some() {

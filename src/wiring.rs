@@ -1,4 +1,4 @@
-//! Connects the controller to a real Consul and to AWS.
+//! Connects the controller to Consul and AWS.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -25,24 +25,24 @@ use crate::{
 /// The tag of the secrets that the controller creates.
 const MANAGED_BY: (&str, &str) = ("managed-by", "ecs-mesh-controller");
 
-/// Why a function could not be started.
+/// Why a function could not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// A setting is missing or wrong.
+    /// A setting is missing or invalid.
     #[error(transparent)]
     Setting(#[from] InvalidField),
     /// The CA certificate could not be read.
     #[error("CONSUL_CACERT_SECRET_ARN: {0}")]
     CaCertificate(#[source] SecretsError),
-    /// No client can be made with these settings.
+    /// No client can be created with these settings.
     #[error(transparent)]
     Connector(#[from] ConnectorError),
 }
 
-/// The controller that the environment's variables describe, and its settings. `level` is what became of `LOG_LEVEL`.
+/// The controller for the environment's variables, and its settings. `level` is the result of parsing `LOG_LEVEL`.
 ///
 /// # Errors
-/// The first setting that is missing or wrong; or what keeps the clients from being made.
+/// The first missing or invalid setting, or why a client could not be created.
 pub async fn start(
     level: Result<(), InvalidField>,
     variable: impl Fn(&str) -> Option<String>,
@@ -53,10 +53,10 @@ pub async fn start(
     Ok((Controller::new(settings.scope.clone(), edges), settings))
 }
 
-/// The real edges that `settings` describe.
+/// The clients of the external services for `settings`.
 ///
 /// # Errors
-/// The CA certificate's secret cannot be read, or what is in it is not a certificate.
+/// The secret of the CA certificate cannot be read, or is not a certificate.
 pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, StartError> {
     let tags = BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())]);
     let secrets = Arc::new(AwsSecrets::new(aws, settings.kms_key_id.clone(), tags));

@@ -58,7 +58,7 @@ pub fn run(data: &[u8]) {
         assert!(!definition.family().is_empty() && !definition.revision().is_empty());
     }
     if let Some(cluster) = check::<ClusterArn>(first) {
-        assert!(cluster.is_meant_by(cluster.name()) && cluster.is_meant_by(first));
+        assert!(cluster.is_named_by(cluster.name()) && cluster.is_named_by(first));
         assert_eq!(cluster.sibling(cluster.name()).as_ref(), Some(&cluster));
     }
     check::<TaskId>(first);
@@ -86,5 +86,5 @@ fn descriptions(text: &str) {
         let unused = HolderMark::parse(&mark::marked_unused(&used, Timestamp::UNIX_EPOCH));
         assert_eq!(unused.map(|again| again.cluster), Some(mark.cluster));
     }
-    let _ = mark::waiting_anew(text, Timestamp::MAX, Duration::MAX);
+    let _ = mark::with_restarted_wait(text, Timestamp::MAX, Duration::MAX);
 }

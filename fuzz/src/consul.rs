@@ -160,7 +160,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'K' => drop(consul.delete_policy(&of_client_agents(&tenancy, "p")).await?),
         b'L' => drop(consul.is_primary().await?),
         b'M' => drop(consul.namespaces(&"team".parse().expect("a name")).await?),
-        b'N' => drop(consul.lacking(&tenancy, &permission::required(&[cluster])).await?),
+        b'N' => drop(consul.missing_permissions(&tenancy, &permission::required(&[cluster])).await?),
         b'O' => {
             // What was read is extended by what is wanted.
             for kind in [Kind::Policy, Kind::AuthMethod, Kind::BindingRule, Kind::SyntheticNode] {

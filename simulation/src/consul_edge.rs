@@ -217,7 +217,7 @@ impl ConsulBootstrap for ConsulEdge {
         Err(not_simulated())
     }
 
-    async fn lacking(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
+    async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
         Err(not_simulated())
     }
 }

@@ -1,5 +1,5 @@
-//! The `reconcile` Lambda function: sweeps whole clusters on a schedule and on demand, syncs health, and sets Consul up
-//! and cleans it up with the stack.
+//! The `reconcile` Lambda function: sweeps whole clusters by schedule and on demand, syncs health, and runs the
+//! bootstrap and the clean-up with the stack.
 
 use std::{env, process::ExitCode};
 
@@ -10,7 +10,7 @@ use lambda::{logging, serve};
 async fn main() -> ExitCode {
     let variable = |name: &str| env::var(name).ok();
     let level = logging::start(variable("LOG_LEVEL").as_deref());
-    // CloudFormation, which waits for an answer, gets the reason of a failure.
+    // A failed start is reported to CloudFormation, which waits for an answer.
     let start = async || wiring::start(level.clone(), variable).await;
     let serving = serve(start, async |started, event| {
         let interval = started.as_ref().ok().and_then(|(_, settings)| settings.health_sync_interval);

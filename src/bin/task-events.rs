@@ -1,4 +1,4 @@
-//! The `task-events` Lambda function: makes Consul and Secrets Manager agree with what ECS says of its tasks.
+//! The `task-events` Lambda function: updates Consul and Secrets Manager after changes of tasks in ECS.
 
 use std::{env, process::ExitCode};
 

@@ -56,7 +56,7 @@ async fn a_message_has_its_subject_its_text_and_a_severity_to_filter_by() {
     .await;
     let message =
         Message { subject: "1 error in web:7".to_owned(), text: "ünder\nlines".to_owned(), severity: "error" };
-    announcer(&server).tell(&message).await.unwrap();
+    announcer(&server).notify(&message).await.unwrap();
     let seen = server.seen();
     assert_eq!(server.lines(), ["POST /"]);
     let expected = [
@@ -80,7 +80,7 @@ async fn a_message_that_is_refused_is_an_error_with_the_reason() {
     })
     .await;
     let message = Message { subject: "s".to_owned(), text: "t".to_owned(), severity: "info" };
-    let error = announcer(&server).tell(&message).await.unwrap_err().to_string();
+    let error = announcer(&server).notify(&message).await.unwrap_err().to_string();
     assert!(error.contains("Publish") && error.contains("not allowed"), "{error}");
 }
 

@@ -1,4 +1,4 @@
-//! Where findings are announced: an SNS topic for people, the default event bus of `EventBridge` for programs.
+//! Announcements of findings: an SNS topic for people, the default event bus of `EventBridge` for programs.
 
 use async_trait::async_trait;
 use aws_types::SdkConfig;
@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use aws::sdk::describe;
 
-/// Who our events are from.
+/// The `source` of the events.
 pub(crate) const SOURCE: &str = "ecs-mesh-controller";
-/// What our events are.
+/// The `detail-type` of the events.
 pub(crate) const DETAIL_TYPE: &str = "ECS Mesh Audit Finding";
-/// The attribute of messages that subscriptions can filter by.
+/// The message attribute for filters of subscriptions.
 const SEVERITY: &str = "severity";
 
-/// The most entries that one `PutEvents` takes.
-const ENTRIES_AT_ONCE: usize = 10;
-/// How many bytes they may have together: `EventBridge` takes 256 KiB, and counts a little more than the texts.
-const BYTES_AT_ONCE: usize = 240_000;
+/// The most entries in one `PutEvents`.
+const MAX_ENTRIES: usize = 10;
+/// The largest sum of their sizes, in bytes: `EventBridge` accepts 256 KiB, and adds some bytes to each entry.
+const MAX_BYTES: usize = 240_000;
 
-/// An announcement that did not go out.
+/// An announcement that could not be published.
 #[derive(Debug, thiserror::Error)]
 #[error("announcing: {subject} failed: {reason}")]
 pub struct AnnounceError {
@@ -35,7 +35,7 @@ impl AnnounceError {
     }
 }
 
-/// A message to people.
+/// A message to the subscribers of the topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// Its subject: ASCII in one line, at most 100 characters.
@@ -49,26 +49,26 @@ pub struct Message {
 /// An event about one finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// The ARN of what it is about.
+    /// The ARN of the task definition.
     pub resource: String,
-    /// What was found.
+    /// The finding.
     pub detail: Value,
 }
 
-/// What the auditor needs to announce something.
+/// The publication of announcements.
 #[async_trait]
 pub trait Announcer: Send + Sync {
-    /// Sends a message to everybody who subscribed.
-    async fn tell(&self, message: &Message) -> Result<(), AnnounceError>;
+    /// Publishes a message to the subscribers.
+    async fn notify(&self, message: &Message) -> Result<(), AnnounceError>;
 
     /// Puts events on the bus.
     ///
     /// # Errors
-    /// One of them was not taken: then others may have been.
+    /// At least one event was rejected; others may have been accepted.
     async fn emit(&self, events: &[Event]) -> Result<(), AnnounceError>;
 }
 
-/// A topic of SNS, and the default event bus.
+/// An SNS topic, and the default event bus.
 pub struct AwsAnnouncer {
     topics: aws_sdk_sns::Client,
     buses: aws_sdk_eventbridge::Client,
@@ -86,7 +86,7 @@ impl AwsAnnouncer {
 
 #[async_trait]
 impl Announcer for AwsAnnouncer {
-    async fn tell(&self, message: &Message) -> Result<(), AnnounceError> {
+    async fn notify(&self, message: &Message) -> Result<(), AnnounceError> {
         let subject = "Publish";
         let severity = MessageAttributeValue::builder().data_type("String").string_value(message.severity).build();
         let call = self
@@ -104,7 +104,7 @@ impl Announcer for AwsAnnouncer {
         for batch in batches(events) {
             let call = self.buses.put_events().set_entries(Some(batch));
             let answer = call.send().await.map_err(|e| AnnounceError::new(subject, describe(&e)))?;
-            // The call succeeds even where single entries fail.
+            // The call succeeds even if entries fail.
             if let Some(refused) = answer.entries().iter().find(|entry| entry.error_code().is_some()) {
                 let reason = refused.error_message().or(refused.error_code()).unwrap_or_default();
                 return Err(AnnounceError::new(subject, reason));
@@ -117,7 +117,7 @@ impl Announcer for AwsAnnouncer {
     }
 }
 
-/// The events in as few calls as `EventBridge` admits.
+/// Splits the events into the fewest calls within the limits of `EventBridge`.
 fn batches(events: &[Event]) -> Vec<Vec<PutEventsRequestEntry>> {
     let mut batches: Vec<Vec<PutEventsRequestEntry>> = Vec::new();
     let mut bytes = 0;
@@ -127,7 +127,7 @@ fn batches(events: &[Event]) -> Vec<Vec<PutEventsRequestEntry>> {
         let entry = PutEventsRequestEntry::builder().source(SOURCE).detail_type(DETAIL_TYPE).resources(&event.resource);
         let entry = entry.detail(detail).build();
         match batches.last_mut() {
-            Some(batch) if batch.len() < ENTRIES_AT_ONCE && bytes + size <= BYTES_AT_ONCE => {
+            Some(batch) if batch.len() < MAX_ENTRIES && bytes + size <= MAX_BYTES => {
                 bytes += size;
                 batch.push(entry);
             }
@@ -155,13 +155,13 @@ mod tests {
     }
 
     #[test]
-    fn a_call_has_at_most_ten_entries() {
+    fn call_has_at_most_ten_entries() {
         assert_eq!(sizes(&[]), Vec::<usize>::new());
         assert_eq!(sizes(&events(23, "short")), [10, 10, 3]);
     }
 
     #[test]
-    fn a_call_is_not_larger_than_is_taken() {
+    fn call_is_within_the_size_limit() {
         assert_eq!(sizes(&events(5, &"x".repeat(100_000))), [2, 2, 1]);
     }
 }

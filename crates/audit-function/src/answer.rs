@@ -1,4 +1,4 @@
-//! The answer of an invocation: the report, or where it is.
+//! The answer of an invocation: the report, or a link to it.
 
 use serde_json::{Value, json};
 
@@ -6,16 +6,16 @@ use crate::invocation::Invocation;
 use crate::report_store::{ReportStore, StoreError};
 use audit::report::{Format, RenderError, Report};
 
-/// The largest answer, in bytes: Lambda takes 6 MB.
-const LARGEST: usize = 5_000_000;
+/// The largest answer, in bytes: Lambda accepts 6 MB.
+const MAX_ANSWER: usize = 5_000_000;
 
-/// Why there is no answer.
+/// Why the answer could not be created.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum AnswerError {
-    /// The report could not be written in the format.
+    /// The report could not be rendered.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// What was written as JSON is none.
+    /// The report in JSON could not be parsed.
     #[error("the report is no JSON: {0}")]
     Json(#[from] serde_json::Error),
     /// The report could not be stored.
@@ -24,21 +24,21 @@ pub(super) enum AnswerError {
 }
 
 /// Answers an invocation.
-pub(super) struct Answering<'a> {
+pub(super) struct Responder<'a> {
     pub(super) store: &'a dyn ReportStore,
     pub(super) invocation: &'a Invocation,
 }
 
-impl Answering<'_> {
+impl Responder<'_> {
     /// The report in `format`, or the link to it.
     pub(super) async fn answer(&self, report: &Report, format: Format) -> Result<Value, AnswerError> {
         let text = report.render(format, false)?;
-        self.fitting(text, format, LARGEST).await
+        self.respond(text, format, MAX_ANSWER).await
     }
 
     /// An answer of at most `largest` bytes.
-    async fn fitting(&self, text: String, format: Format, largest: usize) -> Result<Value, AnswerError> {
-        // What is as large as its answer may be is not worth being made into one.
+    async fn respond(&self, text: String, format: Format, largest: usize) -> Result<Value, AnswerError> {
+        // A report that already exceeds the limit is not converted into an answer.
         if text.len() <= largest || format == Format::Json {
             let answer = match format {
                 Format::Json => serde_json::from_str(&text)?,
@@ -61,7 +61,7 @@ impl Answering<'_> {
     }
 }
 
-/// How a report of a format is called, and what browsers are told that it is.
+/// The file extension and content type of a format.
 fn kind(format: Format) -> (&'static str, &'static str) {
     match format {
         Format::Json => ("json", "application/json"),
@@ -82,20 +82,20 @@ mod tests {
 
     async fn answer(format: Format, largest: usize) -> (Value, Bucket) {
         let (store, invocation) = (Bucket::default(), invocation("one"));
-        let answering = Answering { store: &store, invocation: &invocation };
-        let answer = answering.fitting(REPORT.to_owned(), format, largest).await.unwrap();
+        let responder = Responder { store: &store, invocation: &invocation };
+        let answer = responder.respond(REPORT.to_owned(), format, largest).await.unwrap();
         (answer, store)
     }
 
     #[tokio::test]
-    async fn json_is_the_answer_itself_and_everything_else_a_text_in_it() {
+    async fn json_is_the_answer_and_other_formats_are_texts() {
         assert_eq!(answer(Format::Json, 100).await.0, json!({ "schemaVersion": 1 }));
         assert_eq!(answer(Format::Junit, 100).await.0, json!({ "format": "junit", "report": REPORT }));
     }
 
     #[tokio::test]
-    async fn what_is_too_large_as_an_answer_is_stored_as_it_was_written() {
-        // As JSON, its answer has 19 bytes; as a text it fits, but not the answer around it
+    async fn large_answer_is_stored() {
+        // The answer in JSON has 19 bytes; the text fits, but not the answer around it
         for (format, largest, extension) in [(Format::Json, 18, "json"), (Format::Html, 50, "html")] {
             let (answer, bucket) = answer(format, largest).await;
             let key = format!("reports/2026-11-21/100000-one.{extension}");

@@ -1,4 +1,4 @@
-//! Audits an account, and announces what is new.
+//! Audits an account, and announces new findings.
 
 use std::{path::Path, sync::Arc};
 
@@ -8,12 +8,12 @@ use tracing::{info, warn};
 
 use crate::{
     announce::{AnnounceError, Announcer},
-    answer::Answering,
-    discovery::Discovery,
+    announcement_log::{AnnouncementLog, Claim},
+    answer::Responder,
     invocation::Invocation,
-    memory::{Claim, Memory},
     order::{Order, Scope},
     report_store::ReportStore,
+    revision_findings::RevisionFindings,
     wording,
 };
 use audit::{
@@ -26,15 +26,15 @@ use aws::ecs::Inventory;
 use lambda::logging::METRICS;
 use mesh::arn::ClusterArn;
 
-/// Records that are read or written at the same time.
+/// The most concurrent reads and writes of records.
 const CONCURRENCY: usize = 8;
 
-/// What the auditor reads from and writes to.
+/// The external services of the auditor, behind traits.
 #[derive(Clone)]
 pub struct Edges {
-    /// The account.
+    /// The task definitions of the account.
     pub inventory: Arc<dyn Inventory>,
-    /// The bucket.
+    /// The bucket of reports and records.
     pub store: Arc<dyn ReportStore>,
     /// The topic and the event bus.
     pub announcer: Arc<dyn Announcer>,
@@ -47,35 +47,35 @@ pub struct Auditor {
     edges: Edges,
 }
 
-/// What did not work, and what was found all the same.
+/// An audit that failed in part, with a summary of the report.
 #[derive(Debug, thiserror::Error)]
 #[error("{}\n{summary}", reasons.join("; "))]
 pub struct Incomplete {
-    /// Why.
+    /// The causes.
     pub reasons: Vec<String>,
-    /// The report in a line.
+    /// The summary of the report, in one line.
     pub summary: String,
 }
 
 impl Auditor {
-    /// An auditor that by its schedule looks at these clusters, and lives with what `configuration` says.
+    /// An auditor with the clusters of scheduled audits, and the ignored findings in `configuration`.
     #[must_use]
     pub fn new(clusters: Vec<ClusterArn>, configuration: Config, edges: Edges) -> Self {
         Self { clusters, configuration, edges }
     }
 
-    /// Does what is asked for. The answer is the report, or says where it is.
+    /// Runs an order. The answer is the report, or its location.
     ///
     /// # Errors
-    /// Something could not be announced or stored; or, where nobody waits for the answer, could not be read. Everything else
-    /// was done.
+    /// Something could not be announced or stored; or, if no caller waits for the answer, could not be read. Everything
+    /// else was done.
     pub async fn run(&self, order: &Order, invocation: &Invocation) -> Result<Value, Incomplete> {
         let report = self.report(&order.scope).await;
         let mut reasons: Vec<String> = Vec::new();
         let announced = if order.announces { self.announce(&report, invocation, &mut reasons).await } else { 0 };
-        let answering = Answering { store: self.edges.store.as_ref(), invocation };
+        let responder = Responder { store: self.edges.store.as_ref(), invocation };
         let answer =
-            answering.answer(&report, order.format).await.map_err(|error| reasons.push(error.to_string())).ok();
+            responder.answer(&report, order.format).await.map_err(|error| reasons.push(error.to_string())).ok();
         for problem in &report.problems {
             warn!(action = "audit", outcome = "unreadable", reason = %problem);
         }
@@ -110,12 +110,14 @@ impl Auditor {
         live
     }
 
-    /// Announces what is new in `report`; how many findings that were.
+    /// Announces the new findings of `report`. Returns their number.
     async fn announce(&self, report: &Report, invocation: &Invocation, reasons: &mut Vec<String>) -> usize {
-        let memory = Memory { store: self.edges.store.as_ref(), invocation };
-        let discoveries = Discovery::all_in(report, reasons);
+        let announcement_log = AnnouncementLog { store: self.edges.store.as_ref(), invocation };
+        let by_revision = RevisionFindings::all_in(report, reasons);
         let mut claims = Vec::new();
-        let mut claiming = stream::iter(&discoveries).map(|discovery| memory.claim(discovery)).buffered(CONCURRENCY);
+        let mut claiming = stream::iter(&by_revision)
+            .map(|revision_findings| announcement_log.claim(revision_findings))
+            .buffered(CONCURRENCY);
         while let Some(claimed) = claiming.next().await {
             match claimed {
                 Ok(claim) if claim.fresh.is_empty() => {}
@@ -125,9 +127,10 @@ impl Auditor {
         }
         drop(claiming);
         let published = self.publish(&claims).await;
-        let settling = stream::iter(&claims).map(|claim| memory.settle(claim, published.is_ok())).buffered(CONCURRENCY);
-        let settled: Vec<_> = settling.collect().await;
-        reasons.extend(settled.into_iter().filter_map(|settled| settled.err().map(|error| error.to_string())));
+        let finishing =
+            stream::iter(&claims).map(|claim| announcement_log.finish(claim, published.is_ok())).buffered(CONCURRENCY);
+        let finished: Vec<_> = finishing.collect().await;
+        reasons.extend(finished.into_iter().filter_map(|finished| finished.err().map(|error| error.to_string())));
         match published {
             Ok(()) => claims.iter().map(|claim| claim.fresh.len()).sum(),
             Err(error) => {
@@ -144,7 +147,7 @@ impl Auditor {
         }
         self.edges.announcer.emit(&events).await?;
         for message in wording::messages(claims) {
-            self.edges.announcer.tell(&message).await?;
+            self.edges.announcer.notify(&message).await?;
         }
         Ok(())
     }

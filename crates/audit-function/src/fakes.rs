@@ -1,4 +1,4 @@
-//! The auditor's edges in memory, with faults at will.
+//! The auditor's edges in memory, with faults on demand.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,7 +38,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Adds a family whose app waits for containers that do not exist: a finding for each.
+    /// Adds a family whose app depends on missing containers: one finding for each.
     pub(super) fn with_mistakes(mut self, family: &str, missing: &[&str]) -> Self {
         let waits: Vec<Value> =
             missing.iter().map(|name| json!({ "containerName": name, "condition": "START" })).collect();
@@ -91,9 +91,9 @@ impl Inventory for Account {
 pub(super) struct Bucket {
     objects: Mutex<BTreeMap<String, Stored>>,
     writes: Mutex<usize>,
-    /// What somebody else writes after the next read.
-    pub(super) interloper: Mutex<Option<String>>,
-    /// Whether nothing can be written.
+    /// The text that another writer writes after the next read.
+    pub(super) concurrent_write: Mutex<Option<String>>,
+    /// Whether writes fail.
     pub(super) is_down: AtomicBool,
 }
 
@@ -140,8 +140,8 @@ impl ReportStore for Bucket {
 
     async fn read(&self, key: &str) -> Result<Stored, StoreError> {
         let stored = self.objects.lock().unwrap().get(key).cloned();
-        let interloper = self.interloper.lock().unwrap().take();
-        if let Some(text) = interloper {
+        let concurrent_write = self.concurrent_write.lock().unwrap().take();
+        if let Some(text) = concurrent_write {
             self.write("PutObject", key, text)?;
         }
         stored.ok_or_else(|| StoreError::new("GetObject", key, "no such key"))
@@ -153,39 +153,39 @@ impl ReportStore for Bucket {
     }
 }
 
-/// A topic and a bus that remember what they were given.
-pub(super) struct Listener {
+/// An announcer that records messages and events.
+pub(super) struct RecordingAnnouncer {
     pub(super) messages: Mutex<Vec<Message>>,
     pub(super) events: Mutex<Vec<Event>>,
-    /// Whether the topic refuses messages.
-    pub(super) is_deaf: AtomicBool,
-    /// As many announcements get through as there are permits.
+    /// Whether the topic rejects messages.
+    pub(super) is_failing: AtomicBool,
+    /// The number of events calls that are let through.
     pub(super) gate: Semaphore,
 }
 
-impl Default for Listener {
+impl Default for RecordingAnnouncer {
     fn default() -> Self {
         Self {
             messages: Mutex::default(),
             events: Mutex::default(),
-            is_deaf: AtomicBool::new(false),
+            is_failing: AtomicBool::new(false),
             gate: Semaphore::new(1_000),
         }
     }
 }
 
-impl Listener {
-    /// The messages of the events so far.
-    pub(super) fn heard(&self) -> Vec<String> {
+impl RecordingAnnouncer {
+    /// The messages of the recorded events.
+    pub(super) fn announced_messages(&self) -> Vec<String> {
         let events = self.events.lock().unwrap();
         events.iter().map(|event| event.detail["message"].as_str().unwrap().to_owned()).collect()
     }
 }
 
 #[async_trait]
-impl Announcer for Listener {
-    async fn tell(&self, message: &Message) -> Result<(), AnnounceError> {
-        if self.is_deaf.load(Ordering::SeqCst) {
+impl Announcer for RecordingAnnouncer {
+    async fn notify(&self, message: &Message) -> Result<(), AnnounceError> {
+        if self.is_failing.load(Ordering::SeqCst) {
             return Err(AnnounceError::new("Publish", "the topic is down"));
         }
         self.messages.lock().unwrap().push(message.clone());

@@ -1,4 +1,4 @@
-//! The `audit` function: audits what was just registered, what the clusters run, and what somebody asks for.
+//! The `audit` function: audits registered task definitions, those that the clusters run, and those of an order.
 
 use std::error::Error;
 
@@ -12,11 +12,11 @@ use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
 use lambda::diagnostic;
 use mesh::field::InvalidField;
 
-/// Does what the payload asks for. The auditor is an `Err` where it could not be started.
+/// Handles an invocation. The auditor is an `Err` if it could not be started.
 ///
 /// # Errors
-/// The payload is none of the known ones, the settings are wrong, or not everything could be announced or read: then the
-/// message begins with the reasons, and Lambda's retries and the alarm see it.
+/// The payload or the settings are invalid, or something could not be announced or read: then the message starts with
+/// the reasons, and Lambda retries and raises the alarm.
 pub async fn audit<E: Error>(auditor: Result<&Auditor, E>, event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
     let auditor = auditor.map_err(|error| diagnostic("refused_to_start", error.to_string()))?;
     let order = if event.payload.get("detail-type").and_then(Value::as_str) == Some(API_CALL_DETAIL_TYPE) {
@@ -34,11 +34,11 @@ pub async fn audit<E: Error>(auditor: Result<&Auditor, E>, event: LambdaEvent<Va
 fn invocation(context: &Context) -> Invocation {
     let now = Timestamp::now();
     let deadline = i64::try_from(context.deadline).ok().and_then(|at| Timestamp::from_millisecond(at).ok());
-    // A retry has the same request ID as what it repeats.
+    // A retry has the request ID of the first invocation.
     Invocation { id: Uuid::new_v4().to_string(), now, until: deadline.unwrap_or(now) }
 }
 
-/// The revision that a `CloudTrail` event says was registered.
+/// The order for the revision in a `CloudTrail` event of a registration.
 fn registered(payload: &Value) -> Result<Option<Order>, InvalidField> {
     if payload.get("source").and_then(Value::as_str) != Some(SOURCE) {
         return Ok(None);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_registered_definition_only_the_arn_counts() {
+    fn registered_definition_is_audited_by_its_arn() {
         let order = registered(&event()).unwrap().unwrap();
         let arn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7";
         assert_eq!(order.scope, Scope::Registered(arn.parse().unwrap()));
@@ -73,14 +73,14 @@ mod tests {
         failed["detail"]["errorCode"] = json!("ClientException");
         assert_eq!(registered(&failed), Ok(None));
         let mut forged = event();
-        forged["source"] = json!("somebody.else");
+        forged["source"] = json!("another.source");
         assert_eq!(registered(&forged), Ok(None));
         let service = include_str!("../../../events/api-call-create-service.json");
         assert_eq!(registered(&serde_json::from_str(service).unwrap()), Ok(None));
     }
 
     #[test]
-    fn a_call_without_its_arn_is_an_error_that_names_the_field() {
+    fn error_names_the_missing_arn() {
         let mut event = event();
         event["detail"]["responseElements"] = Value::Null;
         let error = registered(&event).unwrap_err();
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_auditor_that_could_not_be_started_says_why() {
+    async fn failed_start_is_reported() {
         let error = SettingsError::from(InvalidField::new("REPORTS_BUCKET", "", "the name of an S3 bucket"));
         let reason = error.to_string();
         let event = LambdaEvent::new(json!({ "all": true }), Context::default());

@@ -2,13 +2,13 @@
 
 use jiff::Timestamp;
 
-/// When an invocation runs, and what it is called.
+/// The ID and the times of an invocation.
 #[derive(Debug, Clone)]
 pub struct Invocation {
-    /// Unlike that of any other, also of its own retries.
+    /// A unique ID, different for each retry.
     pub id: String,
-    /// When it began.
+    /// When it started.
     pub now: Timestamp,
-    /// When it must have ended.
+    /// The latest time of its end.
     pub until: Timestamp,
 }

@@ -1,27 +1,28 @@
-//! The deployed audit: reads what is registered and what runs, reports it, and announces what is new.
+//! The audit function: audits registered and running task definitions, reports findings, and announces new ones.
 //!
 //! ```text
 //!  order ─▶ gather (ecs) ─▶ judge (audit) ─▶ report ─▶ answer, or the bucket if it is large
-//!                                              └──▶ what is new ─▶ claim ─▶ topic and event bus ─▶ settle
+//!                                              └──▶ new findings ─▶ claim ─▶ topic and event bus ─▶ finish
 //! ```
 //!
-//! A finding is announced once for each revision of a task definition. Which ones were, a record in the bucket says for each
-//! revision. Before it announces anything, an invocation claims it there, so that of two only one speaks. If it fails, it
-//! gives the claim back; if it dies, the claim ends when the invocation must have ended. Therefore a finding may be announced
-//! twice, but is never lost.
+//! A finding is announced once for each revision of a task definition. A record in the bucket lists the announced
+//! findings of a revision. Before it announces findings, an invocation claims them in the record, so that only one of
+//! several concurrent invocations announces them. If the announcement fails, it releases the claim; if the invocation
+//! ends abnormally, the claim expires with the invocation's timeout. So a finding may be announced twice, but is never
+//! lost.
 
 mod announce;
+mod announcement_log;
 mod answer;
 mod auditor;
-mod discovery;
 #[cfg(test)]
 mod fakes;
 mod handler;
 mod invocation;
-mod memory;
 mod order;
 mod record;
 mod report_store;
+mod revision_findings;
 mod settings;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The `audit` Lambda function: tells whether the account's task definitions will really work in the mesh.
+//! The `audit` Lambda function: checks whether the account's task definitions will work in the mesh.
 
 use std::{env, process::ExitCode, sync::Arc};
 

@@ -1,4 +1,4 @@
-//! What somebody, or the schedule, invokes the function with.
+//! The orders: payloads of invocations by a user or the schedule.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -6,10 +6,10 @@ use serde_json::Value;
 use audit::report::Format;
 use mesh::arn::TaskDefinitionArn;
 
-/// What an order looks like.
+/// The formats of orders, for errors.
 const EXPECTED: &str = r#"one of {"cluster": "<name or ARN>"}, {"family": "<name>"}, {"taskDefinition": "<family:revision or ARN>"}, {"all": true} and {"scheduled": true}; each with "format" (json, text, sarif, junit, github, markdown or html) and "announce": false if you like"#;
 
-/// An order that makes no sense.
+/// An invalid order.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("payload: got {payload}, expected {EXPECTED}: {why}")]
 pub struct OrderError {
@@ -17,25 +17,25 @@ pub struct OrderError {
     why: String,
 }
 
-/// What to audit, and what to do with what is found.
+/// What to audit, and how to report it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Order {
     /// What to audit.
     pub scope: Scope,
-    /// How to write the report.
+    /// The format of the report.
     pub format: Format,
-    /// Whether to announce what is new.
+    /// Whether to announce new findings.
     pub announces: bool,
 }
 
 /// What to audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// All that the account runs in the region, and the newest revision of every family.
+    /// Everything that the account runs in the region, and the newest revision of every family.
     Everything,
-    /// What the deployment's clusters run.
+    /// The revisions that the deployment's clusters run.
     Scheduled,
-    /// What one cluster runs.
+    /// The revisions that one cluster runs.
     Cluster(String),
     /// The newest revision of a family.
     Family(String),
@@ -46,7 +46,7 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// Whether nobody waits for the answer: then what could not be read has to be said by other means.
+    /// Whether no caller reads the answer, so that a failed read has to fail the invocation.
     #[must_use]
     pub fn is_unattended(&self) -> bool {
         matches!(self, Self::Scheduled | Self::Registered(_))
@@ -74,10 +74,10 @@ impl Order {
         Self { scope: Scope::Registered(definition), format: Format::Json, announces: true }
     }
 
-    /// Reads an order.
+    /// Parses an order.
     ///
     /// # Errors
-    /// What is wrong with it, in a line that also says what would be right.
+    /// The reason why it is invalid, and the valid formats, in one line.
     pub fn read(payload: &Value) -> Result<Self, OrderError> {
         let wrong = |why: &str| OrderError { payload: payload.clone(), why: why.to_owned() };
         let read = Payload::deserialize(payload).map_err(|e| wrong(&e.to_string()))?;
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_order_is_read() {
+    fn orders_are_parsed() {
         for (payload, scope) in [
             (json!({ "cluster": "prod" }), Scope::Cluster("prod".to_owned())),
             (json!({ "family": "web" }), Scope::Family("web".to_owned())),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_order_that_makes_no_sense_says_what_would() {
+    fn error_of_an_order_has_the_valid_formats() {
         for (payload, why) in [
             (json!({}), "nothing is asked for"),
             (json!(null), "null"),

@@ -1,4 +1,4 @@
-//! What is remembered of a revision: what was announced, and what somebody is about to announce.
+//! The record of a revision: its announced findings, and those that an invocation is announcing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::invocation::Invocation;
 
-/// What is remembered of a revision.
+/// The record of a revision.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Record {
     /// The findings that were announced, and when.
@@ -26,7 +26,8 @@ struct Claimed {
 }
 
 impl Record {
-    /// Claims those of `wanted` that are neither announced nor somebody else's at that time. Answers which.
+    /// Claims the findings of `wanted` that are neither announced nor claimed by another running invocation, and
+    /// returns them.
     pub(super) fn claim<'a>(
         &mut self,
         wanted: impl Iterator<Item = &'a Uuid>,
@@ -48,7 +49,7 @@ impl Record {
         fresh
     }
 
-    /// Findings that were claimed are announced.
+    /// Marks claimed findings as announced.
     pub(super) fn announced(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
         for finding in findings {
             self.claimed.remove(finding);
@@ -56,8 +57,8 @@ impl Record {
         }
     }
 
-    /// Findings that were claimed are anybody's again.
-    pub(super) fn give_back(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
+    /// Releases claimed findings.
+    pub(super) fn release(&mut self, findings: &BTreeSet<Uuid>, invocation: &Invocation) {
         self.claimed.retain(|finding, claimed| claimed.by != invocation.id || !findings.contains(finding));
     }
 }

@@ -1,4 +1,4 @@
-//! The bucket of the audit function: reports that are too large for an answer, and records of what was announced.
+//! The bucket of the audit function: large reports, and records of announced findings.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use aws_sdk_s3::{
 
 use aws::sdk::describe;
 
-/// How long a link works.
+/// The lifetime of a link.
 const LINK_LIFETIME: Duration = Duration::from_secs(60 * 60);
 const RECORD_TYPE: &str = "application/json";
 
-/// An error of S3.
+/// A failed operation of S3.
 #[derive(Debug, thiserror::Error)]
 #[error("bucket: {operation} of {key} failed: {reason}")]
 pub struct StoreError {
@@ -38,15 +38,15 @@ impl StoreError {
 pub struct Stored {
     /// Its text.
     pub text: String,
-    /// Which state of it this is.
+    /// Its version.
     pub version: Version,
 }
 
-/// A state of a record: S3's `ETag`.
+/// The version of a record: the `ETag` in S3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version(pub String);
 
-/// What the auditor needs of its bucket. Keys are whole: `reports/…`, `announced/…`.
+/// The bucket operations that the auditor uses. Keys include the prefix: `reports/…`, `announced/…`.
 #[async_trait]
 pub trait ReportStore: Send + Sync {
     /// The bucket's name.
@@ -55,20 +55,20 @@ pub trait ReportStore: Send + Sync {
     /// Writes a report.
     async fn put_report(&self, key: &str, text: String, content_type: &str) -> Result<(), StoreError>;
 
-    /// A link to a report, with which anybody can read it for an hour.
+    /// A presigned link to a report, valid for one hour.
     async fn link(&self, key: &str) -> Result<String, StoreError>;
 
-    /// Writes a record where there is none; nothing where there is one.
+    /// Creates a record; `None` if it exists.
     async fn create(&self, key: &str, text: String) -> Result<Option<Version>, StoreError>;
 
     /// Reads a record that exists.
     async fn read(&self, key: &str) -> Result<Stored, StoreError>;
 
-    /// Writes a record in the place of the state that was seen; nothing where somebody else has written it since.
+    /// Replaces the version `seen` of a record; `None` if another invocation has replaced it since.
     async fn replace(&self, key: &str, text: String, seen: &Version) -> Result<Option<Version>, StoreError>;
 }
 
-/// A bucket of S3.
+/// An S3 bucket.
 pub struct S3Store {
     client: Client,
     bucket: String,
@@ -123,7 +123,7 @@ impl ReportStore for S3Store {
     }
 }
 
-/// What became of a write with a condition.
+/// The result of a conditional write; `None` if the condition was not met.
 fn written(key: &str, sent: Result<PutObjectOutput, SdkError<PutObjectError>>) -> Result<Option<Version>, StoreError> {
     let failed = |reason: String| StoreError::new("PutObject", key, reason);
     match sent {
@@ -131,7 +131,7 @@ fn written(key: &str, sent: Result<PutObjectOutput, SdkError<PutObjectError>>) -
             Some(version) => Ok(Some(Version(version))),
             None => Err(failed("the answer has no ETag".to_owned())),
         },
-        // The condition does not hold; another write is under way; the record has gone since it was read.
+        // The condition is not met; another write is in progress; the record was deleted since it was read.
         Err(SdkError::ServiceError(e))
             if matches!(e.err().code(), Some("PreconditionFailed" | "ConditionalRequestConflict" | "NoSuchKey")) =>
         {

@@ -14,23 +14,23 @@ const CONFIGURATION: &str = "AUDIT_CONFIGURATION";
 /// The settings.
 #[derive(Debug)]
 pub struct AuditSettings {
-    /// `ECS_CLUSTER_ARNS`: what the schedule looks at.
+    /// `ECS_CLUSTER_ARNS`: the clusters of scheduled audits.
     pub clusters: Vec<ClusterArn>,
-    /// `FINDINGS_TOPIC_ARN`: where findings are announced to people.
+    /// `FINDINGS_TOPIC_ARN`: the topic for announcements.
     pub topic_arn: String,
-    /// `REPORTS_BUCKET`: where large reports and the records of announcements are.
+    /// `REPORTS_BUCKET`: the bucket of large reports and of records.
     pub bucket: String,
-    /// `AUDIT_CONFIGURATION`: what a `mesh-audit.toml` says.
+    /// `AUDIT_CONFIGURATION`: the content of a `mesh-audit.toml`.
     pub configuration: Config,
 }
 
-/// A setting that is missing or wrong.
+/// A missing or invalid setting.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// A variable, by name, with what it should hold.
+    /// A variable, with the valid values.
     #[error(transparent)]
     Variable(#[from] InvalidField),
-    /// The text of `AUDIT_CONFIGURATION`, with the place in it.
+    /// A position in the text of `AUDIT_CONFIGURATION`.
     #[error(transparent)]
     Configuration(#[from] ConfigError),
 }
@@ -39,11 +39,11 @@ impl AuditSettings {
     /// Reads the settings from `variable`, which gives an environment variable's value.
     ///
     /// # Errors
-    /// The first one that is missing or wrong.
+    /// The first missing or invalid one.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let checked = |name: &'static str, is_right: fn(&str) -> bool, expected: &'static str| {
+        let checked = |name: &'static str, is_valid: fn(&str) -> bool, expected: &'static str| {
             let text = variable(name).unwrap_or_default();
-            if is_right(&text) { Ok(text) } else { Err(InvalidField::new(name, &text, expected)) }
+            if is_valid(&text) { Ok(text) } else { Err(InvalidField::new(name, &text, expected)) }
         };
         let clusters =
             checked("ECS_CLUSTER_ARNS", |text| !text.is_empty(), "the ARNs of clusters, separated by commas")?;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn right_settings_are_read() {
+    fn valid_settings_are_read() {
         let settings = read("", "").unwrap();
         assert_eq!(settings.clusters.len(), 1);
         assert_eq!(settings.bucket, "mesh-reports");
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_setting_is_named() {
+    fn invalid_setting_is_named() {
         for (name, value) in [
             ("ECS_CLUSTER_ARNS", ""),
             ("ECS_CLUSTER_ARNS", "prod"),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_in_the_configuration_is_told_with_its_place() {
+    fn error_in_the_configuration_has_its_position() {
         let error =
             read("AUDIT_CONFIGURATION", "[[ignore]]\nrule = \"consul-netwrk-mode\"\nreason = \"x\"\n").unwrap_err();
         assert_eq!(

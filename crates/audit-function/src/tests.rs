@@ -1,4 +1,4 @@
-//! Orders, and what becomes of what is found.
+//! Orders, reports and announcements.
 
 use std::sync::{Arc, atomic::Ordering};
 
@@ -9,7 +9,7 @@ use audit::ignore::Config;
 
 use super::{
     Auditor, Edges, Incomplete, Order,
-    fakes::{Account, Bucket, Listener, arn, invocation},
+    fakes::{Account, Bucket, RecordingAnnouncer, arn, invocation},
 };
 
 const RECORD: &str = "announced/web/7.json";
@@ -18,7 +18,7 @@ const RECORD: &str = "announced/web/7.json";
 struct World {
     account: Arc<Account>,
     bucket: Arc<Bucket>,
-    listener: Arc<Listener>,
+    announcer: Arc<RecordingAnnouncer>,
 }
 
 impl World {
@@ -26,10 +26,10 @@ impl World {
         Self { account: Arc::new(account), ..Self::default() }
     }
 
-    /// The same account and bucket with another listener, as another invocation has it.
-    fn beside(&self, listener: Listener) -> Self {
+    /// The same account and bucket with another announcer, as in another invocation.
+    fn with_announcer(&self, announcer: RecordingAnnouncer) -> Self {
         let Self { account, bucket, .. } = self;
-        Self { account: account.clone(), bucket: bucket.clone(), listener: Arc::new(listener) }
+        Self { account: account.clone(), bucket: bucket.clone(), announcer: Arc::new(announcer) }
     }
 
     async fn run(&self, id: &str, payload: &Value) -> Result<Value, Incomplete> {
@@ -38,7 +38,7 @@ impl World {
 
     async fn order(&self, id: &str, order: &Order) -> Result<Value, Incomplete> {
         let edges =
-            Edges { inventory: self.account.clone(), store: self.bucket.clone(), announcer: self.listener.clone() };
+            Edges { inventory: self.account.clone(), store: self.bucket.clone(), announcer: self.announcer.clone() };
         let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
         Auditor::new(vec![cluster], Config::default(), edges).run(order, &invocation(id)).await
     }
@@ -69,78 +69,78 @@ async fn the_answer_is_the_report() {
 }
 
 #[tokio::test]
-async fn a_finding_is_announced_once_for_its_revision_by_whatever_name_that_is_asked_for() {
+async fn finding_is_announced_once_for_its_revision() {
     let world = web(&["db"]);
     for (id, payload) in [("one", json!({ "taskDefinition": "web:7" })), ("two", json!({ "cluster": "prod" }))] {
         world.run(id, &payload).await.unwrap();
     }
-    assert_eq!(world.listener.heard().len(), 1);
-    assert_eq!(world.listener.messages.lock().unwrap().len(), 1);
+    assert_eq!(world.announcer.announced_messages().len(), 1);
+    assert_eq!(world.announcer.messages.lock().unwrap().len(), 1);
     assert_eq!(world.bucket.keys(), [RECORD]);
 }
 
 #[tokio::test]
-async fn of_a_revision_that_was_announced_only_what_is_new_is_announced() {
+async fn only_new_findings_of_a_revision_are_announced() {
     let before = web(&["db"]);
     before.run("one", &json!({ "all": true })).await.unwrap();
     let after = World { bucket: before.bucket.clone(), ..web(&["db", "cache"]) };
     after.run("two", &json!({ "all": true })).await.unwrap();
-    let heard = after.listener.heard();
-    assert_eq!(heard.len(), 1);
-    assert!(heard[0].contains("cache"), "{heard:?}");
+    let announced_messages = after.announcer.announced_messages();
+    assert_eq!(announced_messages.len(), 1);
+    assert!(announced_messages[0].contains("cache"), "{announced_messages:?}");
 }
 
 #[tokio::test]
-async fn nothing_is_announced_if_one_asks_for_that() {
+async fn nothing_is_announced_if_announce_is_false() {
     let world = web(&["db"]);
     world.run("one", &json!({ "all": true, "announce": false })).await.unwrap();
-    assert_eq!((world.listener.heard().len(), world.bucket.keys().len()), (0, 0));
+    assert_eq!((world.announcer.announced_messages().len(), world.bucket.keys().len()), (0, 0));
 }
 
 #[tokio::test]
-async fn of_two_at_once_one_announces() {
+async fn one_of_two_concurrent_invocations_announces() {
     let first = web(&["db"]);
-    let slow = first.beside(Listener { gate: Semaphore::new(0), ..Listener::default() });
+    let slow = first.with_announcer(RecordingAnnouncer { gate: Semaphore::new(0), ..RecordingAnnouncer::default() });
     let order = json!({ "all": true });
     let second = async {
-        // While the slow one is about to speak
+        // While the slow one is about to announce
         first.run("second", &order).await.unwrap();
-        slow.listener.gate.add_permits(1);
+        slow.announcer.gate.add_permits(1);
     };
     let (slow_answer, ()) = tokio::join!(slow.run("slow", &order), second);
     slow_answer.unwrap();
-    assert_eq!((slow.listener.heard().len(), first.listener.heard().len()), (1, 0));
+    assert_eq!((slow.announcer.announced_messages().len(), first.announcer.announced_messages().len()), (1, 0));
 }
 
 #[tokio::test]
-async fn a_record_that_somebody_else_writes_meanwhile_is_read_again() {
+async fn record_written_concurrently_is_read_again() {
     let world = web(&["db"]);
     world.run("one", &json!({ "all": true })).await.unwrap();
     let announced = world.bucket.text(RECORD).unwrap();
-    // The next one reads an empty record, and before it can claim anything, all is announced
-    let late = World { bucket: Arc::default(), ..world.beside(Listener::default()) };
-    let empty = Listener { is_deaf: true.into(), ..Listener::default() };
-    let failed = World { bucket: late.bucket.clone(), ..late.beside(empty) };
+    // The next one reads an empty record, and before it can claim, another invocation announces everything
+    let late = World { bucket: Arc::default(), ..world.with_announcer(RecordingAnnouncer::default()) };
+    let empty = RecordingAnnouncer { is_failing: true.into(), ..RecordingAnnouncer::default() };
+    let failed = World { bucket: late.bucket.clone(), ..late.with_announcer(empty) };
     failed.run("two", &json!({ "all": true })).await.unwrap_err();
-    *late.bucket.interloper.lock().unwrap() = Some(announced);
+    *late.bucket.concurrent_write.lock().unwrap() = Some(announced);
     late.run("three", &json!({ "all": true })).await.unwrap();
-    assert_eq!(late.listener.heard().len(), 0);
+    assert_eq!(late.announcer.announced_messages().len(), 0);
 }
 
 #[tokio::test]
 async fn what_could_not_be_announced_is_announced_the_next_time() {
     let world = web(&["db"]);
-    world.listener.is_deaf.store(true, Ordering::SeqCst);
+    world.announcer.is_failing.store(true, Ordering::SeqCst);
     let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();
     assert!(error.starts_with("announcing: Publish failed: the topic is down\n1 error in 1 of 1"), "{error}");
-    world.listener.is_deaf.store(false, Ordering::SeqCst);
+    world.announcer.is_failing.store(false, Ordering::SeqCst);
     world.run("two", &json!({ "all": true })).await.unwrap();
-    assert_eq!(world.listener.messages.lock().unwrap().len(), 1);
+    assert_eq!(world.announcer.messages.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn a_claim_ends_with_its_invocation() {
-    // A record of an invocation that died at five past nine, and of one that lives until five past ten
+async fn claim_expires_with_its_invocation() {
+    // A record of an invocation that ended at 09:05, and of one that runs until 10:05
     let world = web(&["db"]);
     for (until, announced) in [("2026-11-21T10:05:00Z", 0), ("2026-11-21T09:05:00Z", 1)] {
         let mut record: Value = json!({ "claimed": {} });
@@ -148,26 +148,26 @@ async fn a_claim_ends_with_its_invocation() {
         reported.run("one", &json!({ "all": true })).await.unwrap();
         let known: Value = serde_json::from_str(&reported.bucket.text(RECORD).unwrap()).unwrap();
         for fingerprint in known["announced"].as_object().unwrap().keys() {
-            record["claimed"][fingerprint] = json!({ "by": "the dead", "until": until });
+            record["claimed"][fingerprint] = json!({ "by": "another invocation", "until": until });
         }
-        let late = World { bucket: Arc::default(), ..world.beside(Listener::default()) };
+        let late = World { bucket: Arc::default(), ..world.with_announcer(RecordingAnnouncer::default()) };
         crate::report_store::ReportStore::create(late.bucket.as_ref(), RECORD, record.to_string()).await.unwrap();
         late.run("two", &json!({ "all": true })).await.unwrap();
-        assert_eq!(late.listener.heard().len(), announced, "{until}");
+        assert_eq!(late.announcer.announced_messages().len(), announced, "{until}");
     }
 }
 
 #[tokio::test]
-async fn what_cannot_be_claimed_is_not_announced_but_is_said() {
+async fn failed_claim_is_reported_and_not_announced() {
     let world = web(&["db"]);
     world.bucket.is_down.store(true, Ordering::SeqCst);
     let error = world.run("one", &json!({ "all": true })).await.unwrap_err().to_string();
     assert!(error.contains(RECORD) && error.contains("the bucket is down"), "{error}");
-    assert_eq!(world.listener.heard().len(), 0);
+    assert_eq!(world.announcer.announced_messages().len(), 0);
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_in_the_report_and_fails_only_where_nobody_reads_that() {
+async fn failed_read_fails_unattended_invocations_only() {
     let world = web(&["db"]);
     let report = world.run("one", &json!({ "taskDefinition": "api:1" })).await.unwrap();
     assert!(report["problems"][0]["reason"].as_str().unwrap().contains("does not know it"), "{report}");
@@ -180,21 +180,21 @@ async fn what_cannot_be_read_is_in_the_report_and_fails_only_where_nobody_reads_
 async fn a_scheduled_audit_announces_before_it_fails() {
     let world = World::of(Account::default().with_mistakes("web", &["db"]));
     let edges =
-        Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.listener.clone() };
+        Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.announcer.clone() };
     let clusters = ["prod", "gone"].map(|name| format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}"));
     let auditor = Auditor::new(clusters.iter().map(|arn| arn.parse().unwrap()).collect(), Config::default(), edges);
     let order = Order::read(&json!({ "scheduled": true })).unwrap();
     let error = auditor.run(&order, &invocation("one")).await.unwrap_err().to_string();
     assert!(error.contains("no such cluster"), "{error}");
-    assert_eq!(world.listener.heard().len(), 1);
+    assert_eq!(world.announcer.announced_messages().len(), 1);
 }
 
 #[tokio::test]
-async fn people_get_one_message_and_programs_an_event_for_each_finding() {
+async fn one_message_and_an_event_for_each_finding() {
     let account = Account::default().with_mistakes("web", &["db", "cache"]).with_mistakes("api", &["db"]);
     let world = World::of(account);
     world.run("one", &json!({ "all": true })).await.unwrap();
-    let messages = world.listener.messages.lock().unwrap();
+    let messages = world.announcer.messages.lock().unwrap();
     assert_eq!(messages.len(), 1);
     assert_eq!(messages[0].subject, "mesh-audit: 3 errors in 2 task definitions");
     assert_eq!(messages[0].severity, "error");
@@ -203,7 +203,7 @@ async fn people_get_one_message_and_programs_an_event_for_each_finding() {
     {
         assert!(messages[0].text.contains(part), "{part}: {}", messages[0].text);
     }
-    let events = world.listener.events.lock().unwrap();
+    let events = world.announcer.events.lock().unwrap();
     let resources: Vec<&str> = events.iter().map(|event| event.resource.as_str()).collect();
     assert_eq!(resources, [&arn("api"), &arn("web"), &arn("web")]);
     let detail = &events[0].detail;
@@ -213,15 +213,15 @@ async fn people_get_one_message_and_programs_an_event_for_each_finding() {
 }
 
 #[tokio::test]
-async fn more_than_fits_into_a_message_goes_into_several_with_all_of_it() {
+async fn many_findings_are_split_into_messages() {
     let names: Vec<String> = (0..2_000).map(|n| format!("missing-{n:04}")).collect();
     let world = web(&names.iter().map(String::as_str).collect::<Vec<_>>());
     world.run("one", &json!({ "all": true })).await.unwrap();
-    let messages = world.listener.messages.lock().unwrap();
+    let messages = world.announcer.messages.lock().unwrap();
     assert!(messages.len() > 1);
     for message in messages.iter() {
         assert!(message.text.len() < 250_000 && message.subject.len() <= 100, "{}", message.subject);
-        assert!(message.text.contains(&arn("web")), "each says what it is about");
+        assert!(message.text.contains(&arn("web")), "each message has the revision");
     }
     let all: String = messages.iter().map(|message| message.text.as_str()).collect();
     for name in &names {

@@ -1,21 +1,21 @@
-//! What is announced, in words for people and in fields for programs.
+//! The content of announcements: texts for people, and fields for programs.
 
 use serde_json::json;
 
 use crate::announce::{Event, Message};
-use crate::memory::Claim;
+use crate::announcement_log::Claim;
 use audit::{
     finding::Severity,
     report::{Reported, page},
 };
 use mesh::arn::TaskDefinitionArn;
 
-/// The longest text of a message, in bytes: SNS takes 256 KiB, attributes included.
-const LONGEST_MESSAGE: usize = 240_000;
-/// The longest text about one finding, in bytes, so that several fit into a message.
-const LONGEST_FINDING: usize = 20_000;
-/// The longest name in a subject; SNS takes 100 characters.
-const LONGEST_NAME: usize = 50;
+/// The longest message, in bytes: SNS accepts 256 KiB, attributes included.
+const MAX_MESSAGE: usize = 240_000;
+/// The longest text of one finding, in bytes, so that several fit into a message.
+const MAX_FINDING: usize = 20_000;
+/// The longest name in a subject: SNS accepts 100 characters.
+const MAX_NAME: usize = 50;
 
 /// An event for each finding.
 pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
@@ -39,7 +39,7 @@ pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
     .collect()
 }
 
-/// One message about all findings, or several where they are too many for one.
+/// One message with all findings, or several if they are too many for one.
 pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
     let severities: Vec<Severity> =
         claims.iter().flat_map(|claim| claim.fresh.values()).map(|found| found.severity).collect();
@@ -64,10 +64,10 @@ fn counted(severities: &[Severity]) -> String {
     shown.map(|(number, name, plural)| format!("{number} {name}{plural}")).collect::<Vec<_>>().join(", ")
 }
 
-/// Where it is: the revision, if there is one.
+/// The revision, if there is only one; else their number.
 fn place(claims: &[Claim<'_>]) -> String {
     match claims {
-        [claim] => name(&claim.revision).chars().take(LONGEST_NAME).collect(),
+        [claim] => name(&claim.revision).chars().take(MAX_NAME).collect(),
         _ => format!("{} task definitions", claims.len()),
     }
 }
@@ -76,7 +76,7 @@ fn name(revision: &TaskDefinitionArn) -> String {
     format!("{}:{}", revision.family(), revision.revision())
 }
 
-/// The findings, revision by revision, in as few texts as are not too long.
+/// The findings by revision, in the fewest texts within the limit.
 fn texts(claims: &[Claim<'_>]) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for claim in claims {
@@ -87,7 +87,7 @@ fn texts(claims: &[Claim<'_>]) -> Vec<String> {
         for found in findings {
             let finding = paragraph(found);
             match texts.last_mut() {
-                Some(text) if text.len() + heading.len() + finding.len() <= LONGEST_MESSAGE => {
+                Some(text) if text.len() + heading.len() + finding.len() <= MAX_MESSAGE => {
                     if !has_heading {
                         text.push_str(&heading);
                     }
@@ -112,8 +112,8 @@ fn paragraph(found: &Reported) -> String {
         found.help,
         page(found.rule),
     );
-    if text.len() > LONGEST_FINDING {
-        let end = (0..=LONGEST_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
+    if text.len() > MAX_FINDING {
+        let end = (0..=MAX_FINDING).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
         text.truncate(end);
         text.push_str("…\n");
     }

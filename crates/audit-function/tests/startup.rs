@@ -1,4 +1,4 @@
-//! `audit` says what is wrong with its settings, and goes on: each invocation is to answer with the reason.
+//! `audit` logs which setting is invalid, and keeps running, so that each invocation returns the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ const GOOD: [(&str, &str); 3] = [
     ("REPORTS_BUCKET", "mesh-reports"),
 ];
 
-/// Starts the function where no Lambda runtime answers, so that even a start that succeeds ends.
+/// Starts the function without a Lambda runtime, so that it ends even after a successful start.
 fn start(settings: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_audit"))
         .env_clear()
@@ -26,7 +26,7 @@ fn start(settings: &[(&str, &str)]) -> Output {
         .expect("the binary runs")
 }
 
-/// What it gives as reason for not starting, if it does.
+/// The logged reason of a failed start.
 fn refusal(variable: &str, value: &str) -> Option<String> {
     let settings: Vec<(&str, &str)> = GOOD.into_iter().chain([(variable, value)]).collect();
     let output = start(&settings);
@@ -37,7 +37,7 @@ fn refusal(variable: &str, value: &str) -> Option<String> {
 }
 
 #[test]
-fn each_wrong_setting_is_named_with_what_it_should_hold() {
+fn invalid_setting_is_named_with_valid_values() {
     for (variable, value, reason) in [
         ("ECS_CLUSTER_ARNS", "prod", "ECS_CLUSTER_ARNS: got \"prod\""),
         ("FINDINGS_TOPIC_ARN", "", "FINDINGS_TOPIC_ARN: got \"\""),
@@ -45,16 +45,16 @@ fn each_wrong_setting_is_named_with_what_it_should_hold() {
         ("LOG_LEVEL", "loud", "LOG_LEVEL: got \"loud\""),
         ("AUDIT_CONFIGURATION", "[[ignore]]\nrule = \"x\"", "AUDIT_CONFIGURATION:"),
     ] {
-        let said = refusal(variable, value).unwrap_or_else(|| panic!("{variable}={value} was accepted"));
-        assert!(said.starts_with(reason), "{said}");
+        let reported = refusal(variable, value).unwrap_or_else(|| panic!("{variable}={value} was accepted"));
+        assert!(reported.starts_with(reason), "{reported}");
     }
 }
 
 #[test]
-fn right_settings_are_accepted() {
+fn valid_settings_are_accepted() {
     assert_eq!(refusal("AUDIT_CONFIGURATION", ""), None);
-    // Nobody hands it an event, so it ends: for that, and not sooner
+    // It ends because there is no event, and not before
     let output = start(&GOOD);
     let text = [output.stdout, output.stderr].concat();
-    assert!(String::from_utf8_lossy(&text).contains("\"stopped\""), "it did not get as far as asking for an event");
+    assert!(String::from_utf8_lossy(&text).contains("\"stopped\""), "it did not request an event");
 }

@@ -1,4 +1,4 @@
-//! Task definitions of a running account, as material for the auditor: the `audit` crate itself knows no AWS.
+//! Reads task definitions of an AWS account for the auditor: the `audit` crate itself does not depend on AWS.
 //!
 //! ```text
 //!  LiveScope ─▶ which revisions (clusters, services, families) ─▶ describe each ─▶ audit::input
@@ -20,16 +20,16 @@ use audit::{
 };
 use aws::ecs::{EcsError, Inventory, RunningService};
 
-/// Definitions that are described at the same time: ECS answers about 20 a second.
+/// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
 
-/// What of an account to look at. With nothing given: the newest revision of every active family, and all that any
-/// cluster runs.
+/// Which task definitions of an account to read. If empty: the newest revision of every active family, and everything
+/// that clusters run.
 #[derive(Debug, Clone, Default)]
 pub struct LiveScope {
-    /// Clusters, by name or ARN: what their services and tasks run.
+    /// Clusters, by name or ARN: the revisions of their services and tasks.
     pub clusters: Vec<String>,
-    /// Services of the clusters, by name; all of them, if there are none.
+    /// Services of the clusters, by name; if empty, all of them.
     pub services: Vec<String>,
     /// Families: their newest active revision.
     pub families: Vec<String>,
@@ -38,24 +38,25 @@ pub struct LiveScope {
 }
 
 impl LiveScope {
-    /// Whether nothing in particular is asked for.
+    /// Whether no cluster, family or revision is named.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.clusters.is_empty() && self.families.is_empty() && self.definitions.is_empty()
     }
 }
 
-/// Reads what `scope` names. `progress` is told how many of how many definitions are read.
+/// Reads the task definitions in `scope`. `progress` is called with the numbers of read and of all definitions.
 pub async fn gather_live(
     inventory: &dyn Inventory,
     scope: &LiveScope,
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Gathered {
     let mut gathered = Gathered::default();
-    let mut wanted = Wanted::default();
-    wanted.find(inventory, scope, &mut gathered.problems).await;
-    let total = wanted.definitions.len();
-    let reads = wanted.definitions.iter().map(|name| async move { (name, inventory.describe_definition(name).await) });
+    let mut selection = Selection::default();
+    selection.find(inventory, scope, &mut gathered.problems).await;
+    let total = selection.definitions.len();
+    let reads =
+        selection.definitions.iter().map(|name| async move { (name, inventory.describe_definition(name).await) });
     let mut reads = stream::iter(reads).buffered(CONCURRENCY);
     let mut done = 0;
     let mut seen = BTreeSet::new();
@@ -63,7 +64,7 @@ pub async fn gather_live(
         done += 1;
         progress(done, total);
         let file = match answer {
-            // What is described is written down as the command line prints it, so that findings have a text to point at.
+            // The answer is formatted as by the AWS CLI, so that findings have positions.
             Ok(json) => Arc::new(SourceFile::new(name.clone(), format!("{json:#}\n"))),
             Err(error) => {
                 gathered.problems.push(problem(name, &error));
@@ -76,9 +77,9 @@ pub async fn gather_live(
             gathered.problems.push(problem);
         }
         for mut definition in described.definitions {
-            // One revision may be asked for by its name and by its ARN.
+            // A revision may be named by its name and by its ARN.
             if seen.insert(definition.address.clone()) {
-                definition.services = wanted.services_of(name, &definition);
+                definition.services = selection.services_of(name, &definition);
                 gathered.material.definitions.push(definition);
             }
         }
@@ -88,13 +89,13 @@ pub async fn gather_live(
 }
 
 #[derive(Default)]
-struct Wanted {
+struct Selection {
     definitions: BTreeSet<String>,
-    /// By the revisions that they run.
+    /// By revision.
     services: BTreeMap<String, Vec<RunningService>>,
 }
 
-impl Wanted {
+impl Selection {
     async fn find(&mut self, inventory: &dyn Inventory, scope: &LiveScope, problems: &mut Vec<InputProblem>) {
         self.definitions.extend(scope.definitions.iter().cloned());
         let everything = scope.is_everything();
@@ -120,7 +121,7 @@ impl Wanted {
         while let Some((family, answer)) = newest.next().await {
             match answer {
                 Ok(Some(definition)) => drop(self.definitions.insert(definition)),
-                // Asked for by name, it has to be there; of all, it may have gone since it was listed.
+                // A named family must exist; a listed one may have been deregistered since.
                 Ok(None) if everything => {}
                 Ok(None) => problems.push(InputProblem {
                     file: family.clone(),
@@ -149,7 +150,7 @@ fn service_use(service: &RunningService, place: &Place) -> ServiceUse {
         name: service.name.clone(),
         propagate_tags: field(&service.propagate_tags),
         launch_type: field(&service.launch_type),
-        // Its own tags reach a task only by SERVICE, which is said above.
+        // Its tags are copied to tasks only with SERVICE, which is in `propagate_tags`.
         tags: List { items: Vec::new(), is_complete: false, place: place.clone(), is_present: false },
         place: place.clone(),
     }

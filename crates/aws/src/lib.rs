@@ -1,8 +1,7 @@
-//! The AWS services that the functions call, one feature for each, so that a program is built with those that it needs:
-//! `ecs`, `secrets` (Secrets Manager) and `queue` (SQS).
+//! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager) and `queue` (SQS).
 //!
 //! ```text
-//!  TaskDefinitions  Tasks  Clusters  Inventory    SecretStore      Queue     what callers need
+//!  TaskDefinitions  Tasks  Clusters  Inventory    SecretStore      Queue     traits of callers
 //!        └────────────┴──┬────┴─────────┘              │             │
 //!                      AwsEcs                     AwsSecrets     SqsQueue    clients of one SDK configuration (sdk)
 //! ```

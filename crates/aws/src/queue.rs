@@ -1,4 +1,4 @@
-//! The function's own SQS queue: looks that are due later, and failed messages that should come back sooner.
+//! The function's own SQS queue: delayed checks, and the return of failed messages.
 
 use std::time::Duration;
 
@@ -12,31 +12,31 @@ use futures::future::try_join_all;
 
 use crate::sdk::describe;
 
-/// The most entries that one batch call of SQS takes.
+/// The most entries in one batch call.
 const BATCH_LIMIT: usize = 10;
 
 /// An error of SQS.
 #[derive(Debug, thiserror::Error)]
 #[error("queue: {subject} failed: {reason}")]
 pub struct QueueError {
-    /// Which call.
+    /// The API action.
     pub subject: &'static str,
-    /// What happened.
+    /// The cause.
     pub reason: String,
 }
 
-/// What the controller needs of its queue.
+/// The queue operations that the controller uses.
 #[async_trait]
 pub trait Queue: Send + Sync {
     /// Sends messages that arrive after `delay`.
     async fn send_later(&self, bodies: &[String], delay: Duration) -> Result<(), QueueError>;
 
-    /// Makes received messages, by receipt handle, come back after the given time rather than after the queue's
-    /// whole visibility time-out.
+    /// Returns received messages, by receipt handle, to the queue after the given delay instead of the visibility
+    /// timeout.
     async fn return_after(&self, messages: &[(String, Duration)]) -> Result<(), QueueError>;
 }
 
-/// A queue of SQS.
+/// An SQS queue.
 pub struct SqsQueue {
     client: Client,
     url: String,
@@ -88,7 +88,7 @@ fn seconds(delay: Duration) -> i32 {
     i32::try_from(delay.as_secs()).unwrap_or(i32::MAX)
 }
 
-/// A batch call succeeds even where single entries fail.
+/// A batch call succeeds even if entries fail.
 fn all_accepted(subject: &'static str, refused: &[BatchResultErrorEntry]) -> Result<(), QueueError> {
     match refused.first() {
         Some(entry) => Err(QueueError { subject, reason: entry.message().unwrap_or_else(|| entry.code()).to_owned() }),

@@ -1,4 +1,4 @@
-//! AWS Secrets Manager: the tokens that tasks read when they start.
+//! AWS Secrets Manager: the secrets with the tokens that tasks read at their start.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::sdk::describe;
 use mesh::{
     field::InvalidField,
-    secret::{SecretState, StoredSecret, without},
+    secret::{SecretState, StoredSecret, redact},
 };
 
 /// An error of Secrets Manager.
@@ -27,60 +27,60 @@ pub enum SecretsError {
     Failed {
         /// The secret.
         name: String,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// Secrets Manager refuses the write, which has no effect.
+    /// Secrets Manager rejected the write, which has no effect.
     #[error("secret {name}: Secrets Manager refuses the write: {reason}")]
     Refused {
         /// The secret.
         name: String,
-        /// What it says.
+        /// The text of its answer.
         reason: String,
     },
-    /// Somebody has made a version current again that was replaced: a write on it is refused for ever.
+    /// A replaced version was made the current one again: every write on it is rejected.
     #[error(
         "secret {name}: its current version was replaced before, and somebody has made it current again; give the secret a new \
          value, {{}} for example, so that the controller can write it"
     )]
-    MovedBack {
+    RolledBack {
         /// The secret.
         name: String,
     },
-    /// Somebody else has written the secret since it was read: read it again.
-    #[error("secret {name}: written by somebody else meanwhile")]
+    /// Another writer has replaced the version that was read.
+    #[error("secret {name}: changed since it was read")]
     Changed {
         /// The secret.
         name: String,
     },
-    /// There is no such secret, and it is not ours to create.
-    #[error("secret {name}: there is none; create it, and let the function's role read it")]
+    /// The secret does not exist, and the controller may not create it.
+    #[error("secret {name}: it does not exist; create it, and let the function's role read it")]
     Unknown {
         /// The secret.
         name: String,
     },
-    /// The secret holds something that is not ours.
+    /// The value of the secret has another format.
     #[error(transparent)]
     NotOurs(#[from] InvalidField),
 }
 
-/// What the controller needs of Secrets Manager.
+/// The operations on secrets that the controller uses.
 #[async_trait]
 pub trait SecretStore: Send + Sync {
-    /// What the secret holds.
+    /// Reads the secret.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
-    /// Gives the secret a state, and creates it if missing; the version that it is now. Of several writers that have seen the
-    /// same version only one succeeds, and each write is unlike every other: who succeeds knows that the secret was what was
-    /// seen until then.
+    /// Writes a state into the secret, which is created if it does not exist, and returns the new version ID. The write
+    /// is a compare-and-swap on the version of `seen`: of several writers with the same version only one succeeds. Each
+    /// write is unique, so that success proves that the secret had that version until then.
     ///
     /// # Errors
-    /// [`SecretsError::Changed`] where somebody else was faster: read again. [`SecretsError::Refused`] where it certainly has no
+    /// [`SecretsError::Changed`] if another writer was faster. [`SecretsError::Refused`] if the write certainly has no
     /// effect.
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError>;
 }
 
-/// The account's Secrets Manager.
+/// The Secrets Manager of the account.
 pub struct AwsSecrets {
     client: Client,
     kms_key_id: Option<String>,
@@ -88,17 +88,17 @@ pub struct AwsSecrets {
 }
 
 impl AwsSecrets {
-    /// Secrets Manager in the configuration's region. New secrets are encrypted with `kms_key_id`, or with the
-    /// account's default key, and bear `tags`.
+    /// Secrets Manager in the configuration's region. New secrets are encrypted with `kms_key_id`, or with the default
+    /// key of the account, and have `tags`.
     #[must_use]
     pub fn new(config: &SdkConfig, kms_key_id: Option<String>, tags: BTreeMap<String, String>) -> Self {
         Self { client: Client::new(config), kms_key_id, tags }
     }
 
-    /// The plain value of a secret that somebody else keeps, for example the controller's own Consul token.
+    /// The value of a secret that the controller does not manage, for example its own Consul token.
     ///
     /// # Errors
-    /// The secret does not exist, holds no text, or cannot be read.
+    /// The secret does not exist, has no value, or cannot be read.
     pub async fn read_value(&self, name: &str) -> Result<SecretString, SecretsError> {
         let value = self.value(name).await?;
         value.map(|value| value.text).ok_or_else(|| SecretsError::Unknown { name: name.to_owned() })
@@ -106,7 +106,7 @@ impl AwsSecrets {
 
     async fn value(&self, name: &str) -> Result<Option<Value>, SecretsError> {
         match self.client.get_secret_value().secret_id(name).send().await {
-            // A secret that was created without a value reads as one that is not there.
+            // A secret without a value is treated as missing.
             Ok(answer) if answer.secret_string.is_none() && answer.secret_binary.is_none() => Ok(None),
             Ok(answer) => Ok(Some(Value {
                 text: SecretString::from(answer.secret_string.unwrap_or_default()),
@@ -122,7 +122,7 @@ impl AwsSecrets {
         }
     }
 
-    /// Writes the value in the place of what was seen; the version that it is then.
+    /// Writes the value as the successor of the version of `seen`. Returns the new version ID.
     async fn write_value(&self, name: &str, seen: &StoredSecret, value: &SecretString) -> Result<String, SecretsError> {
         if matches!(seen.state, SecretState::Missing) {
             if name.starts_with("arn:") {
@@ -131,7 +131,7 @@ impl AwsSecrets {
             if let Some(version) = self.create(name, value).await? {
                 return Ok(version);
             }
-            // Somebody else was faster, or Terraform made the secret, without a value.
+            // Another writer was faster, or Terraform created the secret without a value.
             if self.value(name).await?.is_some() {
                 return Err(SecretsError::Changed { name: name.to_owned() });
             }
@@ -139,7 +139,7 @@ impl AwsSecrets {
         self.replace(name, seen.version.as_deref(), value).await
     }
 
-    /// Creates the secret; its version, or `None` where there is one already.
+    /// Creates the secret. Returns its version ID, or `None` if it exists.
     async fn create(&self, name: &str, value: &SecretString) -> Result<Option<String>, SecretsError> {
         let tags = self.tags.iter().map(|(key, value)| Tag::builder().key(key).value(value).build()).collect();
         let call = self
@@ -154,11 +154,11 @@ impl AwsSecrets {
         match call.send().await {
             Ok(answer) => Ok(Some(answer.version_id.unwrap_or_else(|| next_version(name, None)))),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => Ok(None),
-            Err(e) => Err(not_written(name, &e)),
+            Err(e) => Err(write_error(name, &e)),
         }
     }
 
-    /// Replaces the version that was seen; the new one.
+    /// Replaces the version of `seen`. Returns the new version ID.
     async fn replace(&self, name: &str, seen: Option<&str>, value: &SecretString) -> Result<String, SecretsError> {
         let call = self.client.put_secret_value().secret_id(name).client_request_token(next_version(name, seen));
         match call.secret_string(value.expose_secret()).send().await {
@@ -166,14 +166,14 @@ impl AwsSecrets {
             Err(SdkError::ServiceError(e)) if e.err().is_resource_exists_exception() => {
                 Err(SecretsError::Changed { name: name.to_owned() })
             }
-            Err(e) => Err(not_written(name, &e)),
+            Err(e) => Err(write_error(name, &e)),
         }
     }
 }
 
-/// The ID of the version that follows `seen`, or of a secret's first. Secrets Manager refuses an ID that exists with other
-/// content, so that of writers who have seen the same only one succeeds: compare-and-swap. Also the first write has one,
-/// because a secret that was just created may read as missing for a moment.
+/// The version ID that follows `seen`, or that of a secret's first version. Secrets Manager rejects an existing ID with
+/// another value, so that of several writers with the same version only one succeeds: compare-and-swap. The first write
+/// has an ID too, because a secret that was just created may read as missing.
 fn next_version(name: &str, seen: Option<&str>) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, seen.unwrap_or(name).as_bytes()).to_string()
 }
@@ -199,24 +199,24 @@ impl SecretStore for AwsSecrets {
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let value = state.render(Uuid::new_v4());
         let written = self.write_value(name, seen, &value).await;
-        written.map_err(|error| error.without(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
+        written
+            .map_err(|error| error.redacted(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
     }
 }
 
 impl SecretsError {
-    /// The same, without `secret`: whoever refuses a request may repeat it.
-    fn without(self, secret: &str) -> Self {
+    /// The error without `secret`, which the text of an answer may contain.
+    fn redacted(self, secret: &str) -> Self {
         match self {
-            Self::Failed { name, reason } => Self::Failed { name, reason: without(&reason, secret) },
-            Self::Refused { name, reason } => Self::Refused { name, reason: without(&reason, secret) },
+            Self::Failed { name, reason } => Self::Failed { name, reason: redact(&reason, secret) },
+            Self::Refused { name, reason } => Self::Refused { name, reason: redact(&reason, secret) },
             error => error,
         }
     }
 }
 
-/// Why a write failed: refused where Secrets Manager says so, which has no effect.
-/// Source: <https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html>
-fn not_written<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
+/// The error of a write: [`SecretsError::Refused`] if Secrets Manager rejected it, which has no effect.
+fn write_error<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
     R: std::fmt::Debug + 'static,

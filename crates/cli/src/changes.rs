@@ -1,4 +1,4 @@
-//! What would change in a file, as a diff.
+//! Diffs of changed files.
 
 use anstyle::{AnsiColor, Style};
 use similar::TextDiff;
@@ -14,7 +14,7 @@ pub(super) struct Change<'c> {
 }
 
 impl Change<'_> {
-    /// A unified diff, which `patch` and `git apply` understand; nothing where nothing changes.
+    /// A unified diff for `patch` and `git apply`; empty without changes.
     pub(super) fn diff(&self, in_colour: bool) -> String {
         let diff = TextDiff::from_lines(self.before.text.as_str(), self.after);
         let name = &self.before.name;

@@ -20,11 +20,11 @@ use audit::{
     report::{Format, Report, Threshold},
 };
 
-/// A green run over nothing would be green for ever.
-const NOTHING_FOUND: &str = "warning: no task definition found; what is read is ECS's JSON, CloudFormation, SAM, exports of App \
+/// Without this warning, a run without input would always succeed.
+const NOTHING_FOUND: &str = "warning: no task definition found; the supported formats are ECS's JSON, CloudFormation, SAM, exports of App \
                              Mesh, and Terraform as `terraform show -json` prints it";
 
-/// Look for what will not work in the mesh
+/// Check task definitions for errors that break the mesh
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
                   Findings are ignored by a comment on their line or above it:\n  \
@@ -45,16 +45,16 @@ pub(super) struct Arguments {
     report: ReportArguments,
 }
 
-/// How to judge and what to write: the same wherever definitions come from.
+/// The threshold, and the format of the report.
 #[derive(Debug, Args)]
 struct ReportArguments {
-    /// How to write the report
+    /// The format of the report
     #[arg(long, short, value_parser = format_parser(), default_value = "text")]
     format: Format,
     /// Write the report to this file
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// The severity from which on findings fail the run [default: error]
+    /// The lowest severity that fails the run [default: error]
     #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES)]
     fail_on: Option<String>,
     /// The configuration file [default: the nearest mesh-audit.toml, upwards from here]
@@ -62,7 +62,7 @@ struct ReportArguments {
     config: Option<PathBuf>,
 }
 
-/// Reads a format's name.
+/// Parses a format.
 fn format_parser() -> impl TypedValueParser<Value = Format> {
     let names = PossibleValuesParser::new(Format::ALL.map(Format::as_str));
     names.try_map(|name| Format::named(&name).ok_or("no such format"))
@@ -76,20 +76,20 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     let threshold = threshold(&arguments.report, &config);
     let report = Report::new(&gathered.material, &sorted, &gathered.problems, gathered.files_read, threshold);
     for problem in &report.problems {
-        streams.tell(&format!("error: {problem}"));
+        streams.diagnostic(&format!("error: {problem}"));
     }
     if report.definitions.is_empty() && gathered.material.resources.all.is_empty() && report.problems.is_empty() {
-        streams.tell(NOTHING_FOUND);
+        streams.diagnostic(NOTHING_FOUND);
     }
     for unused in &sorted.unused {
-        streams.tell(&format!("info: {unused}"));
+        streams.diagnostic(&format!("info: {unused}"));
     }
     let ReportArguments { format, output, .. } = &arguments.report;
     let in_colour = streams.in_colour && output.is_none();
-    let rendered = report.render(*format, in_colour).map_err(|error| Failure::Told(error.to_string()))?;
+    let rendered = report.render(*format, in_colour).map_err(|error| Failure::Message(error.to_string()))?;
     let exit = exit(&report);
-    match streams.answer_to(output.as_deref(), &rendered) {
-        // The verdict stands, whether anybody read the report to its end or not.
+    match streams.print_to(output.as_deref(), &rendered) {
+        // The exit code does not depend on whether the report was read to its end.
         Ok(()) | Err(Failure::Closed) => Ok(exit),
         Err(failure) => Err(failure),
     }
@@ -105,10 +105,10 @@ fn exit(report: &Report) -> Exit {
     }
 }
 
-/// What to look at, from wherever the arguments say.
+/// The input that the arguments name.
 fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Gathered, Failure> {
     let here = [".".to_owned()];
-    let is_live = arguments.live.is_wanted();
+    let is_live = arguments.live.is_requested();
     let paths = if arguments.paths.is_empty() && !is_live { here.as_slice() } else { &arguments.paths };
     let mut gathered = gather(paths, streams.input);
     if is_live {
@@ -117,7 +117,7 @@ fn material(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Gathered
     Ok(gathered)
 }
 
-/// The command line's word counts before the configuration's.
+/// The command line takes precedence over the configuration.
 fn threshold(arguments: &ReportArguments, config: &Config) -> Threshold {
     Threshold::wanted(arguments.fail_on.as_deref().or(config.fail_on.as_deref()))
 }

@@ -26,6 +26,6 @@ pub(super) fn run(
 ) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "mesh-audit", &mut script);
-    streams.answer(&String::from_utf8_lossy(&script))?;
+    streams.print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Clean)
 }

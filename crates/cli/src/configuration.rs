@@ -1,4 +1,4 @@
-//! Finding and reading `mesh-audit.toml`.
+//! Finds and reads `mesh-audit.toml`.
 
 use std::{
     env, fs,
@@ -14,12 +14,12 @@ const NAME: &str = "mesh-audit.toml";
 pub(super) fn read(path: Option<&Path>, working_directory: &Path) -> Result<Config, Failure> {
     let found = path.map(Path::to_owned).or_else(|| nearest(working_directory));
     let Some(path) = found else { return Ok(Config::default()) };
-    let text = fs::read_to_string(&path).map_err(|error| Failure::Told(format!("{}: {error}", path.display())))?;
+    let text = fs::read_to_string(&path).map_err(|error| Failure::Message(format!("{}: {error}", path.display())))?;
     let whole = working_directory.join(&path);
     let directory = whole.parent().unwrap_or(working_directory);
     let name = path.strip_prefix(working_directory).unwrap_or(&path).display().to_string();
     Config::read(&SourceFile::new(name, text), directory, &Threshold::NAMES)
-        .map_err(|error| Failure::Told(error.to_string()))
+        .map_err(|error| Failure::Message(error.to_string()))
 }
 
 /// The directory that relative file names start from.

@@ -1,18 +1,18 @@
-//! How a command ends.
+//! Exit codes and failures of commands.
 
-/// How a run ended.
+/// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// Nothing to complain about.
+    /// No findings at or above the threshold.
     Clean,
     /// Findings at or above the threshold.
     Findings,
-    /// Input that could not be read, or a command line that makes no sense.
+    /// Input that could not be read, or an invalid command line.
     Unusable,
 }
 
 impl Exit {
-    /// As the shell sees it.
+    /// The exit code.
     #[must_use]
     pub fn code(self) -> u8 {
         match self {
@@ -23,20 +23,20 @@ impl Exit {
     }
 }
 
-/// Why a command gave up.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Who reads our output has gone: nobody is left to tell anything to.
+    /// The reader of the output has closed it.
     Closed,
-    /// What to tell.
-    Told(String),
+    /// A message for standard error.
+    Message(String),
 }
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::Closed,
-            _ => Self::Told(error.to_string()),
+            _ => Self::Message(error.to_string()),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::{
 };
 use audit::{ignore::unknown_rule, rules::rule};
 
-/// Tell everything about a rule
+/// Explain a rule
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mesh-audit explain consul-network-mode\n  mesh-audit explain ecs-dependency-unknown | less"
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    let rule = rule(&arguments.rule).ok_or_else(|| Failure::Told(unknown_rule(&arguments.rule)))?;
-    streams.answer(&rule_page::text(rule))?;
+    let rule = rule(&arguments.rule).ok_or_else(|| Failure::Message(unknown_rule(&arguments.rule)))?;
+    streams.print(&rule_page::text(rule))?;
     Ok(Exit::Clean)
 }

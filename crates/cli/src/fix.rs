@@ -21,18 +21,16 @@ use audit::{
     source::SourceFile,
 };
 
-/// What standard input is called among the files.
+/// The name of standard input in reports.
 const STANDARD_INPUT: &str = "<stdin>";
 
-/// Mend what can be mended without guessing
+/// Fix findings whose fix is unambiguous
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Everything that is not mended keeps its formatting and comments. Ignored findings are left alone.\n\n\
-                  Exit codes: 0 nothing to mend, or all of it written; 1 there is something to mend, or a fix could not be made;\n\
+#[command(after_help = "Everything else keeps its formatting and comments. Ignored findings are not fixed.\n\n\
+                  Exit codes: 0 nothing to fix, or all fixes written; 1 there are fixes to write, or a fix could not be made;\n\
                   2 bad input or usage.\n\n\
                   Examples:\n  mesh-audit fix template.yaml\n  mesh-audit fix --write services/\n  \
-                  mesh-audit fix --write --rule consul-network-mode .\n  mesh-audit fix --write - < task.json > mended.json"
-)]
+                  mesh-audit fix --write --rule consul-network-mode .\n  mesh-audit fix --write - < task.json > fixed.json")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
@@ -53,7 +51,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     if let Some(unknown) = arguments.rule.iter().find(|id| rule(id).is_none()) {
-        return Err(Failure::Told(ignore::unknown_rule(unknown)));
+        return Err(Failure::Message(ignore::unknown_rule(unknown)));
     }
     let directory = configuration::working_directory()?;
     let config = configuration::read(arguments.config.as_deref(), &directory)?;
@@ -66,7 +64,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     let gathered = gather(paths, &mut input.as_bytes());
     for problem in &gathered.problems {
-        streams.tell(&format!("error: {problem}"));
+        streams.diagnostic(&format!("error: {problem}"));
     }
     let sorted = ignore::sort(audit(&gathered.material), &gathered.material, &config, &directory);
     let is_chosen =
@@ -76,12 +74,12 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         wanted.entry(&finding.file.name).or_default().push(finding);
     }
     if is_piped && arguments.write && !wanted.contains_key(STANDARD_INPUT) {
-        // Whoever pipes a file through gets it back, mended or not.
-        streams.answer(&input)?;
+        // Standard input is written to standard output even without changes.
+        streams.print(&input)?;
     }
     let mut is_open = false;
     for findings in wanted.into_values() {
-        is_open |= mend(arguments, &findings, streams)?;
+        is_open |= fix_file(arguments, &findings, streams)?;
     }
     Ok(match (gathered.problems.is_empty(), is_open) {
         (false, _) => Exit::Unusable,
@@ -90,33 +88,33 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     })
 }
 
-/// Mends one file. Answers whether something stays to be mended.
-fn mend(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -> Result<bool, Failure> {
+/// Fixes one file. Returns whether findings are left.
+fn fix_file(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_>) -> Result<bool, Failure> {
     let Some(file) = wanted.first().map(|finding| Arc::clone(&finding.file)) else { return Ok(false) };
     let outcome = repair(file, |found| wanted.iter().any(|finding| finding.is_same_as(found)));
     for left in &outcome.left {
-        streams.tell(&format!("warning: {}", why(left)));
+        streams.diagnostic(&format!("warning: {}", why(left)));
     }
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {
-        // Standard input goes on to standard output, mended or not.
+        // Standard input is written to standard output even without changes.
         if !outcome.mended.is_empty() || outcome.after.name == "<stdin>" {
             write(&outcome.after, streams)?;
         }
         if !outcome.mended.is_empty() {
             let rules: Vec<&str> = outcome.mended.iter().map(|finding| finding.rule.id).collect();
-            streams.tell(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
+            streams.diagnostic(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
         }
         return Ok(!outcome.left.is_empty());
     }
     let diff = change.diff(streams.in_colour);
-    streams.answer(&diff)?;
+    streams.print(&diff)?;
     Ok(true)
 }
 
 fn write(file: &SourceFile, streams: &mut Streams<'_>) -> Result<(), Failure> {
     if file.name == STANDARD_INPUT {
-        streams.answer(&file.text)
+        streams.print(&file.text)
     } else {
         streams::write(Path::new(&file.name), &file.text)
     }

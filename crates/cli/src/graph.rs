@@ -10,7 +10,7 @@ use crate::{
 };
 use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::Timeline};
 
-/// Show in which order containers start and stop
+/// Show the order in which containers start and stop
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  mesh-audit graph web.json\n  mesh-audit graph template.yaml --family web --format svg --output web.svg\n  \
@@ -19,7 +19,7 @@ use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::
 pub(super) struct Arguments {
     /// The file; - is standard input
     file: String,
-    /// How to draw it
+    /// The format of the drawing
     #[arg(long, short, value_enum, default_value_t = Drawing::Text)]
     format: Drawing,
     /// The task definition, where the file has several: its family, logical ID or address
@@ -40,7 +40,7 @@ enum Drawing {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let gathered = gather(std::slice::from_ref(&arguments.file), streams.input);
     for problem in &gathered.problems {
-        streams.tell(&format!("error: {problem}"));
+        streams.diagnostic(&format!("error: {problem}"));
     }
     let definitions = gathered.material.chosen(arguments.family.as_deref());
     if definitions.is_empty() {
@@ -48,8 +48,8 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     }
     if arguments.format == Drawing::Svg && definitions.len() > 1 {
         let labels = labels(definitions.iter().copied());
-        return Err(Failure::Told(format!(
-            "a picture shows one task definition: choose with --family one of {labels}"
+        return Err(Failure::Message(format!(
+            "an SVG shows one task definition: choose with --family one of {labels}"
         )));
     }
     let drawn: Vec<String> = definitions
@@ -65,16 +65,16 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             Drawing::Svg => timeline.svg(),
         })
         .collect();
-    streams.answer_to(arguments.output.as_deref(), &drawn.join("\n"))?;
+    streams.print_to(arguments.output.as_deref(), &drawn.join("\n"))?;
     Ok(if gathered.problems.is_empty() { Exit::Clean } else { Exit::Unusable })
 }
 
 fn nothing(arguments: &Arguments, was_readable: bool, all: &[TaskDefinition]) -> Result<Exit, Failure> {
     match &arguments.family {
         Some(family) if !all.is_empty() => {
-            Err(Failure::Told(format!("there is no task definition {family:?}; there is {}", labels(all))))
+            Err(Failure::Message(format!("there is no task definition {family:?}; there is {}", labels(all))))
         }
-        _ if was_readable => Err(Failure::Told(format!("{}: no task definition in it", arguments.file))),
+        _ if was_readable => Err(Failure::Message(format!("{}: no task definition in it", arguments.file))),
         _ => Ok(Exit::Unusable),
     }
 }

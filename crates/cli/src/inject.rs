@@ -19,10 +19,10 @@ use audit::{
 };
 use mesh::service_name::ServiceName;
 
-/// Turn a plain app's task definition into one of Consul's mesh
+/// Add the containers of Consul's mesh to the task definition of an app
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Everything that is there keeps its formatting and comments. The result is checked; what it still needs is said on standard error.\n\n\
+    after_help = "Existing content keeps its formatting and comments. The result is checked; its findings are printed to standard error.\n\n\
                   Examples:\n  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
                   mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
                   mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
@@ -31,7 +31,7 @@ use mesh::service_name::ServiceName;
 pub(super) struct Arguments {
     /// The file: ECS's JSON or a CloudFormation template; - is standard input
     file: String,
-    /// Which containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (up to 0.6)
+    /// The containers: Consul Dataplane (consul-ecs 0.8 and newer), or a client agent and Envoy (up to 0.6)
     #[arg(long, value_enum)]
     generation: Generation,
     /// Consul's servers: an address, a DNS name or a cloud auto-join string
@@ -87,20 +87,20 @@ enum Generation {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     let gathered = gather(std::slice::from_ref(&arguments.file), streams.input);
     if let Some(problem) = gathered.problems.first() {
-        return Err(Failure::Told(problem.to_string()));
+        return Err(Failure::Message(problem.to_string()));
     }
     let definition = chosen(arguments, &gathered.material)?;
-    let edits = inject(definition, &options(arguments)?).map_err(told)?;
-    let text = apply(&definition.file.text, definition.dialect, &edits).map_err(told)?;
+    let edits = inject(definition, &options(arguments)?).map_err(message)?;
+    let text = apply(&definition.file.text, definition.dialect, &edits).map_err(message)?;
     let result = Arc::new(SourceFile::new(definition.file.name.clone(), text));
     if arguments.diff {
         let change = Change { before: &definition.file, after: &result.text };
         let diff = change.diff(streams.in_colour);
-        streams.answer(&diff)?;
+        streams.print(&diff)?;
     } else if arguments.write && definition.file.name != "<stdin>" {
         streams::write(Path::new(&result.name), &result.text)?;
     } else {
-        streams.answer(&result.text)?;
+        streams.print(&result.text)?;
     }
     Ok(if check(&result, streams) { Exit::Clean } else { Exit::Findings })
 }
@@ -108,10 +108,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
 fn chosen<'m>(arguments: &Arguments, material: &'m Material) -> Result<&'m TaskDefinition, Failure> {
     match material.chosen(arguments.family.as_deref()).as_slice() {
         [one] => Ok(one),
-        [] => Err(Failure::Told(format!("{}: no such task definition in it", arguments.file))),
+        [] => Err(Failure::Message(format!("{}: no such task definition in it", arguments.file))),
         several => {
             let labels: Vec<String> = several.iter().map(|definition| definition.label()).collect();
-            Err(Failure::Told(format!("choose one with --family: {}", labels.join(", "))))
+            Err(Failure::Message(format!("choose one with --family: {}", labels.join(", "))))
         }
     }
 }
@@ -127,10 +127,10 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     };
     if target == Target::Client && !arguments.no_acls && token_secrets.is_none() {
         let reason = "with ACLs, the client generation reads its tokens from secrets: give --client-token-secret and \
-                      --service-token-secret, or say --no-acls";
-        return Err(Failure::Told(reason.to_owned()));
+                      --service-token-secret, or set --no-acls";
+        return Err(Failure::Message(reason.to_owned()));
     }
-    let service_name = arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(told)?;
+    let service_name = arguments.service_name.as_deref().map(str::parse::<ServiceName>).transpose().map_err(message)?;
     let upstreams: Result<Vec<Upstream>, _> = arguments.upstream.iter().map(|text| text.parse()).collect();
     let mut images = Images::of(target);
     if let Some(image) = &arguments.consul_ecs_image {
@@ -142,7 +142,7 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
         port: arguments.port,
         consul_hosts: arguments.consul_hosts.clone(),
         datacenter: arguments.datacenter.clone(),
-        upstreams: upstreams.map_err(told)?,
+        upstreams: upstreams.map_err(message)?,
         ca_secret: arguments.ca_secret.clone(),
         acls: !arguments.no_acls,
         token_secrets,
@@ -151,21 +151,21 @@ fn options(arguments: &Arguments) -> Result<Options, Failure> {
     })
 }
 
-/// Whether the result is clean; says what is not.
+/// Whether the result has no findings; prints those that it has.
 fn check(result: &Arc<SourceFile>, streams: &mut Streams<'_>) -> bool {
     let mut material = Material::default();
     if let Err(problem) = read_source(Arc::clone(result), true, &mut material) {
-        streams.tell(&format!("error: {problem}"));
+        streams.diagnostic(&format!("error: {problem}"));
         return false;
     }
     let findings = audit(&material);
     for finding in &findings {
-        streams.tell(&format!("{}: {}: {}", finding.severity.as_str(), finding.rule.id, finding.message));
+        streams.diagnostic(&format!("{}: {}: {}", finding.severity.as_str(), finding.rule.id, finding.message));
     }
     findings.is_empty()
 }
 
-/// Consul's own rule for the names of datacenters; the name ends up in a shell script.
+/// Consul's rule for names of datacenters; the name is used in a shell script.
 fn datacenter(name: &str) -> Result<String, String> {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     if !name.is_empty() && name.chars().all(is_legal) {
@@ -174,6 +174,6 @@ fn datacenter(name: &str) -> Result<String, String> {
     Err("a datacenter's name has letters, digits, - and _".to_owned())
 }
 
-fn told(error: impl std::fmt::Display) -> Failure {
-    Failure::Told(error.to_string())
+fn message(error: impl std::fmt::Display) -> Failure {
+    Failure::Message(error.to_string())
 }

@@ -1,4 +1,4 @@
-//! The command line of the auditor, `mesh-audit`: each command is a file.
+//! The command line of the auditor, `mesh-audit`: one module for each command.
 
 mod changes;
 mod check;
@@ -25,7 +25,7 @@ pub use self::{exit::Exit, streams::Streams};
 #[command(
     name = "mesh-audit",
     version,
-    about = "Tells whether ECS task definitions will really work in the service mesh",
+    about = "Checks whether ECS task definitions will work in the service mesh",
     after_help = "Examples:\n  mesh-audit check\n  mesh-audit check template.yaml --format sarif --output mesh-audit.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | mesh-audit check -\n  \
                   mesh-audit explain consul-network-mode",
@@ -66,7 +66,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Ok(cli) => cli,
         Err(error) => return refuse(&error, streams),
     };
-    streams.decide_colour(match cli.color {
+    streams.set_colour(match cli.color {
         Colour::Auto => None,
         Colour::Always => Some(true),
         Colour::Never => Some(false),
@@ -83,20 +83,20 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
     match ended {
         Ok(exit) => exit,
         Err(Failure::Closed) => Exit::Clean,
-        Err(Failure::Told(reason)) => {
-            streams.tell(&format!("error: {reason}"));
+        Err(Failure::Message(reason)) => {
+            streams.diagnostic(&format!("error: {reason}"));
             Exit::Unusable
         }
     }
 }
 
-/// Help and version are answers; everything else that ends here is a mistake.
+/// Help and version are printed to standard output; everything else is an error.
 fn refuse(error: &clap::Error, streams: &mut Streams<'_>) -> Exit {
     if error.use_stderr() {
-        streams.tell(error.render().to_string().trim_end());
+        streams.diagnostic(error.render().to_string().trim_end());
         return Exit::Unusable;
     }
-    // Whoever asked for help and left needs no answer.
-    let _ = streams.answer(&error.render().to_string());
+    // A closed output is not an error here.
+    let _ = streams.print(&error.render().to_string());
     Exit::Clean
 }

@@ -1,4 +1,4 @@
-//! What a running account is asked for.
+//! Input from an AWS account.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use aws::{ecs::AwsEcs, sdk};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live")]
 pub(super) struct LiveArguments {
-    /// What the services and tasks of this cluster run; its name or ARN
+    /// The revisions that the services and tasks of this cluster run; its name or ARN
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
     /// Only these services of the cluster
@@ -26,22 +26,22 @@ pub(super) struct LiveArguments {
     /// This revision: family:revision or ARN
     #[arg(long, value_name = "REVISION")]
     task_definition: Vec<String>,
-    /// Everything active: the newest revision of every family, and all that any cluster runs
+    /// The newest revision of every family, and everything that clusters run
     #[arg(long, conflicts_with_all = ["cluster", "family", "task_definition"])]
     all: bool,
 }
 
 impl LiveArguments {
-    pub(super) fn is_wanted(&self) -> bool {
+    pub(super) fn is_requested(&self) -> bool {
         self.all || !self.scope().is_everything()
     }
 
-    /// Asks ECS, and shows how far it is on a terminal.
+    /// Reads from ECS, and shows the progress on a terminal.
     pub(super) fn gather(&self) -> Result<Gathered, Failure> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {pos} of {len} task definitions read");
-        progress.set_style(style.map_err(|error| Failure::Told(error.to_string()))?);
+        progress.set_style(style.map_err(|error| Failure::Message(error.to_string()))?);
         progress.enable_steady_tick(Duration::from_millis(120));
         let gathered = runtime.block_on(async {
             let ecs = AwsEcs::new(&sdk::of_user().await);

@@ -1,4 +1,4 @@
-//! `mesh-audit`: whether ECS task definitions will really work in the service mesh.
+//! `mesh-audit`: checks whether ECS task definitions will work in the service mesh.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
 use cli::Streams;
 
 fn main() -> ExitCode {
-    let in_colour = Streams::wants_colour(io::stdout().is_terminal());
+    let in_colour = Streams::uses_colour(io::stdout().is_terminal());
     let mut streams = Streams {
         input: &mut io::stdin().lock(),
         output: &mut io::stdout().lock(),

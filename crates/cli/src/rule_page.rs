@@ -1,4 +1,4 @@
-//! Everything about a rule, as text and as a page of the documentation.
+//! The page of a rule, as text and for the documentation.
 
 use std::fmt::Write;
 
@@ -32,7 +32,7 @@ const GROUPS: [(&str, &str); 3] = [("consul-", "Consul"), ("appmesh-", "App Mesh
 /// For `explain`.
 pub(super) fn text(rule: &Rule) -> String {
     let mut out = format!("{}: {}\n\n", rule.id, rule.summary);
-    // Writing to a string cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(out, "severity     {}", rule.severity.as_str());
     let _ = writeln!(out, "applies to   {}", rule.applies.as_str());
     let _ = writeln!(out, "at run time  {}\n\n{}", rule.effect, rule.explanation);
@@ -105,7 +105,7 @@ fn heading(example: &Example) -> String {
     format!("{place} of {base}")
 }
 
-/// What stands at the example's place: the key and its value.
+/// The key and value of an example.
 fn fragment(example: &Example, value: Option<&str>) -> String {
     let Some(value) = value else { return "// left out".to_owned() };
     let pretty = serde_json::from_str::<Value>(value).and_then(|value| serde_json::to_string_pretty(&value));

@@ -19,7 +19,7 @@ use audit::{report::page, rules::rules};
     after_help = "Examples:\n  mesh-audit rules\n  mesh-audit rules --format json\n  mesh-audit rules --format markdown --output-dir docs/rules"
 )]
 pub(super) struct Arguments {
-    /// How to write the list
+    /// The format of the list
     #[arg(long, short, value_enum, default_value_t = Listing::Text)]
     format: Listing,
     /// Write a page for each rule, and the list of them, to this directory
@@ -43,10 +43,10 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             }
             write(&directory.join("README.md"), &rule_page::markdown_index())?;
         }
-        (_, Some(_)) => return Err(Failure::Told("--output-dir goes with --format markdown".to_owned())),
-        (Listing::Markdown, None) => streams.answer(&rule_page::markdown_index())?,
-        (Listing::Text, None) => streams.answer(&text())?,
-        (Listing::Json, None) => streams.answer(&json()?)?,
+        (_, Some(_)) => return Err(Failure::Message("--output-dir requires --format markdown".to_owned())),
+        (Listing::Markdown, None) => streams.print(&rule_page::markdown_index())?,
+        (Listing::Text, None) => streams.print(&text())?,
+        (Listing::Json, None) => streams.print(&json()?)?,
     }
     Ok(Exit::Clean)
 }
@@ -55,7 +55,7 @@ fn text() -> String {
     let width = rules().map(|rule| rule.id.len()).max().unwrap_or_default();
     let mut out = String::new();
     for rule in rules() {
-        // Writing to a string cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(out, "{:<width$}  {:<7}  {}", rule.id, rule.severity.as_str(), rule.summary);
     }
     out
@@ -76,5 +76,5 @@ fn json() -> Result<String, Failure> {
             })
         })
         .collect();
-    serde_json::to_string_pretty(&rules).map(|json| json + "\n").map_err(|error| Failure::Told(error.to_string()))
+    serde_json::to_string_pretty(&rules).map(|json| json + "\n").map_err(|error| Failure::Message(error.to_string()))
 }

@@ -11,40 +11,40 @@ use mesh::{
     token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenPair},
 };
 
-/// Tokens, and the policies that they carry.
+/// ACL tokens and policies.
 #[async_trait]
 pub trait Acl: Send + Sync {
-    /// The token with this accessor ID. `None` only where its absence is proven: `ACL not found` and status 404 are
-    /// believed only after the controller's own token was seen to be good.
+    /// The token with this accessor ID, or `None` if Consul certainly has none: `ACL not found` and status 404 are
+    /// accepted only after a request has shown that the controller's own token is valid.
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError>;
 
-    /// Creates a token with both halves given.
+    /// Creates a token with a given accessor ID and secret ID.
     ///
-    /// Consul refuses an accessor ID that exists, but it does not lock: of two concurrent creations with one accessor ID
-    /// and *different* secret halves both may succeed, and one of them can then never be deleted. So the secret half is
-    /// agreed upon first, so that concurrent creations are of the same pair.
+    /// Consul rejects an existing accessor ID, but does not lock: of two concurrent creations with the same accessor ID
+    /// and *different* secret IDs both may succeed, and one of the tokens can then never be deleted. So concurrent
+    /// creations must use the same pair.
     ///
     /// # Errors
-    /// [`ConsulError::Conflict`] where a token with this accessor ID exists.
+    /// [`ConsulError::Conflict`] if a token with this accessor ID exists.
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError>;
 
-    /// Gives a token another description and other grants; what is not given, it has no more. Its secret half has to be
-    /// given as it is.
+    /// Replaces the description and all grants of a token. The secret ID must be the existing one.
     ///
     /// # Errors
-    /// [`ConsulError::NotFound`] where it was deleted meanwhile.
+    /// [`ConsulError::NotFound`] if it was deleted.
     async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError>;
 
-    /// Deletes a token; one that is not there is deleted already.
+    /// Deletes a token. A missing token is not an error.
     async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
 
-    /// All tokens of the tenancy's partition, without their secret halves.
+    /// All tokens of the tenancy's partition, without their secret IDs.
     async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError>;
 
-    /// Creates a policy, if there is none of that name.
+    /// Creates a policy, if none has its name.
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError>;
 
-    /// Deletes the policy of that name, if it is there and has the same description: another one's policy stays. Whether it did.
+    /// Deletes the policy of that name, if its description is the same: policies of other creators stay. Returns
+    /// whether it was deleted.
     async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError>;
 }
 
@@ -83,9 +83,9 @@ impl Acl for HttpConsul {
     async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
         let request = Request::get("the list of ACL tokens", &["acl", "tokens"]);
         let request = request.in_all_namespaces_of(tenancy);
-        // A login token lives where the auth method's namespace rule put it.
+        // The namespace rule of an auth method may put login tokens into any namespace.
         let entries: Vec<TokenEntry> = self.http.json(&request).await?;
-        // An entry that does not parse cannot bear our marks, and so is none of our business.
+        // An entry that cannot be parsed has no mark of the controller.
         Ok(entries.into_iter().filter_map(|entry| listed(entry, tenancy)).collect())
     }
 
@@ -112,7 +112,7 @@ impl Acl for HttpConsul {
     }
 }
 
-/// What newer servers print instead of the secret half for a credential that may not see it.
+/// The value that newer servers return instead of the secret ID to a credential without `acl:write`.
 const HIDDEN: &str = "<hidden>";
 
 #[derive(Deserialize)]
@@ -128,10 +128,10 @@ struct TokenAnswer {
     rest: Map<String, Value>,
 }
 
-/// What a token may do, by the names of Consul's fields: what a token that is put back has to get back.
+/// The fields of a token that grant permissions, which an update has to repeat.
 const GRANTS: [&str; 6] = ["Policies", "Roles", "ServiceIdentities", "NodeIdentities", "TemplatedPolicies", "Local"];
 
-/// One entry of the list. Newer servers put the secret half in it too: it is not read.
+/// One entry of the list. Newer servers include the secret ID, which is not read.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct TokenEntry {

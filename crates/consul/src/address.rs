@@ -1,4 +1,4 @@
-//! `CONSUL_HTTP_ADDR`: where the Consul servers are, or how to find them.
+//! `CONSUL_HTTP_ADDR`: the addresses of the Consul servers, or the ECS tasks that they run in.
 
 use std::{
     fmt,
@@ -15,17 +15,17 @@ use mesh::field::InvalidField;
 /// The field's name in errors, before the variable's name replaces it.
 const FIELD: &str = "Consul address";
 
-/// Where the servers of one Consul datacenter are.
+/// The addresses of the servers of one Consul datacenter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConsulAddresses {
-    /// At given addresses.
+    /// At these URLs.
     Urls(ConsulUrls),
-    /// In tasks of ECS, whose addresses change with every replacement.
+    /// In ECS tasks, whose addresses change with every replacement.
     Ecs(EcsServers),
 }
 
 impl ConsulAddresses {
-    /// Whether every server is spoken to through TLS.
+    /// Whether every address uses TLS.
     #[must_use]
     pub fn are_all_tls(&self) -> bool {
         match self {
@@ -39,7 +39,7 @@ impl FromStr for ConsulAddresses {
     type Err = InvalidField;
 
     fn from_str(text: &str) -> Result<Self, InvalidField> {
-        // Also for one that is mixed with others, so that the error tells of both.
+        // Also for an `ecs://` address in a list, so that the error describes that format.
         if text.contains(EcsServers::PREFIX) {
             text.parse::<EcsServers>().map(Self::Ecs)
         } else {
@@ -105,10 +105,10 @@ impl EcsServers {
         &self.name
     }
 
-    /// The server in the task with this address.
+    /// The server in the task with this IP address.
     ///
     /// # Errors
-    /// No URL can be made of it.
+    /// The URL is invalid.
     pub fn at(&self, address: IpAddr) -> Result<Server, NoServers> {
         let text = format!("{}://{}", self.scheme, SocketAddr::new(address, self.port.get()));
         let unknown = |e| NoServers::Unknown(format!("the address {address} of a task of {self}: {e}"));
@@ -125,7 +125,7 @@ impl EcsServers {
         };
         let (cluster, task) = place.split_once('/')?;
         let (name, port) = task.split_once(':')?;
-        // The number's own parser would take a sign, too.
+        // The integer parser would accept a sign.
         let port = Some(port).filter(|port| port.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
         (is_name(cluster) && is_name(name)).then(|| Self {
             cluster: cluster.to_owned(),
@@ -150,13 +150,13 @@ impl fmt::Display for EcsServers {
     }
 }
 
-/// What ECS takes for the name of a cluster, of a family and of a service.
+/// Whether `text` is a valid name of a cluster, family or service in ECS.
 fn is_name(text: &str) -> bool {
     let is_legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=255).contains(&text.len()) && text.bytes().all(is_legal)
 }
 
-/// An address with credentials in it would put them into the log.
+/// Omits an address with credentials from errors.
 fn shown(text: &str) -> &str {
     if text.contains('@') { "(not shown)" } else { text }
 }

@@ -1,4 +1,4 @@
-//! Agents, as Consul's gossip knows them: <https://developer.hashicorp.com/consul/api-docs/agent>.
+//! Agents in the gossip pool: <https://developer.hashicorp.com/consul/api-docs/agent>.
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -9,13 +9,13 @@ use mesh::{
     tenancy::Tenancy,
 };
 
-/// The agents that gossip with each other.
+/// The agents in the gossip pool.
 #[async_trait]
 pub trait Agents: Send + Sync {
     /// The agents of the tenancy's partition.
     async fn members(&self, tenancy: &Tenancy) -> Result<Vec<Member>, ConsulError>;
 
-    /// Makes Consul forget a failed agent, and takes its node out of the catalog.
+    /// Force-leaves a failed agent with `prune`, which also deregisters its node.
     async fn force_leave(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
 }
 
@@ -29,7 +29,7 @@ impl Agents for HttpConsul {
     }
 
     async fn force_leave(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
-        // A parameter that is merely present is what Consul looks for.
+        // Consul checks only the presence of the parameter.
         let request = Request::put_nothing(format!("agent {node}"), &["agent", "force-leave", node]).query("prune", "");
         let request = request.in_partition_of(tenancy);
         match self.http.send(&request).await {
@@ -43,7 +43,7 @@ impl Agents for HttpConsul {
 #[serde(rename_all = "PascalCase")]
 struct MemberAnswer {
     name: String,
-    /// serf's numbers: 1 alive, 2 leaving, 3 left, 4 failed.
+    /// The status in Serf: 1 alive, 2 leaving, 3 left, 4 failed.
     status: u8,
 }
 
@@ -51,7 +51,7 @@ fn status(number: u8) -> AgentStatus {
     match number {
         4 => AgentStatus::Failed,
         2 | 3 => AgentStatus::Left,
-        // Whatever else newer versions may say: only a failure is proof of death.
+        // Unknown statuses of newer versions are treated as alive.
         _ => AgentStatus::Alive,
     }
 }

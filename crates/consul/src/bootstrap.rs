@@ -1,4 +1,4 @@
-//! Reading and writing what the bootstrap sets up, and asking what the controller's own token may do:
+//! The objects of the bootstrap, and the permissions of the controller's own token:
 //! <https://developer.hashicorp.com/consul/api-docs/acl>.
 
 use async_trait::async_trait;
@@ -17,36 +17,40 @@ use mesh::{
     tenancy::{Tenancy, TenancyName},
 };
 
-/// An object of Consul, with all its fields.
+/// The fields of an object in Consul.
 pub type Fields = Map<String, Value>;
 
-/// What setting up a Consul datacenter needs of it.
+/// The API that the bootstrap calls.
 #[async_trait]
 pub trait ConsulBootstrap: Send + Sync {
-    /// Whether this is the primary datacenter. One that names no primary is its own.
+    /// Whether this is the primary datacenter, or has no primary datacenter configured.
     async fn is_primary(&self) -> Result<bool, ConsulError>;
 
-    /// The namespaces of a partition, without those that are being deleted.
+    /// The namespaces of a partition, except those in deletion.
     async fn namespaces(&self, partition: &TenancyName) -> Result<Vec<TenancyName>, ConsulError>;
 
-    /// What Consul holds under the object's name; of a binding rule, the oldest one that binds the same. `None` only
-    /// where its absence is proven.
+    /// The object that Consul has under this name; for a binding rule, the oldest one that binds the same. `None` if
+    /// Consul certainly has none.
     async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError>;
 
     /// Creates the object with these fields.
     ///
-    /// Of several creations of one binding rule at once, only the oldest is kept.
+    /// Of concurrent creations of one binding rule, only the oldest is kept.
     ///
     /// # Errors
-    /// [`ConsulError::Conflict`] where one of that name exists. An auth method is then written over instead: Consul does
-    /// not compare.
+    /// [`ConsulError::Conflict`] if the name exists. An existing auth method is overwritten instead: Consul has no
+    /// check-and-set for it.
     async fn create(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
 
-    /// Replaces the object with these fields, which are all of it.
+    /// Replaces all fields of the object.
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
 
-    /// Those of `permissions` that the controller's own token lacks there.
-    async fn lacking(&self, tenancy: &Tenancy, permissions: &[Permission]) -> Result<Vec<Permission>, ConsulError>;
+    /// The `permissions` that the controller's own token does not have in the tenancy.
+    async fn missing_permissions(
+        &self,
+        tenancy: &Tenancy,
+        permissions: &[Permission],
+    ) -> Result<Vec<Permission>, ConsulError>;
 }
 
 #[derive(Deserialize)]
@@ -56,7 +60,7 @@ struct AgentSelf {
     debug_config: Option<AgentConfig>,
 }
 
-/// Newer servers tell the primary datacenter in the one place, older ones in the other.
+/// Newer servers return the primary datacenter in `Config`, older ones in `DebugConfig`.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct AgentConfig {
@@ -70,7 +74,7 @@ struct AgentConfig {
 #[serde(rename_all = "PascalCase")]
 struct Namespace {
     name: String,
-    /// When its deletion began: it goes as soon as it is empty.
+    /// When its deletion started, which ends when it is empty.
     deleted_at: Option<String>,
 }
 
@@ -94,8 +98,8 @@ impl ConsulBootstrap for HttpConsul {
         let subject = format!("the namespaces of partition {partition}");
         let request = Request::get(&subject, &["namespaces"]).query("partition", partition.as_str());
         let listed: Vec<Namespace> = self.http.json(&request).await?;
-        let staying = listed.iter().filter(|namespace| namespace.deleted_at.is_none());
-        let parsed = staying.map(|namespace| namespace.name.parse::<TenancyName>());
+        let remaining = listed.iter().filter(|namespace| namespace.deleted_at.is_none());
+        let parsed = remaining.map(|namespace| namespace.name.parse::<TenancyName>());
         parsed.collect::<Result<_, _>>().map_err(|e| ConsulError::Malformed { subject, reason: e.to_string() })
     }
 
@@ -106,11 +110,11 @@ impl ConsulBootstrap for HttpConsul {
             _ => {}
         }
         let mut path = collection(object.kind).to_vec();
-        if is_kept_by_id(object.kind) {
+        if is_addressed_by_id(object.kind) {
             path.push("name");
         }
         path.push(&object.name);
-        match self.http.json(&placed(Request::get(object.to_string(), &path), object)).await {
+        match self.http.json(&in_tenancy_of(Request::get(object.to_string(), &path), object)).await {
             Ok(fields) => Ok(Some(fields)),
             Err(ConsulError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -127,28 +131,32 @@ impl ConsulBootstrap for HttpConsul {
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError> {
         let id = id_of(&body).to_owned();
         let mut path = collection(object.kind).to_vec();
-        path.push(if is_kept_by_id(object.kind) { &id } else { &object.name });
+        path.push(if is_addressed_by_id(object.kind) { &id } else { &object.name });
         write(&self.http, object, &path, body).await
     }
 
-    async fn lacking(&self, tenancy: &Tenancy, permissions: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
-        let questions: Vec<Value> = permissions
+    async fn missing_permissions(
+        &self,
+        tenancy: &Tenancy,
+        permissions: &[Permission],
+    ) -> Result<Vec<Permission>, ConsulError> {
+        let requests: Vec<Value> = permissions
             .iter()
             .map(|p| json!({ "Resource": p.resource, "Access": p.access, "Segment": p.name() }))
             .collect();
         let subject = "the permissions of the controller's own token";
-        let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(questions));
+        let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(requests));
         let answers: Vec<Authorization> = match self.http.json(&request.within(tenancy)).await {
             Ok(answers) => answers,
-            Err(ConsulError::NotFound { .. }) => return lacking_by_trial(&self.http, tenancy, permissions).await,
+            Err(ConsulError::NotFound { .. }) => return missing_by_trial(&self.http, tenancy, permissions).await,
             Err(error) => return Err(error),
         };
         if answers.len() != permissions.len() {
-            let reason = format!("{} answers to {} questions", answers.len(), permissions.len());
+            let reason = format!("{} answers to {} requests", answers.len(), permissions.len());
             return Err(ConsulError::Malformed { subject: subject.to_owned(), reason });
         }
-        let lacking = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
-        Ok(lacking.map(|(permission, _)| permission.clone()).collect())
+        let missing = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
+        Ok(missing.map(|(permission, _)| permission.clone()).collect())
     }
 }
 
@@ -156,7 +164,7 @@ fn agent_self() -> Request {
     Request::get("Consul's datacenter", &["agent", "self"])
 }
 
-/// Where objects of a kind are created; one that exists is below it.
+/// The path for the creation of objects of a kind, and the parent of existing ones.
 fn collection(kind: Kind) -> &'static [&'static str] {
     match kind {
         Kind::Partition => &["partition"],
@@ -170,13 +178,13 @@ fn collection(kind: Kind) -> &'static [&'static str] {
     }
 }
 
-/// Whether Consul keeps objects of the kind under an ID, next to which the name is only an attribute.
-fn is_kept_by_id(kind: Kind) -> bool {
+/// Whether the path of an object of the kind contains its ID instead of its name.
+fn is_addressed_by_id(kind: Kind) -> bool {
     matches!(kind, Kind::Policy | Kind::Role)
 }
 
-/// Names where the object lives. Nodes and namespaces are in a partition, but not in a namespace.
-fn placed(request: Request, object: &Object) -> Request {
+/// Adds the tenancy of the object. Nodes and namespaces have a partition, but no namespace.
+fn in_tenancy_of(request: Request, object: &Object) -> Request {
     match (object.kind, object.tenancy.partition()) {
         (Kind::Namespace | Kind::SyntheticNode, Some(partition)) => request.query("partition", partition.as_str()),
         _ => request.within(&object.tenancy),
@@ -185,40 +193,40 @@ fn placed(request: Request, object: &Object) -> Request {
 
 async fn write(http: &Http, object: &Object, path: &[&str], body: Fields) -> Result<(), ConsulError> {
     let request = Request::put(object.to_string(), path, Value::Object(body));
-    http.send(&placed(request, object)).await.map(drop)
+    http.send(&in_tenancy_of(request, object)).await.map(drop)
 }
 
-/// The catalog's entry of the node. The node's own page would bring all its services along.
+/// The catalog entry of the node, without its services.
 async fn node(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulError> {
-    // A cluster ARN has no quotes that could change the expression.
+    // A cluster ARN cannot contain quotes.
     let request =
         Request::get(object.to_string(), &["catalog", "nodes"]).query("filter", format!("Node == \"{}\"", object.name));
-    let nodes: Vec<Fields> = http.json(&placed(request, object)).await?;
+    let nodes: Vec<Fields> = http.json(&in_tenancy_of(request, object)).await?;
     Ok(nodes.into_iter().next())
 }
 
-/// The oldest of the auth method's rules that bind the same.
+/// The oldest binding rule of the auth method that binds the same.
 async fn oldest_rule(http: &Http, object: &Object) -> Result<Option<Fields>, ConsulError> {
     let method = object.text("AuthMethod").unwrap_or_default();
     let request = Request::get(object.to_string(), &["acl", "binding-rules"]).query("authmethod", method);
-    let rules: Vec<Fields> = http.json(&placed(request, object)).await?;
+    let rules: Vec<Fields> = http.json(&in_tenancy_of(request, object)).await?;
     let age = |rule: &Fields| rule.get("CreateIndex").and_then(Value::as_u64);
-    Ok(rules.into_iter().filter(|rule| object.is_bound_like(rule)).min_by_key(age))
+    Ok(rules.into_iter().filter(|rule| object.binds_same_as(rule)).min_by_key(age))
 }
 
-/// Creates the rule, and withdraws it if an older one binds the same.
+/// Creates the rule, and deletes it if an older one binds the same.
 ///
-/// A rule's ID is Consul's choice, so that nothing keeps two controllers from creating it twice. Whoever came second
-/// sees the other's rule when it lists the rules after its own creation, and the oldest rule's creator sees no older one:
-/// so exactly one rule stays.
+/// Consul chooses the ID of a rule, so that two controllers may create it twice. The later one finds the other's rule
+/// when it lists the rules after its own creation, and the creator of the oldest rule finds no older one: exactly one
+/// rule stays.
 async fn create_rule(http: &Http, object: &Object, body: Fields) -> Result<(), ConsulError> {
     let request = Request::put(object.to_string(), &["acl", "binding-rule"], Value::Object(body));
-    let created: Fields = http.json(&placed(request, object)).await?;
+    let created: Fields = http.json(&in_tenancy_of(request, object)).await?;
     let oldest = oldest_rule(http, object).await?;
     match oldest {
         Some(oldest) if id_of(&oldest) != id_of(&created) => {
             let request = Request::delete(object.to_string(), &["acl", "binding-rule", id_of(&created)]);
-            http.send(&placed(request, object)).await.map(drop)
+            http.send(&in_tenancy_of(request, object)).await.map(drop)
         }
         _ => Ok(()),
     }
@@ -228,26 +236,26 @@ fn id_of(fields: &Fields) -> &str {
     fields.get("ID").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Finds out by calls that change nothing, on a server that cannot be asked: what only a write could prove is taken for
-/// granted.
-async fn lacking_by_trial(
+/// Checks permissions with read requests, on a server without the authorization endpoint. Permissions that only a write
+/// can check are assumed.
+async fn missing_by_trial(
     http: &Http,
     tenancy: &Tenancy,
     permissions: &[Permission],
 ) -> Result<Vec<Permission>, ConsulError> {
-    let mut lacking = Vec::new();
+    let mut missing = Vec::new();
     for permission in permissions {
-        let trial = match permission.resource {
+        let probe = match permission.resource {
             "acl" => Request::get("the list of ACL tokens", &["acl", "tokens"]).within(tenancy),
             "agent" => agent_self(),
             "operator" => Request::get("Consul's servers", &["operator", "raft", "configuration"]),
             _ => continue,
         };
-        match http.send(&trial).await {
+        match http.send(&probe).await {
             Ok(_) => {}
-            Err(ConsulError::PermissionDenied { .. }) => lacking.push(permission.clone()),
+            Err(ConsulError::PermissionDenied { .. }) => missing.push(permission.clone()),
             Err(error) => return Err(error),
         }
     }
-    Ok(lacking)
+    Ok(missing)
 }

@@ -1,4 +1,4 @@
-//! The client of a Consul datacenter. Each part of the API implements its trait for it.
+//! The client of a Consul datacenter, which implements one trait for each part of the API.
 
 use std::sync::Arc;
 
@@ -10,16 +10,16 @@ use crate::{
     servers::ServerSource,
 };
 
-/// A real Consul datacenter.
+/// A client of a Consul datacenter.
 pub struct HttpConsul {
     pub(crate) http: Http,
 }
 
 impl HttpConsul {
-    /// A client that looks for its servers, and reads its token from `credential`, at the first call.
+    /// A client that discovers its servers, and reads its token from `credential`, at the first request.
     ///
     /// # Errors
-    /// The CA certificate or the server name is not usable.
+    /// The CA certificate or the server name is invalid.
     pub fn new(
         servers: Arc<dyn ServerSource>,
         tls: &TlsSettings,

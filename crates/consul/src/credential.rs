@@ -1,4 +1,4 @@
-//! The controller's own ACL token: read once, and read again once after Consul refused it.
+//! The controller's own ACL token: cached, and read again when Consul rejects it.
 
 use std::{error::Error, sync::Arc};
 
@@ -8,12 +8,12 @@ use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::Mutex;
 
 use crate::error::ConsulError;
-use mesh::secret::without;
+use mesh::secret::redact;
 
-/// Why the controller's own token could not be read. The text never holds the token.
+/// Why the controller's own token could not be read. The text never contains the token.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialError {
-    /// The secret holds something else.
+    /// The secret does not contain a token.
     #[error("secret {secret} holds no token; expected the bare token, or JSON with a key \"token\"")]
     NoToken {
         /// The secret's name or ARN.
@@ -24,17 +24,17 @@ pub enum CredentialError {
     Unreadable(Box<dyn Error + Send + Sync>),
 }
 
-/// Where the controller's own token comes from.
+/// The source of the controller's own token.
 #[async_trait]
 pub trait CredentialSource: Send + Sync {
     /// Reads the token.
     ///
     /// # Errors
-    /// The source cannot be read, or holds no token.
+    /// The source cannot be read, or contains no token.
     async fn read(&self) -> Result<SecretString, CredentialError>;
 }
 
-/// The token, and how often it was read: a call that was refused asks for a newer reading than the one it used.
+/// The cached token with its generation: a rejected request asks for a newer generation than it used.
 pub(super) struct Credential {
     source: Arc<dyn CredentialSource>,
     read: Mutex<Option<Reading>>,
@@ -47,18 +47,19 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// The token as a header that no library prints.
+    /// The token as a sensitive header value, which libraries do not log.
     pub(super) fn header(&self) -> Result<HeaderValue, ConsulError> {
-        let mut value = HeaderValue::from_str(self.token.expose_secret()).map_err(|_| {
-            ConsulError::CredentialUnreadable { reason: "it holds characters that no token has".to_owned() }
-        })?;
+        let mut value =
+            HeaderValue::from_str(self.token.expose_secret()).map_err(|_| ConsulError::CredentialUnreadable {
+                reason: "it contains characters that are invalid in a token".to_owned(),
+            })?;
         value.set_sensitive(true);
         Ok(value)
     }
 
-    /// What a server said, without the token.
-    pub(super) fn out_of(&self, said: &str) -> String {
-        without(said, self.token.expose_secret())
+    /// The text of an answer, without the token.
+    pub(super) fn redacted(&self, text: &str) -> String {
+        redact(text, self.token.expose_secret())
     }
 }
 
@@ -67,7 +68,7 @@ impl Credential {
         Self { source, read: Mutex::new(None) }
     }
 
-    /// The token as last read; read now if it never was.
+    /// The cached token, which is read at the first call.
     pub(super) async fn current(&self) -> Result<Reading, ConsulError> {
         let mut read = self.read.lock().await;
         match &*read {
@@ -76,14 +77,14 @@ impl Credential {
         }
     }
 
-    /// A token other than the refused one, or `None` where the source still holds the same.
-    pub(super) async fn renewed(&self, refused: &Reading) -> Result<Option<Reading>, ConsulError> {
+    /// A token other than the rejected one, or `None` if the source still has the same.
+    pub(super) async fn renewed(&self, rejected: &Reading) -> Result<Option<Reading>, ConsulError> {
         let mut read = self.read.lock().await;
         let newest = match &*read {
-            Some(reading) if reading.generation > refused.generation => reading.clone(),
-            _ => self.fetch(&mut read, refused.generation + 1).await?,
+            Some(reading) if reading.generation > rejected.generation => reading.clone(),
+            _ => self.fetch(&mut read, rejected.generation + 1).await?,
         };
-        let is_other = newest.token.expose_secret() != refused.token.expose_secret();
+        let is_other = newest.token.expose_secret() != rejected.token.expose_secret();
         Ok(is_other.then_some(newest))
     }
 

@@ -1,17 +1,17 @@
-//! What can go wrong with Consul, told apart by what the caller should do about it.
+//! Errors of Consul, by what the caller has to do.
 
 use std::time::Duration;
 
-/// The longest part of an answer that an error repeats, in characters.
+/// How much of an answer an error contains, in characters.
 const SHOWN_CHARS: usize = 300;
 
-/// An error of Consul's HTTP API. `subject` says what was asked for, without any secret.
+/// An error of Consul's HTTP API. `subject` is the requested object, without secrets.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsulError {
-    /// The thing does not exist, and the controller's own credential is proven good.
+    /// The object does not exist. The controller's own token is valid.
     #[error("{subject}: not found in Consul")]
     NotFound {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
     },
     /// Consul does not know the controller's own token.
@@ -20,88 +20,88 @@ pub enum ConsulError {
          CONSUL_HTTP_TOKEN_SECRET_ARN (or CONSUL_HTTP_TOKEN)"
     )]
     CredentialRejected {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
     },
-    /// The controller's token is valid, but may not do this.
+    /// The controller's token is valid, but does not have the permission.
     #[error(
         "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/deploy.md"
     )]
     PermissionDenied {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
-        /// Consul's words.
+        /// The text of Consul's answer.
         reason: String,
     },
-    /// Somebody else was first: the accessor ID or name is taken, or what was seen has changed since.
+    /// Another writer was faster: the accessor ID or name exists, or the object has changed since it was read.
     #[error("{subject}: changed meanwhile: {reason}")]
     Conflict {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
-        /// Consul's words.
+        /// The text of Consul's answer.
         reason: String,
     },
     /// Consul limits the rate of requests.
     #[error("{subject}: Consul throttled the request")]
     Throttled {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
-        /// How long Consul asks to wait.
+        /// The `Retry-After` of the answer.
         retry_after: Option<Duration>,
     },
-    /// No server could answer now: no connection, no leader, a time-out.
+    /// No server could answer: no connection, no leader, or a timeout.
     #[error("{subject}: Consul is unavailable: {reason}")]
     Unavailable {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
-        /// What happened.
+        /// The cause.
         reason: String,
-        /// Whether the request certainly reached no server that could act on it: then the next address is tried at once.
+        /// Whether the request certainly had no effect: then the next address is tried at once.
         had_no_effect: bool,
     },
-    /// Consul refused the request as such.
+    /// Consul rejected the request.
     #[error("{subject}: Consul refused with status {status}: {reason}")]
     Refused {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
         /// The HTTP status.
         status: u16,
-        /// Consul's words.
+        /// The text of Consul's answer.
         reason: String,
     },
     /// The answer is not what the API documents.
     #[error("{subject}: Consul's answer could not be read: {reason}")]
     Malformed {
-        /// What was asked for.
+        /// The requested object.
         subject: String,
-        /// Where reading stopped. Never a part of the answer, which may hold secrets.
+        /// Where parsing stopped. Never a part of the answer, which may contain secrets.
         reason: String,
     },
     /// The controller's own credential could not be read.
     #[error("the controller's own Consul ACL token could not be read: {reason}")]
     CredentialUnreadable {
-        /// What happened.
+        /// The cause.
         reason: String,
     },
 }
 
-/// An answer of Consul that is not a success, before it is judged.
+/// An unsuccessful answer of Consul, before it is interpreted.
 pub(super) enum Refusal {
-    /// `ACL not found`, or status 404: either what was asked for is gone, or our own token is (from Consul 1.15 on, some
-    /// calls answer 404 for both). Only a second question can tell.
+    /// `ACL not found`, or status 404: either the requested object does not exist, or the own token does not (since
+    /// Consul 1.15, some endpoints return 404 for both). A second request distinguishes them.
     Ambiguous,
-    /// There is no server to ask. It was waited for already, so that another attempt is the caller's business.
+    /// There is no server after the time for discovery, so that the request is not retried.
     NoServers(ConsulError),
-    /// Anything that needs no second question.
+    /// Any other answer.
     Known(ConsulError),
 }
 
-/// Sorts an answer by status and body. The traps: one answer for two
-/// facts, and status 500 for conflicts and for elections.
-pub(super) fn sort(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
+/// Classifies an answer by status and body. Consul returns `ACL not found` for two cases, and status 500 for conflicts
+/// and elections.
+pub(super) fn classify(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();
-    // A check whose service is gone: with ACLs on, Consul notices before it writes.
+    // A check of a deregistered service: with ACLs enabled, Consul rejects the write.
     let gone = ["Missing service registration", "' for check '"];
     let conflicts = ["is already in use", "already exists", "index is stale"].into_iter().chain(gone);
     let is_conflict = conflicts.into_iter().any(|text| body.contains(text));
@@ -111,13 +111,13 @@ pub(super) fn sort(subject: &str, status: u16, retry_after: Option<Duration>, bo
     Refusal::Known(match status {
         404 => return Refusal::Ambiguous,
         403 if body.contains("ACL not found") => return Refusal::Ambiguous,
-        // A transaction that the token may not do is rolled back like one that conflicts.
+        // A transaction without permission is rolled back with the status of a conflict.
         403 | 409 if status == 403 || body.contains("Permission denied") => {
             ConsulError::PermissionDenied { subject, reason }
         }
         409 => ConsulError::Conflict { subject, reason },
         429 => ConsulError::Throttled { subject, retry_after },
-        // Of the token that was to be updated: its accessor ID follows.
+        // For the update of a token: its accessor ID follows.
         500 if body.contains("Cannot find token \"") => ConsulError::NotFound { subject },
         500 if has_no_leader => ConsulError::Unavailable { subject, reason, had_no_effect: true },
         500 if is_transient => ConsulError::Unavailable { subject, reason, had_no_effect: false },
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn sorted(status: u16, body: &str) -> String {
-        match sort("the thing", status, None, body) {
+        match classify("the thing", status, None, body) {
             Refusal::Ambiguous => "ambiguous".to_owned(),
             Refusal::NoServers(error) | Refusal::Known(error) => {
                 let debug = format!("{error:?}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn every_measured_answer_is_told_apart() {
+    fn answers_of_real_servers_are_classified() {
         assert_eq!(sorted(403, "ACL not found"), "ambiguous");
         assert_eq!(sorted(403, "rpc error making call: ACL not found"), "ambiguous");
         assert_eq!(sorted(403, "Permission denied: token lacks permission 'acl:write'"), "PermissionDenied");

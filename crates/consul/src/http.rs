@@ -1,4 +1,4 @@
-//! Requests to Consul's HTTP API: addresses with failover, time-outs, retries, the credential and its renewal.
+//! Requests to Consul's HTTP API: failover between addresses, timeouts, retries, and renewal of the credential.
 
 use std::{
     sync::{
@@ -18,21 +18,22 @@ use crate::{
     connector::{Connector, ConnectorError, Endpoint, TlsSettings},
     credential::{Credential, CredentialSource, Reading},
     endpoints::Endpoints,
-    error::{ConsulError, Refusal, sort},
+    error::{ConsulError, Refusal, classify},
     request::Request,
     retry_policy::RetryPolicy,
     servers::{NoServers, ServerSource},
 };
-use mesh::secret::without;
+use mesh::secret::redact;
 
-/// The header by which Consul (from 1.11 on) says that the token may not see all results.
+/// The header of Consul 1.11 and newer for results that were filtered by ACLs.
 const FILTERED_BY_ACLS: &str = "X-Consul-Results-Filtered-By-ACLs";
-/// The longest wait that Consul may ask for with `Retry-After`; beyond it, the queue is the better waiting room.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(5);
+/// The longest `Retry-After` that is waited for. After a longer one the request fails, and its message returns to the
+/// queue.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// How many requests are under way at once: with the most environments that there are (`MaximumConcurrency`), this bounds
-/// the load on Consul, whatever work meets in a batch.
-const AT_ONCE: usize = 8;
+/// The most concurrent requests of one environment. With the number of environments (`MaximumConcurrency`), this bounds
+/// the load on Consul.
+const MAX_CONCURRENT_REQUESTS: usize = 8;
 
 /// Consul's HTTP API, at one or several addresses.
 pub(super) struct Http {
@@ -40,7 +41,7 @@ pub(super) struct Http {
     preferred: AtomicUsize,
     credential: Credential,
     retry_policy: RetryPolicy,
-    under_way: Semaphore,
+    permits: Semaphore,
 }
 
 impl Http {
@@ -56,21 +57,21 @@ impl Http {
             preferred: AtomicUsize::new(0),
             credential: Credential::new(credential),
             retry_policy,
-            under_way: Semaphore::new(AT_ONCE),
+            permits: Semaphore::new(MAX_CONCURRENT_REQUESTS),
         })
     }
 
     /// Sends a request and reads the answer's JSON.
     pub(super) async fn json<T: DeserializeOwned>(&self, request: &Request) -> Result<T, ConsulError> {
         let body = self.send(request).await?;
-        // serde's own message may quote the answer, which may hold secrets: only the position is told.
+        // The message of serde may contain the answer, which may contain secrets: only the position is used.
         serde_json::from_slice(&body).map_err(|e| ConsulError::Malformed {
             subject: request.subject.clone(),
             reason: format!("{:?} error at line {} column {}", e.classify(), e.line(), e.column()),
         })
     }
 
-    /// Sends a request. After a 403 the credential is read again, and the request repeated if it had changed.
+    /// Sends a request. After status 403 the credential is read again, and the request repeated if it has changed.
     pub(super) async fn send(&self, request: &Request) -> Result<Vec<u8>, ConsulError> {
         let reading = self.credential.current().await?;
         match self.send_as(request, &reading).await {
@@ -84,7 +85,7 @@ impl Http {
         }
     }
 
-    /// Sends a request with one token, and finds out what an ambiguous answer means.
+    /// Sends a request with one token, and resolves an ambiguous answer.
     async fn send_as(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, ConsulError> {
         match self.with_retries(request, reading).await {
             Ok(body) => Ok(body),
@@ -96,7 +97,7 @@ impl Http {
         }
     }
 
-    /// Whether Consul knows our own token: what tells the two meanings of an ambiguous answer apart.
+    /// Whether Consul knows the own token, to resolve an ambiguous answer.
     async fn is_known(&self, reading: &Reading) -> Result<bool, ConsulError> {
         let own_token = Request::get("the controller's own token", &["acl", "token", "self"]);
         match self.with_retries(&own_token, reading).await {
@@ -111,15 +112,15 @@ impl Http {
             .with_min_delay(self.retry_policy.first_retry)
             .with_factor(2.0)
             .with_max_times(self.retry_policy.retries);
-        (|| self.at_any_endpoint(request, reading))
+        (|| self.send_to_any_endpoint(request, reading))
             .retry(backoff)
-            .when(is_worth_a_retry)
+            .when(is_retryable)
             .adjust(|refusal, ceiling| Some(full_jitter(refusal, ceiling?)))
             .await
     }
 
-    /// One attempt: the preferred address first, and the others as long as none takes a connection.
-    async fn at_any_endpoint(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    /// One attempt: the preferred address first, then the others while none accepts a connection.
+    async fn send_to_any_endpoint(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
         let endpoints = self.endpoints.current().await.map_err(|why| no_servers(request, &why))?;
         let first = self.preferred.load(Ordering::Relaxed);
         let order = (0..endpoints.len()).map(|n| (first + n) % endpoints.len());
@@ -128,11 +129,11 @@ impl Http {
             let Some(endpoint) = endpoints.get(index) else {
                 continue;
             };
-            match self.once(endpoint, request, reading).await {
+            match self.send_once(endpoint, request, reading).await {
                 Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
                     unreachable = Refusal::Known(error);
                 }
-                // It took the connection and failed: the next attempt begins at the next address.
+                // It accepted the connection and failed: the next attempt starts with the next address.
                 Err(refusal @ Refusal::Known(ConsulError::Unavailable { .. })) => {
                     self.preferred.store(index + 1, Ordering::Relaxed);
                     return Err(refusal);
@@ -147,7 +148,7 @@ impl Http {
         Err(unreachable)
     }
 
-    async fn once(&self, endpoint: &Endpoint, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    async fn send_once(&self, endpoint: &Endpoint, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
         let mut url = endpoint.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.clear().push("v1").extend(&request.path);
@@ -160,32 +161,32 @@ impl Http {
         if let Some(body) = &request.body {
             built = built.json(body);
         }
-        // Held until the whole answer is here. The semaphore is never closed.
-        let _permit = self.under_way.acquire().await.ok();
+        // Held until the answer was received. The semaphore is never closed.
+        let _permit = self.permits.acquire().await.ok();
         let answer = built.send().await.map_err(|e| unavailable(request, at(endpoint, &e), e.is_connect()))?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
         let body = answer.bytes().await.map_err(|e| unavailable(request, at(endpoint, &e), false))?;
         if status == StatusCode::OK && is_filtered {
-            // A part of the truth is no truth: what is missing here would pass for absent.
-            let reason = "Consul left results out, because the token may not read them".to_owned();
+            // A filtered result would make existing objects appear absent.
+            let reason = "Consul filtered the results, because the token may not read all of them".to_owned();
             let subject = request.subject.clone();
             return Err(Refusal::Known(ConsulError::PermissionDenied { subject, reason }));
         }
         if status == StatusCode::OK {
             return Ok(body.to_vec());
         }
-        let said = without_secrets(&String::from_utf8_lossy(&body), request, reading);
-        Err(sort(&request.subject, status.as_u16(), retry_after, &said))
+        let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
+        Err(classify(&request.subject, status.as_u16(), retry_after, &text))
     }
 }
 
-/// What the server said, without the secrets that were sent to it.
-fn without_secrets(said: &str, request: &Request, reading: &Reading) -> String {
-    let said = reading.out_of(said);
+/// The text of an answer, without the secrets in the request.
+fn without_secrets(text: &str, request: &Request, reading: &Reading) -> String {
+    let text = reading.redacted(text);
     match request.body.as_ref().and_then(|body| body.get("SecretID")).and_then(Value::as_str) {
-        Some(secret) => without(&said, secret),
-        None => said,
+        Some(secret) => redact(&text, secret),
+        None => text,
     }
 }
 
@@ -198,12 +199,12 @@ fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusa
     Refusal::Known(ConsulError::Unavailable { subject: request.subject.clone(), reason, had_no_effect })
 }
 
-/// Where it happened, and what.
+/// The address and the error.
 fn at(endpoint: &Endpoint, error: &reqwest::Error) -> String {
     format!("{}: {}", endpoint.url.as_str().trim_end_matches('/'), describe(error))
 }
 
-/// The error and its causes, without the URL: a filter in it is long, and the subject says the same.
+/// The error and its causes, without the URL, which may contain a long filter.
 fn describe(error: &reqwest::Error) -> String {
     let mut text = if error.is_timeout() { "timed out".to_owned() } else { "request failed".to_owned() };
     let mut cause = std::error::Error::source(error);
@@ -219,23 +220,23 @@ fn retry_after(headers: &header::HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Every request of this client may be repeated: tokens and policies have given names, and a transaction whose first
-/// answer was lost reports a conflict, after which the caller looks again.
-fn is_worth_a_retry(refusal: &Refusal) -> bool {
+/// Whether to retry. Every request may be repeated: tokens and policies have given names, and a repeated transaction
+/// returns a conflict, after which the caller reads again.
+fn is_retryable(refusal: &Refusal) -> bool {
     match refusal {
         Refusal::Known(ConsulError::Unavailable { .. }) => true,
         Refusal::Known(ConsulError::Throttled { retry_after, .. }) => {
-            retry_after.is_none_or(|wait| wait <= LONGEST_RETRY_AFTER)
+            retry_after.is_none_or(|wait| wait <= MAX_RETRY_AFTER)
         }
         _ => false,
     }
 }
 
-/// Full jitter: anything from nothing to the backoff's ceiling, on top of what Consul asked for.
+/// Full jitter: a random delay up to the ceiling of the backoff, added to `Retry-After`.
 fn full_jitter(refusal: &Refusal, ceiling: Duration) -> Duration {
-    let asked = match refusal {
+    let requested = match refusal {
         Refusal::Known(ConsulError::Throttled { retry_after, .. }) => retry_after.unwrap_or_default(),
         _ => Duration::ZERO,
     };
-    asked + ceiling.mul_f64(fastrand::f64())
+    requested + ceiling.mul_f64(fastrand::f64())
 }

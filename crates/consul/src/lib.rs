@@ -1,16 +1,16 @@
-//! Consul's HTTP API, as far as the controller uses it: one trait for each part of the API, and [`HttpConsul`], which
-//! implements them all.
+//! A client of Consul's HTTP API: one trait for each part that the controller uses, and [`HttpConsul`], which
+//! implements all of them.
 //!
 //! ```text
-//!  Acl   Catalog   Agents   ConsulBootstrap     what the controller calls
+//!  Acl   Catalog   Agents   ConsulBootstrap     called by the controller
 //!    └──────┴─────┬───┴───────────┘
 //!             HttpConsul ─▶ http: the credential, retries, failover between servers
 //!                            ├─ credential ─▶ CredentialSource   the controller's own token
-//!                            └─ endpoints ──▶ ServerSource       which servers there are now
+//!                            └─ endpoints ──▶ ServerSource       the current servers
 //! ```
 //!
-//! Every call may be repeated: tokens are created as a given pair, policies under a name, and a transaction compares
-//! before it deletes.
+//! Every call may be repeated: tokens are created with a given pair, policies with a name, and transactions use
+//! check-and-set.
 
 mod acl;
 mod address;

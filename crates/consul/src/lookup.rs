@@ -1,4 +1,4 @@
-//! Servers that are given by URL, looked up by name.
+//! Discovery of servers by URL, through DNS.
 
 use std::net::IpAddr;
 
@@ -12,15 +12,15 @@ use crate::{
 
 #[async_trait]
 impl ServerSource for ConsulUrls {
-    /// Every address of every host. Each is tried by itself, because one name may stand for several servers, of which
-    /// some are down.
+    /// Every address of every host. Each is tried separately, because one name may have several servers, some of which
+    /// are down.
     async fn servers(&self) -> Result<Vec<Server>, NoServers> {
         let (mut servers, mut reasons) = (Vec::new(), Vec::new());
         for url in self.urls() {
             let server = |address| Server { url: url.clone(), address };
             match look_up(url).await {
                 Ok(addresses) => servers.extend(addresses.into_iter().map(server)),
-                // The others may do without this one.
+                // The other hosts may suffice.
                 Err(why) => reasons.push(why.to_string()),
             }
         }
@@ -28,7 +28,7 @@ impl ServerSource for ConsulUrls {
     }
 }
 
-/// The addresses of a URL's host; of one that is an address, that one, without asking anybody.
+/// The addresses of a URL's host, without DNS if the host is an address.
 async fn look_up(url: &Url) -> Result<Vec<IpAddr>, NoServers> {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     if let Ok(address) = host.parse() {

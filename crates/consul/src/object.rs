@@ -1,4 +1,4 @@
-//! An object that Consul should hold, in the form of Consul's HTTP API.
+//! Desired objects in Consul, in the format of its HTTP API.
 
 use std::fmt;
 
@@ -19,31 +19,31 @@ pub enum Kind {
     Role,
     /// An ACL auth method.
     AuthMethod,
-    /// A binding rule of an auth method. It has no name: it is the same if it binds the same.
+    /// A binding rule of an auth method. It has no name: rules that bind the same are equal.
     BindingRule,
-    /// The token of all requests that bring none.
+    /// The token of requests without a token.
     AnonymousToken,
     /// A cluster's node in the catalog.
     SyntheticNode,
 }
 
-/// An object that Consul should hold.
+/// A desired object in Consul.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Object {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Its name, unique among its kind and tenancy; a binding rule's says what it binds.
+    /// Its name, unique among its kind and tenancy; for a binding rule, what it binds.
     pub name: String,
-    /// Where it lives.
+    /// Its tenancy.
     pub tenancy: Tenancy,
     /// Its fields, by the names of Consul's HTTP API.
     pub body: Map<String, Value>,
 }
 
 impl Object {
-    /// Whether this refers to `other`, and so cannot be made without it.
+    /// Whether this object refers to `other`, so that it can only be created after it.
     #[must_use]
-    pub fn needs(&self, other: &Self) -> bool {
+    pub fn refers_to(&self, other: &Self) -> bool {
         match other.kind {
             Kind::AuthMethod => self.text("AuthMethod") == Some(&other.name),
             Kind::Policy => {
@@ -57,15 +57,15 @@ impl Object {
         }
     }
 
-    /// A field of the body that is text.
+    /// A string field of the body.
     #[must_use]
     pub fn text(&self, field: &str) -> Option<&str> {
         self.body.get(field)?.as_str()
     }
 
-    /// Whether `rule`, as Consul lists it, binds the same as this binding rule: then it is the same rule.
+    /// Whether `rule`, as listed by Consul, binds the same as this binding rule.
     #[must_use]
-    pub fn is_bound_like(&self, rule: &Map<String, Value>) -> bool {
+    pub fn binds_same_as(&self, rule: &Map<String, Value>) -> bool {
         ["BindType", "BindName", "Selector"].iter().all(|field| {
             self.text(field).unwrap_or_default() == rule.get(*field).and_then(Value::as_str).unwrap_or_default()
         })
@@ -94,7 +94,7 @@ impl fmt::Display for Object {
     }
 }
 
-/// The fields of a body.
+/// Builds the fields of a body.
 #[must_use]
 pub fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

@@ -4,9 +4,9 @@ use mesh::tenancy::Tenancy;
 use reqwest::Method;
 use serde_json::Value;
 
-/// One request. Not `Debug`: its body may hold a secret.
+/// One request. Not `Debug`, because its body may contain a secret.
 pub(super) struct Request {
-    /// What is asked for, for errors.
+    /// The requested object, for errors.
     pub(super) subject: String,
     pub(super) method: Method,
     /// Path segments below `/v1`; each is percent-encoded.
@@ -24,7 +24,7 @@ impl Request {
         Self { body: Some(body), ..Self::new(Method::PUT, subject, path) }
     }
 
-    /// A PUT whose path says everything.
+    /// A PUT without a body.
     pub(super) fn put_nothing(subject: impl Into<String>, path: &[&str]) -> Self {
         Self::new(Method::PUT, subject, path)
     }
@@ -47,7 +47,7 @@ impl Request {
         self
     }
 
-    /// Names the partition and the namespace where they are configured: Community Edition refuses both.
+    /// Adds the partition and the namespace if they are configured: Community Edition rejects both.
     pub(super) fn within(self, tenancy: &Tenancy) -> Self {
         match tenancy {
             Tenancy::Community => self,
@@ -55,7 +55,7 @@ impl Request {
         }
     }
 
-    /// Names the partition, where one is configured.
+    /// Adds the partition if it is configured.
     pub(super) fn in_partition_of(self, tenancy: &Tenancy) -> Self {
         match tenancy.partition() {
             Some(partition) => self.query("partition", partition.as_str()),
@@ -63,7 +63,7 @@ impl Request {
         }
     }
 
-    /// Names the partition, where one is configured, and all of its namespaces.
+    /// Adds the partition if it is configured, and all of its namespaces.
     pub(super) fn in_all_namespaces_of(self, tenancy: &Tenancy) -> Self {
         match tenancy.partition() {
             Some(partition) => self.query("partition", partition.as_str()).query("ns", "*"),

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// How long the client waits, and how often it tries again.
+/// Timeouts and retries of the client.
 #[derive(Debug, Clone, Copy)]
 pub struct RetryPolicy {
-    /// Time to establish a connection.
+    /// The timeout of a connection attempt.
     pub connect: Duration,
-    /// Time for one request, from start to the last byte of the answer.
+    /// The timeout of one request, from start to the last byte of the answer.
     pub request: Duration,
-    /// The first retry comes after at most this long; each further one after at most twice as long.
+    /// The maximum delay of the first retry; it doubles with each further one.
     pub first_retry: Duration,
-    /// How many retries.
+    /// The number of retries.
     pub retries: usize,
-    /// How long to look for the servers, and to wait for the first one to come up.
+    /// The timeout of the discovery of servers, including the wait for the first one to come up.
     pub discovery: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Which servers there are now: given by address and looked up by name, or by whoever knows better.
+//! Discovery of servers: by address and DNS here, or by another [`ServerSource`].
 
 use std::net::IpAddr;
 
@@ -8,30 +8,29 @@ use reqwest::Url;
 /// One server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Its URL. The host is what its certificate is verified against, unless another name is configured.
+    /// Its URL. Its certificate is verified for the host, unless another name is configured.
     pub url: Url,
-    /// Where connections go, at the URL's port.
+    /// The IP address of connections, at the URL's port.
     pub address: IpAddr,
 }
 
-/// Why there is no server to ask. The text says what to do about it.
+/// Why no server is known. The text says what to do.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum NoServers {
-    /// None is up. One may come up, so this is waited for.
+    /// None is up. The client waits for one to come up.
     #[error("{0}")]
     NotUp(String),
-    /// It could not be found out.
+    /// Discovery failed.
     #[error("{0}")]
     Unknown(String),
 }
 
-/// Where the addresses of the servers come from. It is asked at the first request, and again after no server took a
-/// connection.
+/// The source of the servers' addresses, called at the first request, and again after no server accepted a connection.
 #[async_trait]
 pub trait ServerSource: Send + Sync {
-    /// The servers that there are now, in the order in which they are to be tried: at least one.
+    /// The current servers, in the order in which they are tried: at least one.
     ///
     /// # Errors
-    /// There is none, or it cannot be found out.
+    /// There is none, or discovery failed.
     async fn servers(&self) -> Result<Vec<Server>, NoServers>;
 }

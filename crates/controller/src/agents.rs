@@ -1,4 +1,4 @@
-//! Client agents, each with what its node holds.
+//! Client agents, with the services on their nodes.
 
 use consul::Catalog;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -9,7 +9,7 @@ use mesh::{
 
 use crate::{error::ControllerError, outcome::CONCURRENCY};
 
-/// Agents with what their nodes hold; those whose node is gone from the catalog are not among them.
+/// Reads the services on the agents' nodes. Agents without a node in the catalog are left out.
 pub(crate) async fn client_agents(
     consul: &dyn Catalog,
     members: Vec<Member>,

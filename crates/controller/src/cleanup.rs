@@ -1,7 +1,7 @@
-//! Clean-up: when the controller is removed for good, nothing that it owns stays in Consul.
+//! Clean-up: when the stack is deleted, removes everything that the controller owns in Consul.
 //!
-//! Everything goes, whether its task still lives or not: nobody would be there to clear it away later. What bears no mark
-//! of ours stays, and so do policies, roles and auth methods, which other clusters share.
+//! Entries of running tasks are removed too, because no controller is left to remove them later. Objects without a mark
+//! of the controller stay, and so do policies, roles and auth methods, which other clusters share.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -31,24 +31,24 @@ use crate::{
     tokens::{Case, Tokens},
 };
 
-/// How often it is looked again for what others have made meanwhile.
+/// The most rounds: each removes what was created during the previous one.
 const ROUNDS: usize = 3;
 
-/// What was removed.
+/// The removed objects.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CleanupReport {
-    /// How many login, service and client tokens.
+    /// The number of login, service and client tokens.
     pub tokens: usize,
-    /// How many service instances.
+    /// The number of service instances.
     pub services: usize,
-    /// How many synthetic nodes and dead client agents.
+    /// The number of synthetic nodes and failed client agents.
     pub nodes: usize,
     /// What could not be read or removed.
     pub problems: Vec<ProblemReport>,
 }
 
-/// Removes what the controller owns.
+/// Removes the objects that the controller owns.
 pub(crate) struct Cleanup {
     pub(crate) tasks: TaskReader,
     pub(crate) surveyor: Arc<Surveyor>,
@@ -80,7 +80,7 @@ impl Cleanup {
         report
     }
 
-    /// One round; unchanged where nothing was left, or nothing could be removed.
+    /// One round; [`Effect::Unchanged`] if it removed nothing.
     async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let statuses = self.tasks.cluster_statuses(deadline).await;
@@ -124,21 +124,21 @@ impl Cleanup {
         effect
     }
 
-    /// Everything in Consul's catalog and among its login tokens that bears a mark of one of our clusters.
+    /// The actions that remove login tokens, services, failed agents and nodes of the configured clusters.
     fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
         let (observed, clusters) = (&survey.observed, &self.tasks.scope.clusters);
         let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
         let is_ours = |mark: LoginMark| {
-            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_meant_by(&mark.cluster) && is_known(&mark)))
+            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_named_by(&mark.cluster) && is_known(&mark)))
         };
         let logins = observed.tokens.iter().filter(|token| LoginMark::parse(&token.description).is_some_and(is_ours));
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
         actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
-        // An agent is known to be dead, or left alone: the plan tells.
+        // Only agents that the plan finds failed are removed.
         let planned =
             plan(observed, self.tasks.scope.rules(self.tasks.clock.now())).into_iter().map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
-        // Tasks of one cluster may have lived in any partition, each of which has a node of the cluster's.
+        // Tasks of one cluster may have registered in any partition, on a node of the cluster in each.
         actions.extend(clusters.iter().flat_map(|cluster| {
             survey.partitions.iter().map(move |tenancy| {
                 let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
@@ -148,7 +148,7 @@ impl Cleanup {
         actions.into_iter().map(|action| Planned { action, tasks: Vec::new() }).collect()
     }
 
-    /// The tokens that a controller made for one of our clusters, by holder.
+    /// The tokens that a controller created for one of the configured clusters, by holder.
     fn own_tokens<'a>(&self, tokens: &'a [ListedToken]) -> BTreeMap<TokenHolder, Vec<&'a ListedToken>> {
         let mut own: BTreeMap<TokenHolder, Vec<&ListedToken>> = BTreeMap::new();
         for token in tokens {
@@ -164,8 +164,8 @@ impl Cleanup {
         own
     }
 
-    /// Removes the holder's tokens: those that its secret does not name, then the one that it names. Should this end in between,
-    /// the others are still listed, and the next time removes them.
+    /// Removes the holder's tokens: first the orphans, then the one in the secret. After an interruption the rest is
+    /// still listed, and the next clean-up removes it.
     async fn remove_tokens(&self, holder: &TokenHolder, tokens: &[&ListedToken]) -> Result<usize, ControllerError> {
         let retirement = Retirement { trigger: Some(Trigger::Person), ..Retirement::default() };
         let secret = self.tokens.read_secret(holder).await?;
@@ -173,7 +173,7 @@ impl Cleanup {
         let mut removed = 0;
         for token in tokens.iter().filter(|token| !secret.names(token.accessor)) {
             let mark = HolderMark::parse(&token.description);
-            if mark.is_some_and(|mark| mark.is_certainly_of(&self.tasks.scope.clusters) && mark.may_be_for(&place)) {
+            if mark.is_some_and(|mark| mark.has_arn_of(&self.tasks.scope.clusters) && mark.may_be_for(&place)) {
                 removed += usize::from(self.tokens.delete_orphan(holder, token, &retirement).await? == Effect::Done);
             } else {
                 warn!(action = "clean_up", outcome = "left", holder = %holder, accessor_id = %token.accessor, "the token may be another deployment's: its description names the cluster without the account, or another secret");
@@ -183,12 +183,12 @@ impl Cleanup {
         Ok(removed + usize::from(named == Effect::Done))
     }
 
-    /// Removes the client agents' policy of a partition, if no token carries it any more.
+    /// Removes the client agents' policy of a partition, if no token has it.
     async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
         let name = self.tasks.scope.names.client_policy();
         let left = self.acl.tokens(partition).await?;
-        let is_carried = left.iter().any(|token| token.policies.contains(&name));
-        if !is_carried && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
+        let is_in_use = left.iter().any(|token| token.policies.contains(&name));
+        if !is_in_use && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
             info!(action = "delete_policy", outcome = "done", policy = name);
         }
         Ok(())

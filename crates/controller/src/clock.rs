@@ -1,14 +1,14 @@
-//! The time of day, as an edge: a simulator has its own.
+//! The clock, behind a trait: the simulation has its own.
 
 use jiff::Timestamp;
 
-/// Tells the time of day.
+/// A clock.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// The current time.
     fn now(&self) -> Timestamp;
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Clone, Copy)]
 pub struct SystemClock;
 

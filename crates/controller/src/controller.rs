@@ -14,16 +14,16 @@ use crate::{
     health_sync::{HealthReport, HealthSync},
     observe::Observer,
     preflight::{Preflight, PreflightError},
-    remembered::Remembered,
     scope::Scope,
     survey::{Surveyor, SweepOrder},
     sweep::{Sweep, SweepReport},
     tasks::TaskReader,
+    timestamp_cache::TimestampCache,
     tokens::Tokens,
 };
 
-/// The controller of one deployment, in one execution environment. Each duty is a type of its own, which has the edges that it
-/// needs; they share what the environment remembers.
+/// The controller of one deployment, in one execution environment. It delegates to one type for each operation; these
+/// share the caches of the environment.
 pub struct Controller {
     scope: Arc<Scope>,
     task_events: TaskEvents,
@@ -35,7 +35,7 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller that remembers nothing yet.
+    /// A controller with empty caches.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
         let scope = Arc::new(scope);
@@ -49,7 +49,7 @@ impl Controller {
             clock: Arc::clone(&edges.clock),
             entropy: Arc::clone(&edges.entropy),
             tasks: tasks.clone(),
-            relied: Remembered::new(),
+            cached_until: TimestampCache::new(),
         });
         let applier = Arc::new(Applier::new(&scope, &edges, &tokens));
         let observer =
@@ -75,36 +75,36 @@ impl Controller {
 
     /// Whether `cluster` is one of the configured ones.
     #[must_use]
-    pub fn looks_after(&self, cluster: &ClusterArn) -> bool {
+    pub fn manages(&self, cluster: &ClusterArn) -> bool {
         self.scope.clusters.contains(cluster)
     }
 
-    /// Works on a batch of messages until all is done or time runs out.
+    /// Processes a batch of messages until all are done or time runs out.
     pub async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         self.task_events.handle(deliveries, deadline).await
     }
 
-    /// Looks at whole clusters, and does what has to be done as far as time and the guard allow.
+    /// Sweeps whole clusters: observes them, and applies the plan as far as time and the guard allow.
     pub async fn sweep(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         self.sweep.run(order, deadline).await
     }
 
-    /// Sets Consul up, as far as the deployment wants it. Each object stands for itself: one that fails does not keep
-    /// the others from being made.
+    /// Creates the Consul objects that the deployment requires. A failed object does not prevent the others, except
+    /// those that refer to it.
     pub async fn bootstrap(&self, deadline: Deadline) -> BootstrapReport {
         self.bootstrap.run(deadline).await
     }
 
-    /// Proves that Consul answers, and that the controller's own token allows all that the controller may ever do,
-    /// wherever the clusters' tasks live. Nothing is changed.
+    /// Checks that Consul answers, and that the controller's own token has every permission that it requires in the
+    /// clusters' partitions. Changes nothing.
     ///
     /// # Errors
-    /// Every missing permission by the rule that grants it; or why Consul could not be asked.
+    /// The missing permissions, as the rules that grant them; or why Consul could not be asked.
     pub async fn preflight(&self) -> Result<(), PreflightError> {
         self.preflight.run().await
     }
 
-    /// Syncs health every `interval` for a minute, as far as time allows; once without an interval.
+    /// Syncs health every `interval` for one minute, as far as time allows; once without an interval.
     pub async fn sync_health(&self, interval: Option<Duration>, deadline: Deadline) -> HealthReport {
         self.health_sync.run(interval, deadline).await
     }

@@ -1,4 +1,4 @@
-//! When an invocation has to be over. Work that would not end in time is not begun, and its messages go back.
+//! The deadline of an invocation. Work that cannot finish in time fails, and its messages return to the queue.
 
 use std::{future::Future, time::Duration};
 
@@ -6,33 +6,33 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::ControllerError;
 
-/// Kept for the answer, and for telling the queue which messages come back.
+/// The time reserved for the answer and for returning messages.
 const RESERVE: Duration = Duration::from_secs(3);
 
-/// The end of an invocation, a little before Lambda's own.
+/// The end of the work of an invocation, before Lambda's own timeout.
 #[derive(Debug, Clone, Copy)]
 pub struct Deadline(Instant);
 
 impl Deadline {
-    /// Work may go on for `remaining`, less a reserve for handing back what is left.
+    /// Work may take `remaining`, less a reserve for returning messages.
     #[must_use]
     pub fn after(remaining: Duration) -> Self {
         Self(Instant::now() + remaining.saturating_sub(RESERVE))
     }
 
-    /// Half way to the end: for reading, so that what could be read in time can still be done.
+    /// A deadline after half of the time left: for reads, so that the other half is left for writes.
     #[must_use]
     pub(crate) fn half_way(self) -> Self {
         Self(Instant::now() + self.left() / 2)
     }
 
-    /// How long work may go on.
+    /// The time left for work.
     #[must_use]
     pub fn left(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 
-    /// Does the work, unless time runs out.
+    /// Runs the work, and fails when time runs out.
     pub(crate) async fn run<T, E>(self, work: impl Future<Output = Result<T, E>>) -> Result<T, ControllerError>
     where
         E: Into<ControllerError>,

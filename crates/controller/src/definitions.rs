@@ -1,4 +1,4 @@
-//! Task definitions as they were read, and what they say of their tasks: the one place that tells what a task is.
+//! Task definitions as they were read, and the classification of their tasks.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,15 +15,15 @@ use crate::error::ControllerError;
 /// A task definition, or why it could not be read.
 pub(crate) type ReadDefinition = Result<Arc<TaskDefinition>, Arc<ControllerError>>;
 
-/// What a task is in the mesh.
+/// The classification of a task.
 pub(crate) enum Classification {
     /// It is in the mesh.
     Member(MeshIdentity),
     /// It is not in the mesh.
     Outside,
-    /// Only its own tags can tell, and ECS does not describe it.
+    /// Its own tags decide, but ECS does not describe the task.
     TagsUnknown,
-    /// It is in the mesh, but its tags or its configuration make no sense.
+    /// It is in the mesh, but its tags or its configuration are invalid.
     Invalid(InvalidField),
     /// ECS has deleted its definition.
     DefinitionDeleted,
@@ -44,8 +44,8 @@ impl Definitions {
         self.0.get(arn)?.as_ref().ok()
     }
 
-    /// What a task of the definition is that bears `tags`; `None`: ECS does not describe it. Without Enterprise tags it lives in
-    /// `default_tenancy`.
+    /// The classification of a task of the definition with `tags`; `None`: ECS does not describe the task. Without
+    /// Enterprise tags its tenancy is `default_tenancy`.
     pub(crate) fn classify(
         &self,
         arn: &TaskDefinitionArn,
@@ -53,7 +53,7 @@ impl Definitions {
         default_tenancy: &Tenancy,
     ) -> Classification {
         match self.0.get(arn) {
-            Some(Ok(definition)) if definition.leaves_mesh_open() && tags.is_none() => Classification::TagsUnknown,
+            Some(Ok(definition)) if definition.needs_task_tags() && tags.is_none() => Classification::TagsUnknown,
             Some(Ok(definition)) => match definition.identify(&tags.cloned().unwrap_or_default(), default_tenancy) {
                 Ok(Some(identity)) => Classification::Member(identity),
                 Ok(None) => Classification::Outside,
@@ -65,8 +65,9 @@ impl Definitions {
         }
     }
 
-    /// Every service that a task of the definition may be an instance of: by its tags, and by those of the definition alone, which
-    /// counted when an event came before ECS described the task. A task whose tags make no sense never had a token.
+    /// Every service that a task of the definition may be an instance of: by its tags, and by those of the definition
+    /// alone, which counted if its event came before ECS described the task. A task with invalid tags never had a
+    /// token.
     pub(crate) fn possible_services(
         &self,
         arn: &TaskDefinitionArn,
@@ -81,7 +82,7 @@ impl Definitions {
         services.collect()
     }
 
-    /// Whether tasks of the definition run a Consul client agent of their own.
+    /// Whether tasks of the definition run a Consul client agent.
     pub(crate) fn runs_client_agent(&self, arn: &TaskDefinitionArn) -> bool {
         self.get(arn).is_some_and(|definition| definition.runs_client_agent())
     }

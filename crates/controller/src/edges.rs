@@ -1,4 +1,4 @@
-//! Everything outside the process.
+//! The external services, behind traits.
 
 use std::sync::Arc;
 
@@ -21,12 +21,12 @@ pub trait Ecs: TaskDefinitions + Clusters + Tasks {}
 
 impl<T: TaskDefinitions + Clusters + Tasks> Ecs for T {}
 
-/// Everything outside the process.
+/// The external services, behind traits.
 #[derive(Clone)]
 pub struct Edges {
     /// Consul.
     pub consul: Arc<dyn Consul>,
-    /// Consul, as it is set up.
+    /// Consul, for the bootstrap.
     pub bootstrap: Arc<dyn ConsulBootstrap>,
     /// ECS.
     pub ecs: Arc<dyn Ecs>,
@@ -34,7 +34,7 @@ pub struct Edges {
     pub secrets: Arc<dyn SecretStore>,
     /// The function's own queue.
     pub queue: Arc<dyn Queue>,
-    /// The time of day.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness.
     pub entropy: Arc<dyn Entropy>,

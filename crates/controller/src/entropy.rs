@@ -1,17 +1,17 @@
-//! Randomness, as an edge: a simulator has its own.
+//! Randomness, behind a trait: the simulation has its own.
 
 use secrecy::SecretString;
 use uuid::Uuid;
 
-/// Makes what nobody can foresee.
+/// A source of unpredictable values.
 pub trait Entropy: Send + Sync {
-    /// The secret half of a new token: a random UUID, the form that Consul demands.
+    /// The secret ID of a new token: a random UUID, the format that Consul requires.
     fn secret(&self) -> SecretString;
 
     /// A random UUID: the accessor ID of a new token.
     fn uuid(&self) -> Uuid;
 
-    /// A number below `limit`, which is not zero: each as likely as the others.
+    /// A uniformly distributed number below `limit`, which must not be zero.
     fn below(&self, limit: usize) -> usize;
 }
 

@@ -1,4 +1,4 @@
-//! Why something could not be done.
+//! The errors of the controller.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -6,60 +6,60 @@ use aws::{ecs::EcsError, queue::QueueError, secrets::SecretsError};
 use consul::ConsulError;
 use mesh::{arn::TaskArn, field::InvalidField};
 
-/// Why each task that failed did.
+/// The error of each task that failed.
 pub(crate) type Failures = BTreeMap<TaskArn, Arc<ControllerError>>;
 
-/// The same reason for each of `tasks`.
-pub(crate) fn blame<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: ControllerError) -> Failures {
+/// The same error for each of `tasks`.
+pub(crate) fn fail_all<'a>(tasks: impl IntoIterator<Item = &'a TaskArn>, error: ControllerError) -> Failures {
     let error = Arc::new(error);
     tasks.into_iter().map(|task| (task.clone(), Arc::clone(&error))).collect()
 }
 
-/// Why a message's work is not done. The message goes back to the queue, and after too many tries to the
-/// dead-letter queue.
+/// Why the work of a message failed. The message returns to the queue, and after `maxReceiveCount` receives moves to
+/// the dead-letter queue.
 #[derive(Debug, thiserror::Error)]
 pub enum ControllerError {
-    /// Something in the message or in a task's tags cannot be understood: trying again will not help.
+    /// The message or a task's tags are invalid: a retry does not help.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
-    /// Consul.
+    /// A call to Consul failed.
     #[error(transparent)]
     Consul(#[from] ConsulError),
-    /// ECS.
+    /// A call to ECS failed.
     #[error(transparent)]
     Ecs(#[from] EcsError),
-    /// Secrets Manager.
+    /// A call to Secrets Manager failed.
     #[error(transparent)]
     Secrets(#[from] SecretsError),
-    /// SQS.
+    /// A call to SQS failed.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// ECS told of the task, but does not describe it yet: its answers lag behind its events.
+    /// ECS sent an event of the task, but does not describe it yet: its answers lag behind its events.
     #[error("task {0}: ECS does not describe it yet, although its event is new; trying again")]
     NotDescribedYet(TaskArn),
-    /// The task is gone, but Consul has not noticed yet that its client agent is.
-    #[error("Consul client agent {0}: its task is stopped, but Consul still takes it for alive; looking again")]
+    /// The task is stopped, but Consul still reports its client agent as alive.
+    #[error("Consul client agent {0}: its task is stopped, but Consul still reports it as alive; trying again")]
     AgentStillAlive(String),
-    /// One error that several things failed for.
+    /// An error that several tasks or messages share.
     #[error(transparent)]
     Shared(#[from] Arc<ControllerError>),
-    /// The invocation ended before the work did.
+    /// Time ran out before the work was done.
     #[error("time ran out before the work was done; trying again")]
     OutOfTime,
 }
 
 impl ControllerError {
-    /// Whether trying again could help.
+    /// Whether a retry cannot help.
     #[must_use]
     pub fn is_permanent(&self) -> bool {
         match self {
-            Self::Invalid(_) | Self::Secrets(SecretsError::MovedBack { .. }) => true,
+            Self::Invalid(_) | Self::Secrets(SecretsError::RolledBack { .. }) => true,
             Self::Shared(error) => error.is_permanent(),
             _ => false,
         }
     }
 
-    /// The field that cannot be understood, if that is why.
+    /// The invalid field, if there is one.
     #[must_use]
     pub fn field(&self) -> Option<&str> {
         match self {
@@ -69,12 +69,12 @@ impl ControllerError {
         }
     }
 
-    /// Whether it only says that what was seen has changed meanwhile.
+    /// Whether an object has changed since it was read.
     pub(crate) fn is_conflict(&self) -> bool {
         matches!(self, Self::Consul(ConsulError::Conflict { .. }))
     }
 
-    /// Whether ECS has deleted the task definition that was asked for.
+    /// Whether ECS does not know the task definition, because it was deleted.
     pub(crate) fn is_unknown_definition(&self) -> bool {
         matches!(self, Self::Ecs(EcsError::UnknownTaskDefinition(_)))
     }

@@ -1,4 +1,5 @@
-//! Health sync: ECS's word on containers into Consul's checks, several times within one invocation.
+//! Health sync: copies the health status of containers from ECS into Consul's checks, several times within one
+//! invocation.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -21,25 +22,25 @@ use crate::{
     deadline::Deadline,
     definitions::{Classification, Definitions},
     error::ControllerError,
-    outcome::all,
+    outcome::concurrently,
     problem::ProblemReport,
     tasks::TaskReader,
 };
 
-/// How long one invocation goes on: the schedule brings the next a minute after it began.
+/// How long one invocation runs: the schedule starts the next one a minute after it.
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// What the rounds of one invocation came to.
+/// The result of the rounds of one invocation.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HealthReport {
-    /// How often all clusters were looked at.
+    /// The number of rounds over all clusters.
     pub rounds: usize,
-    /// How many checks got another status.
+    /// The number of checks with a changed status.
     pub updated: usize,
-    /// How many checks of no synced container were taken out.
+    /// The number of deregistered checks of containers that are not synced.
     pub removed: usize,
-    /// What could not be read or done, each once.
+    /// What could not be read or written, each once.
     pub problems: Vec<ProblemReport>,
 }
 
@@ -50,7 +51,7 @@ pub(crate) struct HealthSync {
 }
 
 impl HealthSync {
-    /// Syncs every `interval` for a minute, as far as time allows; once without an interval.
+    /// Syncs every `interval` for one minute, as far as time allows; once without an interval.
     pub(crate) async fn run(&self, interval: Option<Duration>, deadline: Deadline) -> HealthReport {
         let mut report = HealthReport::default();
         let start = Instant::now();
@@ -81,7 +82,7 @@ impl HealthSync {
         let syncs = clusters
             .iter()
             .map(|cluster| async move { (cluster, deadline.run(self.sync_cluster(cluster, deadline)).await) });
-        for (cluster, result) in all(syncs).await {
+        for (cluster, result) in concurrently(syncs).await {
             let problems = match result {
                 Ok(round) => {
                     report.updated += round.updated;
@@ -111,8 +112,7 @@ impl HealthSync {
         Ok(report)
     }
 
-    /// The tasks of the mesh that are meant to run, by where they live in Consul. One that was told to stop a moment ago
-    /// is its event's to drain.
+    /// The active mesh tasks, by tenancy. Stopping tasks are drained by their events.
     fn synced_tasks(
         &self,
         cluster: &ClusterArn,
@@ -125,7 +125,7 @@ impl HealthSync {
             let tenancy = self.tasks.scope.tenancy_of(cluster);
             let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
                 Classification::Member(identity) => identity,
-                // Illegal tags are the events' and the sweep's to report.
+                // Invalid tags are reported by events and sweeps.
                 Classification::Outside | Classification::TagsUnknown | Classification::Invalid(_) => continue,
                 Classification::DefinitionDeleted => {
                     let error = EcsError::UnknownTaskDefinition(task.definition.clone()).into();
@@ -138,7 +138,7 @@ impl HealthSync {
                 }
             };
             let Some(definition) = definitions.get(&task.definition) else { continue };
-            // Of a configuration that cannot be read nobody knows which checks it wants: all of them stay as they are.
+            // With an unparsable configuration the synced containers are unknown: no check is changed.
             let Ok(synced_containers) = definition.synced_containers() else {
                 warn!(
                     task_definition = task.definition.as_str(),
@@ -167,7 +167,7 @@ impl HealthSync {
         let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
         let changed = tasks.iter().map(|task| changes(task, &instances, &checks)).filter(|changes| !changes.is_empty());
         let writes = changed.map(|changes| self.write_health(changes));
-        for result in all(writes).await {
+        for result in concurrently(writes).await {
             match result {
                 Ok((updated, removed)) => {
                     report.updated += updated;
@@ -190,13 +190,13 @@ impl HealthSync {
         Ok((node.map(|node| node.instances).unwrap_or_default(), checks))
     }
 
-    /// Writes one task's changes: how many checks were updated, and how many taken out.
+    /// Writes the changes of one task. Returns the numbers of updated and of deregistered checks.
     async fn write_health(&self, changes: HealthChanges) -> Result<(usize, usize), ControllerError> {
         let mut updated = 0;
         if !changes.updates.is_empty() {
             match self.catalog.set_checks(&changes.updates).await {
                 Ok(()) => updated = changes.updates.len(),
-                // The task has gone meanwhile.
+                // The task was deregistered since.
                 Err(ConsulError::Conflict { .. }) => {}
                 Err(error) => return Err(error.into()),
             }

@@ -1,18 +1,17 @@
-//! The controller: observes what ECS and Consul hold, plans ([`mesh::plan`]), and applies the plan.
+//! The controller: observes the state of ECS and Consul, plans ([`mesh::plan`]), and applies the plan.
 //!
 //! ```text
 //!  messages ─▶ events ─▶ observe ──┐
 //!                 │                ├─▶ mesh::plan ─▶ apply ─▶ tokens · nodes · catalog
 //!  schedule ─▶ sweep ──▶ survey ───┘                   │
-//!                 └─▶ bootstrap                        └─▶ idle check, a while later ─▶ events
-//!  deployment ─▶ preflight, bootstrap, sweep; its end ─▶ cleanup
+//!                 └─▶ bootstrap                        └─▶ idle check, delayed ─▶ events
+//!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
-//! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `cleanup`: the duties, which [`Controller`] offers.
-//! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: what is read. `definitions` alone tells what a
-//!   task is in the mesh.
-//! - `apply`, `tokens`: what is written.
-//! - [`Edges`]: everything outside the process, so that a simulation can stand in for it.
+//! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `cleanup`: the operations of [`Controller`].
+//! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: reads. Only `definitions` classifies tasks.
+//! - `apply`, `tokens`: writes.
+//! - [`Edges`]: the external services, behind traits, which the simulation implements.
 
 mod agents;
 mod apply;
@@ -32,12 +31,12 @@ mod observe;
 mod outcome;
 mod preflight;
 mod problem;
-mod remembered;
 mod scope;
 pub mod settings;
 mod survey;
 mod sweep;
 mod tasks;
+mod timestamp_cache;
 mod tokens;
 
 pub use self::{
@@ -51,7 +50,7 @@ pub use self::{
     error::ControllerError,
     events::{BatchReport, Delivery, Failure},
     health_sync::HealthReport,
-    preflight::{Lack, PreflightError},
+    preflight::{MissingPermission, PreflightError},
     problem::ProblemReport,
     scope::Scope,
     survey::SweepOrder,

@@ -1,4 +1,4 @@
-//! What a message says: where to look. It never says what to do.
+//! The messages of the queue. A message names what to check, never what to delete.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -13,21 +13,21 @@ use mesh::{
 
 /// The `source` of messages that the controller sends to itself.
 const OWN_SOURCE: &str = "ecs-mesh-controller";
-/// The `detail-type` of a look at a service that lost a task.
+/// The `detail-type` of an idle check.
 const IDLE_CHECK: &str = "Service Idle Check";
-/// The largest message that is read, in bytes: what SQS carries at most.
+/// The largest accepted message, in bytes: the limit of SQS.
 const MAX_BYTES: usize = 1024 * 1024;
 
 /// A message of the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Message {
-    /// ECS says that a task changed.
+    /// A task changed.
     TaskChange(Box<TaskChange>),
-    /// A task of this service stopped a grace period ago.
+    /// An idle check of this service.
     IdleCheck(MeshService),
-    /// Somebody called ECS's API.
+    /// A call of the ECS API.
     ApiCall(ApiCall),
-    /// A well-formed event that is none of our business.
+    /// A valid event that the controller does not use.
     Other(String),
 }
 
@@ -48,7 +48,7 @@ struct IdleCheckDetail {
 }
 
 impl Message {
-    /// Reads an `EventBridge` envelope, ECS's or our own.
+    /// Parses an `EventBridge` envelope, of ECS or of the controller.
     pub(crate) fn parse(body: &str) -> Result<Self, InvalidField> {
         if body.len() > MAX_BYTES {
             return Err(InvalidField::new("body", &format!("{} bytes", body.len()), "at most 1 MiB"));
@@ -72,7 +72,7 @@ impl Message {
         }
     }
 
-    /// The body of the message that asks for a look at `service`.
+    /// The body of the message that requests an idle check of `service`.
     pub(crate) fn idle_check(service: &MeshService) -> String {
         let detail = json!({
             "service": service.name.as_str(),
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_own_messages_survive_the_round_trip() {
+    fn own_messages_round_trip() {
         let enterprise = Tenancy::from_names(Some("p"), Some("n"), ("", "")).unwrap().unwrap();
         for tenancy in [Tenancy::Community, enterprise] {
             let service = MeshService { tenancy, name: "web".parse().unwrap() };
@@ -111,13 +111,13 @@ mod tests {
     }
 
     #[test]
-    fn somebody_else_s_event_is_not_an_error() {
+    fn unused_event_is_not_an_error() {
         let body = r#"{"source":"aws.ecs","detail-type":"ECS Service Action","detail":{}}"#;
         assert_eq!(Message::parse(body), Ok(Message::Other("aws.ecs: ECS Service Action".to_owned())));
     }
 
     #[test]
-    fn what_is_no_event_is_an_error() {
+    fn malformed_event_is_an_error() {
         for body in ["", "{", "null", "[]", "{}", r#"{"source":"aws.ecs"}"#, r#"{"source":1,"detail-type":"x"}"#] {
             assert_eq!(Message::parse(body).unwrap_err().field(), "body", "{body}");
         }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forged_idle_check_names_its_bad_field() {
+    fn error_of_an_idle_check_names_the_field() {
         let body = r#"{"source":"ecs-mesh-controller","detail-type":"Service Idle Check","detail":{"service":"We b"}}"#;
         assert_eq!(Message::parse(body).unwrap_err().field(), "detail.service");
     }

@@ -1,6 +1,6 @@
-//! Observing: what ECS says of tasks, and what Consul holds of those that stop.
+//! Observes single tasks: their identity, and the entries in Consul of stopping and stopped ones.
 //!
-//! A part that could not be read is an error of the tasks that it concerns, never an absence.
+//! A failed read is an error of the tasks that it concerns, never an absence.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -27,7 +27,7 @@ use crate::{
     deadline::Deadline,
     definitions::{Classification, Definitions},
     edges::Consul,
-    error::{ControllerError, Failures, blame},
+    error::{ControllerError, Failures, fail_all},
     outcome::CONCURRENCY,
     tasks::TaskReader,
     tokens::Tokens,
@@ -41,12 +41,12 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    /// The mesh tasks among `changes`. Those whose identity could not be read are in the failures; those that are not
-    /// in the mesh are in neither.
+    /// The mesh tasks among `changes`, and the errors of those whose identity could not be read. Tasks outside the mesh
+    /// are in neither.
     pub(crate) async fn mesh_tasks(&self, changes: &[TaskChange], deadline: Deadline) -> (Vec<MeshTask>, Failures) {
         let arns = changes.iter().map(|change| &change.definition);
         let definitions = self.tasks.definitions(arns, deadline).await;
-        let (task_tags, mut failures) = self.open_task_tags(changes, &definitions, deadline).await;
+        let (task_tags, mut failures) = self.undecided_task_tags(changes, &definitions, deadline).await;
         let mut tasks = Vec::new();
         for change in changes {
             if failures.contains_key(&change.arn) {
@@ -77,7 +77,7 @@ impl Observer {
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         match definitions.classify(&change.definition, tags, default_tenancy) {
             Classification::Member(identity) => Ok(Some(task(&identity.service.tenancy.clone(), Some(identity)))),
-            // What it left in Consul bears its ID.
+            // Its entries in Consul are found by its ID.
             Classification::TagsUnknown | Classification::DefinitionDeleted if change.phase == TaskPhase::Stopped => {
                 Ok(Some(task(default_tenancy, None)))
             }
@@ -96,71 +96,74 @@ impl Observer {
         }
     }
 
-    /// The own tags of tasks whose definitions do not say whether they are in the mesh.
-    async fn open_task_tags(
+    /// The tags of tasks whose definitions do not determine whether they are in the mesh.
+    async fn undecided_task_tags(
         &self,
         changes: &[TaskChange],
         definitions: &Definitions,
         deadline: Deadline,
     ) -> (BTreeMap<TaskArn, Tags>, Failures) {
-        let mut open: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
+        let mut undecided: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for change in changes {
-            if definitions.get(&change.definition).is_some_and(|definition| definition.leaves_mesh_open()) {
-                open.entry(&change.cluster).or_default().push(change.arn.clone());
+            if definitions.get(&change.definition).is_some_and(|definition| definition.needs_task_tags()) {
+                undecided.entry(&change.cluster).or_default().push(change.arn.clone());
             }
         }
         let (mut tags, mut failures) = (BTreeMap::new(), Failures::new());
-        for (cluster, tasks) in open {
+        for (cluster, tasks) in undecided {
             match deadline.run(self.tasks.ecs.describe_tasks(cluster, &tasks)).await {
                 Ok(described) => tags.extend(described.into_iter().map(|task| (task.arn, task.tags))),
-                Err(error) => failures.extend(blame(&tasks, error)),
+                Err(error) => failures.extend(fail_all(&tasks, error)),
             }
         }
         (tags, failures)
     }
 
-    /// What Consul holds of the stopping and stopped ones among `tasks`. Tasks of which some part could not be read
-    /// are in the failures, and not in the observation.
+    /// The entries in Consul of the stopping and stopped ones among `tasks`. Tasks with a failed read are in the
+    /// failures, and not in the observation.
     pub(crate) async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Failures) {
         let (mut observed, mut failures) = (Observed::default(), Failures::new());
-        // Side by side: what one cluster, service or partition is slow at must not cost the others their time.
+        // Concurrently: a slow cluster, service or partition must not delay the others.
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
-            deadline.run(self.consul.tokens(&tenancy)).await.map_err(|error| blame(&stopped, error))
+            deadline.run(self.consul.tokens(&tenancy)).await.map_err(|error| fail_all(&stopped, error))
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
             let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;
-            found.map_err(|error| blame(ending.iter().map(|task| &task.arn), error))
+            found.map_err(|error| fail_all(ending.iter().map(|task| &task.arn), error))
         });
         let agents = by_service(&tasks).into_iter().map(|(service, stopped)| async move {
             let found = deadline.run(self.agents_of(&service, &stopped)).await;
-            found.map_err(|error| blame(stopped.iter().map(|task| &task.arn), error))
+            found.map_err(|error| fail_all(stopped.iter().map(|task| &task.arn), error))
         });
-        let (tokens, catalogs, agents) =
-            futures::join!(side_by_side(tokens), side_by_side(catalogs), side_by_side(agents));
+        let (tokens, catalogs, agents) = futures::join!(
+            concurrently_in_order(tokens),
+            concurrently_in_order(catalogs),
+            concurrently_in_order(agents)
+        );
         for found in tokens {
-            observed.tokens.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
+            observed.tokens.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
         }
         for found in catalogs {
-            let (instances, checks) = found.unwrap_or_else(|failed| none_of(failed, &mut failures));
+            let (instances, checks) = found.unwrap_or_else(|failed| record_failures(failed, &mut failures));
             observed.instances.extend(instances);
             observed.checks.extend(checks);
         }
         for found in agents {
-            observed.agents.extend(found.unwrap_or_else(|failed| none_of(failed, &mut failures)));
+            observed.agents.extend(found.unwrap_or_else(|failed| record_failures(failed, &mut failures)));
         }
-        observed.provisioned = self.relied_holders(&tasks);
+        observed.provisioned = self.cached_holders(&tasks);
         observed.tasks = tasks.into_iter().filter(|task| !failures.contains_key(&task.arn)).collect();
         (observed, failures)
     }
 
-    /// Whose tokens need no look for any of the active ones among `tasks`.
-    fn relied_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
+    /// The holders of active tasks whose tokens are cached as valid.
+    fn cached_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
         let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.tasks.scope.mode));
-        holders.filter(|holder| self.tokens.is_relied_on(holder)).collect()
+        holders.filter(|holder| self.tokens.is_cached(holder)).collect()
     }
 
-    /// The client agents whose nodes still hold services of stopped tasks.
+    /// The client agents with services of stopped tasks on their nodes.
     async fn agents_of(
         &self,
         service: &MeshService,
@@ -195,17 +198,17 @@ impl Observer {
     }
 }
 
-async fn side_by_side<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+async fn concurrently_in_order<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     stream::iter(work).buffered(CONCURRENCY).collect().await
 }
 
-/// Nothing was found out, and whose failure that is.
-fn none_of<T: Default>(failed: Failures, failures: &mut Failures) -> T {
+/// Records the failures of a read, and returns an empty result.
+fn record_failures<T: Default>(failed: Failures, failures: &mut Failures) -> T {
     failures.extend(failed);
     T::default()
 }
 
-/// The stopped tasks by the partition whose tokens have to be listed.
+/// The stopped tasks, by the partition of their tokens.
 fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<TaskArn>)> {
     let mut groups: BTreeMap<_, (Tenancy, Vec<TaskArn>)> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped) {
@@ -216,7 +219,7 @@ fn by_partition(tasks: &[MeshTask]) -> Vec<(Tenancy, Vec<TaskArn>)> {
     groups.into_values().collect()
 }
 
-/// The stopped tasks that ran a client agent, by service.
+/// The stopped tasks with a client agent, by service.
 fn by_service(tasks: &[MeshTask]) -> BTreeMap<MeshService, Vec<&MeshTask>> {
     let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.phase == TaskPhase::Stopped && task.runs_client_agent) {
@@ -227,7 +230,7 @@ fn by_service(tasks: &[MeshTask]) -> BTreeMap<MeshService, Vec<&MeshTask>> {
     groups
 }
 
-/// The stopping and stopped tasks by the catalog node and tenancy that hold their instances.
+/// The stopping and stopped tasks, by catalog node and tenancy.
 fn by_node(tasks: &[MeshTask]) -> BTreeMap<(ClusterArn, Tenancy), Vec<&MeshTask>> {
     let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
     for task in tasks.iter().filter(|task| task.phase != TaskPhase::Active) {

@@ -1,4 +1,5 @@
-//! Before anything else: can Consul be reached, and does the controller's own token suffice?
+//! The preflight check: whether Consul can be reached, and whether the controller's own token has the required
+//! permissions.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
@@ -11,16 +12,16 @@ use mesh::{
 
 use crate::scope::Scope;
 
-/// Something that the controller's own token may not do.
+/// A permission that the controller's own token does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
-    /// What.
+pub struct MissingPermission {
+    /// The permission.
     pub permission: Permission,
-    /// In which partition, and for which clusters (Enterprise).
+    /// The partition, and the clusters in it (Enterprise).
     pub place: Option<(TenancyName, Vec<ClusterArn>)>,
 }
 
-impl fmt::Display for Lack {
+impl fmt::Display for MissingPermission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.permission)?;
         let Some((partition, clusters)) = &self.place else { return Ok(()) };
@@ -29,57 +30,57 @@ impl fmt::Display for Lack {
     }
 }
 
-/// Why the controller could not do its work.
+/// Why the preflight check failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PreflightError {
-    /// Its token may not do all that is needed.
+    /// The token does not have all required permissions.
     #[error(
         "the controller's Consul token lacks: {}; add them to its policy (see docs/deploy.md)",
-        .0.iter().map(Lack::to_string).collect::<Vec<_>>().join("; ")
+        .0.iter().map(MissingPermission::to_string).collect::<Vec<_>>().join("; ")
     )]
-    Lacks(Vec<Lack>),
+    MissingPermissions(Vec<MissingPermission>),
     /// Consul cannot be reached, or does not know the token.
     #[error(transparent)]
     Consul(#[from] ConsulError),
 }
 
-/// Asks Consul what the controller's own token may do.
+/// Runs the preflight check.
 pub(crate) struct Preflight {
     pub(crate) scope: Arc<Scope>,
     pub(crate) consul: Arc<dyn ConsulBootstrap>,
 }
 
 impl Preflight {
-    /// Proves that Consul answers, and that the controller's own token allows all that the controller may ever do,
-    /// wherever the clusters' tasks live. Nothing is changed.
+    /// Checks that Consul answers, and that the controller's own token has every required permission in the clusters'
+    /// partitions. Changes nothing.
     ///
     /// # Errors
-    /// Every missing permission by the rule that grants it; or why Consul could not be asked.
+    /// The missing permissions, as the rules that grant them; or why Consul could not be asked.
     pub(crate) async fn run(&self) -> Result<(), PreflightError> {
         let mut clusters: BTreeMap<&Tenancy, Vec<ClusterArn>> = BTreeMap::new();
         for cluster in &self.scope.clusters {
             clusters.entry(self.scope.tenancy_of(cluster)).or_default().push(cluster.clone());
         }
-        // In a partition's policy there is no place for what is of the whole datacenter: that is asked for by itself.
+        // The policy of a partition cannot grant permissions of the whole datacenter: these are checked separately.
         let local = clusters.remove(&Tenancy::Community).unwrap_or_default();
         let has_local = !local.is_empty();
         let whole = required(&local).into_iter().filter(|permission| has_local || permission.is_global()).collect();
-        let mut lacking = self.lacking(&Tenancy::Community, whole, &local).await?;
+        let mut missing = self.missing_in(&Tenancy::Community, whole, &local).await?;
         for (tenancy, clusters) in clusters {
             let local = required(&clusters).into_iter().filter(|permission| !permission.is_global()).collect();
-            lacking.extend(self.lacking(tenancy, local, &clusters).await?);
+            missing.extend(self.missing_in(tenancy, local, &clusters).await?);
         }
-        if lacking.is_empty() { Ok(()) } else { Err(PreflightError::Lacks(lacking)) }
+        if missing.is_empty() { Ok(()) } else { Err(PreflightError::MissingPermissions(missing)) }
     }
 
-    async fn lacking(
+    async fn missing_in(
         &self,
         tenancy: &Tenancy,
         permissions: Vec<Permission>,
         clusters: &[ClusterArn],
-    ) -> Result<Vec<Lack>, ConsulError> {
-        let lacking = self.consul.lacking(tenancy, &permissions).await?;
+    ) -> Result<Vec<MissingPermission>, ConsulError> {
+        let missing = self.consul.missing_permissions(tenancy, &permissions).await?;
         let place = tenancy.partition().map(|partition| (partition.clone(), clusters.to_vec()));
-        Ok(lacking.into_iter().map(|permission| Lack { permission, place: place.clone() }).collect())
+        Ok(missing.into_iter().map(|permission| MissingPermission { permission, place: place.clone() }).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! What could not be read or done, for people and for scripts.
+//! The problems in reports.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use mesh::arn::ClusterArn;
 
 use crate::error::ControllerError;
 
-/// What could not be read or done.
+/// What could not be read or written.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProblemReport {
-    /// Where, if it is about one cluster.
+    /// The cluster, if the problem concerns one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster_arn: Option<String>,
     /// A short label for metrics and log queries.
     pub label: &'static str,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 

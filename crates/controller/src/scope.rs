@@ -1,4 +1,4 @@
-//! What one deployment of the controller is responsible for.
+//! The scope of one deployment of the controller: its clusters, and the settings for them.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -16,45 +16,45 @@ use mesh::{
 
 use crate::bootstrap::BootstrapScope;
 
-/// What the controller is responsible for, and how.
+/// The clusters that the controller manages, and the settings for them.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// The clusters whose tasks it looks after: never empty.
+    /// The clusters: never empty.
     pub clusters: Vec<ClusterArn>,
-    /// Who makes tokens.
+    /// How tasks get their tokens.
     pub mode: TokenMode,
     /// How secrets are named.
     pub names: SecretNames,
     /// How long an idle service keeps its token.
     pub grace: GracePeriod,
-    /// What is assumed of time.
+    /// The time bounds.
     pub bounds: Bounds,
-    /// How long a token that was made ahead waits for its service's first task.
+    /// How long a pre-provisioned token waits for the first task of its service.
     pub unused_for: Duration,
     /// The largest share of a cluster's tokens or services that one sweep deletes.
     pub max_delete: MaxDeletePercent,
-    /// Where in Consul tasks without Enterprise tags live.
+    /// The tenancy of tasks without Enterprise tags.
     pub default_tenancy: Tenancy,
-    /// The same for clusters that have a partition of their own.
+    /// The same for clusters with their own partition.
     pub cluster_tenancies: BTreeMap<ClusterArn, Tenancy>,
-    /// What is set up in Consul.
+    /// The settings of the bootstrap.
     pub bootstrap: BootstrapScope,
 }
 
 impl Scope {
-    /// Where in Consul a task of `cluster` lives that has no Enterprise tags.
+    /// The tenancy of tasks of `cluster` without Enterprise tags.
     #[must_use]
     pub fn tenancy_of(&self, cluster: &ClusterArn) -> &Tenancy {
         self.cluster_tenancies.get(cluster).unwrap_or(&self.default_tenancy)
     }
 
-    /// The configured cluster that a task is of.
+    /// The configured cluster of a task.
     #[must_use]
     pub fn cluster_of(&self, task: &TaskArn) -> Option<&ClusterArn> {
         self.clusters.iter().find(|cluster| task.is_in(cluster))
     }
 
-    /// The rules of a plan that an event asks for at `now`.
+    /// The rules of a plan for events, at `now`.
     #[must_use]
     pub fn rules(&self, now: Timestamp) -> Rules<'_> {
         Rules {

@@ -1,4 +1,4 @@
-//! Tasks, as ECS lists and describes them: what a service's idleness is judged by, and what a sweep looks at.
+//! Reads tasks, their definitions and their clusters from ECS.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -24,13 +24,13 @@ use crate::{
     scope::Scope,
 };
 
-/// How many tasks one `DescribeTasks` takes.
-const DESCRIBED_AT_ONCE: usize = 100;
+/// The most tasks in one `DescribeTasks`.
+const DESCRIBE_LIMIT: usize = 100;
 
-/// What ECS says of clusters, or why it could not be asked.
+/// The statuses of clusters, or why they could not be read.
 pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Arc<ControllerError>>;
 
-/// A cluster and every task of it that ECS still knows.
+/// A cluster and its tasks in ECS.
 #[derive(Debug, Clone)]
 pub(crate) struct ClusterTasks {
     pub(crate) cluster: ClusterArn,
@@ -46,7 +46,7 @@ pub(crate) struct TaskReader {
 }
 
 impl TaskReader {
-    /// What ECS says of the configured clusters.
+    /// The statuses of the configured clusters.
     pub(crate) async fn cluster_statuses(&self, deadline: Deadline) -> ClusterStatuses {
         deadline.run(self.ecs.cluster_statuses(&self.scope.clusters)).await.map_err(Arc::new)
     }
@@ -65,10 +65,10 @@ impl TaskReader {
         Definitions::new(stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
     }
 
-    /// Every task of every configured cluster, with the services that each may be an instance of, as listed from now on.
+    /// Lists every task of every configured cluster, with the services that each may be an instance of.
     ///
     /// # Errors
-    /// Anything that could not be read: a service is idle only if that is proven.
+    /// Any failed read: a service is idle only if every cluster was read.
     pub(crate) async fn list_all_tasks(&self, deadline: Deadline) -> Result<TaskListing, ControllerError> {
         let listed_at = self.clock.now();
         let clusters = self.scope.clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
@@ -78,7 +78,7 @@ impl TaskReader {
         Ok(TaskListing { listed_at, tasks: self.service_tasks(&clusters, &definitions)? })
     }
 
-    /// The tasks of a cluster, which are none if ECS says that it was deleted.
+    /// The tasks of a cluster, which are none if the cluster was deleted.
     async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<ClusterTasks, ControllerError> {
         match self.tasks_of(cluster).await {
             Err(error @ (EcsError::UnknownCluster(_) | EcsError::NotDescribed(_))) => {
@@ -92,11 +92,11 @@ impl TaskReader {
         }
     }
 
-    /// The tasks of a cluster: listed, and described. A stopped one may be forgotten between the two.
+    /// Lists and describes the tasks of a cluster. ECS may drop a stopped task between the two calls.
     ///
     /// # Errors
-    /// [`EcsError::NotDescribed`] where that seems to have happened to a running one: ECS's answers lag behind each other,
-    /// and a task that has just started would pass for none.
+    /// [`EcsError::NotDescribed`] if a running task is not described, because answers of ECS lag behind each other: the
+    /// task must not be treated as missing.
     pub(crate) async fn tasks_of(&self, cluster: &ClusterArn) -> Result<ClusterTasks, EcsError> {
         let TaskList { running, stopped } = self.ecs.list_tasks(cluster).await?;
         let listed: BTreeSet<TaskArn> = running.iter().chain(&stopped).cloned().collect();
@@ -108,13 +108,13 @@ impl TaskReader {
         }
     }
 
-    /// Describes tasks of a cluster in hundreds, several at once.
+    /// Describes tasks of a cluster in concurrent calls for up to 100 each.
     pub(crate) async fn describe_all(
         &self,
         cluster: &ClusterArn,
         tasks: &[TaskArn],
     ) -> Result<Vec<DescribedTask>, EcsError> {
-        let pages = tasks.chunks(DESCRIBED_AT_ONCE).map(|page| self.ecs.describe_tasks(cluster, page));
+        let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| self.ecs.describe_tasks(cluster, page));
         let described: Vec<Vec<DescribedTask>> =
             stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
         Ok(described.concat())
@@ -123,7 +123,7 @@ impl TaskReader {
     /// The services that each task may be an instance of.
     ///
     /// # Errors
-    /// The definition of a living task could not be read.
+    /// The definition of a task that is not stopped could not be read.
     pub(crate) fn service_tasks(
         &self,
         clusters: &[ClusterTasks],
@@ -141,7 +141,7 @@ impl TaskReader {
     ) -> Result<ServiceTask, Arc<ControllerError>> {
         let tenancy = self.scope.tenancy_of(cluster);
         let services = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
-            // What a stopped task was matters only for a while after its end, while ECS still has its definition.
+            // The identity of a stopped task is used only within the grace period, while ECS still has its definition.
             Classification::DefinitionDeleted if !task.phase.is_living() => Vec::new(),
             Classification::DefinitionDeleted => {
                 return Err(Arc::new(EcsError::UnknownTaskDefinition(task.definition.clone()).into()));
@@ -152,9 +152,10 @@ impl TaskReader {
         Ok(ServiceTask { arn: task.arn.clone(), phase: task.phase, stopped_at: task.stopped_at, services })
     }
 
-    /// The cluster of one of these tasks that is active, so that an old event makes nothing for the dead.
+    /// The cluster of an active one of these tasks; `None` if none is active, so that a stale event creates nothing for
+    /// a stopped task.
     ///
-    /// A new event is believed without asking: ECS may not describe its task yet.
+    /// A recent event is accepted without a read: ECS may not describe its task yet.
     pub(crate) async fn cluster_of_active_task(
         &self,
         changes: &[&TaskChange],
@@ -169,7 +170,7 @@ impl TaskReader {
             clusters.entry(&change.cluster).or_default().push(change.arn.clone());
         }
         for (cluster, mut tasks) in clusters {
-            tasks.truncate(DESCRIBED_AT_ONCE);
+            tasks.truncate(DESCRIBE_LIMIT);
             let answer = self.ecs.describe_tasks(cluster, &tasks).await?;
             if answer.iter().any(|task| task.phase == TaskPhase::Active) {
                 return Ok(Some(cluster.clone()));

@@ -1,4 +1,4 @@
-//! What a plan consists of.
+//! The actions of a plan.
 
 use crate::{
     arn::TaskArn,
@@ -9,37 +9,37 @@ use crate::{
     token::{ListedToken, TokenHolder},
 };
 
-/// One change to bring about. Each may be done twice without harm.
+/// One change. Every action is idempotent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Make sure that the holder has a valid token, and that its secret holds it.
+    /// Ensure that the holder has a valid token in Consul, and that its secret contains it.
     Provision(TokenHolder),
-    /// Register the critical check for an instance, so that traffic drains.
+    /// Register a critical check for an instance, so that it receives no new traffic.
     MarkCritical(HealthCheck),
     /// Delete a token that a stopped task logged in for.
     DeleteLoginToken(ListedToken),
-    /// Take a stopped task's instance out of the catalog, and its checks with it.
+    /// Deregister the instance of a stopped task, with its checks.
     Deregister(ServiceInstance),
-    /// Make Consul forget a client agent that died with its task.
+    /// Force-leave a failed client agent, which ran in a stopped task.
     ForceLeave(ClientAgent),
-    /// Come back later: the stopped task's client agent is not known to be dead yet.
+    /// Check again later: Consul does not report the client agent of the stopped task as failed yet.
     AwaitAgent(ClientAgent),
-    /// Take the synthetic node of a deleted cluster out of the catalog.
+    /// Deregister the synthetic node of a deleted cluster.
     DeregisterNode(LeftoverNode),
-    /// Look again after the grace period whether the service has any task left.
+    /// Check after the grace period whether the service still has a task.
     CheckIdleness(MeshService),
     /// Hide the token of an idle service.
     Hide(MeshService, Idle),
-    /// Delete the token of an idle service, which has been hidden for long enough.
+    /// Delete the token of an idle service, after it was hidden for [`crate::bounds::Bounds::hidden_for`].
     Revoke(MeshService, Idle),
-    /// Delete a token that bears the controller's mark, and that its secret does not name.
+    /// Delete a token with a mark of the controller that the secret of the holder does not contain.
     DeleteOrphan(TokenHolder, ListedToken, Retirement),
-    /// Show such a token in its secret, which a person has emptied.
+    /// Write such a token into the secret, which an operator has emptied.
     ShowOrphan(TokenHolder, ListedToken),
 }
 
 impl Action {
-    /// Whether it takes something away for good.
+    /// Whether the action removes something from Consul or hides a token.
     #[must_use]
     pub fn deletes(&self) -> bool {
         match self {
@@ -59,11 +59,11 @@ impl Action {
     }
 }
 
-/// An action, and the tasks that asked for it: if it fails, their messages go back to the queue.
+/// An action, and the tasks that require it: if it fails, their messages return to the queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Planned {
-    /// What to do.
+    /// The action.
     pub action: Action,
-    /// For whom.
+    /// The tasks that require it; empty if none does.
     pub tasks: Vec<TaskArn>,
 }

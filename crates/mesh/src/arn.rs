@@ -15,7 +15,7 @@ struct Parts<'a> {
 }
 
 impl Parts<'_> {
-    /// Whether this is of the partition, region and account of `cluster`.
+    /// Whether the partition, region and account are those of `cluster`.
     fn is_beside(&self, cluster: &ClusterArn) -> bool {
         (self.aws_partition, self.region, self.account) == (&cluster.aws_partition, &cluster.region, &cluster.account)
     }
@@ -50,7 +50,7 @@ fn is_name(text: &str) -> bool {
 ///
 /// let cluster: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse()?;
 /// assert_eq!(cluster.name(), "prod");
-/// assert!(cluster.is_meant_by("prod"), "old tokens name a cluster so, or by its ARN");
+/// assert!(cluster.is_named_by("prod"), "tokens of consul-ecs name a cluster by name or ARN");
 /// # Ok::<(), mesh::field::InvalidField>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,17 +95,17 @@ impl ClusterArn {
         &self.account
     }
 
-    /// The ARN of the cluster called `name` beside this one: in its account and region.
+    /// The ARN of the cluster `name` in the same account and region.
     #[must_use]
     pub fn sibling(&self, name: &str) -> Option<Self> {
         let stem = self.arn.rsplit_once(':').map_or("", |(stem, _)| stem);
         format!("{stem}:cluster/{name}").parse().ok()
     }
 
-    /// Whether `mark` means this cluster. ECS task metadata prints a cluster as a name or as an ARN, and the
-    /// old controller copied what it found into its tokens' descriptions.
+    /// Whether `mark` is the ARN or the name of this cluster. The task metadata endpoint prints either, and consul-ecs
+    /// copied it into descriptions of tokens.
     #[must_use]
-    pub fn is_meant_by(&self, mark: &str) -> bool {
+    pub fn is_named_by(&self, mark: &str) -> bool {
         mark == self.arn || mark == self.name
     }
 }
@@ -167,7 +167,7 @@ impl fmt::Display for TaskId {
     }
 }
 
-/// The ARN of an ECS task, in its present shape (`task/<cluster>/<id>`) or its old one (`task/<id>`).
+/// The ARN of an ECS task, in the long format (`task/<cluster>/<id>`) or the short one (`task/<id>`).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskArn {
     arn: String,
@@ -190,7 +190,7 @@ impl TaskArn {
         &self.id
     }
 
-    /// The ARN, in its present shape, of the task with this ID in `cluster`.
+    /// The long ARN of the task with this ID in `cluster`.
     #[must_use]
     pub fn in_cluster(cluster: &ClusterArn, id: &TaskId) -> Self {
         // The first five fields are the cluster's own.
@@ -198,7 +198,8 @@ impl TaskArn {
         Self { arn: format!("{stem}:task/{}/{id}", cluster.name), id: id.clone() }
     }
 
-    /// Whether the ARN agrees with `cluster`: same partition, region and account, and the same name where it holds one.
+    /// Whether the ARN has the partition, region and account of `cluster`, and its name if the ARN contains a cluster
+    /// name.
     #[must_use]
     pub fn is_in(&self, cluster: &ClusterArn) -> bool {
         split(&self.arn, "task").is_some_and(|parts| {
@@ -229,7 +230,7 @@ impl fmt::Display for TaskArn {
     }
 }
 
-/// The ARN of one revision of a task definition, which never changes once registered.
+/// The ARN of one revision of a task definition. The content of a revision is immutable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskDefinitionArn {
     arn: String,
@@ -246,7 +247,7 @@ impl TaskDefinitionArn {
         &self.arn
     }
 
-    /// Whether the definition is of the account and region of `cluster`.
+    /// Whether the definition is in the account and region of `cluster`.
     #[must_use]
     pub fn is_beside(&self, cluster: &ClusterArn) -> bool {
         split(&self.arn, "task-definition").is_some_and(|parts| parts.is_beside(cluster))
@@ -258,7 +259,7 @@ impl TaskDefinitionArn {
         &self.family
     }
 
-    /// The number of the revision, as the ARN has it.
+    /// The revision number, as in the ARN.
     #[must_use]
     pub fn revision(&self) -> &str {
         self.arn.rsplit(':').next().unwrap_or_default()
@@ -272,7 +273,7 @@ impl FromStr for TaskDefinitionArn {
         let invalid = || InvalidField::new("task definition ARN", arn, Self::EXPECTED);
         let parts = split(arn, "task-definition").ok_or_else(invalid)?;
         let (family, revision) = parts.resource.rsplit_once(':').ok_or_else(invalid)?;
-        // The number's own parser would take a sign and leading zeros, too: one revision would have many ARNs.
+        // `u32::from_str` accepts a sign and leading zeros, which would give one revision several ARNs.
         let is_number = revision.parse::<u32>().is_ok_and(|number| number.to_string() == revision);
         if !is_name(family) || !is_number {
             return Err(invalid());

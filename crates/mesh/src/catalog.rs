@@ -1,5 +1,5 @@
-//! What Consul's catalog holds of tasks: in the dataplane generation on their cluster's synthetic node, in the client
-//! generation on the node of the task's own Consul client agent.
+//! Entries of tasks in Consul's catalog: with Consul Dataplane, on the synthetic node of the cluster; with client
+//! agents, on the node of the agent in the task.
 
 use serde_json::{Value, json};
 
@@ -8,41 +8,41 @@ use super::{
     tenancy::Tenancy,
 };
 
-/// A service instance, sidecar proxy or gateway that carries a task's ID in its meta.
+/// A service instance, sidecar proxy or gateway with the ID of a task in its metadata.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceInstance {
     /// The catalog node: the cluster's ARN, or the name of a client agent.
     pub node: String,
     /// The instance's ID, for example `web-<task id>-sidecar-proxy`.
     pub id: String,
-    /// The service's name: Consul 1.8 refuses a deregistration without it.
+    /// The service's name: Consul 1.8 rejects a deregistration without it.
     pub name: String,
-    /// `Meta["task-id"]`: the mark that says whose it is.
+    /// `Meta["task-id"]`: the task that registered it.
     pub task: TaskId,
-    /// `Meta["task-arn"]`: the task, and (in its present shape) the task's cluster.
+    /// `Meta["task-arn"]`: the ARN of the task, which in the long format contains the cluster.
     pub task_arn: Option<TaskArn>,
-    /// Consul's index of the last change: a deletion holds only for what was seen.
+    /// `ModifyIndex`, for check-and-set: a deletion applies only to the version that was read.
     pub modify_index: u64,
     /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
-/// All that is registered on one catalog node.
+/// The services on one catalog node.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CatalogNode {
     /// Whether `NodeMeta` says that it is a synthetic node.
     pub is_synthetic: bool,
     /// The services with a task's mark.
     pub instances: Vec<ServiceInstance>,
-    /// The IDs of the services without one: somebody else's.
+    /// The IDs of the services without one, which the controller does not manage.
     pub others: Vec<String>,
 }
 
 impl CatalogNode {
-    /// Whether nothing has come to the node by `later`. What has gone, or was registered anew by the same task, is no
-    /// addition.
+    /// Whether every service of `later` is also in this node. Services that were removed, or registered again by the
+    /// same task, do not count.
     #[must_use]
-    pub fn holds_all_of(&self, later: &Self) -> bool {
+    pub fn is_superset_of(&self, later: &Self) -> bool {
         let is_same = |seen: &ServiceInstance, now: &ServiceInstance| {
             (&seen.id, &seen.task, &seen.task_arn, &seen.tenancy) == (&now.id, &now.task, &now.task_arn, &now.tenancy)
         };
@@ -52,14 +52,14 @@ impl CatalogNode {
     }
 }
 
-/// How Consul's gossip sees an agent: <https://developer.hashicorp.com/consul/api-docs/agent#list-members>.
+/// The status of an agent in the gossip pool: <https://developer.hashicorp.com/consul/api-docs/agent#list-members>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AgentStatus {
-    /// It answers, or was heard of a moment ago.
+    /// The agent is a live member.
     Alive,
-    /// It vanished without leaving.
+    /// The agent stopped answering without leaving.
     Failed,
-    /// It has left, or is about to.
+    /// The agent has left, or is leaving.
     Left,
 }
 
@@ -68,18 +68,18 @@ pub enum AgentStatus {
 pub struct Member {
     /// Its node's name.
     pub name: String,
-    /// Whether it lives.
+    /// Its status.
     pub status: AgentStatus,
 }
 
-/// A Consul client agent, and what its node holds.
+/// A Consul client agent, and the services on its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientAgent {
     /// The agent.
     pub member: Member,
     /// The services on its node.
     pub node: CatalogNode,
-    /// The partition whose gossip it is in.
+    /// The partition whose gossip pool it is in.
     pub tenancy: Tenancy,
 }
 
@@ -88,7 +88,7 @@ pub struct ClientAgent {
 pub struct LeftoverNode {
     /// The cluster.
     pub cluster: ClusterArn,
-    /// What the node holds.
+    /// The services on the node.
     pub node: CatalogNode,
     /// Where it is registered.
     pub tenancy: Tenancy,
@@ -97,26 +97,26 @@ pub struct LeftoverNode {
 /// The status of a health check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckStatus {
-    /// Traffic may flow.
+    /// The instance receives traffic.
     Passing,
-    /// Traffic may flow, with doubts.
+    /// The instance receives traffic, with a warning.
     Warning,
-    /// No traffic.
+    /// The instance receives no traffic.
     Critical,
 }
 
-/// A health check of a service instance. All fields are kept, because Consul replaces a check as a whole.
+/// A health check of a service instance, with all its fields, because Consul replaces a check as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthCheck {
     /// The catalog node: the cluster's ARN.
     pub node: String,
     /// The check's ID.
     pub id: String,
-    /// Its name for people.
+    /// Its display name.
     pub name: String,
     /// Its type, for example `consul-ecs-health-check`.
     pub kind: String,
-    /// Notes for people.
+    /// Its notes.
     pub notes: String,
     /// The instance that it belongs to.
     pub service_id: String,
@@ -124,22 +124,22 @@ pub struct HealthCheck {
     pub service_name: String,
     /// Its status.
     pub status: CheckStatus,
-    /// What it says to people about its status.
+    /// The text that explains its status.
     pub output: String,
-    /// Its definition, as Consul gave it.
+    /// Its definition, as read from Consul.
     pub definition: Value,
     /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
-/// What the ID of the check begins with by which a Consul agent puts a service into maintenance mode.
+/// The prefix of the IDs of the checks with which Consul agents put services into maintenance mode.
 const MAINTENANCE: &str = "_service_maintenance:";
-/// What that check says of a task that was told to stop.
-const TOLD_TO_STOP: &str = "ECS told the task to stop";
+/// The output of that check for a stopping task.
+const STOPPING_OUTPUT: &str = "ECS told the task to stop";
 
 impl HealthCheck {
-    /// The check that drains an instance whose task was told to stop: critical, and nobody else's to write. It is the one
-    /// by which agents put a service into maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
+    /// The check that drains an instance of a stopping task: a critical check that no health sync updates. Consul
+    /// agents use the same check for maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
     #[must_use]
     pub fn maintenance(instance: &ServiceInstance) -> Self {
         Self {
@@ -147,17 +147,17 @@ impl HealthCheck {
             id: format!("{MAINTENANCE}{}", instance.id),
             name: "Service Maintenance Mode".to_owned(),
             kind: "maintenance".to_owned(),
-            notes: TOLD_TO_STOP.to_owned(),
+            notes: STOPPING_OUTPUT.to_owned(),
             service_id: instance.id.clone(),
             service_name: instance.name.clone(),
             status: CheckStatus::Critical,
-            output: TOLD_TO_STOP.to_owned(),
+            output: STOPPING_OUTPUT.to_owned(),
             definition: json!({}),
             tenancy: instance.tenancy.clone(),
         }
     }
 
-    /// Whether `other` is this check of the same instance, whatever it says.
+    /// Whether `other` has the ID, node, instance and tenancy of this check.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         (&self.node, &self.id, &self.service_id, &self.tenancy)
@@ -166,7 +166,7 @@ impl HealthCheck {
 }
 
 impl CheckStatus {
-    /// Consul's word for it.
+    /// The status as in Consul's API.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

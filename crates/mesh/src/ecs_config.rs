@@ -1,4 +1,4 @@
-//! `CONSUL_ECS_CONFIG_JSON`: the configuration that Consul's containers in a task read, as far as it says who the task is.
+//! `CONSUL_ECS_CONFIG_JSON`: the configuration of consul-ecs, as far as it names the service or gateway of a task.
 //!
 //! Source: <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference>
 
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use super::field::InvalidField;
 
-/// The environment variable that holds the configuration, on `consul-ecs-mesh-init` or `consul-ecs-control-plane`.
+/// The environment variable with the configuration, on `consul-ecs-mesh-init` or `consul-ecs-control-plane`.
 pub const CONFIG_VARIABLE: &str = "CONSUL_ECS_CONFIG_JSON";
 
 /// The kinds of gateway that Consul on ECS runs.
@@ -25,7 +25,7 @@ pub enum GatewayKind {
 
 /// The part of the configuration that names the task's service or gateway.
 ///
-/// Whatever may be absent may also be `null`: consul-ecs takes both for the same.
+/// Every optional field may be `null`: consul-ecs treats `null` as absent.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EcsConfig {
@@ -47,7 +47,7 @@ struct Gateway {
 }
 
 impl EcsConfig {
-    /// The name of the service or gateway, where the configuration gives one. An empty name is none.
+    /// The name of the service or gateway. An empty name is treated as absent.
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         let gateway = self.gateway.as_ref().and_then(|gateway| gateway.name.as_deref());
@@ -55,20 +55,20 @@ impl EcsConfig {
         gateway.or(service).filter(|name| !name.is_empty())
     }
 
-    /// The containers whose health ECS's word is to be taken for.
+    /// The containers whose ECS health status is synced into Consul.
     #[must_use]
     pub fn health_sync_containers(&self) -> &[String] {
         self.health_sync_containers.as_deref().unwrap_or_default()
     }
 
-    /// Whether the service has health checks of Consul's own.
+    /// Whether the configuration defines Consul health checks for the service.
     #[must_use]
     pub fn has_native_checks(&self) -> bool {
         let checks = self.service.as_ref().and_then(|service| service.checks.as_ref());
         checks.is_some_and(|checks| !checks.is_empty())
     }
 
-    /// The kind of gateway, if the task is one.
+    /// The kind of gateway, if the task is a gateway.
     #[must_use]
     pub fn gateway_kind(&self) -> Option<GatewayKind> {
         self.gateway.as_ref().map(|gateway| gateway.kind)
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_and_a_gateway_are_told_apart() {
+    fn services_and_gateways_are_distinguished() {
         let service: EcsConfig = r#"{"service":{"name":"web","port":80},"proxy":{}}"#.parse().unwrap();
         assert_eq!((service.name(), service.gateway_kind()), (Some("web"), None));
         let gateway: EcsConfig = r#"{"gateway":{"kind":"mesh-gateway","name":"mgw"}}"#.parse().unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_as_good_as_absent() {
+    fn null_is_treated_as_absent() {
         let nulls = r#"{"service":{"name":null,"checks":null},"gateway":null,"healthSyncContainers":null}"#;
         let service: EcsConfig = nulls.parse().unwrap();
         assert_eq!((service.name(), service.gateway_kind(), service.has_native_checks()), (None, None, false));

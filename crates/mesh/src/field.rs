@@ -1,13 +1,13 @@
-//! The one error of parsing: which field, what it held, what was expected.
+//! The error of all parsers: the field, its value, and what was expected.
 
 use std::fmt;
 
-/// The longest part of a bad value that an error repeats, in characters.
+/// How much of an invalid value an error contains, in characters.
 const SHOWN_CHARS: usize = 120;
 
-/// A value from outside that could not be parsed.
+/// An external value that could not be parsed.
 ///
-/// It names the field as the sender spells it, so that a log line is enough to find the culprit.
+/// The field is spelled as the sender spells it, so that the log line identifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidField {
     field: String,
@@ -16,8 +16,8 @@ pub struct InvalidField {
 }
 
 impl InvalidField {
-    /// `field` as the sender spells it (`detail.taskArn`, a tag key, an environment variable), the value found
-    /// there, and what it should have been.
+    /// `field` as the sender spells it (`detail.taskArn`, a tag key, an environment variable), the value found there,
+    /// and a description of the valid values.
     pub fn new(field: impl Into<String>, value: &str, expected: &'static str) -> Self {
         let mut shown: String = value.chars().take(SHOWN_CHARS).collect();
         if shown.len() < value.len() {
@@ -32,7 +32,7 @@ impl InvalidField {
         &self.field
     }
 
-    /// The same error, said of the field that encloses the parsed value.
+    /// The same error for the field that contains the parsed value.
     #[must_use]
     pub fn in_field(mut self, field: impl Into<String>) -> Self {
         self.field = field.into();
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_value_is_cut() {
+    fn long_value_is_truncated() {
         let error = InvalidField::new("detail.taskArn", &"x".repeat(5_000), "a task ARN");
         assert!(error.to_string().len() < 250, "{error}");
         assert!(error.to_string().starts_with("detail.taskArn: got \"xxx"), "{error}");

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use crate::time::elapsed;
 
-/// How long an idle service keeps its token. ECS shows stopped tasks for an hour, so that it can be 50 minutes at most.
+/// How long an idle service keeps its token: at most 50 minutes, because ECS describes stopped tasks for one hour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GracePeriod(Duration);
 
@@ -17,26 +17,26 @@ impl GracePeriod {
         Self(Duration::from_secs(seconds.into()))
     }
 
-    /// How long after the last stop the service is looked at again.
+    /// The delay between the stop of a task and the idle check of its service.
     #[must_use]
     pub fn delay(self) -> Duration {
         self.0
     }
 
-    /// How long a service must have been without tasks before its token goes. Shorter than the delay, or a look
-    /// that comes a moment early would wait for a look that nobody asked for.
+    /// How long a service must have had no task to be idle: nine tenths of the delay, so that an idle check that runs
+    /// slightly early still succeeds.
     #[must_use]
     pub fn quiet(self) -> Duration {
         self.0 / 10 * 9
     }
 
-    /// Whether the look that was asked for at `asked` serves a stop that is known at `now` as well.
+    /// Whether the idle check requested at `asked` also covers a task that has stopped by `now`.
     ///
-    /// The look comes no sooner than `delay()` after it was asked for. A task that has stopped within a twentieth of that
-    /// has then been gone for longer than `quiet()`; the gap absorbs the difference between clocks.
+    /// The check runs no sooner than `delay()` after its request. A task that stopped within a twentieth of that delay
+    /// has then been stopped for longer than `quiet()`; the remaining twentieth absorbs differences between clocks.
     #[must_use]
     pub fn covers(self, asked: Timestamp, now: Timestamp) -> bool {
-        // A clock that was set back tells nothing.
+        // After the clock was set back, the request time cannot be compared.
         asked <= now && elapsed(asked, now) < self.0 / 20
     }
 }
@@ -46,13 +46,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_look_serves_a_twentieth_of_the_grace_period() {
+    fn check_covers_a_twentieth_of_the_grace_period() {
         let covers = |seconds: i64, grace| {
             let asked = Timestamp::from_second(1_000).unwrap();
             GracePeriod::from_secs(grace).covers(asked, Timestamp::from_second(1_000 + seconds).unwrap())
         };
         assert!(covers(0, 300) && covers(14, 300));
-        assert!(!covers(15, 300) && !covers(0, 0), "without a grace period every stop is looked at at once");
+        assert!(!covers(15, 300) && !covers(0, 0), "without a grace period each stop gets its own check");
         assert!(!covers(-1, 300), "the clock was set back");
     }
 }

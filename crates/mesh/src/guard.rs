@@ -1,6 +1,8 @@
-//! The guard: a sweep that would delete too much of a cluster at once stops there, and waits for a person.
+//! The guard: a sweep that would delete more than a share of a cluster's tokens or services deletes nothing of it until
+//! an operator forces it.
 //!
-//! A wrong region, a half answer of ECS, a bug: whatever makes a sweep see too little makes it want to delete too much.
+//! An incomplete view, because of a wrong region, an incomplete answer of ECS or a defect, makes a sweep plan too many
+//! deletions.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +17,10 @@ use super::{
     token::ListedToken,
 };
 
-/// A mesh smaller than this changes by large shares every day.
-const SMALL: usize = 10;
+/// The smallest number of tokens or services to which the share applies.
+const MIN_OBJECTS: usize = 10;
 
-/// A task registers its service and its sidecar proxy.
+/// A task registers a service and its sidecar proxy.
 const SERVICES_OF_A_TASK: usize = 2;
 
 /// The largest share of a cluster's tokens, or of its services, that one sweep may delete, in per cent.
@@ -26,21 +28,21 @@ const SERVICES_OF_A_TASK: usize = 2;
 pub struct MaxDeletePercent(u8);
 
 impl MaxDeletePercent {
-    /// From 0 (nothing of a mesh of ten or more) to 100 (no limit).
+    /// From 0 (no deletion where there are ten or more) to 100 (no limit).
     #[must_use]
     pub fn new(percent: u8) -> Option<Self> {
         (percent <= 100).then_some(Self(percent))
     }
 
     fn is_exceeded_by(self, deleted: usize, owned: usize) -> bool {
-        owned >= SMALL && deleted * 100 > owned * usize::from(self.0)
+        owned >= MIN_OBJECTS && deleted * 100 > owned * usize::from(self.0)
     }
 }
 
-/// Why the guard holds a cluster's deletions back.
+/// Why the guard stops the deletions of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Alarm {
-    /// The plan takes away too large a share.
+    /// The plan deletes too large a share.
     #[error("the plan deletes {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
     TooMany {
         /// `tokens` or `services`.
@@ -52,18 +54,18 @@ pub enum Alarm {
         /// The limit.
         percent: u8,
     },
-    /// ECS lists no task at all, but Consul knows of some.
+    /// ECS lists no task, but Consul has tokens or services of tasks.
     #[error("ECS lists no task of the cluster, but Consul holds {owned} tokens and services of it")]
     NothingListed {
-        /// How many things of the cluster Consul holds.
+        /// How many of them Consul has.
         owned: usize,
     },
 }
 
-/// Whether `planned` may be carried out in `cluster`, of which ECS listed `listed` tasks.
+/// Whether the deletions of `planned` are allowed in `cluster`, of which ECS listed `listed` tasks.
 ///
 /// # Errors
-/// Why it may not, without a person's word.
+/// They are not allowed unless an operator forces them.
 pub fn check(
     planned: &[Planned],
     observed: &Observed,
@@ -73,7 +75,7 @@ pub fn check(
 ) -> Result<(), Alarm> {
     let is_owned = |token: &&ListedToken| owner(token, cluster).is_some();
     let mut tokens: Vec<&ListedToken> = observed.tokens.iter().filter(is_owned).collect();
-    // The default partition may have been listed twice: by its name, and without one.
+    // The default partition may have been listed twice: with its name and without one.
     tokens.sort_by_key(|token| token.accessor);
     tokens.dedup_by_key(|token| token.accessor);
     let on_the_node = observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count();
@@ -82,7 +84,7 @@ pub fn check(
     if listed == 0 && used > 0 {
         return Err(Alarm::NothingListed { owned: used });
     }
-    let services = found + services_of_living_agents(observed, cluster);
+    let services = found + services_on_unread_nodes(observed, cluster);
     let percent = limit.0;
     let deleted = deleted_tokens(planned, &tokens);
     if limit.is_exceeded_by(deleted, tokens.len()) {
@@ -95,7 +97,7 @@ pub fn check(
     Ok(())
 }
 
-/// Whether an action takes something of `cluster` away, or rests on what was read of it: a service is idle only if no
+/// Whether an action deletes something of `cluster`, or depends on what was read of it: a service is idle only if no
 /// cluster has a task of it.
 #[must_use]
 pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
@@ -115,12 +117,13 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
 
 /// How many services of the cluster's tasks an agent's node holds.
 fn instances_of(agent: &ClientAgent, cluster: &ClusterArn) -> usize {
-    let is_its = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
-    agent.node.instances.iter().filter(is_its).count()
+    let belongs = |instance: &&ServiceInstance| instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
+    agent.node.instances.iter().filter(belongs).count()
 }
 
-/// The services on the nodes of living tasks' own agents. Those nodes are not read: what is there is known from ECS.
-fn services_of_living_agents(observed: &Observed, cluster: &ClusterArn) -> usize {
+/// The services on the nodes of client agents in running tasks. Those nodes are not read: the number follows from the
+/// tasks.
+fn services_on_unread_nodes(observed: &Observed, cluster: &ClusterArn) -> usize {
     let has_agent =
         |task: &&MeshTask| task.runs_client_agent && task.phase != TaskPhase::Stopped && task.cluster == *cluster;
     observed.tasks.iter().filter(has_agent).count() * SERVICES_OF_A_TASK
@@ -129,7 +132,7 @@ fn services_of_living_agents(observed: &Observed, cluster: &ClusterArn) -> usize
 fn deleted_services(action: &Action, cluster: &ClusterArn) -> usize {
     match action {
         Action::Deregister(instance) => usize::from(instance.node == cluster.as_str()),
-        // Everything on the agent's node goes with it.
+        // Force-leave removes the node with all its services.
         Action::ForceLeave(agent) => instances_of(agent, cluster),
         _ => 0,
     }
@@ -142,14 +145,14 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
             Action::DeleteLoginToken(token) | Action::DeleteOrphan(_, token, _) => {
                 deleted.extend(owned.iter().filter(|o| o.accessor == token.accessor).map(|o| o.accessor));
             }
-            // Hidden counts as deleted: no further task of the service can start.
+            // A hidden token counts as deleted: no further task of the service can start.
             Action::Hide(service, _) | Action::Revoke(service, _) => {
-                let is_its = |token: &&&ListedToken| {
+                let belongs = |token: &&&ListedToken| {
                     token.tenancy.is_same_place(&service.tenancy)
                         && HolderMark::parse(&token.description)
                             .is_some_and(|mark| mark.service.as_ref() == Some(&service.name))
                 };
-                deleted.extend(owned.iter().filter(is_its).map(|o| o.accessor));
+                deleted.extend(owned.iter().filter(belongs).map(|o| o.accessor));
             }
             _ => {}
         }
@@ -157,22 +160,22 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
     deleted.len()
 }
 
-/// On whose behalf a token of a cluster is there.
+/// Which task a token of a cluster is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Owner {
-    /// A task has logged in for it, or has used it.
+    /// A task logged in for the token, or has used it.
     Task,
-    /// Nobody yet: it was made ahead.
-    Nobody,
+    /// No task yet: the token was pre-provisioned.
+    PreProvisioned,
 }
 
 fn owner(token: &ListedToken, cluster: &ClusterArn) -> Option<Owner> {
-    if LoginMark::parse(&token.description).is_some_and(|mark| cluster.is_meant_by(&mark.cluster)) {
+    if LoginMark::parse(&token.description).is_some_and(|mark| cluster.is_named_by(&mark.cluster)) {
         return Some(Owner::Task);
     }
     let mark = HolderMark::parse(&token.description)?;
-    let is_ours = mark.service.is_some() && cluster.is_meant_by(&mark.cluster);
-    is_ours.then_some(if mark.unused_since.is_some() { Owner::Nobody } else { Owner::Task })
+    let is_ours = mark.service.is_some() && cluster.is_named_by(&mark.cluster);
+    is_ours.then_some(if mark.unused_since.is_some() { Owner::PreProvisioned } else { Owner::Task })
 }
 
 #[cfg(test)]

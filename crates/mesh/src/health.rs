@@ -1,7 +1,7 @@
-//! Health sync: what ECS says of a task's containers, into the checks that Consul holds of it.
+//! Health sync: copies the health status of containers from ECS into health checks in Consul.
 //!
-//! The mapping is that of `consul-ecs health-sync`: `HEALTHY` passes, anything else is critical; the dataplane's check
-//! passes only if the dataplane and every synced container are healthy. Source:
+//! The mapping is that of `consul-ecs health-sync`: `HEALTHY` is passing, anything else is critical; the dataplane's
+//! check passes only if the dataplane and every synced container are healthy. Source:
 //! <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference#healthsynccontainers>
 
 use super::{
@@ -11,41 +11,40 @@ use super::{
     task::{ContainerHealth, TaskContainer},
 };
 
-/// The type of the checks that `mesh-init` registers for ECS's word.
+/// The type of the checks that `mesh-init` registers for synced containers.
 const SYNCED_TYPE: &str = "consul-ecs-health-check";
 
-/// A task that is meant to run, and what of it is to be synced.
+/// A task with desired status `RUNNING`, and its synced containers.
 #[derive(Debug, Clone)]
 pub struct SyncedTask {
     /// The task.
     pub id: TaskId,
-    /// Its containers as ECS sees them.
+    /// Its containers, with their health status in ECS.
     pub containers: Vec<TaskContainer>,
-    /// The names of those whose health the mesh should know.
+    /// The names of the synced containers.
     pub synced: Vec<String>,
 }
 
-/// What has to change on one task's checks.
+/// The changes to the checks of one task.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HealthChanges {
-    /// Checks whose status is not what ECS says, as they should be.
+    /// Checks with another status than in ECS, as they are to be written.
     pub updates: Vec<HealthCheck>,
-    /// Checks of containers that are not synced: nobody would ever update them.
+    /// Checks of containers that are not synced, which no writer updates.
     pub orphans: Vec<HealthCheck>,
 }
 
 impl HealthChanges {
-    /// Whether all is as it should be.
+    /// Whether nothing changes.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.updates.is_empty() && self.orphans.is_empty()
     }
 }
 
-/// Compares a task's checks with what ECS says. `instances` and `checks` are those of the task's node.
+/// Compares the checks of a task with the health status in ECS. `instances` and `checks` are those of the task's node.
 ///
-/// Only the containers' checks are looked at. The task may have been told to stop since ECS was asked: what drains it is a
-/// check of its own.
+/// Only checks of containers are compared. The task may be stopping by now: its maintenance check is a separate one.
 #[must_use]
 pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[HealthCheck]) -> HealthChanges {
     let mut changes = HealthChanges::default();
@@ -83,17 +82,17 @@ fn wanted(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
     if container == DATAPLANE {
         needed.extend(task.synced.iter().map(String::as_str));
     }
-    let ailing = needed.into_iter().find(|name| health(task, name) != Some(ContainerHealth::Healthy));
-    Some(match ailing {
+    let unhealthy = needed.into_iter().find(|name| health(task, name) != Some(ContainerHealth::Healthy));
+    Some(match unhealthy {
         None => (CheckStatus::Passing, format!("ECS health status of container {container}: HEALTHY")),
         Some(name) => {
-            let said = match health(task, name) {
+            let status = match health(task, name) {
                 Some(ContainerHealth::Healthy) => "HEALTHY",
                 Some(ContainerHealth::Unhealthy) => "UNHEALTHY",
                 Some(ContainerHealth::Unknown) => "UNKNOWN",
                 None => "no such container in the task",
             };
-            (CheckStatus::Critical, format!("ECS health status of container {name}: {said}"))
+            (CheckStatus::Critical, format!("ECS health status of container {name}: {status}"))
         }
     })
 }
@@ -145,7 +144,7 @@ mod tests {
         SyncedTask { id: ID.parse().unwrap(), containers: containers.collect(), synced: vec!["app".to_owned()] }
     }
 
-    /// The new statuses of the app's, the dataplane's and the proxy's check, which were all `before`.
+    /// The changed statuses of the checks of the app, the dataplane and the proxy, all `before` at first.
     fn synced(task: &SyncedTask, before: CheckStatus) -> Vec<(String, CheckStatus)> {
         let checks = [
             check("web-1", "app", before),
@@ -158,14 +157,14 @@ mod tests {
     }
 
     #[test]
-    fn all_healthy_passes_everything() {
+    fn all_checks_pass_if_all_containers_are_healthy() {
         let task = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
         assert_eq!(synced(&task, CheckStatus::Critical).len(), 3);
-        assert_eq!(synced(&task, CheckStatus::Passing), [], "nothing is written where nothing has changed");
+        assert_eq!(synced(&task, CheckStatus::Passing), [], "unchanged checks are not written");
     }
 
     #[test]
-    fn an_unhealthy_app_takes_the_proxy_with_it() {
+    fn unhealthy_app_makes_all_checks_critical() {
         for health in [Unhealthy, Unknown] {
             let changed = synced(&task(&[("app", health), (DATAPLANE, Healthy)]), CheckStatus::Passing);
             assert_eq!(changed.len(), 3);
@@ -179,16 +178,16 @@ mod tests {
     }
 
     #[test]
-    fn an_ailing_dataplane_leaves_the_app_s_own_check_alone() {
+    fn unhealthy_dataplane_does_not_change_the_app_check() {
         let changed = synced(&task(&[("app", Healthy), (DATAPLANE, Unknown)]), CheckStatus::Passing);
         assert_eq!(changed.len(), 2);
         assert!(changed.iter().all(|(id, _)| id.ends_with(DATAPLANE)));
     }
 
     #[test]
-    fn a_maintenance_check_is_neither_updated_nor_taken_for_an_orphan() {
+    fn maintenance_check_is_not_changed() {
         let healthy = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
-        // Whatever the instances are called, and whoever has put them into maintenance mode
+        // For any instance ID, and for checks of agents and of mesh-init
         for id in ["web-1", "_service_maintenance:", "_service_maintenance:web-1", "_service_maintenance"] {
             let drained = HealthCheck::maintenance(&instance(id));
             let by_mesh_init = HealthCheck { kind: SYNCED_TYPE.to_owned(), ..drained.clone() };
@@ -200,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_of_a_container_that_is_not_synced_goes_and_anybody_else_s_stays() {
+    fn only_checks_of_unsynced_containers_are_orphans() {
         let foreign = HealthCheck { kind: "http".to_owned(), ..check("web-1", "probe", CheckStatus::Critical) };
         let orphan = check("web-1", "old", CheckStatus::Critical);
         let changes = changes(&task(&[]), &[instance("web-1")], &[foreign, orphan.clone()]);

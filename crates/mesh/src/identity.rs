@@ -1,4 +1,4 @@
-//! Who a task is in the mesh.
+//! The identity of a task in the mesh.
 
 use super::{
     arn::TaskDefinitionArn,
@@ -9,72 +9,71 @@ use super::{
     tenancy::Tenancy,
 };
 
-/// A service of the mesh: what tokens and secrets belong to.
+/// A service of the mesh: the owner of a token and a secret.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MeshService {
-    /// Where in Consul it lives.
+    /// Its partition and namespace.
     pub tenancy: Tenancy,
     /// Its name.
     pub name: ServiceName,
 }
 
-/// What a task is in the mesh.
+/// The identity of a task in the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshIdentity {
     /// The service that the task is an instance of.
     pub service: MeshService,
-    /// The kind of gateway, if it is one. Gateways came with the auth methods: they log in, and no token is made for them.
+    /// The kind of gateway, if it is one. Gateways log in with the auth method, and get no token from the controller.
     pub gateway: Option<GatewayKind>,
 }
 
-/// What a revision of a task definition says about who its tasks are.
+/// The parts of a task definition revision that determine the identity of its tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskDefinition {
     /// The revision.
     pub arn: TaskDefinitionArn,
     /// Its tags.
     pub tags: Tags,
-    /// The value of `CONSUL_ECS_CONFIG_JSON` on whichever container has it.
+    /// The value of `CONSUL_ECS_CONFIG_JSON` of the container that has it.
     pub config_json: Option<String>,
     /// Its containers.
     pub containers: Vec<Container>,
 }
 
-/// A container of a task definition, as far as the mesh depends on it.
+/// A container of a task definition, as far as health sync uses it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Container {
     /// Its name.
     pub name: String,
-    /// Whether its end is the task's.
+    /// Whether the task stops when it stops.
     pub essential: bool,
-    /// Whether ECS checks its health.
+    /// Whether it has an ECS health check.
     pub has_health_check: bool,
 }
 
-/// The container whose check stands for the sidecar proxy or gateway.
+/// The container whose check represents the sidecar proxy or gateway.
 pub const DATAPLANE: &str = "consul-dataplane";
-/// The container that runs a task's own Consul client agent, as the Terraform module names it.
+/// The container with the Consul client agent of a task, as the Terraform module names it.
 const CLIENT_AGENT: &str = "consul-client";
 
 impl TaskDefinition {
-    /// Whether the definition's own tags say nothing while its containers look like the mesh: then only the
-    /// tags of the task itself can tell.
+    /// Whether the definition has Consul's configuration but no mesh tag: then the tags of the task decide.
     #[must_use]
-    pub fn leaves_mesh_open(&self) -> bool {
+    pub fn needs_task_tags(&self) -> bool {
         self.tags.get(MESH_TAG).is_none() && self.config_json.is_some()
     }
 
-    /// Whether its tasks run a Consul client agent of their own: the client generation (consul-ecs up to 0.6).
+    /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
     #[must_use]
     pub fn runs_client_agent(&self) -> bool {
         self.containers.iter().any(|container| container.name == CLIENT_AGENT)
     }
 
-    /// The containers whose health the mesh should know: those that the configuration names, else every essential one
-    /// that ECS checks, unless the service has checks of Consul's own.
+    /// The containers whose health is synced: those that the configuration names, else every essential one with an ECS
+    /// health check, unless the service has Consul health checks.
     ///
     /// # Errors
-    /// The configuration cannot be read: then nobody knows which containers it names.
+    /// The configuration cannot be parsed, so that the synced containers are unknown.
     pub fn synced_containers(&self) -> Result<Vec<String>, InvalidField> {
         let config = self.config_json.as_deref().map(str::parse::<EcsConfig>).transpose()?;
         if let Some(named) = config.as_ref().map(EcsConfig::health_sync_containers).filter(|named| !named.is_empty()) {
@@ -87,14 +86,14 @@ impl TaskDefinition {
         Ok(checked.map(|container| container.name.clone()).filter(|name| name != DATAPLANE).collect())
     }
 
-    /// Who a task of this definition is, or `None` where it is not in the mesh.
+    /// The identity of a task of this definition, or `None` if it is not in the mesh.
     ///
-    /// A tag of the task (`task_tags`) wins over the same tag of the definition, because ECS copies tags to tasks
-    /// only with `propagateTags` and a user may have set others. The service's name is the tag's, else that of the
-    /// configuration, else the family's. Without Enterprise tags the task lives in `default_tenancy`.
+    /// A tag of the task (`task_tags`) takes precedence over the same tag of the definition, because ECS copies tags to
+    /// tasks only with `propagateTags`. The service name is that of the tag, else of the configuration, else the
+    /// family. Without Enterprise tags the tenancy is `default_tenancy`.
     ///
     /// # Errors
-    /// The task is in the mesh, but its name is not a legal one, or only one of the Enterprise tags is set.
+    /// The task is in the mesh, but its name is invalid, or only one of the two Enterprise tags is set.
     pub fn identify(&self, task_tags: &Tags, default_tenancy: &Tenancy) -> Result<Option<MeshIdentity>, InvalidField> {
         let tags = task_tags.or(&self.tags);
         if tags.get(MESH_TAG) != Some("true") {
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn the_containers_to_sync_are_the_named_ones_or_the_essential_ones_that_ecs_checks() {
+    fn synced_containers_are_named_or_essential_with_a_check() {
         let containers = vec![
             container("app", true, true),
             container("batch", true, false),
@@ -156,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_agent_of_the_task_s_own_tells_the_generation() {
+    fn client_agent_is_recognised_by_its_container() {
         let mut definition = definition(&[], None);
         assert!(!definition.runs_client_agent());
         definition.containers = vec![container("consul-client", false, false)];
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_source_of_the_name_wins() {
+    fn name_comes_from_tag_then_configuration_then_family() {
         let config = Some(r#"{"service":{"name":"from-config"}}"#);
         let tagged = definition(&[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "from-definition")], config);
         let untagged = definition(&[(MESH_TAG, "true")], config);
@@ -181,12 +180,12 @@ mod tests {
     }
 
     #[test]
-    fn only_the_value_true_means_the_mesh() {
+    fn only_the_value_true_is_in_the_mesh() {
         for tags in [&[][..], &[(MESH_TAG, "false")], &[(MESH_TAG, "True")], &[(MESH_TAG, "")]] {
             assert_eq!(definition(tags, None).identify(&Tags::default(), &Tenancy::Community), Ok(None));
         }
-        let taken_out = Tags::from_iter([(MESH_TAG, "false")]);
-        assert_eq!(definition(&[(MESH_TAG, "true")], None).identify(&taken_out, &Tenancy::Community), Ok(None));
+        let opted_out = Tags::from_iter([(MESH_TAG, "false")]);
+        assert_eq!(definition(&[(MESH_TAG, "true")], None).identify(&opted_out, &Tenancy::Community), Ok(None));
     }
 
     #[test]
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn enterprise_tags_decide_the_tenancy_and_the_deployment_s_partition_is_the_default() {
+    fn enterprise_tags_override_the_default_tenancy() {
         let default = Tenancy::default_namespace_of("team".parse().unwrap());
         let plain = definition(&[(MESH_TAG, "true")], None);
         let tagged = definition(&[(MESH_TAG, "true"), (PARTITION_TAG, "p"), (NAMESPACE_TAG, "n")], None);
@@ -208,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_tags_of_a_mesh_task_name_the_tag() {
+    fn error_names_the_invalid_tag() {
         let bad_name = definition(&[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "Web")], None);
         let one_tag = definition(&[(MESH_TAG, "true"), (PARTITION_TAG, "p")], None);
         let field =

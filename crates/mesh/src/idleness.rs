@@ -1,47 +1,46 @@
-//! Whether a service has been without tasks for long enough that its token may go.
+//! Idleness: whether a service has had no task for the grace period.
 
 use jiff::Timestamp;
 
 use super::{arn::TaskArn, identity::MeshService, lifecycle::Idle, phase::TaskPhase, rules::Rules, secret::Retirement};
 use crate::time::elapsed;
 
-/// A task, and every service that it could be an instance of: one by its own tags, one by its definition's. The two
-/// differ only where a user overrides tags, and then neither may lose its token.
+/// A task, and every service that it may be an instance of: by its own tags, and by those of its definition. They
+/// differ only if a user overrides tags; then neither service is idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceTask {
     /// The task.
     pub arn: TaskArn,
-    /// Where it stands.
+    /// Its phase.
     pub phase: TaskPhase,
-    /// When it stopped for good, if it did.
+    /// When it stopped, if it has.
     pub stopped_at: Option<Timestamp>,
     /// The services that it may be an instance of.
     pub services: Vec<MeshService>,
 }
 
-/// Every task of every cluster, as ECS lists them.
+/// Every task of every cluster of the deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskListing {
-    /// When the listing began, by the function's clock.
+    /// When the listing started, by the clock of the function.
     pub listed_at: Timestamp,
     /// The tasks.
     pub tasks: Vec<ServiceTask>,
 }
 
-/// How a service stands.
+/// Whether a service is idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Idleness {
-    /// This task of it is not stopped.
+    /// The service has this task, which is not stopped.
     Living(TaskArn),
-    /// No task of it lives, but this one stopped within the grace period; the look that its own stop asked for is
-    /// still to come.
+    /// Every task of the service is stopped, this one within the grace period. Its own idle check is still to come.
     RecentlyStopped(TaskArn),
-    /// It has had no task for the whole grace period.
+    /// The service has had no task for the grace period.
     Idle(Idle),
 }
 
-/// How `service` stands, judged by every task of every cluster that it may run in. A task that names no partition and
-/// namespace is one of the `default` ones, whose tokens may be seen either way.
+/// Whether `service` is idle. A task without partition and namespace counts for `default`, because its token may be
+/// listed with or without them.
 #[must_use]
 pub fn judge(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
     let is_same = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
@@ -116,17 +115,17 @@ mod tests {
     }
 
     #[test]
-    fn a_stopping_task_keeps_its_service_alive() {
+    fn service_with_a_stopping_task_is_not_idle() {
         assert!(matches!(judged(&[task(TaskPhase::Stopping, None, &["web"])]), Idleness::Living(_)));
     }
 
     #[test]
-    fn a_task_that_may_be_of_two_services_keeps_both() {
+    fn task_may_count_for_two_services() {
         assert!(matches!(judged(&[task(TaskPhase::Active, None, &["blue", "web"])]), Idleness::Living(_)));
     }
 
     #[test]
-    fn a_service_that_crashed_a_moment_ago_is_not_idle() {
+    fn service_is_not_idle_within_the_grace_period() {
         let stopped = |at| judged(&[task(TaskPhase::Stopped, Some(at), &["web"])]);
         assert!(matches!(stopped(900), Idleness::RecentlyStopped(_)));
         let idle = stopped(700);
@@ -136,27 +135,27 @@ mod tests {
     }
 
     #[test]
-    fn other_services_do_not_count() {
+    fn tasks_of_other_services_do_not_count() {
         assert_eq!(judged(&[task(TaskPhase::Active, None, &["api"])]), never_used());
         assert_eq!(judged(&[]), never_used());
     }
 
     #[test]
-    fn a_service_that_names_the_default_namespace_is_the_one_that_names_none() {
+    fn default_namespace_equals_no_namespace() {
         let in_default =
             MeshService { tenancy: Tenancy::default_namespace_of("default".parse().unwrap()), ..service("web") };
         let in_another =
             MeshService { tenancy: Tenancy::default_namespace_of("team-a".parse().unwrap()), ..service("web") };
         let of = |service: MeshService| ServiceTask { services: vec![service], ..task(TaskPhase::Active, None, &[]) };
-        assert!(matches!(judged(&[of(in_default)]), Idleness::Living(_)), "both mean the same token");
+        assert!(matches!(judged(&[of(in_default)]), Idleness::Living(_)), "both have the same token");
         assert_eq!(judged(&[of(in_another)]), never_used());
     }
 
     proptest! {
-        /// The proof at [`GracePeriod::covers`]: a task that stops within that time is judged idle by the look that was asked
-        /// for at `asked`, even if the clock of the function that looks is a little behind.
+        /// The claim of [`GracePeriod::covers`]: a task that stops within that time is idle for the check requested at
+        /// `asked`, even if the clock of the checking function is slightly behind.
         #[test]
-        fn a_look_serves_the_stops_of_a_little_later_as_well(
+        fn check_covers_tasks_that_stop_shortly_after_its_request(
             seconds in 20u16..=900,
             asked in 0i64..2_000,
             stopped_after in 0u64..50,

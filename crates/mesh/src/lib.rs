@@ -1,5 +1,5 @@
-//! The domain: who a task is in the mesh, what Consul and Secrets Manager should hold for it, and the plan that
-//! brings that about. Nothing here does I/O, knows a client's types, or has a clock of its own.
+//! The domain model: the identity of a task in the mesh, the state that Consul and Secrets Manager should have for it,
+//! and the plan that gets them there. No I/O, no client types, no clock.
 
 pub mod action;
 pub mod arn;

@@ -1,9 +1,10 @@
-//! What is done about one holder's token: the whole decision.
+//! The token lifecycle: decides the next step for the token of one holder.
 //!
-//! A token is created in Consul before its secret shows it, and hidden in the secret before it is deleted in Consul: so no task
-//! reads a token that Consul does not have. Whoever has read a token did so before it was hidden; it stays hidden until ECS
-//! lists every such task: so nothing is deleted that a task holds. Each change of the secret is a compare-and-swap on the
-//! version that was read: of a revival and a deletion that meet, the loser changes nothing in Consul.
+//! A token is created in Consul before it is written into its secret, and removed from the secret before it is deleted
+//! in Consul, so that no task reads a token that Consul does not have. A task can only have read a token before it was
+//! hidden; a hidden token is kept until an ECS listing contains every such task, so that no token in use is deleted.
+//! Each write of the secret is a compare-and-swap on the version that was read: of a concurrent restore and deletion,
+//! the one that fails changes nothing in Consul.
 
 use jiff::Timestamp;
 
@@ -17,71 +18,77 @@ use crate::time::elapsed;
 /// Whether a holder's token is in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
-    /// A task needs it, or will need it soon.
-    Needed(Needed),
-    /// No task needs it, and one did within the grace period.
+    /// A task requires it, or will soon.
+    Needed(Requirement),
+    /// No task requires it, but one did within the grace period.
     Recent,
-    /// No task has needed it for the grace period.
+    /// No task has required it for the grace period.
     Idle(Idle),
-    /// The controller is removed, and every token with it.
+    /// The stack is deleted, and every token with it.
     Ended(Retirement),
 }
 
-/// A need.
+/// What a task that requires a token asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Needed {
-    /// Whether a token is created where there is none. Not where tasks log in: then what there is is kept for those that still
-    /// read it.
+pub struct Requirement {
+    /// Whether a missing token is created. Not in mode `auth-method`: existing tokens are kept for the tasks that still
+    /// read them.
     pub may_create: bool,
-    /// Whether an event told of it. Lists may not show the task yet, so that the secret has to keep others from hiding the
-    /// token.
-    pub is_told: bool,
+    /// Whether the requirement comes from an event. ECS listings may not contain the task yet, so that a new version of
+    /// the secret has to prevent others from hiding the token.
+    pub is_by_event: bool,
 }
 
 /// An idle service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Idle {
-    /// Since when, and after which task.
+    /// Since when it is idle, and after which task.
     pub retirement: Retirement,
-    /// When the listing of tasks began that shows none.
+    /// When the listing started that contains no task of it.
     pub listed_at: Timestamp,
 }
 
-/// The token that Consul holds under the accessor ID that a secret names.
+/// The token in Consul with the accessor ID in a secret.
 #[derive(Debug, Clone)]
-pub struct Held {
-    /// Whether its description marks it as ours.
+pub struct HeldToken {
+    /// Whether its description has a mark of this controller for the holder.
     pub is_marked: bool,
-    /// Whether it was made ahead of its service's first task, and still waits for that.
+    /// Whether it was pre-provisioned, and its service has had no task yet.
     pub is_awaited: bool,
-    /// The token as Consul holds it, if its secret half is another than the secret's.
+    /// The token in Consul, if its secret half differs from that in the secret.
     pub differs: Option<TokenPair>,
 }
 
 /// The next step.
 #[derive(Debug, Clone)]
 pub enum Step {
-    /// All is as it should be, or what has to be done is not due yet.
+    /// Nothing is due.
     Nothing,
-    /// Create a token with a fresh accessor ID in Consul, then show it in the secret.
+    /// Create a token with a new accessor ID in Consul, then write it into the secret.
     Create,
-    /// Write the secret once more as it is, which proves that it still is, then create this token, which it names, in Consul:
-    /// living tasks may hold it.
+    /// Write the secret again unchanged, which proves that it still contains this token, then create the token in
+    /// Consul: running tasks may have read it.
     Restore(TokenPair),
-    /// Write into the secret that tasks read this token, which Consul has. Where the secret shows it already, its version is
-    /// then new: the token is not hidden until lists show the task.
+    /// Write into the secret that tasks read this token, which Consul has. If they do already, the new version prevents
+    /// hiding until listings contain the task.
     Show(TokenPair),
-    /// Write into the secret that this token is retiring, then ask for a later look.
+    /// Write into the secret that this token is retiring, then request a later check.
     Hide(TokenPair, Retirement),
-    /// Write into the secret that it holds nothing, then delete this token in Consul.
+    /// Empty the secret, then delete this token in Consul.
     Remove(TokenPair, Retirement),
 }
 
-/// Decides the next step. `held` is `None` only where Consul is known to hold no such token.
+/// Decides the next step. `held` is `None` only if Consul certainly has no such token.
 #[must_use]
-pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, bounds: &Bounds, now: Timestamp) -> Step {
+pub fn next_step(
+    secret: &StoredSecret,
+    held: Option<&HeldToken>,
+    usage: &Usage,
+    bounds: &Bounds,
+    now: Timestamp,
+) -> Step {
     use SecretState::{Active, Empty, Missing, Retiring};
-    // Without a time, nothing is old enough.
+    // Without a time, the version counts as just written.
     let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
     let is_ours = secret.is_ours || held.is_some_and(|held| held.is_marked);
     match (&secret.state, usage, held) {
@@ -89,21 +96,21 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
         (Active(pair) | Retiring(pair, _), Usage::Needed(needed), None) if needed.may_create => {
             Step::Restore(pair.clone())
         }
-        (Active(_) | Retiring(..), Usage::Needed(needed), Some(Held { differs: Some(other), is_marked, .. })) => {
+        (Active(_) | Retiring(..), Usage::Needed(needed), Some(HeldToken { differs: Some(other), is_marked, .. })) => {
             match (is_marked, needed.may_create) {
                 (true, _) => Step::Show(other.clone()),
-                // Somebody else's is left to them.
+                // A token of another creator is not copied.
                 (false, true) => Step::Create,
                 (false, false) => Step::Nothing,
             }
         }
         (Active(pair), Usage::Needed(needed), Some(_))
-            if needed.is_told && is_ours && now >= bounds.relied_on_until(written_at) =>
+            if needed.is_by_event && is_ours && now >= bounds.relied_on_until(written_at) =>
         {
             Step::Show(pair.clone())
         }
         (Retiring(pair, _), Usage::Needed(_), Some(_)) if is_ours => Step::Show(pair.clone()),
-        // A person has put another token into its place.
+        // An operator has replaced the token in the secret.
         (Retiring(..), Usage::Needed(needed), Some(_)) if needed.may_create => Step::Create,
         (Active(pair), Usage::Idle(idle), _)
             if is_ours
@@ -124,19 +131,19 @@ pub fn next_step(secret: &StoredSecret, held: Option<&Held>, usage: &Usage, boun
     }
 }
 
-/// What is done about an orphan: a token that is marked as ours, and that its secret does not name.
+/// What to do with an orphan: a token with a mark of the controller that its secret does not contain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrphanStep {
-    /// Nothing: living tasks may hold it, or its creator is about to show it.
+    /// Nothing: running tasks may have read it, or its creator may write it into the secret yet.
     Keep,
-    /// Show it in the secret: a person has emptied that, and tasks need a token.
+    /// Write it into the secret, which an operator has emptied although tasks require a token.
     Show,
     /// Delete it.
     Delete(Retirement),
 }
 
-/// Decides what is done about an orphan that Consul created at `created_at`. It was listed after `now`, and its secret was read
-/// after `now`.
+/// Decides what to do with an orphan created at `created_at`. It was listed after `now`, and its secret was read after
+/// `now`.
 #[must_use]
 pub fn orphan_step(
     created_at: Option<Timestamp>,
@@ -145,15 +152,15 @@ pub fn orphan_step(
     bounds: &Bounds,
     now: Timestamp,
 ) -> OrphanStep {
-    // Without a time, nothing is old enough.
+    // Without a time, the version counts as just written.
     let is_settled = |at: Option<Timestamp>| at.is_some_and(|at| elapsed(at, now) >= bounds.settled_after());
     if !is_settled(created_at) {
         return OrphanStep::Keep;
     }
     let written_at = secret.written_at.unwrap_or(Timestamp::MAX);
     match (&secret.state, usage) {
-        // What the controller itself has emptied is to be deleted. A deletion that began before a person emptied the secret
-        // has ended once that is settled.
+        // A secret that the controller emptied belongs to a token that is to be deleted. A deletion that started before
+        // an operator emptied the secret has ended after [`Bounds::settled_after`].
         (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
         (state, Usage::Idle(idle))
             if matches!(state, SecretState::Missing) || idle.listed_at >= bounds.deleted_from(written_at) =>

@@ -1,4 +1,4 @@
-//! The marks in tokens' descriptions, by which we know whose they are.
+//! The marks in descriptions of ACL tokens: which cluster, service or task a token belongs to.
 
 use std::time::Duration;
 
@@ -14,33 +14,34 @@ use super::{
 };
 use crate::time::elapsed;
 
-/// What Consul puts before a login's meta in the description of the token it makes.
+/// The text that Consul puts before the metadata of a login in the description of the token.
 const LOGIN_PREFIX: &str = "token created via login: ";
-/// The key of the line that says for which cluster a token was made.
+/// The key of the line with the cluster that a token was created for.
 const CLUSTER_KEY: &str = "consul.hashicorp.com/cluster";
-/// The key of the line that says since when a token waits for its service's first task.
+/// The key of the line with the time since when a token has been unused: no task of its service has started.
 const UNUSED_SINCE_KEY: &str = "ecs-mesh-controller/unused-since";
 
-/// The key of the line that says for which secret a token was made: account, region and name.
+/// The key of the line with the secret that a token was created for: account, region and name.
 const SECRET_KEY: &str = "ecs-mesh-controller/secret";
 
-/// What the description of a token says that a controller made: this one, or the old one.
+/// The marks of a token that this controller or that of consul-ecs created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderMark {
     /// The service; `None` for the Consul client agents' token.
     pub service: Option<ServiceName>,
-    /// The cluster as the controller named it: an ARN, or (the old controller) what task metadata printed.
+    /// The cluster: its ARN, or, in tokens of consul-ecs, what the task metadata endpoint printed.
     pub cluster: String,
-    /// Since when the token waits for its service's first task.
+    /// Since when the token has been waiting for the first task of its service.
     pub unused_since: Option<Timestamp>,
-    /// The secret that it was made for; `None` for a token of the old controller's, or of our release before this one.
+    /// The secret that it was created for; `None` in tokens of consul-ecs and of the previous release of this
+    /// controller.
     pub secret: Option<String>,
     partition: Option<String>,
     namespace: Option<String>,
 }
 
 impl HolderMark {
-    /// The marks in a description, or `None`: then it is not a token of ours.
+    /// The marks in a description, or `None` if no controller created the token.
     #[must_use]
     pub fn parse(description: &str) -> Option<Self> {
         let mut lines = description.lines();
@@ -61,25 +62,25 @@ impl HolderMark {
         })
     }
 
-    /// Whether the token was made for one of `clusters`, which may be named by ARN or by name.
+    /// Whether the token was created for one of `clusters`, which the mark names by ARN or by name.
     #[must_use]
     pub fn is_of(&self, clusters: &[ClusterArn]) -> bool {
-        clusters.iter().any(|cluster| cluster.is_meant_by(&self.cluster))
+        clusters.iter().any(|cluster| cluster.is_named_by(&self.cluster))
     }
 
-    /// The same, but only by ARN: a name alone may be that of another account's cluster.
+    /// Whether the mark has the ARN of one of `clusters`. A name alone may mean a cluster of another account.
     #[must_use]
-    pub fn is_certainly_of(&self, clusters: &[ClusterArn]) -> bool {
+    pub fn has_arn_of(&self, clusters: &[ClusterArn]) -> bool {
         clusters.iter().any(|cluster| cluster.as_str() == self.cluster)
     }
 
-    /// Whether the token may be that of the secret at `place`: it names no other.
+    /// Whether the token may belong to the secret at `place`: the mark names this secret or none.
     #[must_use]
     pub fn may_be_for(&self, place: &str) -> bool {
         self.secret.as_deref().is_none_or(|secret| secret == place)
     }
 
-    /// Whether the token was made for `holder`.
+    /// Whether the token was created for `holder`.
     fn is_for(&self, holder: &TokenHolder) -> bool {
         let service = match holder {
             TokenHolder::Service(service) => Some(&service.name),
@@ -88,7 +89,7 @@ impl HolderMark {
         self.service.as_ref() == service && self.is_in(holder.tenancy())
     }
 
-    /// Whether the token belongs in `tenancy`. Community Edition and its absent marks mean `default`.
+    /// Whether the token belongs in `tenancy`. Absent marks, as in Community Edition, mean `default`.
     #[must_use]
     pub fn is_in(&self, tenancy: &Tenancy) -> bool {
         let same = |mark: &Option<String>, wanted: Option<&TenancyName>| {
@@ -98,38 +99,37 @@ impl HolderMark {
     }
 }
 
-/// Whether `description` marks a token that a controller of one of `clusters` made for `holder`.
+/// Whether `description` marks a token that a controller of one of `clusters` created for `holder`.
 #[must_use]
 pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &[ClusterArn]) -> bool {
     HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
 }
 
-/// The description of a token that was made for the secret at `place`, as [`super::secret_name::SecretNames::place_of`] says.
+/// Adds the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
 #[must_use]
 pub fn marked_for_secret(description: &str, place: &str) -> String {
     format!("{description}\n{SECRET_KEY}: {place}")
 }
 
-/// The description of a token that waits for its service's first task since `since`.
+/// Adds the mark that the token has been unused since `since`.
 #[must_use]
 pub fn marked_unused(description: &str, since: Timestamp) -> String {
     format!("{description}\n{UNUSED_SINCE_KEY}: {since}")
 }
 
-/// The description of the same token once a task has appeared.
+/// Removes the mark of an unused token, because a task of its service has started.
 #[must_use]
 pub fn marked_used(description: &str) -> String {
     let lines = description.lines().filter(|line| !line.starts_with(UNUSED_SINCE_KEY));
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// The description of a token that goes on waiting from `now` on, or `None` where it may stay as it is: nobody waits, or
-/// the wait has only begun.
+/// Restarts the wait of an unused token at `now`. `None` if the token is in use, or if less than a tenth of `wait` has
+/// passed since its mark.
 ///
-/// A wait that is less than a tenth over is not begun anew: the next one is then hardly shorter than promised, and
-/// whoever registers definitions by the minute does not cost a write each time.
+/// The tenth bounds the writes to Consul when task definitions are registered in quick succession.
 #[must_use]
-pub fn waiting_anew(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
+pub fn with_restarted_wait(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
     let since = HolderMark::parse(description)?.unused_since?;
     (elapsed(since, now) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
 }
@@ -152,7 +152,7 @@ struct LoginMeta {
 }
 
 impl LoginMark {
-    /// The mark in a token's description, or `None`: then the token is not a task's login token, and not ours.
+    /// The mark in a description, or `None` if the token is not the login token of a task.
     ///
     /// ```
     /// use mesh::mark::LoginMark;
@@ -161,7 +161,7 @@ impl LoginMark {
     ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
     ///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
     /// );
-    /// assert_eq!(mark.expect("a task's").cluster, "prod");
+    /// assert_eq!(mark.expect("the mark of a task").cluster, "prod");
     /// assert_eq!(LoginMark::parse("token created via login"), None);
     /// ```
     #[must_use]
@@ -185,29 +185,29 @@ mod tests {
     }
 
     #[test]
-    fn the_marks_of_our_own_tokens_are_read_back() {
+    fn marks_of_own_tokens_are_parsed() {
         let mark = HolderMark::parse(&TokenHolder::Service(service()).token_description(&cluster())).unwrap();
         assert_eq!(mark.service, Some("web".parse().unwrap()));
-        assert!(mark.is_certainly_of(&[cluster()]) && mark.is_in(&Tenancy::Community));
+        assert!(mark.has_arn_of(&[cluster()]) && mark.is_in(&Tenancy::Community));
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
         assert_eq!(HolderMark::parse(&client.token_description(&cluster())).unwrap().service, None);
     }
 
     #[test]
-    fn a_cluster_s_name_alone_is_no_certainty() {
+    fn cluster_name_alone_is_not_certain() {
         let mark = HolderMark::parse("Token for web service\nconsul.hashicorp.com/cluster: prod").unwrap();
-        assert!(mark.is_of(&[cluster()]) && !mark.is_certainly_of(&[cluster()]));
+        assert!(mark.is_of(&[cluster()]) && !mark.has_arn_of(&[cluster()]));
     }
 
     #[test]
-    fn what_bears_no_marks_is_nobody_s() {
+    fn description_without_marks_is_not_parsed() {
         for text in ["", "by hand", "Token for web", "Token for web service", "Token for We b service\nx: y"] {
             assert_eq!(HolderMark::parse(text), None, "{text}");
         }
     }
 
     #[test]
-    fn a_token_made_ahead_says_so_until_a_task_appears() {
+    fn unused_mark_is_added_and_removed() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let since = Timestamp::from_second(1_000_000).unwrap();
         let unused = marked_unused(&description, since);
@@ -218,23 +218,24 @@ mod tests {
     }
 
     #[test]
-    fn a_token_says_for_which_secret_it_was_made() {
+    fn mark_of_a_secret_excludes_other_secrets() {
         let plain = TokenHolder::Service(service()).token_description(&cluster());
         let marked = HolderMark::parse(&marked_for_secret(&plain, "123456789012/us-east-1/consul-ecs-web")).unwrap();
         assert!(marked.may_be_for("123456789012/us-east-1/consul-ecs-web"));
-        assert!(!marked.may_be_for("123456789012/us-east-1/blue-web"), "it is another deployment's");
+        assert!(!marked.may_be_for("123456789012/us-east-1/blue-web"), "the secret of another deployment");
         assert!(HolderMark::parse(&plain).unwrap().may_be_for("123456789012/us-east-1/blue-web"));
     }
 
     #[test]
-    fn a_wait_is_begun_anew_once_a_tenth_of_it_is_over() {
+    fn wait_restarts_after_a_tenth_of_it() {
         let description = TokenHolder::Service(service()).token_description(&cluster());
         let (since, wait) = (Timestamp::from_second(1_000_000).unwrap(), Duration::from_hours(20));
-        let after = |description: &str, hours| waiting_anew(description, since + Duration::from_hours(hours), wait);
+        let after =
+            |description: &str, hours| with_restarted_wait(description, since + Duration::from_hours(hours), wait);
         let unused = marked_unused(&description, since);
         assert_eq!(after(&unused, 1), None);
-        let anew = after(&unused, 2).unwrap();
-        assert_eq!(anew, marked_unused(&description, since + Duration::from_hours(2)));
-        assert_eq!(after(&description, 19), None, "nobody waits for the first task of a service in use");
+        let restarted = after(&unused, 2).unwrap();
+        assert_eq!(restarted, marked_unused(&description, since + Duration::from_hours(2)));
+        assert_eq!(after(&description, 19), None, "a token in use does not wait");
     }
 }

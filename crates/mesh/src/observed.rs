@@ -1,4 +1,4 @@
-//! What a plan is made from.
+//! The input of a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,36 +10,36 @@ use crate::{
     token::{ListedToken, TokenHolder},
 };
 
-/// What was seen of one scope: the same shape for a batch of events and for whole clusters.
+/// The observed state of one scope: the tasks of a batch of events, or whole clusters.
 #[derive(Debug, Default, Clone)]
 pub struct Observed {
     /// The mesh tasks of the scope.
     pub tasks: Vec<MeshTask>,
-    /// Consul's tokens, where it was worth listing them.
+    /// ACL tokens; for events, listed only if a task has stopped.
     pub tokens: Vec<ListedToken>,
     /// Service instances of stopping and stopped tasks on synthetic nodes; in a sweep, of all tasks.
     pub instances: Vec<ServiceInstance>,
-    /// Health checks of stopping tasks' instances.
+    /// Health checks of the instances of stopping tasks.
     pub checks: Vec<HealthCheck>,
-    /// Consul client agents that may have belonged to stopped tasks.
+    /// Consul client agents that may have run in stopped tasks.
     pub agents: Vec<ClientAgent>,
     /// Synthetic nodes of clusters that ECS has deleted.
     pub leftover_nodes: Vec<LeftoverNode>,
-    /// Holders whose tokens are known to be good.
+    /// Holders whose tokens are known to be valid.
     pub provisioned: BTreeSet<TokenHolder>,
-    /// In a sweep, the secrets of the services that need a token or have one.
+    /// In a sweep, the secrets of the holders that require a token or have one.
     pub secrets: BTreeMap<TokenHolder, StoredSecret>,
-    /// How far the look reached.
+    /// What was read.
     pub extent: Extent,
 }
 
-/// How far a look reached.
+/// Which tasks were read.
 #[derive(Debug, Default, Clone)]
 pub enum Extent {
-    /// To the tasks of a batch of events: whether a service is idle takes a later look.
+    /// The tasks of a batch of events. Whether a service is idle is decided by a later idle check.
     #[default]
     Events,
-    /// To whole clusters. The listing is that of every cluster of the deployment, and `None` if they could not all be
-    /// read: only who has seen all of them may call a service idle.
+    /// Whole clusters. The listing covers every cluster of the deployment; `None` if one of them could not be read:
+    /// then no service is considered idle.
     Clusters(Option<TaskListing>),
 }

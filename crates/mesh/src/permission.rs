@@ -1,4 +1,4 @@
-//! What the controller's own Consul token has to allow.
+//! The permissions that the controller's own ACL token requires.
 //!
 //! The resources and how rules name them: <https://developer.hashicorp.com/consul/docs/security/acl/acl-rules>
 
@@ -6,30 +6,30 @@ use std::fmt;
 
 use super::arn::ClusterArn;
 
-/// A thing that an ACL policy can allow.
+/// A permission that an ACL policy grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Permission {
     /// The kind of resource: `acl`, `agent`, `node`, `operator` or `service`.
     pub resource: &'static str,
     /// `read` or `write`.
     pub access: &'static str,
-    /// Of which of them.
+    /// Which resources of the kind.
     pub segment: Segment,
 }
 
 /// Which resources of a kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
-    /// There is only one.
+    /// The only resource of its kind.
     Whole,
-    /// All of them.
+    /// All resources of the kind.
     All,
-    /// The one of this name.
+    /// The resource with this name.
     Named(String),
 }
 
 impl Permission {
-    /// The name to ask Consul for: the empty one is allowed only where all names are.
+    /// The resource name for an authorization request. Consul allows the empty name only if all names are allowed.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.segment {
@@ -38,14 +38,14 @@ impl Permission {
         }
     }
 
-    /// Whether it is of the whole datacenter, whatever the partition (Enterprise).
+    /// Whether the permission applies to the whole datacenter, not to one partition (Enterprise).
     #[must_use]
     pub fn is_global(&self) -> bool {
         matches!(self.resource, "agent" | "operator")
     }
 }
 
-/// The rule that grants it, as a policy spells it.
+/// The rule that grants the permission, in HCL.
 impl fmt::Display for Permission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { resource, access, .. } = self;
@@ -57,7 +57,7 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Everything that the controller needs to look after `clusters`.
+/// All permissions that the controller requires for `clusters`.
 #[must_use]
 pub fn required(clusters: &[ClusterArn]) -> Vec<Permission> {
     let permission = |resource, access, segment| Permission { resource, access, segment };
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_permission_reads_as_the_rule_that_grants_it() {
+    fn permission_is_displayed_as_its_rule() {
         let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
         let rules: Vec<String> = required(&[cluster]).iter().map(Permission::to_string).collect();
         assert_eq!(

@@ -1,27 +1,27 @@
-//! Where a task stands in its life.
+//! The phases of the task lifecycle.
 //!
 //! Source: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-lifecycle-explanation.html>
 
 use super::field::InvalidField;
 
-/// What matters to the mesh about a task's `lastStatus` and `desiredStatus`.
+/// The phase of a task, by its `lastStatus` and `desiredStatus`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TaskPhase {
-    /// On its way up, or running, and meant to run.
+    /// Starting or running, with desired status `RUNNING`.
     Active,
-    /// Told to stop, but something of it may still run: it keeps its tokens, traffic should drain.
+    /// Stopping: containers may still run, so that it keeps its tokens, and traffic drains.
     Stopping,
-    /// Gone for good: a stopped task never comes back.
+    /// Stopped. A stopped task never starts again.
     Stopped,
 }
 
 impl TaskPhase {
-    /// The phase that ECS's two statuses describe.
+    /// The phase for the two statuses.
     ///
     /// # Errors
-    /// A status that ECS does not document: acting on a guess could hurt a living task.
+    /// A status that ECS does not document.
     pub fn from_statuses(last_status: &str, desired_status: &str) -> Result<Self, InvalidField> {
-        let told_to_stop = match desired_status {
+        let is_stopping = match desired_status {
             "PENDING" | "RUNNING" => false,
             "STOPPED" => true,
             other => {
@@ -29,7 +29,7 @@ impl TaskPhase {
             }
         };
         match last_status {
-            "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" if told_to_stop => Ok(Self::Stopping),
+            "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" if is_stopping => Ok(Self::Stopping),
             "PROVISIONING" | "PENDING" | "ACTIVATING" | "RUNNING" => Ok(Self::Active),
             "DEACTIVATING" | "STOPPING" | "DEPROVISIONING" => Ok(Self::Stopping),
             "STOPPED" | "DELETED" => Ok(Self::Stopped),
@@ -41,7 +41,7 @@ impl TaskPhase {
         }
     }
 
-    /// Whether ECS still calls the task active, that is: not stopped for good.
+    /// Whether the task is not stopped: active or stopping.
     #[must_use]
     pub fn is_living(self) -> bool {
         self != Self::Stopped
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_life_from_provisioning_to_stopped() {
+    fn statuses_map_to_phases() {
         let phase = |last, desired| TaskPhase::from_statuses(last, desired).unwrap();
         assert_eq!(phase("PROVISIONING", "RUNNING"), TaskPhase::Active);
         assert_eq!(phase("RUNNING", "RUNNING"), TaskPhase::Active);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_status_is_an_error_not_a_guess() {
+    fn unknown_status_is_an_error() {
         assert_eq!(TaskPhase::from_statuses("DANCING", "RUNNING").unwrap_err().field(), "lastStatus");
         assert_eq!(TaskPhase::from_statuses("RUNNING", "").unwrap_err().field(), "desiredStatus");
     }

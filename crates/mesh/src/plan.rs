@@ -1,9 +1,8 @@
-//! The plan: from what was seen to what has to be done. Pure, so that it can be read in one sitting and tested
-//! through every interleaving.
+//! The plan: computes actions from the observed state. It is pure, so that property tests cover it.
 //!
-//! One plan serves both scopes. A batch of events observes the tasks that changed; a sweep observes every task of its
-//! clusters, and counts as stopped whatever Consul mentions and ECS, asked by name, does not know. Either way only what
-//! belongs to a stopped task is deleted.
+//! Batches of events and sweeps share one plan. A batch of events observes the tasks that changed. A sweep observes
+//! every task of its clusters, and treats as stopped each task that Consul has an entry of and that ECS does not know
+//! by its ARN. Both delete only entries of stopped tasks.
 
 #[cfg(test)]
 mod tests;
@@ -25,52 +24,55 @@ use crate::{
     token::{ListedToken, TokenHolder},
 };
 
-/// What has to be done about `observed`.
+/// The actions for `observed`.
 #[must_use]
 pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
-    let mut wanted: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
-    let mut left: BTreeMap<MeshService, Vec<TaskArn>> = BTreeMap::new();
+    let mut required: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
+    let mut idle_candidates: BTreeMap<MeshService, Vec<TaskArn>> = BTreeMap::new();
     for task in &observed.tasks {
         match task.phase {
             TaskPhase::Active => {
                 for holder in holders_for(task.identity.as_ref(), rules.mode) {
-                    wanted.entry(holder).or_default().push(task.arn.clone());
+                    required.entry(holder).or_default().push(task.arn.clone());
                 }
             }
-            TaskPhase::Stopping => planned.extend(drain(task, observed)),
+            TaskPhase::Stopping => planned.extend(plan_stopping(task, observed)),
             TaskPhase::Stopped => {
-                planned.extend(clear(task, observed));
+                planned.extend(plan_stopped(task, observed));
                 if let Some(service) = revocable_service(task, observed, rules) {
-                    left.entry(service).or_default().push(task.arn.clone());
+                    idle_candidates.entry(service).or_default().push(task.arn.clone());
                 }
             }
         }
     }
-    wanted.retain(|holder, _| !observed.provisioned.contains(holder));
+    required.retain(|holder, _| !observed.provisioned.contains(holder));
     if let Extent::Clusters(listing) = &observed.extent {
-        let actions = tokens::plan_tokens(observed, listing.as_ref(), &wanted, rules);
+        let actions = tokens::plan_tokens(observed, listing.as_ref(), &required, rules);
         planned.extend(actions.into_iter().map(|action| match action {
-            // Instead of a new one.
+            // Replaces the creation of a new token.
             Action::ShowOrphan(holder, token) => {
-                let tasks = wanted.remove(&holder).unwrap_or_default();
+                let tasks = required.remove(&holder).unwrap_or_default();
                 Planned { action: Action::ShowOrphan(holder, token), tasks }
             }
-            action => unasked(action),
+            action => without_tasks(action),
         }));
     }
-    planned.extend(wanted.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
-    planned.extend(observed.agents.iter().filter_map(|agent| forget_agent(agent, observed)));
+    planned.extend(required.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
+    planned.extend(observed.agents.iter().filter_map(|agent| plan_agent(agent, observed)));
     if matches!(observed.extent, Extent::Events) {
-        planned
-            .extend(left.into_iter().map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }));
+        planned.extend(
+            idle_candidates
+                .into_iter()
+                .map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }),
+        );
     }
-    let nodes = observed.leftover_nodes.iter().filter(|node| is_left_alone(node, &observed.tasks));
-    planned.extend(nodes.map(|node| unasked(Action::DeregisterNode(node.clone()))));
+    let nodes = observed.leftover_nodes.iter().filter(|node| holds_only_stopped_tasks(node, &observed.tasks));
+    planned.extend(nodes.map(|node| without_tasks(Action::DeregisterNode(node.clone()))));
     planned
 }
 
-/// Whose tokens a starting task needs. Gateways log in, whatever the mode.
+/// The holders whose tokens a starting task requires. Gateways log in in both modes.
 #[must_use]
 pub fn holders_for(identity: Option<&MeshIdentity>, mode: TokenMode) -> Vec<TokenHolder> {
     match identity {
@@ -86,8 +88,8 @@ fn instances_of<'a>(task: &'a MeshTask, observed: &'a Observed) -> impl Iterator
     observed.instances.iter().filter(|i| i.task == *task.arn.id() && i.node == task.cluster.as_str())
 }
 
-fn drain(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
-    // The containers' checks stay as they are: a health sync that has read them before would write them back.
+fn plan_stopping(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
+    // The containers' checks are not changed: a concurrent health sync would overwrite them.
     let is_missing = |check: &HealthCheck| {
         !observed.checks.iter().any(|seen| seen.is_same_as(check) && seen.status == CheckStatus::Critical)
     };
@@ -95,27 +97,27 @@ fn drain(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     checks.map(|check| for_task(task, Action::MarkCritical(check))).collect()
 }
 
-fn clear(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
+fn plan_stopped(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
     let is_of_task = |token: &&ListedToken| {
         LoginMark::parse(&token.description)
-            .is_some_and(|mark| mark.task == *task.arn.id() && task.cluster.is_meant_by(&mark.cluster))
+            .is_some_and(|mark| mark.task == *task.arn.id() && task.cluster.is_named_by(&mark.cluster))
     };
     let tokens = observed.tokens.iter().filter(is_of_task).cloned().map(Action::DeleteLoginToken);
     let instances = instances_of(task, observed).cloned().map(Action::Deregister);
     tokens.chain(instances).map(|action| for_task(task, action)).collect()
 }
 
-/// What to do about an agent: nothing, unless all that its node holds is of stopped tasks, by their whole ARNs.
-fn forget_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
+/// The action for an agent: none, unless every service on its node belongs to a stopped task, by its full ARN.
+fn plan_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
     let mut tasks = BTreeSet::new();
     for instance in &agent.node.instances {
-        let is_its = |task: &&MeshTask| {
+        let belongs = |task: &&MeshTask| {
             task.phase == TaskPhase::Stopped
                 && task.arn.id() == &instance.task
                 && instance.task_arn.as_ref() == Some(&task.arn)
         };
-        tasks.insert(observed.tasks.iter().find(is_its)?.arn.clone());
+        tasks.insert(observed.tasks.iter().find(belongs)?.arn.clone());
     }
     if hosts_others || tasks.is_empty() {
         return None;
@@ -128,25 +130,25 @@ fn forget_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
     Some(Planned { action, tasks: tasks.into_iter().collect() })
 }
 
-/// Whether all that a synthetic node holds is of stopped tasks, which lose it by the same plan.
-fn is_left_alone(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
+/// Whether every service on a synthetic node belongs to a stopped task, whose services the same plan deregisters.
+fn holds_only_stopped_tasks(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
     let is_of_stopped = |instance: &ServiceInstance| {
-        let is_its = |task: &MeshTask| task.cluster == leftover.cluster && *task.arn.id() == instance.task;
-        tasks.iter().any(|task| task.phase == TaskPhase::Stopped && is_its(task))
+        let belongs = |task: &MeshTask| task.cluster == leftover.cluster && *task.arn.id() == instance.task;
+        tasks.iter().any(|task| task.phase == TaskPhase::Stopped && belongs(task))
     };
     let node = &leftover.node;
     node.is_synthetic && node.others.is_empty() && node.instances.iter().all(is_of_stopped)
 }
 
-/// The task's service, if it may have a token that has to go once the service is idle.
+/// The service of a stopped task, if it may have a token to revoke when it is idle.
 ///
-/// In `secrets-manager` mode it may always have one: an event of the task's start may be at work just now.
+/// In mode `secrets-manager` it may always have one: the event of the task's start may be processed concurrently.
 fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
     let service = &task.identity.as_ref()?.service;
     let holder = TokenHolder::Service(service.clone());
-    let is_its = |token: &ListedToken| is_token_of(&token.description, &holder, rules.clusters);
+    let belongs = |token: &ListedToken| is_token_of(&token.description, &holder, rules.clusters);
     let may_have_one =
-        !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(is_its);
+        !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(belongs);
     may_have_one.then(|| service.clone())
 }
 
@@ -154,6 +156,6 @@ fn for_task(task: &MeshTask, action: Action) -> Planned {
     Planned { action, tasks: vec![task.arn.clone()] }
 }
 
-fn unasked(action: Action) -> Planned {
+fn without_tasks(action: Action) -> Planned {
     Planned { action, tasks: Vec::new() }
 }

@@ -1,4 +1,4 @@
-//! The rules of one deployment.
+//! The configuration of a plan.
 
 use std::time::Duration;
 
@@ -6,32 +6,32 @@ use jiff::Timestamp;
 
 use crate::{arn::ClusterArn, bounds::Bounds, grace::GracePeriod, secret::Trigger, secret_name::SecretNames};
 
-/// Who makes the tokens of starting tasks. It decides about creation only: cleaning up is the same in both.
+/// How tasks get their tokens. The mode determines only the creation of tokens: deletions are the same in both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TokenMode {
-    /// The controller makes tokens and keeps them in Secrets Manager (consul-ecs 0.2 to 0.4).
+    /// The controller creates tokens and stores them in Secrets Manager (consul-ecs 0.2 to 0.4).
     SecretsManager,
-    /// Tasks log in through Consul's auth method (consul-ecs 0.5 and newer): nothing to make.
+    /// Tasks log in with an auth method (consul-ecs 0.5 and newer), and the controller creates none.
     AuthMethod,
 }
 
-/// The rules of one deployment that the plan depends on.
+/// The settings of one deployment that a plan depends on, and the current time.
 #[derive(Debug, Clone, Copy)]
 pub struct Rules<'a> {
-    /// Who makes tokens.
+    /// How tasks get their tokens.
     pub mode: TokenMode,
-    /// The clusters that it looks after.
+    /// The clusters of the deployment.
     pub clusters: &'a [ClusterArn],
     /// How secrets are named.
     pub names: &'a SecretNames,
     /// How long an idle service keeps its token.
     pub grace: GracePeriod,
-    /// What is assumed of time.
+    /// The time bounds.
     pub bounds: &'a Bounds,
-    /// How long a token that was made ahead waits for its service's first task.
+    /// How long a pre-provisioned token waits for the first task of its service.
     pub unused_for: Duration,
-    /// What a revocation would be triggered by.
+    /// The trigger of revocations, for logs.
     pub trigger: Trigger,
-    /// The time of day.
+    /// The current time.
     pub now: Timestamp,
 }

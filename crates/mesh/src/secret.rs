@@ -1,16 +1,16 @@
-//! What a secret in Secrets Manager holds. Source of the form that tasks read: the old controller,
+//! The value of a secret in Secrets Manager. The format that tasks read is that of consul-ecs:
 //! <https://github.com/hashicorp/consul-ecs>.
 //!
 //! | value | meaning |
 //! | --- | --- |
 //! | `{"accessor_id": A, "token": T, "nonce": N}` | tasks read `T` (`valueFrom: "<secret arn>:token::"`) |
 //! | `{"accessor_id": A, "retiring": T, "trigger": …, "idle_since": …, "last_task": …, "nonce": N}` | the service is idle: no task reads `T` |
-//! | `{"nonce": N}` | nothing |
+//! | `{"nonce": N}` | no token |
 //!
-//! The nonce makes each write unlike every other, and says that the controller has written the value: it begins with the
-//! accessor ID, or with `empty`, so that it does not vouch for a value that a person has edited. Fields that are not known are
-//! passed over. The controller's release before this one wrote `reserved` for a pair that no task reads, and `claim` or
-//! `adopted` where there is a nonce now.
+//! The nonce makes each write unique, and shows that the controller has written the value: it starts with the accessor
+//! ID, or with `empty`, so that it is invalid for a value that an operator has edited. Unknown fields are ignored. The
+//! previous release of the controller wrote `reserved` for a pair that no task reads, and `claim` or `adopted` instead
+//! of a nonce.
 
 use std::{borrow::Cow, collections::HashMap};
 
@@ -25,57 +25,57 @@ use super::{
     token::{AccessorId, TokenPair},
 };
 
-/// A secret as it was read, or written.
+/// A version of a secret.
 #[derive(Debug, Clone)]
 pub struct StoredSecret {
-    /// What it holds.
+    /// Its state.
     pub state: SecretState,
-    /// Whether the controller has written it: what it holds is then the controller's.
+    /// Whether the controller has written it.
     pub is_ours: bool,
-    /// Which version that is: a write succeeds only for the version that was seen. `None`: there is none.
+    /// The version ID: a write succeeds only if it is still the current one. `None`: there is no version.
     pub version: Option<String>,
-    /// When that version was written, by Secrets Manager's clock.
+    /// When the version was written, by the clock of Secrets Manager.
     pub written_at: Option<Timestamp>,
 }
 
 impl StoredSecret {
-    /// Whether it holds this token.
+    /// Whether it contains this token.
     #[must_use]
     pub fn names(&self, accessor: AccessorId) -> bool {
         self.state.pair().is_some_and(|pair| pair.accessor == accessor)
     }
 }
 
-/// What a secret holds.
+/// The state of a secret.
 #[derive(Debug, Clone)]
 pub enum SecretState {
-    /// There is no such secret, or it has no value yet.
+    /// The secret does not exist, or has no value.
     Missing,
-    /// Nothing.
+    /// It contains no token.
     Empty,
     /// A token that tasks read.
     Active(TokenPair),
-    /// A token that tasks cannot read, because its service is idle. It is deleted, or shown again.
+    /// A token that tasks cannot read, because its service is idle. It will be deleted or shown again.
     Retiring(TokenPair, Retirement),
 }
 
-/// What a revocation was triggered by.
+/// The trigger of a revocation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
-    /// A task's stop, or a cluster's deletion.
+    /// The stop of a task, or the deletion of a cluster.
     Event,
     /// The scheduled sweep.
     Sweep,
-    /// A person, who has invoked the sweep or deletes the stack.
+    /// An operator, who invoked the sweep or deletes the stack.
     Person,
 }
 
 impl Trigger {
-    fn from_word(word: &str) -> Option<Self> {
-        [Self::Event, Self::Sweep, Self::Person].into_iter().find(|trigger| trigger.as_str() == word)
+    fn from_text(text: &str) -> Option<Self> {
+        [Self::Event, Self::Sweep, Self::Person].into_iter().find(|trigger| trigger.as_str() == text)
     }
 
-    /// The word in the log and in the secret.
+    /// The value in logs and in the secret.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -89,9 +89,9 @@ impl Trigger {
 /// Why a token is retired.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Retirement {
-    /// What had the token hidden; `None` where the release before has hidden it.
+    /// What caused the hiding; `None` if the previous release hid the token.
     pub trigger: Option<Trigger>,
-    /// When the service's last task stopped; `None` where ECS shows none any more.
+    /// When the last task of the service stopped; `None` if ECS lists none.
     pub idle_since: Option<Timestamp>,
     /// That task.
     pub last_task: Option<TaskArn>,
@@ -126,8 +126,8 @@ struct Payload<'a> {
     unknown: HashMap<&'a str, IgnoredAny>,
 }
 
-/// What the nonce of a value that holds nothing begins with.
-const NOTHING: &str = "empty";
+/// The start of the nonce of a value without a token.
+const EMPTY: &str = "empty";
 
 impl Payload<'_> {
     fn accessor(&self) -> &str {
@@ -135,10 +135,9 @@ impl Payload<'_> {
     }
 
     fn is_ours(&self) -> bool {
-        let vouched_for = if self.accessor().is_empty() { NOTHING } else { self.accessor() };
-        let is_vouched_for =
-            self.nonce.and_then(|nonce| nonce.split_once('/')).is_some_and(|(start, _)| start == vouched_for);
-        is_vouched_for || self.adopted || self.claim.is_some() || self.reserved.is_some()
+        let expected = if self.accessor().is_empty() { EMPTY } else { self.accessor() };
+        let has_nonce = self.nonce.and_then(|nonce| nonce.split_once('/')).is_some_and(|(start, _)| start == expected);
+        has_nonce || self.adopted || self.claim.is_some() || self.reserved.is_some()
     }
 
     fn pair(&self, secret: &str) -> Result<TokenPair, InvalidField> {
@@ -147,7 +146,7 @@ impl Payload<'_> {
 
     fn retirement(&self) -> Retirement {
         Retirement {
-            trigger: self.trigger.and_then(Trigger::from_word),
+            trigger: self.trigger.and_then(Trigger::from_text),
             idle_since: self.idle_since.as_deref().and_then(|at| at.parse().ok()),
             last_task: self.last_task.and_then(|arn| arn.parse().ok()),
         }
@@ -173,10 +172,10 @@ impl SecretState {
         }
     }
 
-    /// What the value of the secret called `name` means, and whether the controller has written it.
+    /// Parses the value of the secret `name`: its state, and whether the controller has written it.
     ///
     /// # Errors
-    /// The value is something else, which is not overwritten. The error never repeats it.
+    /// The value has another format; such a secret is not overwritten. The error does not contain the value.
     pub fn parse(name: &str, value: &SecretString) -> Result<(Self, bool), InvalidField> {
         let invalid = || {
             InvalidField::new(
@@ -198,11 +197,11 @@ impl SecretState {
         Ok((state.map_err(|_| invalid())?, is_ours))
     }
 
-    /// The value of a secret in this state, unlike every other value for the same state.
+    /// The value of a secret in this state. Each `nonce` gives another value.
     #[must_use]
     pub fn render(&self, nonce: Uuid) -> SecretString {
         let accessor = self.pair().map(|pair| pair.accessor.to_string());
-        let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(NOTHING));
+        let nonce = format!("{}/{nonce}", accessor.as_deref().unwrap_or(EMPTY));
         let mut payload = Payload { accessor_id: accessor.as_deref(), nonce: Some(&nonce), ..Payload::default() };
         let secret = self.pair().map(|pair| pair.secret.expose_secret());
         if let Self::Retiring(_, retirement) = self {
@@ -213,15 +212,15 @@ impl SecretState {
         } else {
             payload.token = secret;
         }
-        // Optional texts always serialise.
+        // Serializing strings cannot fail.
         SecretString::from(serde_json::to_string(&payload).unwrap_or_default())
     }
 }
 
-/// An answer's text without `secret`: a refusal may repeat the request.
+/// Removes `secret` from the text of an answer, which may repeat the request.
 #[must_use]
-pub fn without(said: &str, secret: &str) -> String {
-    if secret.is_empty() { said.to_owned() } else { said.replace(secret, "(secret)") }
+pub fn redact(text: &str, secret: &str) -> String {
+    if secret.is_empty() { text.to_owned() } else { text.replace(secret, "(secret)") }
 }
 
 #[cfg(test)]

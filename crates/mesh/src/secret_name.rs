@@ -1,10 +1,10 @@
-//! The names of the secrets in AWS Secrets Manager, as Consul on ECS names them.
+//! The names of the secrets in AWS Secrets Manager, as consul-ecs names them.
 
 use std::str::FromStr;
 
 use super::{arn::ClusterArn, field::InvalidField, tenancy::Tenancy, token::TokenHolder};
 
-/// What the names of all our secrets begin with.
+/// The prefix of the names of all secrets of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretNamePrefix(String);
 
@@ -21,7 +21,7 @@ impl FromStr for SecretNamePrefix {
     }
 }
 
-/// How secrets are named in one deployment, and where they are.
+/// The names of a deployment's secrets, with their account and region.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretNames {
     prefix: SecretNamePrefix,
@@ -32,20 +32,20 @@ pub struct SecretNames {
 }
 
 impl SecretNames {
-    /// Secrets under `prefix`, in the account and region of `cluster`. The client token's secret has a name (or
-    /// ARN) of its own; `None`: `<prefix>-consul-client-token`. It is that of the partition of `home`.
+    /// Secrets with `prefix`, in the account and region of `cluster`. `client_token` is the name or ARN of the secret
+    /// of the client token in the partition of `home`; `None`: `<prefix>-consul-client-token`.
     #[must_use]
     pub fn new(prefix: SecretNamePrefix, client_token: Option<String>, home: Tenancy, cluster: &ClusterArn) -> Self {
         Self { prefix, client_token, home, account: cluster.account().to_owned(), region: cluster.region().to_owned() }
     }
 
-    /// The AWS account that holds the secrets.
+    /// The AWS account of the secrets.
     #[must_use]
     pub fn account(&self) -> &str {
         &self.account
     }
 
-    /// The AWS region that holds the secrets.
+    /// The AWS region of the secrets.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.region
@@ -65,7 +65,7 @@ impl SecretNames {
             TokenHolder::Client { tenancy } => {
                 let name = self.client_token.clone().unwrap_or_else(|| format!("{prefix}-consul-client-token"));
                 match tenancy.partition() {
-                    // Every partition has a client token of its own.
+                    // Every partition has its own client token.
                     Some(partition) if self.home.partition() != Some(partition) && partition.as_str() != "default" => {
                         format!("{name}-{partition}")
                     }
@@ -75,16 +75,16 @@ impl SecretNames {
         }
     }
 
-    /// Which secret of which account and region a holder's is: what marks a token as made for it.
+    /// The account, region and name of a holder's secret: the mark of tokens that were created for it.
     #[must_use]
     pub fn place_of(&self, holder: &TokenHolder) -> String {
         format!("{}/{}/{}", self.account, self.region, self.of(holder))
     }
 
-    /// The name of the policy that client agents' tokens carry.
+    /// The name of the policy of client agents' tokens.
     #[must_use]
     pub fn client_policy(&self) -> String {
-        // Policy names hold letters, digits, hyphens and underscores only, and at most 128 of them.
+        // Policy names consist of at most 128 letters, digits, hyphens and underscores.
         let stem: String = self
             .prefix
             .0

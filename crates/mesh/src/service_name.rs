@@ -4,24 +4,24 @@ use std::{fmt, str::FromStr};
 
 use super::field::InvalidField;
 
-/// The name of a Consul service, fit for a service identity, a secret's name and a filter expression.
+/// The name of a Consul service, valid in a service identity, in the name of a secret and in a filter expression.
 ///
-/// Lower-case alphanumerics, `-` and `_`, at most 256 characters, an alphanumeric at both ends: what Consul
-/// demands of a service identity (<https://developer.hashicorp.com/consul/api-docs/acl/tokens#serviceidentities>).
+/// Lower-case alphanumerics, `-` and `_`, at most 256 characters, starting and ending with an alphanumeric, as for a
+/// service identity: <https://developer.hashicorp.com/consul/api-docs/acl/tokens#serviceidentities>.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServiceName(String);
 
 impl ServiceName {
-    /// The longest name that Consul takes, in characters.
+    /// The longest name that Consul accepts, in characters.
     pub const MAX_LENGTH: usize = 256;
 
     const EXPECTED: &'static str = "a Consul service name: lower-case letters, digits, '-' and '_', \
         at most 256 characters, starting and ending with a letter or digit";
 
-    /// The name of a service that is named after its task family, which Consul on ECS writes in lower case.
+    /// The name of a service that has the name of its task family, in lower case as in consul-ecs.
     ///
     /// # Errors
-    /// The family is not a legal service name even in lower case.
+    /// The family is not a valid service name even in lower case.
     pub fn from_family(family: &str) -> Result<Self, InvalidField> {
         family.to_ascii_lowercase().parse::<Self>().map_err(|_| InvalidField::new("family", family, Self::EXPECTED))
     }
@@ -61,21 +61,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn legal_names_parse() {
+    fn valid_names_are_parsed() {
         for name in ["a", "web", "web-1", "web_1", "0web", &"a".repeat(256)] {
             assert_eq!(name.parse::<ServiceName>().unwrap().as_str(), name);
         }
     }
 
     #[test]
-    fn illegal_names_are_refused() {
+    fn invalid_names_are_rejected() {
         for name in ["", "-web", "web-", "Web", "we b", "web\"", "web.api", "wéb", &"a".repeat(257)] {
             assert!(name.parse::<ServiceName>().is_err(), "{name}");
         }
     }
 
     #[test]
-    fn a_family_is_lower_cased() {
+    fn family_is_lower_cased() {
         assert_eq!(ServiceName::from_family("Web_App").unwrap().as_str(), "web_app");
         assert!(ServiceName::from_family("web-").unwrap_err().to_string().starts_with("family: got \"web-\""));
     }

@@ -1,10 +1,10 @@
-//! The ECS tags by which Consul on ECS marks tasks and task definitions.
+//! The tags of Consul on ECS for tasks and task definitions.
 //!
 //! Source: <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference>
 
 use std::collections::BTreeMap;
 
-/// `true`: the task is in the mesh. Anything else, or no such tag: it is none of our business.
+/// `true`: the task is in the mesh. A task with any other value, or without the tag, is ignored.
 pub const MESH_TAG: &str = "consul.hashicorp.com/mesh";
 /// The Consul service that the task is an instance of.
 pub const SERVICE_NAME_TAG: &str = "consul.hashicorp.com/service-name";
@@ -24,7 +24,7 @@ impl Tags {
         self.0.get(key).map(String::as_str)
     }
 
-    /// These tags, and for keys that are absent here those of `fallback`.
+    /// These tags, and those of `fallback` for other keys.
     #[must_use]
     pub fn or(&self, fallback: &Self) -> Self {
         let mut merged = fallback.0.clone();

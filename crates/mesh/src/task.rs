@@ -1,4 +1,4 @@
-//! Tasks as the controller sees them.
+//! ECS tasks.
 
 use jiff::Timestamp;
 
@@ -10,7 +10,7 @@ use super::{
     tenancy::Tenancy,
 };
 
-/// A task in a state change event: what changed, and how new the news is.
+/// A task in a task state change event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskChange {
     /// The task.
@@ -19,11 +19,11 @@ pub struct TaskChange {
     pub cluster: ClusterArn,
     /// The revision that it runs.
     pub definition: TaskDefinitionArn,
-    /// Where it stood when the event was made.
+    /// Its phase when the event was created.
     pub phase: TaskPhase,
-    /// Grows with every change of this task: the same version is a duplicate, a lower one is stale.
+    /// Increases with every change of the task: an equal version is a duplicate, a lower one is stale.
     pub version: u64,
-    /// When the event was made.
+    /// When the event was created.
     pub time: Timestamp,
 }
 
@@ -34,11 +34,11 @@ pub struct DescribedTask {
     pub arn: TaskArn,
     /// The revision that it runs.
     pub definition: TaskDefinitionArn,
-    /// Where it stands.
+    /// Its phase.
     pub phase: TaskPhase,
     /// Its own tags.
     pub tags: Tags,
-    /// When it stopped for good.
+    /// When it stopped, if it has.
     pub stopped_at: Option<Timestamp>,
     /// Its containers.
     pub containers: Vec<TaskContainer>,
@@ -49,11 +49,11 @@ pub struct DescribedTask {
 pub struct TaskContainer {
     /// Its name in the task definition.
     pub name: String,
-    /// What its ECS health check says.
+    /// Its health status in ECS.
     pub health: ContainerHealth,
 }
 
-/// What ECS says of a container's health. Source:
+/// The health status of a container in ECS:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Container.html>
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContainerHealth {
@@ -72,13 +72,13 @@ pub struct MeshTask {
     pub arn: TaskArn,
     /// Its cluster.
     pub cluster: ClusterArn,
-    /// Where it stands.
+    /// Its phase.
     pub phase: TaskPhase,
-    /// Where in Consul to look for what is left of it.
+    /// The tenancy of its entries in Consul.
     pub tenancy: Tenancy,
-    /// Who it is. `None` for a stopped task whose definition or tags are gone: what it left is found by its ID all the
-    /// same.
+    /// Its identity. `None` for a stopped task whose definition or tags are gone: its entries in Consul are found by
+    /// its ID.
     pub identity: Option<MeshIdentity>,
-    /// Whether it runs a Consul client agent of its own.
+    /// Whether it runs a Consul client agent.
     pub runs_client_agent: bool,
 }

@@ -40,8 +40,8 @@ impl fmt::Display for TenancyName {
     }
 }
 
-/// Where in Consul something lives. Community Edition refuses requests that name a partition or a namespace,
-/// so the two are sent only when somebody configured them.
+/// The partition and namespace of an object in Consul. Community Edition rejects requests with a partition or
+/// namespace, so that both are sent only if configured.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub enum Tenancy {
     /// No partition, no namespace: Community Edition, or Enterprise used without them.
@@ -57,20 +57,20 @@ pub enum Tenancy {
 }
 
 impl Tenancy {
-    /// What a task without Enterprise tags gets where the deployment names a partition: that partition's
-    /// default namespace.
+    /// The default namespace of `partition`: the tenancy of tasks without Enterprise tags if the deployment has a
+    /// partition.
     #[must_use]
     pub fn default_namespace_of(partition: TenancyName) -> Self {
         Self::Enterprise { partition, namespace: TenancyName("default".to_owned()) }
     }
 
-    /// The default namespace of the default partition: what is one for all partitions lives there.
+    /// The default namespace of the default partition, for objects that all partitions share.
     #[must_use]
     pub fn of_default_partition() -> Self {
         Self::default_namespace_of(TenancyName("default".to_owned()))
     }
 
-    /// The default namespace of its partition: what all namespaces share lives there.
+    /// The default namespace of its partition, for objects that all namespaces share.
     #[must_use]
     pub fn home(&self) -> Self {
         match self {
@@ -79,10 +79,10 @@ impl Tenancy {
         }
     }
 
-    /// Both names or neither.
+    /// A tenancy from both names, or `None` from neither.
     ///
     /// # Errors
-    /// Only one is there, or one is not a legal name. `fields` names the two for the error: partition, namespace.
+    /// Only one is set, or one is invalid. `fields` are the names of the two for the error: partition, namespace.
     pub fn from_names(
         partition: Option<&str>,
         namespace: Option<&str>,
@@ -99,15 +99,15 @@ impl Tenancy {
         }
     }
 
-    /// The tenancy that tags ask for, if they ask for one.
+    /// The tenancy in tags, if they have one.
     ///
     /// # Errors
-    /// One of the two tags is missing, or a value is not a legal name.
+    /// One of the two tags is missing, or a value is invalid.
     pub fn from_tags(tags: &Tags) -> Result<Option<Self>, InvalidField> {
         Self::from_names(tags.get(PARTITION_TAG), tags.get(NAMESPACE_TAG), (PARTITION_TAG, NAMESPACE_TAG))
     }
 
-    /// Whether both mean the same place: to an Enterprise server, a request that names none means `default`.
+    /// Whether both mean the same namespace: Enterprise treats absent names as `default`.
     #[must_use]
     pub fn is_same_place(&self, other: &Self) -> bool {
         fn names(tenancy: &Tenancy) -> [&str; 2] {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_or_neither_of_the_enterprise_tags() {
+    fn both_enterprise_tags_or_none() {
         let both = Tags::from_iter([(PARTITION_TAG, "p1"), (NAMESPACE_TAG, "n1")]);
         let tenancy = Tenancy::from_tags(&both).unwrap().unwrap();
         assert_eq!((tenancy.partition().unwrap().as_str(), tenancy.namespace().unwrap().as_str()), ("p1", "n1"));
@@ -148,11 +148,11 @@ mod tests {
     }
 
     #[test]
-    fn one_enterprise_tag_alone_names_the_missing_one() {
-        let lonely_partition = Tags::from_iter([(PARTITION_TAG, "p1")]);
-        let lonely_namespace = Tags::from_iter([(NAMESPACE_TAG, "n1")]);
-        assert_eq!(Tenancy::from_tags(&lonely_partition).unwrap_err().field(), NAMESPACE_TAG);
-        assert_eq!(Tenancy::from_tags(&lonely_namespace).unwrap_err().field(), PARTITION_TAG);
+    fn error_names_the_missing_enterprise_tag() {
+        let only_partition = Tags::from_iter([(PARTITION_TAG, "p1")]);
+        let only_namespace = Tags::from_iter([(NAMESPACE_TAG, "n1")]);
+        assert_eq!(Tenancy::from_tags(&only_partition).unwrap_err().field(), NAMESPACE_TAG);
+        assert_eq!(Tenancy::from_tags(&only_namespace).unwrap_err().field(), PARTITION_TAG);
     }
 
     #[test]

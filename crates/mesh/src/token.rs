@@ -1,4 +1,4 @@
-//! ACL tokens: who holds one, and what is in it.
+//! ACL tokens and their holders.
 
 use std::{fmt, str::FromStr};
 
@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 use super::{arn::ClusterArn, field::InvalidField, identity::MeshService, service_name::ServiceName, tenancy::Tenancy};
 
-/// The public half of an ACL token: its accessor ID.
+/// The accessor ID of an ACL token, which is not secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AccessorId(Uuid);
 
 impl AccessorId {
-    /// The accessor ID of a new token. Each is used once.
+    /// The accessor ID of a new token. Each ID is used once.
     #[must_use]
     pub fn new(id: Uuid) -> Self {
         Self(id)
@@ -35,20 +35,20 @@ impl fmt::Display for AccessorId {
     }
 }
 
-/// Who a token in Secrets Manager is for.
+/// The holder of a token in Secrets Manager.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TokenHolder {
     /// All instances of a service share one token.
     Service(MeshService),
     /// All Consul client agents (`consul-client` containers) of a partition share one token.
     Client {
-        /// Where the client agents live: the partition's default namespace.
+        /// The tenancy of the client agents: the default namespace of their partition.
         tenancy: Tenancy,
     },
 }
 
 impl TokenHolder {
-    /// Where in Consul the token lives.
+    /// The tenancy of the token.
     #[must_use]
     pub fn tenancy(&self) -> &Tenancy {
         match self {
@@ -57,8 +57,8 @@ impl TokenHolder {
         }
     }
 
-    /// The description of the holder's token, which marks it as made for `cluster`, in the old controller's words:
-    /// it goes on working should a user go back.
+    /// The description of the holder's token for `cluster`, in the format of consul-ecs, so that its controller
+    /// recognizes the token after a rollback.
     #[must_use]
     pub fn token_description(&self, cluster: &ClusterArn) -> String {
         let holder = match self {
@@ -68,7 +68,7 @@ impl TokenHolder {
         let mut description = format!("{holder}\nconsul.hashicorp.com/cluster: {cluster}");
         if let Tenancy::Enterprise { partition, namespace } = self.tenancy() {
             use std::fmt::Write as _;
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(
                 description,
                 "\nconsul.hashicorp.com/partition: {partition}\nconsul.hashicorp.com/namespace: {namespace}"
@@ -90,33 +90,33 @@ impl fmt::Display for TokenHolder {
 /// The two halves of a token.
 #[derive(Debug, Clone)]
 pub struct TokenPair {
-    /// The public half.
+    /// The accessor ID.
     pub accessor: AccessorId,
-    /// The secret half: redacted in every output, zeroed on drop.
+    /// The secret ID, redacted in debug output and zeroed on drop.
     pub secret: SecretString,
 }
 
 impl TokenPair {
-    /// Whether both halves are the same.
+    /// Whether both halves are equal.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.accessor == other.accessor && self.secret.expose_secret() == other.secret.expose_secret()
     }
 }
 
-/// A token as Consul shows it to a credential with `acl:write`.
+/// A token as Consul returns it to a credential with `acl:write`.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// Its two halves.
+    /// Its accessor ID and secret ID.
     pub pair: TokenPair,
-    /// Its description: what marks it as ours.
+    /// Its description, with the marks of its creator.
     pub description: String,
-    /// What it may do, by the names of Consul's fields.
+    /// Its permissions, by the names of Consul's fields.
     pub grants: Map<String, Value>,
 }
 
 impl Token {
-    /// Whether nothing links it to any right. Consul unlinks a policy or a role that is deleted.
+    /// Whether the token has no permissions. Consul removes links to deleted policies and roles.
     #[must_use]
     pub fn grants_nothing(&self) -> bool {
         let is_link = |value: &Value| value.as_array().is_some_and(|links| !links.is_empty());
@@ -124,42 +124,41 @@ impl Token {
     }
 }
 
-/// A token as it stands in Consul's list: without its secret half.
+/// A token in Consul's list of tokens, without its secret ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedToken {
     /// Its accessor ID.
     pub accessor: AccessorId,
     /// Its description.
     pub description: String,
-    /// The names of the policies that it carries.
+    /// The names of its policies.
     pub policies: Vec<String>,
-    /// When it was made. Every Consul says so; `None` where it cannot be understood.
+    /// When it was created; `None` if the time cannot be parsed.
     pub created_at: Option<Timestamp>,
-    /// Where it lives.
+    /// Its tenancy.
     pub tenancy: Tenancy,
 }
 
-/// What a new token may do.
+/// The permissions of a new token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Grant {
-    /// Consul's service identity: write on the service and its sidecar proxy, read on all services and nodes.
-    /// Never a name formatted into HCL.
+    /// A service identity: write on the service and its sidecar proxy, read on all services and nodes.
     ServiceIdentity(ServiceName),
     /// A policy, by name.
     Policy(String),
-    /// What a token has already, by the names of Consul's fields.
+    /// The permissions that a token already has, by the names of Consul's fields.
     AsBefore(Map<String, Value>),
 }
 
 /// A token to be created.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// Both halves.
+    /// Its accessor ID and secret ID.
     pub pair: TokenPair,
-    /// The marks.
+    /// Its description.
     pub description: String,
-    /// What it may do.
+    /// Its permissions.
     pub grant: Grant,
-    /// Where it lives.
+    /// Its tenancy.
     pub tenancy: Tenancy,
 }

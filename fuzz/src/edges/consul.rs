@@ -191,7 +191,7 @@ impl ConsulBootstrap for World {
         Err(absent(&object.name))
     }
 
-    async fn lacking(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
+    async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
         Ok(Vec::new())
     }
 }

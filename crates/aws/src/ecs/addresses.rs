@@ -1,4 +1,4 @@
-//! Where running tasks are reached.
+//! The IP addresses of running tasks.
 
 use std::net::IpAddr;
 
@@ -11,16 +11,16 @@ use super::{
 };
 use mesh::field::InvalidField;
 
-/// The name of an attachment's detail that holds the address of a task's network interface.
+/// The attachment detail with the address of a task's network interface.
 const PRIVATE_ADDRESS: &str = "privateIPv4Address";
 
-/// Finds the tasks that Consul's servers run in.
+/// Finds the addresses of tasks.
 #[async_trait]
 pub trait TaskAddresses: Send + Sync {
-    /// The private addresses of the running tasks of a family or, where it has none, of a service.
+    /// The private addresses of the running tasks of a family or, if it has none, of a service.
     ///
     /// # Errors
-    /// ECS knows no such cluster, or the call failed. A name that it does not know has no tasks.
+    /// The cluster does not exist, or the call failed. An unknown family or service has no tasks.
     async fn addresses(&self, cluster: &str, family_or_service: &str) -> Result<Vec<IpAddr>, EcsError>;
 }
 
@@ -34,7 +34,7 @@ impl TaskAddresses for AwsEcs {
     }
 }
 
-/// The tasks of one cluster that go by one name.
+/// The running tasks of one family or service.
 struct RunningTasks<'a> {
     client: &'a Client,
     cluster: &'a str,
@@ -52,7 +52,7 @@ impl RunningTasks<'_> {
         for chunk in arns.chunks(DESCRIBE_LIMIT) {
             let call = self.client.describe_tasks().cluster(self.cluster).set_tasks(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(self.subject(), &e))?;
-            // A task that has gone since it was listed is not in the answer, and no reason to do without the others.
+            // A task that ECS dropped since it was listed is not in the answer.
             for task in answer.tasks().iter().filter(|task| task.last_status() == Some("RUNNING")) {
                 addresses.extend(self.address_of(task)?);
             }
@@ -61,7 +61,7 @@ impl RunningTasks<'_> {
     }
 
     async fn list(&self, listing: ListTasksFluentBuilder) -> Result<Vec<String>, EcsError> {
-        // Tasks that were told to stop are not listed, unless one asks for them.
+        // Tasks with desired status `STOPPED` are not listed by default.
         let mut pages = listing.cluster(self.cluster).into_paginator().send();
         let mut arns = Vec::new();
         while let Some(page) = pages.next().await {
@@ -83,7 +83,7 @@ impl RunningTasks<'_> {
     }
 }
 
-/// The address of the task's network interface, which its containers repeat.
+/// The address of the task's network interface, which is also in its containers.
 fn address_text(task: &Task) -> Option<&str> {
     let mut details = task.attachments().iter().flat_map(aws_sdk_ecs::types::Attachment::details);
     let attached = details.find(|detail| detail.name() == Some(PRIVATE_ADDRESS)).and_then(|detail| detail.value());

@@ -1,6 +1,6 @@
-//! `AWS API Call via CloudTrail` events: what somebody asked of ECS. They need a trail in the region.
+//! `AWS API Call via CloudTrail` events of ECS. They require a trail in the region.
 //!
-//! `CloudTrail` masks environment values, so only ARNs are taken from them. Source:
+//! `CloudTrail` redacts environment values, so that only ARNs are read. Source:
 //! <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/logging-using-cloudtrail.html>
 
 use serde_json::Value;
@@ -10,29 +10,29 @@ use mesh::{
     field::InvalidField,
 };
 
-/// The `detail-type` of the events that tell of API calls.
+/// The `detail-type` of events of API calls.
 pub const API_CALL_DETAIL_TYPE: &str = "AWS API Call via CloudTrail";
 /// The `eventSource` of calls to ECS.
 const EVENT_SOURCE: &str = "ecs.amazonaws.com";
 
-/// A call to ECS that succeeded and that the mesh cares about.
+/// A successful call to ECS that affects the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApiCall {
-    /// Tasks of this definition may start soon: in this cluster, or nobody knows where yet.
+    /// Tasks of this definition may start soon, in this cluster if it is known.
     DefinitionInUse {
         /// The revision.
         definition: TaskDefinitionArn,
         /// The cluster of the ECS service that uses it.
         cluster: Option<ClusterArn>,
     },
-    /// The cluster is no more.
+    /// The cluster was deleted.
     ClusterDeleted(ClusterArn),
 }
 
-/// Reads the event's `detail`. `None`: the call failed, or is none of our business.
+/// Parses the event's `detail`. `None`: the call failed, or does not affect the mesh.
 ///
 /// # Errors
-/// A call of interest lacks its ARN, or that does not parse; the error names the field.
+/// The ARN is missing or invalid; the error names the field.
 pub fn parse_api_call(detail: &Value) -> Result<Option<ApiCall>, InvalidField> {
     let text = |path: &str| detail.pointer(path).and_then(Value::as_str);
     let succeeded = detail.get("errorCode").is_none_or(Value::is_null);
@@ -44,7 +44,7 @@ pub fn parse_api_call(detail: &Value) -> Result<Option<ApiCall>, InvalidField> {
             let definition = parsed(detail, "/responseElements/taskDefinition/taskDefinitionArn")?;
             Some(ApiCall::DefinitionInUse { definition, cluster: None })
         }
-        // A service with another deployment controller than ECS's own names no definition.
+        // A service with an external deployment controller has no task definition.
         Some("CreateService" | "UpdateService") if text("/responseElements/service/taskDefinition").is_some() => {
             let definition = parsed(detail, "/responseElements/service/taskDefinition")?;
             let cluster = Some(parsed(detail, "/responseElements/service/clusterArn")?);
@@ -79,14 +79,14 @@ mod tests {
     }
 
     #[test]
-    fn a_registered_definition_may_run_anywhere() {
+    fn registered_definition_has_no_cluster() {
         let response = json!({ "taskDefinition": { "taskDefinitionArn": DEFINITION } });
         let parsed = parse_api_call(&call("RegisterTaskDefinition", &response)).unwrap();
         assert_eq!(parsed, Some(ApiCall::DefinitionInUse { definition: DEFINITION.parse().unwrap(), cluster: None }));
     }
 
     #[test]
-    fn a_service_says_where() {
+    fn service_has_a_cluster() {
         let response = json!({ "service": { "taskDefinition": DEFINITION, "clusterArn": CLUSTER } });
         for name in ["CreateService", "UpdateService"] {
             let Some(ApiCall::DefinitionInUse { cluster, .. }) = parse_api_call(&call(name, &response)).unwrap() else {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_call_and_other_calls_are_ignored() {
+    fn failed_and_other_calls_are_ignored() {
         let mut failed = call("RegisterTaskDefinition", &Value::Null);
         failed["errorCode"] = json!("ClientException");
         assert_eq!(parse_api_call(&failed), Ok(None));
@@ -110,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_arn_is_named() {
+    fn missing_arn_is_named() {
         let error = parse_api_call(&call("DeleteCluster", &Value::Null)).unwrap_err();
         assert_eq!(error.field(), "detail.responseElements.cluster.clusterArn");
     }
 
     proptest! {
         #[test]
-        fn no_arn_panics(arn in "\\PC*") {
+        fn parsing_never_panics(arn in "\\PC*") {
             let _ = parse_api_call(&call("DeleteCluster", &json!({ "cluster": { "clusterArn": arn } })));
         }
     }

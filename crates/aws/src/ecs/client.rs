@@ -1,4 +1,4 @@
-//! The account's ECS. Each part of its API implements its trait for it.
+//! The ECS client, which implements one trait for each part of the API.
 
 use std::{
     num::NonZeroUsize,
@@ -10,12 +10,12 @@ use aws_sdk_ecs::{Client, types::Tag};
 use lru::LruCache;
 use mesh::{arn::TaskDefinitionArn, identity::TaskDefinition, tags::Tags};
 
-/// How many revisions an environment remembers.
-const REMEMBERED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
-/// The most tasks that one `DescribeTasks` takes, and clusters that one `DescribeClusters` does.
+/// How many task definitions an execution environment caches.
+const CACHED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
+/// The most tasks in one `DescribeTasks`, and clusters in one `DescribeClusters`.
 pub(super) const DESCRIBE_LIMIT: usize = 100;
 
-/// The account's ECS.
+/// The ECS of the account.
 pub struct AwsEcs {
     pub(super) client: Client,
     pub(super) definitions: Mutex<LruCache<TaskDefinitionArn, Arc<TaskDefinition>>>,
@@ -25,7 +25,7 @@ impl AwsEcs {
     /// ECS in the configuration's region.
     #[must_use]
     pub fn new(config: &SdkConfig) -> Self {
-        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(REMEMBERED_DEFINITIONS)) }
+        Self { client: Client::new(config), definitions: Mutex::new(LruCache::new(CACHED_DEFINITIONS)) }
     }
 }
 

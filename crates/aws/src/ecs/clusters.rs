@@ -13,18 +13,18 @@ use super::{
 /// Whether a cluster exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClusterStatus {
-    /// It does.
+    /// It exists.
     Active,
     /// It was deleted.
     Deleted,
-    /// ECS does not know it: it never was, or was deleted long ago.
+    /// ECS does not know it: it never existed, or was deleted long ago.
     Unknown,
 }
 
 /// Reads clusters.
 #[async_trait]
 pub trait Clusters: Send + Sync {
-    /// Whether `clusters` exist.
+    /// The statuses of `clusters`.
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError>;
 }
 
@@ -45,7 +45,7 @@ impl Clusters for AwsEcs {
                 let described = answer.clusters().iter().find(|known| known.cluster_arn() == Some(cluster.as_str()));
                 let status = match described.and_then(|described| described.status()) {
                     Some("INACTIVE") => ClusterStatus::Deleted,
-                    // PROVISIONING, DEPROVISIONING and FAILED are about capacity providers.
+                    // PROVISIONING, DEPROVISIONING and FAILED are statuses of capacity providers.
                     Some(_) => ClusterStatus::Active,
                     None => ClusterStatus::Unknown,
                 };

@@ -1,4 +1,5 @@
-//! A task definition of the SDK as the JSON that `describe-task-definition` prints, as far as anybody judges it.
+//! Converts a task definition of the SDK to the JSON of `describe-task-definition`, with the fields that the audit
+//! uses.
 
 use aws_sdk_ecs::types::{
     Compatibility, ContainerDefinition, HealthCheck, KeyValuePair, LinuxParameters, ProxyConfiguration, Tag,
@@ -113,7 +114,7 @@ fn texts<T>(values: &[T], text: impl Fn(&T) -> &str) -> Vec<Value> {
     values.iter().map(|value| text(value).into()).collect()
 }
 
-/// Leaves out what is not set, as the CLI does.
+/// Removes unset fields, as the AWS CLI does.
 fn without_nulls(value: Value) -> Value {
     match value {
         Value::Object(map) => {

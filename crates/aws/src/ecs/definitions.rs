@@ -21,18 +21,18 @@ use super::{
 /// Reads task definitions.
 #[async_trait]
 pub trait TaskDefinitions: Send + Sync {
-    /// A revision and its tags, remembered for the life of the environment: a revision never changes.
+    /// A revision and its tags, cached for the life of the environment, because the content of a revision is immutable.
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
 
-    /// Forgets a revision, because its tags make no sense and may be corrected.
+    /// Removes a revision from the cache: its tags are invalid and may be corrected.
     fn forget(&self, arn: &TaskDefinitionArn);
 }
 
 #[async_trait]
 impl TaskDefinitions for AwsEcs {
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError> {
-        let remembered = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(arn).cloned();
-        if let Some(definition) = remembered {
+        let cached = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).get(arn).cloned();
+        if let Some(definition) = cached {
             return Ok(definition);
         }
         let definition = Arc::new(self.fetch_definition(arn).await?);
@@ -50,7 +50,7 @@ impl AwsEcs {
     async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<TaskDefinition, EcsError> {
         let call = self.client.describe_task_definition().task_definition(arn.as_str());
         let answer = call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
-            // ECS answers ClientException for a revision that was deleted.
+            // ECS returns ClientException for a deleted revision.
             SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::UnknownTaskDefinition(arn.clone()),
             other => EcsError::failed(format!("task definition {arn}"), &other),
         })?;
@@ -69,7 +69,7 @@ impl AwsEcs {
 fn read_container(container: &ContainerDefinition) -> Container {
     Container {
         name: container.name().unwrap_or_default().to_owned(),
-        // ECS's default.
+        // The default in ECS.
         essential: container.essential().unwrap_or(true),
         has_health_check: container.health_check().is_some(),
     }

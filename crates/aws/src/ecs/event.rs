@@ -1,7 +1,7 @@
 //! `ECS Task State Change` events of `EventBridge`.
 //!
 //! Fields: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/ecs_task_events.html>. Unknown fields are
-//! never an error, because AWS adds some without notice.
+//! ignored, because AWS adds fields without notice.
 
 use std::str::FromStr;
 
@@ -17,13 +17,13 @@ use mesh::{
 
 /// The `source` of ECS's events.
 pub const SOURCE: &str = "aws.ecs";
-/// The `detail-type` of the events that tell of tasks.
+/// The `detail-type` of task state change events.
 pub const DETAIL_TYPE: &str = "ECS Task State Change";
 
-/// Reads the event's `time` and `detail`.
+/// Parses the event's `time` and `detail`.
 ///
 /// # Errors
-/// A field is missing, of another type, or does not parse; the error names it.
+/// A field is missing, has another type, or is invalid; the error names it.
 pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChange, InvalidField> {
     let detail = Detail(detail);
     let arn: TaskArn = detail.parsed("taskArn")?;
@@ -63,7 +63,7 @@ impl<'a> Detail<'a> {
     }
 
     fn text(&self, name: &str) -> Result<&'a str, InvalidField> {
-        self.field(name, Value::as_str, "a text")
+        self.field(name, Value::as_str, "a string")
     }
 
     fn parsed<T: FromStr<Err = InvalidField>>(&self, name: &str) -> Result<T, InvalidField> {
@@ -93,7 +93,7 @@ mod tests {
     const TIME: Option<&str> = Some("2026-11-20T10:00:00Z");
 
     #[test]
-    fn an_event_becomes_a_task_change() {
+    fn event_is_parsed() {
         let change = parse_task_change(TIME, &detail()).unwrap();
         assert_eq!((change.phase, change.version), (TaskPhase::Stopping, 5));
         assert_eq!(change.cluster.name(), "prod");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn each_missing_field_is_named() {
+    fn missing_field_is_named() {
         for field in ["taskArn", "taskDefinitionArn", "clusterArn", "lastStatus", "desiredStatus", "version"] {
             let mut detail = detail();
             detail.as_object_mut().unwrap().remove(field);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_names_its_field() {
+    fn field_of_a_wrong_type_is_named() {
         for (field, value) in [("version", json!("5")), ("version", json!(-1)), ("lastStatus", json!(3))] {
             let mut detail = detail();
             detail[field] = value;
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_value_names_its_field() {
+    fn field_with_an_invalid_value_is_named() {
         for (field, value) in [
             ("taskArn", "nonsense"),
             ("taskArn", "arn:aws:ecs:us-east-1:123456789012:task/other/0123456789abcdef0123456789abcdef"),
@@ -138,7 +138,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_status_panics(last in "\\PC*", desired in "\\PC*", version in any::<u64>()) {
+        fn parsing_never_panics(last in "\\PC*", desired in "\\PC*", version in any::<u64>()) {
             let mut detail = detail();
             detail["lastStatus"] = json!(last);
             detail["desiredStatus"] = json!(desired);

@@ -1,4 +1,4 @@
-//! What an account runs: clusters, services, and the task definitions behind them. Reading only.
+//! The inventory of an account: clusters, services, and their task definitions. Read-only.
 
 use std::collections::BTreeSet;
 
@@ -11,37 +11,38 @@ use serde_json::Value;
 
 use super::{client::AwsEcs, definition_json::describe_output, error::EcsError};
 
-/// The most services that one `DescribeServices` takes.
-const SERVICES_AT_ONCE: usize = 10;
-/// The most tasks that one `DescribeTasks` takes.
-const TASKS_AT_ONCE: usize = 100;
+/// The most services in one `DescribeServices`.
+const DESCRIBE_SERVICES_LIMIT: usize = 10;
+/// The most tasks in one `DescribeTasks`.
+const DESCRIBE_TASKS_LIMIT: usize = 100;
 
-/// A service of a cluster, as far as task definitions depend on it.
+/// An ECS service, with the fields that the audit uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunningService {
     /// Its ARN.
     pub arn: String,
     /// Its name.
     pub name: String,
-    /// The revisions that it runs; several during a deployment.
+    /// Its task definition revisions; several during a deployment.
     pub task_definitions: BTreeSet<String>,
-    /// Whose tags its tasks get: `TASK_DEFINITION`, `SERVICE` or `NONE`.
+    /// The source of its tasks' tags: `TASK_DEFINITION`, `SERVICE` or `NONE`.
     pub propagate_tags: Option<String>,
-    /// `EC2`, `FARGATE`, `EXTERNAL`; nothing with a capacity provider strategy.
+    /// `EC2`, `FARGATE` or `EXTERNAL`; `None` with a capacity provider strategy.
     pub launch_type: Option<String>,
 }
 
-/// What the auditor needs of ECS.
+/// The inventory of an account.
 #[async_trait]
 pub trait Inventory: Send + Sync {
     /// The ARNs of the account's clusters in the region.
     async fn clusters(&self) -> Result<Vec<String>, EcsError>;
 
-    /// The services of a cluster: those named, or all; and the errors of those that could not be described.
+    /// The services of a cluster: those in `names`, or all if it is empty; and the errors of those that could not be
+    /// described.
     async fn services(&self, cluster: &str, names: &[String])
     -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError>;
 
-    /// The revisions that the cluster's tasks run.
+    /// The revisions of the cluster's running tasks.
     async fn running_definitions(&self, cluster: &str) -> Result<BTreeSet<String>, EcsError>;
 
     /// The names of the families with an active revision.
@@ -50,7 +51,7 @@ pub trait Inventory: Send + Sync {
     /// The newest active revision of a family, if it has one.
     async fn newest_revision(&self, family: &str) -> Result<Option<String>, EcsError>;
 
-    /// A revision as `describe-task-definition` prints it, tags included.
+    /// A revision in the JSON of `describe-task-definition`, with tags.
     async fn describe_definition(&self, name: &str) -> Result<Value, EcsError>;
 }
 
@@ -74,7 +75,7 @@ impl Inventory for AwsEcs {
             names.to_vec()
         };
         let (mut services, mut errors) = (Vec::new(), Vec::new());
-        for chunk in names.chunks(SERVICES_AT_ONCE) {
+        for chunk in names.chunks(DESCRIBE_SERVICES_LIMIT) {
             let call = self.client.describe_services().cluster(cluster).set_services(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(subject(), &e))?;
             services.extend(answer.services().iter().map(running_service));
@@ -91,10 +92,10 @@ impl Inventory for AwsEcs {
         let pages = self.client.list_tasks().cluster(cluster).into_paginator().items().send();
         let tasks: Vec<String> = pages.try_collect().await.map_err(|e| EcsError::failed(subject(), &e))?;
         let mut definitions = BTreeSet::new();
-        for chunk in tasks.chunks(TASKS_AT_ONCE) {
+        for chunk in tasks.chunks(DESCRIBE_TASKS_LIMIT) {
             let call = self.client.describe_tasks().cluster(cluster).set_tasks(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(subject(), &e))?;
-            // A task that ended between the two calls runs nothing any more.
+            // A task that stopped between the two calls is not in the answer.
             definitions.extend(answer.tasks().iter().filter_map(|task| task.task_definition_arn().map(str::to_owned)));
         }
         Ok(definitions)

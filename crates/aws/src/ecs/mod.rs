@@ -1,4 +1,4 @@
-//! Amazon ECS: its events, and what it says when asked.
+//! Amazon ECS: its events and its API.
 
 mod addresses;
 mod api_call;

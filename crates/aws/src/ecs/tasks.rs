@@ -22,31 +22,29 @@ use super::{
 /// The tasks of a cluster, as ECS lists them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TaskList {
-    /// Those that are meant to run.
+    /// Tasks with desired status `RUNNING`.
     pub running: Vec<TaskArn>,
-    /// Those that are meant to stop, or have stopped: ECS may forget one at any time. One that was told to stop while it
-    /// was listed may be in both.
+    /// Tasks with desired status `STOPPED`, which ECS may drop at any time. A task whose desired status changed during
+    /// the listing may be in both lists.
     pub stopped: Vec<TaskArn>,
 }
 
 /// Reads tasks.
 #[async_trait]
 pub trait Tasks: Send + Sync {
-    /// The tasks of a cluster that are meant to run.
+    /// The tasks of a cluster with desired status `RUNNING`.
     async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError>;
 
-    /// Every task of a cluster that ECS still knows, stopped ones (for about an hour) included.
+    /// Every task of a cluster, including stopped ones, which ECS keeps for about one hour.
     ///
     /// # Errors
-    /// A page is missing: then nothing is known, rather than less. [`EcsError::UnknownCluster`] where there is no such
-    /// cluster.
+    /// A page could not be read. [`EcsError::UnknownCluster`] if the cluster does not exist.
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError>;
 
-    /// Tasks of one cluster with their tags. Those that are not in the answer ECS has said that it does not know.
+    /// Describes tasks of one cluster, with their tags. ECS does not know those that are not in the result.
     ///
     /// # Errors
-    /// An answer that says nothing of a task, or anything else than that it is missing. [`EcsError::UnknownCluster`]
-    /// where there is no such cluster.
+    /// A task is neither described nor reported as missing. [`EcsError::UnknownCluster`] if the cluster does not exist.
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError>;
 }
 
@@ -57,8 +55,7 @@ impl Tasks for AwsEcs {
     }
 
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
-        // A task that is told to stop moves from the first list to the second, long before it stops. In this order it is
-        // in at least one of them.
+        // A stopping task moves from the first list to the second one. In this order it is in at least one of them.
         let running = self.list(cluster, DesiredStatus::Running).await?;
         let stopped = self.list(cluster, DesiredStatus::Stopped).await?;
         Ok(TaskList { running, stopped })

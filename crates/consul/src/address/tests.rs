@@ -8,7 +8,7 @@ fn ecs(text: &str) -> EcsServers {
 }
 
 #[test]
-fn one_or_several_addresses() {
+fn one_or_several_addresses_are_parsed() {
     for (text, count) in [("http://10.0.0.1:8500", 1), ("https://a.example:8501, https://[::1]:8501", 2)] {
         match text.parse().unwrap() {
             ConsulAddresses::Urls(urls) => assert_eq!(urls.urls().len(), count, "{text}"),
@@ -18,7 +18,7 @@ fn one_or_several_addresses() {
 }
 
 #[test]
-fn anything_else_is_refused() {
+fn other_formats_are_rejected() {
     for text in ["", "10.0.0.1:8500", "ftp://a:1", "http://a:1/v1", "http://a:1,", "http://a:99999", "http://a?x=1"] {
         let error = text.parse::<ConsulAddresses>().unwrap_err();
         assert!(error.to_string().contains("expected http://host:port"), "{error}");
@@ -26,7 +26,7 @@ fn anything_else_is_refused() {
 }
 
 #[test]
-fn credentials_in_an_address_are_refused_and_not_repeated() {
+fn address_with_credentials_is_rejected_and_redacted() {
     for text in ["http://user:canary@a:8500", "ecs://user:canary@infra/consul:8500"] {
         let error = text.parse::<ConsulAddresses>().unwrap_err();
         assert!(!error.to_string().contains("canary"), "{error}");
@@ -34,7 +34,7 @@ fn credentials_in_an_address_are_refused_and_not_repeated() {
 }
 
 #[test]
-fn servers_in_ecs_are_found_by_cluster_and_name() {
+fn ecs_address_has_cluster_and_name() {
     let servers = ecs("ecs://infra/consul-server:8500");
     assert_eq!((servers.cluster(), servers.family_or_service()), ("infra", "consul-server"));
     assert_eq!(ecs(" ecs://infra/consul-server:8500?scheme=http "), servers);
@@ -43,7 +43,7 @@ fn servers_in_ecs_are_found_by_cluster_and_name() {
 }
 
 #[test]
-fn a_task_s_address_becomes_a_url() {
+fn address_of_a_task_becomes_a_url() {
     for (text, address, url) in [
         ("ecs://infra/consul:8500", "10.0.1.7", "http://10.0.1.7:8500/"),
         ("ecs://infra/consul:8501?scheme=https", "10.0.1.7", "https://10.0.1.7:8501/"),
@@ -55,7 +55,7 @@ fn a_task_s_address_becomes_a_url() {
 }
 
 #[test]
-fn any_other_place_in_ecs_is_refused_with_the_right_form() {
+fn malformed_ecs_addresses_are_rejected() {
     for text in [
         "ecs://",
         "ecs://infra",

@@ -1,4 +1,4 @@
-//! What Consul answers about nodes, services and checks.
+//! Answers about nodes, services and checks.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use mesh::{
     tenancy::Tenancy,
 };
 
-/// The key of the mark that says whose instance it is.
+/// The metadata key of the task of an instance.
 pub(super) const TASK_ID_META: &str = "task-id";
-/// The key of the mark that says in which cluster its task is.
+/// The metadata key of the ARN of that task.
 const TASK_ARN_META: &str = "task-arn";
-/// The key and value by which a synthetic node is known.
+/// The metadata key and value of a synthetic node.
 pub(super) const SYNTHETIC_META: (&str, &str) = ("synthetic-node", "true");
 
 #[derive(Deserialize)]
@@ -41,7 +41,7 @@ pub(super) struct ServiceAnswer {
     pub(super) namespace: Option<String>,
 }
 
-/// The same service as another endpoint spells it.
+/// A service in the answer of `/catalog/service`.
 #[derive(Deserialize)]
 pub(super) struct ServiceOfNode {
     #[serde(rename = "Node")]
@@ -82,11 +82,11 @@ pub(super) struct CheckAnswer {
 #[serde(rename_all = "PascalCase")]
 pub(super) struct PartitionAnswer {
     pub(super) name: String,
-    /// When its deletion began: Consul deletes all that is in it, and then itself.
+    /// When its deletion started: Consul first deletes its content.
     pub(super) deleted_at: Option<String>,
 }
 
-/// A service instance without a task's mark: another tool's.
+/// A service instance without a task ID, of another creator.
 pub(super) struct Unmarked {
     pub(super) id: String,
 }
@@ -94,7 +94,7 @@ pub(super) struct Unmarked {
 /// An instance of a task.
 ///
 /// # Errors
-/// It bears no task's mark.
+/// Its metadata has no task ID.
 pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) -> Result<ServiceInstance, Unmarked> {
     let meta = service.meta.unwrap_or_default();
     let Some(task) = meta.get(TASK_ID_META).and_then(|id| id.parse().ok()) else {

@@ -23,16 +23,16 @@ use crate::{client::HttpConsul, error::ConsulError, request::Request};
 
 /// The most operations that one transaction takes, on every version of Consul.
 pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
-/// How many terms a filter has at most: load balancers before Consul refuse longer URLs.
+/// The most terms of a filter: load balancers in front of Consul reject longer URLs.
 const MAX_FILTER_TERMS: usize = 64;
 
 /// The catalog: nodes, the services on them, and their checks.
 #[async_trait]
 pub trait Catalog: Send + Sync {
-    /// The admin partitions (Enterprise), without those that are being deleted, and all that is in them with them.
+    /// The admin partitions (Enterprise), except those in deletion, whose content Consul deletes too.
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError>;
 
-    /// The service instances on the cluster's synthetic node whose meta names one of `tasks`.
+    /// The service instances on the cluster's synthetic node whose metadata names one of `tasks`.
     async fn instances(
         &self,
         cluster: &ClusterArn,
@@ -40,7 +40,7 @@ pub trait Catalog: Send + Sync {
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError>;
 
-    /// The instances of a service, on whatever node, whose meta names one of `tasks`.
+    /// The instances of a service, on any node, whose metadata names one of `tasks`.
     async fn instances_of(
         &self,
         service: &ServiceName,
@@ -48,7 +48,7 @@ pub trait Catalog: Send + Sync {
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError>;
 
-    /// All that is registered on a node, in every namespace of the tenancy's partition; `None` if there is no such node.
+    /// The services on a node, in every namespace of the tenancy's partition; `None` if the node does not exist.
     async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError>;
 
     /// The health checks of a node, in the tenancy's namespace.
@@ -57,24 +57,23 @@ pub trait Catalog: Send + Sync {
     /// The health checks of `instances`, which are all of one node and tenancy.
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError>;
 
-    /// Takes up to [`MAX_TRANSACTION_OPERATIONS`] instances of one partition out of the catalog, and their checks with
-    /// them, in one transaction: all or nothing.
+    /// Deregisters up to [`MAX_TRANSACTION_OPERATIONS`] instances of one partition, and their checks, in one atomic
+    /// transaction.
     ///
     /// # Errors
-    /// [`ConsulError::Conflict`] where an instance has changed since it was seen: look again.
+    /// [`ConsulError::Conflict`] if an instance has changed since it was read.
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError>;
 
-    /// Registers checks of one node and tenancy as they should be, in one write: those that are new, and those that are
-    /// there already.
+    /// Registers or replaces checks of one node and tenancy in one write.
     ///
     /// # Errors
-    /// [`ConsulError::Conflict`] where an instance is registered no more: look again.
+    /// [`ConsulError::Conflict`] if an instance is no longer registered.
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
 
-    /// Takes a node out of the catalog, and all that is on it.
+    /// Deregisters a node with its services.
     async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
 
-    /// Takes one check out of the catalog.
+    /// Deregisters one check.
     async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError>;
 }
 
@@ -89,12 +88,12 @@ impl Catalog for HttpConsul {
         let node = cluster.as_str();
         let mut instances = Vec::new();
         for chunk in tasks.chunks(MAX_FILTER_TERMS) {
-            // Task IDs are hexadecimal: nothing in them can change the expression.
+            // Task IDs are hexadecimal, and need no escaping.
             let terms: Vec<String> =
                 chunk.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#)).collect();
             let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node])
                 .query("filter", terms.join(" or "));
-            // A node that nobody has registered yet answers null.
+            // A node that is not registered returns null.
             let answer: Option<NodeServices> = self.http.json(&request.within(tenancy)).await?;
             let services = answer.and_then(|answer| answer.services).unwrap_or_default();
             instances.extend(services.into_iter().filter_map(|service| instance(service, node, tenancy).ok()));
@@ -174,7 +173,7 @@ impl Catalog for HttpConsul {
         let operations: Vec<Value> = instances.iter().map(deletion).collect();
         let subject = format!("catalog transaction of {} operations", operations.len());
         let request = Request::put(subject, &["txn"], Value::Array(operations));
-        // The namespace stands in each operation.
+        // Each operation contains its namespace.
         let request = request.in_partition_of(&first.tenancy);
         self.http.send(&request).await.map(drop)
     }
@@ -205,16 +204,16 @@ impl Catalog for HttpConsul {
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
         let subject = "the list of partitions";
         let listed: Vec<PartitionAnswer> = self.http.json(&Request::get(subject, &["partitions"])).await?;
-        let staying = listed.iter().filter(|partition| partition.deleted_at.is_none());
-        let parsed = staying.map(|partition| partition.name.parse());
+        let remaining = listed.iter().filter(|partition| partition.deleted_at.is_none());
+        let parsed = remaining.map(|partition| partition.name.parse());
         parsed
             .collect::<Result<_, _>>()
             .map_err(|e| ConsulError::Malformed { subject: subject.to_owned(), reason: format!("{e}") })
     }
 }
 
-/// consul-ecs makes instance IDs of a service name and a task ID. Whatever else somebody registered must not be able
-/// to change the expression.
+/// Whether an ID needs no escaping in a filter. IDs of consul-ecs, of a service name and a task ID, need none; other
+/// IDs are left out.
 fn is_safe_in_a_filter(id: &str) -> bool {
     id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
 }

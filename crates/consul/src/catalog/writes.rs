@@ -1,4 +1,4 @@
-//! What Consul is asked to write to the catalog.
+//! Request bodies for writes to the catalog.
 
 use mesh::{
     catalog::{HealthCheck, ServiceInstance},

@@ -1,4 +1,4 @@
-//! Applies a plan: the only place, with `tokens`, `cleanup`, `bootstrap` and `health_sync`, that writes to Consul or AWS.
+//! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap` and `health_sync` write to Consul or AWS.
 
 mod nodes;
 mod work;
@@ -29,16 +29,16 @@ use crate::{
     edges::{Consul, Edges},
     error::ControllerError,
     message::Message,
-    outcome::{Basis, Effect, Outcome, all},
-    remembered::Remembered,
+    outcome::{Basis, Effect, Outcome, concurrently},
     scope::Scope,
+    timestamp_cache::TimestampCache,
     tokens::{Case, Demand, Tokens},
 };
 
-/// The longest delay of a message in SQS. After a longer grace period the sweep looks.
-const LONGEST_DELAY: Duration = Duration::from_mins(15);
+/// The longest delay of a message in SQS. If the grace period is longer, the sweep finds the idle service.
+const MAX_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 
-/// Does what is planned.
+/// Applies plans.
 pub(crate) struct Applier {
     scope: Arc<Scope>,
     tokens: Arc<Tokens>,
@@ -46,9 +46,9 @@ pub(crate) struct Applier {
     nodes: Nodes,
     queue: Arc<dyn Queue>,
     clock: Arc<dyn Clock>,
-    /// When an idle check of each service was last asked for, so that a deployment of thousands of tasks asks for few: each check
+    /// When an idle check of each service was last requested, to limit the requests during a deployment: each check
     /// lists every task of every cluster.
-    asked: Remembered<MeshService>,
+    requested: TimestampCache<MeshService>,
 }
 
 impl Applier {
@@ -61,16 +61,16 @@ impl Applier {
             consul,
             queue: Arc::clone(&edges.queue),
             clock,
-            asked: Remembered::new(),
+            requested: TimestampCache::new(),
         }
     }
 
-    /// Does all that is planned, as far as time allows.
+    /// Applies the actions, as far as time allows.
     pub(crate) async fn apply(&self, planned: Vec<Planned>, basis: Basis<'_>, deadline: Deadline) -> Vec<Outcome> {
         let work = Work::sort(planned);
         let deregister = async {
             let mut outcomes = self.deregister_all(work.instances.into_values(), deadline).await;
-            // A node goes when nothing is left on it.
+            // A node is deregistered after its services.
             outcomes.extend(self.nodes.deregister_all(work.nodes, deadline).await);
             outcomes
         };
@@ -79,9 +79,9 @@ impl Applier {
             self.delete_login_tokens(work.login_tokens, deadline),
             deregister,
             self.mark_all_critical(work.checks.into_values(), deadline),
-            self.ask_for_idle_checks(work.idle_checks, deadline),
+            self.request_idle_checks(work.idle_checks, deadline),
             self.nodes.force_leave_all(work.agents, basis, deadline),
-            self.see_to_tokens(work.tokens, deadline),
+            self.reconcile_tokens(work.tokens, deadline),
         );
         [provisioned, deleted, deregistered, drained, asked, left, revoked].into_iter().flatten().collect()
     }
@@ -96,7 +96,7 @@ impl Applier {
             let result = match basis {
                 Basis::Events(changes) => {
                     let changes: Vec<&TaskChange> = planned.tasks.iter().filter_map(|task| changes.get(task)).collect();
-                    deadline.run(self.tokens.reconcile(&holder, Case::Needed(&Demand::Told(&changes)), None)).await
+                    deadline.run(self.tokens.reconcile(&holder, Case::Needed(&Demand::Events(&changes)), None)).await
                 }
                 Basis::Survey(secrets) => {
                     let seen = secrets.get(&holder).cloned();
@@ -105,10 +105,10 @@ impl Applier {
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
-    /// Sees to the token of a holder of which a survey has found living tasks.
+    /// Reconciles the token of a holder of which a survey found running tasks.
     async fn provision_surveyed(
         &self,
         holder: &TokenHolder,
@@ -117,7 +117,7 @@ impl Applier {
         deadline: Deadline,
     ) -> Result<Effect, ControllerError> {
         let cluster = tasks.iter().find_map(|task| self.scope.cluster_of(task));
-        // Where tasks log in, nothing is created, so that no cluster is named.
+        // In mode `auth-method` nothing is created, so that the cluster is not used.
         let Some(cluster) = cluster.or(self.scope.clusters.first()) else { return Ok(Effect::Unchanged) };
         deadline.run(self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(cluster)), seen)).await
     }
@@ -131,10 +131,10 @@ impl Applier {
             }
             Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
-    /// Takes instances out in transactions, one after the other: each is one Raft commit.
+    /// Deregisters instances in sequential transactions: each is one Raft commit.
     async fn deregister_all(
         &self,
         groups: impl Iterator<Item = Group<ServiceInstance>>,
@@ -146,7 +146,7 @@ impl Applier {
         let (conflicts, mut outcomes): (Vec<Outcome>, Vec<Outcome>) =
             written.into_iter().partition(Outcome::is_conflict);
         let nodes = by_node(&conflicts);
-        // A transaction is all or nothing: who keeps changing what is on one node must not hold back the others.
+        // A transaction fails as a whole: conflicts on one node must not affect the others.
         if nodes.len() > 1 {
             outcomes.extend(write_in_chunks(nodes.into_values(), deadline, write, log).await);
         } else {
@@ -164,32 +164,32 @@ impl Applier {
         write_in_chunks(groups, deadline, write, log_drain).await
     }
 
-    /// Asks for a look at each service, unless the one that was asked for a moment ago serves as well.
-    async fn ask_for_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+    /// Requests an idle check of each service, unless a recent request covers it.
+    async fn request_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         let (now, grace) = (self.clock.now(), self.scope.grace);
-        let (asked, new): (Vec<_>, Vec<_>) = checks
+        let (covered, new): (Vec<_>, Vec<_>) = checks
             .into_iter()
-            .partition(|(service, _)| self.asked.get(service).is_some_and(|at| grace.covers(at, now)));
+            .partition(|(service, _)| self.requested.get(service).is_some_and(|at| grace.covers(at, now)));
         let mut outcomes: Vec<Outcome> =
-            asked.into_iter().map(|(_, planned)| Outcome { planned, result: Ok(Effect::Unchanged) }).collect();
+            covered.into_iter().map(|(_, planned)| Outcome { planned, result: Ok(Effect::Unchanged) }).collect();
         if new.is_empty() {
             return outcomes;
         }
         let bodies: Vec<String> = new.iter().map(|(service, _)| Message::idle_check(service)).collect();
-        let delay = grace.delay().min(LONGEST_DELAY);
+        let delay = grace.delay().min(MAX_MESSAGE_DELAY);
         let sent = deadline.run(self.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
         outcomes.extend(new.into_iter().map(|(service, planned)| {
             if sent.is_ok() {
                 info!(action = "ask_for_idle_check", outcome = "done", service = %service.name, delay_seconds = delay.as_secs());
-                self.asked.insert(service, now);
+                self.requested.insert(service, now);
             }
             Outcome { planned, result: sent.clone().map(|()| Effect::Done) }
         }));
         outcomes
     }
 
-    /// Hides and deletes tokens of idle services, and sees to those that no secret names.
-    async fn see_to_tokens(&self, tokens: Group<TokenWork>, deadline: Deadline) -> Vec<Outcome> {
+    /// Hides and deletes tokens of idle services, and processes orphans.
+    async fn reconcile_tokens(&self, tokens: Group<TokenWork>, deadline: Deadline) -> Vec<Outcome> {
         let work = tokens.into_iter().map(|(work, planned)| async move {
             let result = match work {
                 TokenWork::Retire(holder, idle) => {
@@ -200,10 +200,10 @@ impl Applier {
                 }
                 TokenWork::ShowOrphan(holder, token) => {
                     match deadline.run(self.tokens.show_orphan(&holder, &token)).await {
-                        // Then it is mended, or another one created in its place.
+                        // Then it is updated, or another token is created.
                         Ok(shown) => {
-                            let made = self.provision_surveyed(&holder, &planned.tasks, None, deadline).await;
-                            made.map(|made| made.max(shown))
+                            let provisioned = self.provision_surveyed(&holder, &planned.tasks, None, deadline).await;
+                            provisioned.map(|effect| effect.max(shown))
                         }
                         Err(error) => Err(error),
                     }
@@ -211,7 +211,7 @@ impl Applier {
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 }
 
@@ -237,7 +237,7 @@ async fn write_in_chunks<T: Clone>(
     outcomes
 }
 
-/// The instances of outcomes, by the partition and node that holds them.
+/// The instances of outcomes, by partition and node.
 fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Group<ServiceInstance>> {
     let mut nodes: BTreeMap<_, Group<ServiceInstance>> = BTreeMap::new();
     for Outcome { planned, .. } in outcomes {

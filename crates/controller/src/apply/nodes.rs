@@ -1,4 +1,4 @@
-//! Nodes without tasks: those of client agents that died with their tasks, and the synthetic nodes of deleted clusters.
+//! Nodes without tasks: those of failed client agents, and the synthetic nodes of deleted clusters.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,13 +16,13 @@ use crate::{
     deadline::Deadline,
     edges::Consul,
     error::ControllerError,
-    outcome::{Basis, Effect, Outcome, all},
+    outcome::{Basis, Effect, Outcome, concurrently},
 };
 
-/// How long a task's agent may take to be missed by Consul. After that, the sweep looks after it.
+/// How long Consul may take to report the agent of a stopped task as failed. After that, the sweep removes it.
 const AGENT_LAG: Duration = Duration::from_secs(120);
 
-/// Takes nodes out of Consul.
+/// Removes nodes from Consul.
 pub(super) struct Nodes {
     pub(super) consul: Arc<dyn Consul>,
     pub(super) clock: Arc<dyn Clock>,
@@ -38,22 +38,22 @@ impl Nodes {
         let work = agents.into_iter().map(|(agent, planned)| async move {
             let name = &agent.member.name;
             let result = match planned.action {
-                Action::ForceLeave(_) => deadline.run(self.force_leave_dead(&agent)).await,
+                Action::ForceLeave(_) => deadline.run(self.force_leave_failed(&agent)).await,
                 _ if self.is_fresh(&planned, basis) => Err(ControllerError::AgentStillAlive(name.clone())),
                 _ => Ok(Effect::Unchanged),
             };
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
-    /// Makes Consul forget an agent, if it is still dead and its node holds nothing but what was seen. Time has passed
-    /// since: a new task may have got the same address, and with it the same name.
-    async fn force_leave_dead(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
+    /// Force-leaves an agent, if it is still failed and no service was added to its node since it was read: a new task
+    /// may have the same address, and so the same node name.
+    async fn force_leave_failed(&self, agent: &ClientAgent) -> Result<Effect, ConsulError> {
         let (consul, name) = (&self.consul, &agent.member.name);
         let (members, node) = futures::try_join!(consul.members(&agent.tenancy), consul.node(name, &agent.tenancy))?;
-        let is_dead = |member: &Member| member.name == *name && member.status == AgentStatus::Failed;
-        if !members.iter().any(is_dead) || node.is_some_and(|node| !agent.node.holds_all_of(&node)) {
+        let has_failed = |member: &Member| member.name == *name && member.status == AgentStatus::Failed;
+        if !members.iter().any(has_failed) || node.is_some_and(|node| !agent.node.is_superset_of(&node)) {
             return Ok(Effect::Unchanged);
         }
         consul.force_leave(name, &agent.tenancy).await?;
@@ -61,7 +61,7 @@ impl Nodes {
         Ok(Effect::Done)
     }
 
-    /// Whether the events behind an action are so new that Consul may not have missed the agent yet.
+    /// Whether the events of an action are so recent that Consul may not have reported the agent as failed yet.
     fn is_fresh(&self, planned: &Planned, basis: Basis<'_>) -> bool {
         let Basis::Events(changes) = basis else { return false };
         let now = self.clock.now();
@@ -74,10 +74,10 @@ impl Nodes {
             let result = deadline.run(self.deregister_empty(&node)).await;
             Outcome { planned, result: result.map_err(Arc::new) }
         });
-        all(work).await
+        concurrently(work).await
     }
 
-    /// Takes a synthetic node out, unless something is on it: whatever came meanwhile would go with it.
+    /// Deregisters a synthetic node, unless it has services by now, which would be deregistered with it.
     async fn deregister_empty(&self, node: &LeftoverNode) -> Result<Effect, ConsulError> {
         let name = node.cluster.as_str();
         let now = self.consul.node(name, &node.tenancy).await?;

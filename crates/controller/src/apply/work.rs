@@ -1,4 +1,4 @@
-//! What a plan asks for, sorted by how it is done.
+//! The actions of a plan, grouped by the API that applies them.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,20 @@ use mesh::{
     token::{ListedToken, TokenHolder},
 };
 
-/// Things to change, each as it was planned.
+/// Objects to change, each with its planned action.
 pub(super) type Group<T> = Vec<(T, Planned)>;
 
-/// What is done about a service's token that no task needs, or that its secret does not name.
+/// An action for a token that no task requires, or for an orphan.
 pub(super) enum TokenWork {
-    /// Hide the holder's token, or delete it.
+    /// Hide or delete the holder's token.
     Retire(TokenHolder, Idle),
-    /// Delete a token that the holder's secret does not name.
+    /// Delete an orphan.
     DeleteOrphan(TokenHolder, ListedToken, Retirement),
-    /// Show one in the holder's secret.
+    /// Write an orphan into the holder's secret.
     ShowOrphan(TokenHolder, ListedToken),
 }
 
-/// All that a plan asks for.
+/// The actions of a plan.
 #[derive(Default)]
 pub(super) struct Work {
     pub(super) provisions: Group<TokenHolder>,
@@ -34,14 +34,14 @@ pub(super) struct Work {
     pub(super) agents: Group<ClientAgent>,
     pub(super) nodes: Group<LeftoverNode>,
     pub(super) tokens: Group<TokenWork>,
-    /// By partition: a transaction cannot cross it.
+    /// By partition: a transaction is limited to one.
     pub(super) instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
-    /// By node and tenancy: a registration is about one node.
+    /// By node and tenancy: a registration is for one node.
     pub(super) checks: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
 }
 
 impl Work {
-    /// Sorts a plan.
+    /// Groups the actions of a plan.
     pub(super) fn sort(all: Vec<Planned>) -> Self {
         let mut work = Self::default();
         for planned in all {

@@ -1,7 +1,7 @@
-//! The auth methods that tasks log in with, and the binding rules that say what a login may do.
+//! The auth methods of tasks, and their binding rules.
 //!
-//! Sources: <https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam>, and the names that
-//! consul-ecs logs in with since 0.5.
+//! Sources: <https://developer.hashicorp.com/consul/docs/security/acl/auth-methods/aws-iam>, and the names in
+//! consul-ecs 0.5 and newer.
 
 use serde_json::{Value, json};
 
@@ -9,18 +9,18 @@ use super::policy::{API_GATEWAY_ROLE, CLIENT_ROLE, MESH_GATEWAY_ROLE, TERMINATIN
 use consul::{Kind, Object, fields};
 use mesh::tenancy::Tenancy;
 
-/// The auth method of services and gateways.
+/// The name of the auth method of services and gateways.
 pub(super) const SERVICE_METHOD: &str = "iam-ecs-service-token";
-/// The auth method of client agents.
+/// The name of the auth method of client agents.
 pub(super) const CLIENT_METHOD: &str = "iam-ecs-client-token";
 
-// Tags of IAM roles. They have dots, because a binding rule cannot name a tag with a slash.
+// Tags of IAM roles. They contain dots, because a binding rule cannot refer to a tag with a slash.
 const GATEWAY_KIND_TAG: &str = "consul.hashicorp.com.gateway-kind";
 const NAMESPACE_TAG: &str = "consul.hashicorp.com.namespace";
 const SERVICE_NAME_TAG: &str = "consul.hashicorp.com.service-name";
 
-/// The method of services and gateways, for the IAM roles that match `principals`, and its rules: a login gets the
-/// identity of the service that its role is tagged with, and a gateway the role of its kind.
+/// The auth method of services and gateways, for the IAM roles that match `principals`, and its binding rules: a login
+/// gets the identity of the service in the tag of its IAM role, and a gateway the ACL role of its kind.
 #[must_use]
 pub(super) fn of_services(tenancy: &Tenancy, principals: &str) -> Vec<Object> {
     let config = json!({
@@ -50,10 +50,10 @@ pub(super) fn of_services(tenancy: &Tenancy, principals: &str) -> Vec<Object> {
     ]
 }
 
-/// The method of client agents, for the IAM roles that match `principals`, and its rule.
+/// The auth method of client agents, for the IAM roles that match `principals`, and its binding rule.
 #[must_use]
 pub(super) fn of_clients(tenancy: &Tenancy, principals: &str) -> Vec<Object> {
-    // Only with entity details may a pattern stand for many roles.
+    // A wildcard in a principal requires entity details.
     let config = json!({ "BoundIAMPrincipalARNs": [principals], "EnableIAMEntityDetails": true });
     vec![
         method(tenancy, CLIENT_METHOD, "AWS IAM auth method for ECS client tokens", config),

@@ -1,5 +1,4 @@
-//! The partition, its namespaces, and the policy by which services of one namespace find those of another
-//! (Consul Enterprise).
+//! The partition, its namespaces, and the policy for service discovery across namespaces (Consul Enterprise).
 //!
 //! Source: <https://developer.hashicorp.com/consul/api-docs/namespaces>. Partitions and namespaces are never deleted.
 
@@ -16,11 +15,11 @@ const CROSS_NAMESPACE_DESCRIPTION: &str = "Allow service and node reads across n
 #[must_use]
 pub(super) fn partition(name: &TenancyName) -> Object {
     let body = fields([("Name", json!(name.as_str()))]);
-    // Partitions are in nothing but the datacenter.
+    // Partitions belong to the datacenter.
     Object { kind: Kind::Partition, name: name.as_str().to_owned(), tenancy: Tenancy::Community, body }
 }
 
-/// The policy that all tokens of the partition get, in its default namespace.
+/// The policy of all tokens in the partition, in its default namespace.
 #[must_use]
 pub(super) fn cross_namespace_policy(tenancy: &Tenancy, partition: &TenancyName) -> Object {
     const READ: &str = r#"service_prefix "" { policy = "read" } node_prefix "" { policy = "read" }"#;
@@ -28,7 +27,7 @@ pub(super) fn cross_namespace_policy(tenancy: &Tenancy, partition: &TenancyName)
     policy::policy(tenancy, CROSS_NAMESPACE_POLICY, CROSS_NAMESPACE_DESCRIPTION, &rules)
 }
 
-/// A namespace of the partition, whose tokens get the policy.
+/// A namespace of the partition, whose tokens have the policy.
 #[must_use]
 pub(super) fn namespace(partition: &TenancyName, name: &TenancyName) -> Object {
     let body = fields([

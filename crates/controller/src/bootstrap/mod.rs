@@ -1,13 +1,13 @@
-//! Setting Consul up, when the deployment changes and now and then.
+//! The bootstrap: creates the objects in Consul that tasks require, at each deployment and once per hour.
 
 mod auth_method;
+mod desired;
 mod enterprise;
 pub mod merge;
 pub mod policy;
 mod report;
 mod scope;
-mod settle;
-mod wishes;
+mod upsert;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,13 +25,13 @@ use mesh::{
     time::elapsed,
 };
 
+use self::{
+    desired::{BootstrapTarget, objects},
+    upsert::Upserter,
+};
 pub use self::{
     report::{BootstrapError, BootstrapFailure, BootstrapReport},
     scope::{BootstrapExtent, BootstrapScope, IamRolePath},
-};
-use self::{
-    settle::Settler,
-    wishes::{Wishes, objects},
 };
 use crate::{
     deadline::Deadline,
@@ -40,56 +40,56 @@ use crate::{
     tasks::{ClusterStatuses, TaskReader},
 };
 
-/// How often an environment sets Consul up.
-const BOOTSTRAP_EVERY: Duration = Duration::from_hours(1);
+/// How often an execution environment runs the bootstrap.
+const BOOTSTRAP_INTERVAL: Duration = Duration::from_hours(1);
 
-/// That an environment has set Consul up.
-struct SetUp {
+/// The last successful run of the bootstrap.
+struct LastRun {
     at: Timestamp,
-    /// The clusters that have their nodes.
+    /// The clusters with a synthetic node.
     clusters: BTreeSet<ClusterArn>,
 }
 
-/// The clusters of one partition.
+/// The clusters of one partition, and the active ones among all.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct PartitionClusters<'a> {
     tenancy: &'a Tenancy,
     clusters: &'a [ClusterArn],
     active: &'a BTreeSet<ClusterArn>,
 }
 
-/// Sets Consul up.
+/// Runs the bootstrap.
 pub(crate) struct Bootstrap {
     tasks: TaskReader,
     consul: Arc<dyn ConsulBootstrap>,
-    settler: Settler,
-    /// When this environment last set Consul up, and for which clusters.
-    set_up: Mutex<Option<SetUp>>,
+    upserter: Upserter,
+    /// The last successful run in this execution environment.
+    last_run: Mutex<Option<LastRun>>,
 }
 
 impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
         let consul = Arc::clone(&edges.bootstrap);
-        let settler = Settler { consul: Arc::clone(&consul) };
-        Self { tasks: tasks.clone(), consul, settler, set_up: Mutex::default() }
+        let upserter = Upserter { consul: Arc::clone(&consul) };
+        Self { tasks: tasks.clone(), consul, upserter, last_run: Mutex::default() }
     }
 
-    /// Sets Consul up, as far as the deployment wants it. Each object stands for itself: one that fails does not keep
-    /// the others from being made.
+    /// Creates the objects that the deployment requires. A failed object does not prevent the others, except those that
+    /// refer to it.
     pub(crate) async fn run(&self, deadline: Deadline) -> BootstrapReport {
         let statuses =
-            if self.wants_nodes() { self.tasks.cluster_statuses(deadline).await } else { Ok(BTreeMap::new()) };
+            if self.creates_nodes() { self.tasks.cluster_statuses(deadline).await } else { Ok(BTreeMap::new()) };
         self.run_for(&statuses, deadline).await
     }
 
-    /// The same, where ECS was asked for the clusters already.
+    /// Runs the bootstrap with statuses of clusters that were read before.
     async fn run_for(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
         let mut report = BootstrapReport::default();
         let scope = &self.tasks.scope;
         if scope.bootstrap.extent == BootstrapExtent::None {
             return report;
         }
-        if let (true, Err(error)) = (self.wants_nodes(), statuses) {
+        if let (true, Err(error)) = (self.creates_nodes(), statuses) {
             report.fail("the clusters' nodes".to_owned(), ControllerError::from(Arc::clone(error)).into());
         }
         let active = active(statuses);
@@ -99,18 +99,18 @@ impl Bootstrap {
             partitions.entry(scope.tenancy_of(cluster)).or_default().push(cluster.clone());
         }
         for (tenancy, clusters) in partitions {
-            let part = Part { tenancy, clusters: &clusters, active: &active };
+            let part = PartitionClusters { tenancy, clusters: &clusters, active: &active };
             self.bootstrap_partition(part, is_primary, deadline, &mut report).await;
         }
-        // What failed is tried again by the next sweep.
-        let done = report.failures.is_empty().then(|| SetUp { at: self.tasks.clock.now(), clusters: active });
-        *self.set_up.lock().unwrap_or_else(PoisonError::into_inner) = done;
+        // After a failure the next sweep runs it again.
+        let done = report.failures.is_empty().then(|| LastRun { at: self.tasks.clock.now(), clusters: active });
+        *self.last_run.lock().unwrap_or_else(PoisonError::into_inner) = done;
         report
     }
 
-    /// Sets Consul up again if that was long ago, because others may have changed what they share with us; and at once
-    /// if a cluster has come since.
-    pub(crate) async fn run_now_and_then(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
+    /// Runs the bootstrap if the last run was more than [`BOOTSTRAP_INTERVAL`] ago, because other writers may have
+    /// changed shared objects, or if a cluster was added since.
+    pub(crate) async fn run_if_due(&self, statuses: &ClusterStatuses, deadline: Deadline) -> BootstrapReport {
         if self.is_set_up_for(statuses) {
             return BootstrapReport::default();
         }
@@ -118,24 +118,24 @@ impl Bootstrap {
     }
 
     fn is_set_up_for(&self, statuses: &ClusterStatuses) -> bool {
-        let mut last = self.set_up.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_run.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_mut().is_some_and(|last| {
-            let is_recent = elapsed(last.at, self.tasks.clock.now()) < BOOTSTRAP_EVERY;
+            let is_recent = elapsed(last.at, self.tasks.clock.now()) < BOOTSTRAP_INTERVAL;
             let Ok(_) = statuses else { return is_recent };
             let active = active(statuses);
-            // One that has gone may come back, and needs its node again.
+            // A deleted cluster may be created again, and then requires a node.
             last.clusters.retain(|cluster| active.contains(cluster));
-            is_recent && (!self.wants_nodes() || last.clusters == active)
+            is_recent && (!self.creates_nodes() || last.clusters == active)
         })
     }
 
-    /// Whether clusters get nodes in the catalog: tasks that log in register on theirs.
-    fn wants_nodes(&self) -> bool {
+    /// Whether clusters get synthetic nodes: tasks that log in register on them.
+    fn creates_nodes(&self) -> bool {
         self.tasks.scope.mode == TokenMode::AuthMethod && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
     }
 
-    /// Makes the namespaces that tasks ask for with their tags, where Consul lacks them (Enterprise).
-    pub(crate) async fn make_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
+    /// Creates the missing namespaces that the tags of tasks name (Enterprise).
+    pub(crate) async fn create_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
         let mut report = BootstrapReport::default();
         let mut partitions: BTreeMap<&TenancyName, Vec<&TenancyName>> = BTreeMap::new();
         for tenancy in tenancies {
@@ -157,7 +157,7 @@ impl Bootstrap {
                 let home = Tenancy::default_namespace_of(partition.clone());
                 let mut objects = vec![enterprise::cross_namespace_policy(&home, partition)];
                 objects.extend(missing);
-                self.settler.settle(&objects, deadline, &mut report).await;
+                self.upserter.ensure(&objects, deadline, &mut report).await;
             }
         }
         report
@@ -165,25 +165,25 @@ impl Bootstrap {
 
     async fn bootstrap_partition(
         &self,
-        part: Part<'_>,
+        part: PartitionClusters<'_>,
         is_primary: bool,
         deadline: Deadline,
         report: &mut BootstrapReport,
     ) {
-        let Part { tenancy, clusters, active } = part;
+        let PartitionClusters { tenancy, clusters, active } = part;
         let namespaces = match tenancy {
             Tenancy::Enterprise { partition, .. } => self.namespaces(partition, deadline, report).await,
             Tenancy::Community => Some(Vec::new()),
         };
-        // Without the partition there is no place for anything else.
+        // Every other object requires the partition.
         let Some(namespaces) = namespaces else { return };
         let scope = &self.tasks.scope.bootstrap;
         let mode = self.tasks.scope.mode;
-        let wishes = Wishes { scope, mode, clusters, active, tenancy, namespaces: &namespaces, is_primary };
-        self.settler.settle(&objects(&wishes), deadline, report).await;
+        let desired = BootstrapTarget { scope, mode, clusters, active, tenancy, namespaces: &namespaces, is_primary };
+        self.upserter.ensure(&objects(&desired), deadline, report).await;
     }
 
-    /// Makes the partition, if need be, and lists its namespaces.
+    /// Creates the partition if it is missing, and lists its namespaces.
     async fn namespaces(
         &self,
         partition: &TenancyName,
@@ -191,7 +191,7 @@ impl Bootstrap {
         report: &mut BootstrapReport,
     ) -> Option<Vec<TenancyName>> {
         let object = enterprise::partition(partition);
-        self.settler.settle(std::slice::from_ref(&object), deadline, report).await;
+        self.upserter.ensure(std::slice::from_ref(&object), deadline, report).await;
         if report.has_failed(&object) {
             return None;
         }
@@ -204,7 +204,7 @@ impl Bootstrap {
         }
     }
 
-    /// Whether the anonymous token is this datacenter's business.
+    /// Whether this datacenter is the primary one, which has the anonymous token.
     async fn is_primary(&self, deadline: Deadline, report: &mut BootstrapReport) -> bool {
         match deadline.run(self.consul.is_primary()).await {
             Ok(is_primary) => is_primary,
@@ -216,7 +216,7 @@ impl Bootstrap {
     }
 }
 
-/// The clusters that exist for certain. A node of one that does not would stay for ever.
+/// The active clusters. A node of any other cluster would never be removed.
 fn active(statuses: &ClusterStatuses) -> BTreeSet<ClusterArn> {
     let statuses = statuses.iter().flatten();
     statuses.filter(|(_, status)| **status == ClusterStatus::Active).map(|(cluster, _)| cluster.clone()).collect()

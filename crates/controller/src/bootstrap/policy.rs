@@ -12,14 +12,14 @@ use mesh::tenancy::Tenancy;
 pub const API_GATEWAY_ROLE: &str = "consul-ecs-api-gateway-role";
 /// The role of mesh gateways.
 pub const MESH_GATEWAY_ROLE: &str = "consul-ecs-mesh-gateway-role";
-/// The role of terminating gateways: users attach policies for the services behind theirs.
+/// The role of terminating gateways, to which users attach policies for external services.
 pub const TERMINATING_GATEWAY_ROLE: &str = "consul-ecs-terminating-gateway-role";
 /// The role of client agents that log in.
 pub const CLIENT_ROLE: &str = "consul-ecs-client-role";
-/// The accessor ID of the anonymous token, the same in every Consul.
+/// The accessor ID of the anonymous token in every Consul datacenter.
 pub const ANONYMOUS_ACCESSOR: &str = "00000000-0000-0000-0000-000000000002";
 
-/// The description of client agents' policies, which marks them as ours.
+/// The description of client agents' policies: marks them as the controller's.
 pub const CLIENT_POLICY_DESCRIPTION: &str = "Policy of Consul client agents on ECS";
 
 const API_GATEWAY_POLICY: &str = "consul-ecs-api-gateway-policy";
@@ -34,7 +34,7 @@ const READ_SERVICES: &str = r#"service_prefix "" { policy = "read" }"#;
 #[must_use]
 pub fn of_gateways(tenancy: &Tenancy) -> Vec<Object> {
     let mut mesh_gateway = "mesh = \"write\"\npeering = \"read\"".to_owned();
-    // Only there may a policy speak of other partitions.
+    // Only a policy in the default partition may have rules for other partitions.
     if tenancy.partition().is_some_and(|partition| partition.as_str() == "default") {
         mesh_gateway.push_str("\npartition_prefix \"\" { peering = \"read\" }");
     }
@@ -48,7 +48,7 @@ pub fn of_gateways(tenancy: &Tenancy) -> Vec<Object> {
     ]
 }
 
-/// The policy of client agents, under whatever name: to register their nodes, and to find services.
+/// The policy of client agents, with this name: registers nodes, and reads services.
 #[must_use]
 pub fn of_client_agents(tenancy: &Tenancy, name: &str) -> Object {
     let rules = format!("node_prefix \"\" {{ policy = \"write\" }} {}", in_all_namespaces(tenancy, READ_SERVICES));
@@ -64,9 +64,10 @@ pub fn of_clients(tenancy: &Tenancy) -> Vec<Object> {
     ]
 }
 
-/// The anonymous token and its policy. Gateways ask other datacenters in its name, because tokens do not go along.
+/// The anonymous token and its policy. Gateways send requests to other datacenters with it, because tokens are not
+/// forwarded.
 ///
-/// There is one for all partitions, and it lives in the default one.
+/// There is one for all partitions, in the default partition.
 #[must_use]
 pub fn of_the_anonymous_token(tenancy: &Tenancy) -> Vec<Object> {
     let (home, rules) = match tenancy {
@@ -96,7 +97,7 @@ fn role(tenancy: &Tenancy, name: &str, description: &str, policy: Option<&str>) 
     Object { kind: Kind::Role, name: name.to_owned(), tenancy: tenancy.clone(), body }
 }
 
-/// The rules for all namespaces, where there are any: by themselves, rules are of the policy's own namespace.
+/// The rules for all namespaces (Enterprise): by default, rules apply to the policy's own namespace.
 pub(super) fn in_all_namespaces(tenancy: &Tenancy, rules: &str) -> String {
     match tenancy {
         Tenancy::Community => rules.to_owned(),

@@ -1,4 +1,4 @@
-//! What setting Consul up came to, and why an object is not as it should be.
+//! The result of the bootstrap.
 
 use tracing::warn;
 
@@ -7,13 +7,13 @@ use consul::Object;
 
 use super::merge::OtherType;
 
-/// Why an object is not as it should be.
+/// Why an object could not be created or updated.
 #[derive(Debug, thiserror::Error)]
 pub enum BootstrapError {
-    /// It is something else, and in use.
+    /// An auth method of that name has another type.
     #[error(transparent)]
     OtherType(#[from] OtherType),
-    /// Consul has no such type of auth methods.
+    /// Consul does not support auth methods of type `aws-iam`.
     #[error(
         "{method}: this Consul has no auth methods of type aws-iam: TokenMode auth-method needs Consul 1.12 or newer; \
          upgrade Consul, or set TokenMode to secrets-manager"
@@ -22,13 +22,13 @@ pub enum BootstrapError {
         /// The auth method.
         method: String,
     },
-    /// Consul has no partitions.
+    /// Consul does not support partitions.
     #[error("partition {name}: this Consul has no partitions; leave CONSUL_PARTITION empty, or use Consul Enterprise")]
     NeedsEnterprise {
         /// The partition's name.
         name: String,
     },
-    /// What it refers to could not be made.
+    /// An object that it refers to could not be created.
     #[error("{object}: not attempted, because {missing} failed")]
     NotAttempted {
         /// The object.
@@ -36,36 +36,36 @@ pub enum BootstrapError {
         /// What it refers to.
         missing: String,
     },
-    /// Somebody writes another value over it again and again.
+    /// Another writer keeps replacing it.
     #[error("{object}: somebody else keeps writing it; see who else sets Consul up, and do this again")]
-    Unsettled {
+    Overwritten {
         /// The object.
         object: String,
     },
-    /// Consul, or the time.
+    /// A call failed, or time ran out.
     #[error(transparent)]
     Controller(#[from] ControllerError),
 }
 
-/// An object that is not as it should be.
+/// An object that could not be created or updated.
 #[derive(Debug)]
 pub struct BootstrapFailure {
     /// The object.
     pub object: String,
-    /// Why.
+    /// The cause.
     pub error: BootstrapError,
 }
 
-/// What setting Consul up came to, by object.
+/// The result of the bootstrap, by object.
 #[derive(Debug, Default)]
 pub struct BootstrapReport {
-    /// What was missing, and is there now.
+    /// The created objects.
     pub created: Vec<String>,
-    /// What was extended.
+    /// The extended objects.
     pub updated: Vec<String>,
-    /// What was as it should be.
+    /// The objects that needed no change.
     pub unchanged: Vec<String>,
-    /// What is not as it should be. Doing it all again is safe, and mends what can be mended.
+    /// The failed objects. The bootstrap may be repeated.
     pub failures: Vec<BootstrapFailure>,
 }
 

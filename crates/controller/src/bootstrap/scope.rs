@@ -1,27 +1,27 @@
-//! What a deployment wants of the bootstrap.
+//! The settings of the bootstrap.
 
 use std::{fmt, str::FromStr};
 
 use mesh::{arn::ClusterArn, field::InvalidField};
 
-/// How much of the bootstrap a deployment wants.
+/// Which objects the bootstrap creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BootstrapExtent {
-    /// All of it.
+    /// All objects.
     #[default]
     Full,
-    /// Without the auth method of client agents, which the dataplane generation does not have.
+    /// All but the auth method of client agents, which Consul Dataplane does not use.
     Dataplane,
-    /// Nothing: somebody else sets Consul up.
+    /// No objects: Consul is set up by other means.
     None,
 }
 
-/// What a deployment wants of the bootstrap.
+/// The settings of the bootstrap.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BootstrapScope {
-    /// How much of it.
+    /// Which objects it creates.
     pub extent: BootstrapExtent,
-    /// The path below which the tasks' IAM roles are.
+    /// The path of the tasks' IAM roles.
     pub iam_role_path: IamRolePath,
 }
 
@@ -32,7 +32,7 @@ pub struct BootstrapScope {
 pub struct IamRolePath(String);
 
 impl IamRolePath {
-    /// The ARN pattern of all roles below the path, in the account of `cluster`.
+    /// The ARN pattern of all roles with the path, in the account of `cluster`.
     #[must_use]
     pub fn principals(&self, cluster: &ClusterArn) -> String {
         format!("arn:{}:iam::{}:role{}*", cluster.aws_partition(), cluster.account(), self.0)
@@ -50,7 +50,7 @@ impl FromStr for IamRolePath {
     type Err = InvalidField;
 
     fn from_str(path: &str) -> Result<Self, InvalidField> {
-        // IAM allows a star, but in the pattern it would admit other roles than those of one path.
+        // IAM allows a star in a path, but here it would match roles with other paths.
         let legal = path.bytes().all(|b| b.is_ascii_graphic() && b != b'*');
         if legal && path.len() <= 512 && path.starts_with('/') && path.ends_with('/') {
             Ok(Self(path.to_owned()))

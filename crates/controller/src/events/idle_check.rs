@@ -1,4 +1,4 @@
-//! Idle checks: does a service that lost a task a grace period ago, or whose token was hidden, have a living task?
+//! Idle checks: whether a service has a running task a grace period after one stopped, or after its token was hidden.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,12 +12,12 @@ use tracing::info;
 use crate::{
     deadline::Deadline,
     error::ControllerError,
-    outcome::all,
+    outcome::concurrently,
     tasks::TaskReader,
     tokens::{Case, Demand, Tokens},
 };
 
-/// Why each check that failed did.
+/// The error of each check that failed.
 pub(super) type CheckFailures = BTreeMap<MeshService, Arc<ControllerError>>;
 
 /// Checks whether services are idle.
@@ -46,7 +46,7 @@ impl IdleChecks {
                 Some((service, Arc::new(checked.err()?)))
             }
         });
-        all(checks).await.into_iter().flatten().collect()
+        concurrently(checks).await.into_iter().flatten().collect()
     }
 
     async fn check_service(&self, service: &MeshService, listing: &TaskListing) -> Result<(), ControllerError> {
@@ -58,10 +58,10 @@ impl IdleChecks {
                     self.tokens.reconcile(&holder, Case::Needed(&Demand::Listed(cluster)), None).await?;
                 }
             }
-            // The check that its own stop asked for is still to come; where the grace period is longer than a message can be
-            // delayed, the sweep.
+            // The check for its own stop is still to come, or the sweep if the grace period is longer than a message
+            // can be delayed.
             Idleness::RecentlyStopped(task) => {
-                info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "a task stopped a moment ago");
+                info!(action = "revoke", outcome = "kept", service = %service.name, task_id = %task.id(), "a task stopped within the grace period");
             }
             Idleness::Idle(idle) => drop(self.tokens.reconcile(&holder, Case::Idle(&idle), None).await?),
         }

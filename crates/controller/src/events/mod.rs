@@ -1,4 +1,4 @@
-//! A batch of messages: each task is looked at once, reads are shared, and every message gets its own verdict.
+//! Batches of messages: reads are shared between messages, and each message succeeds or fails on its own.
 
 mod idle_check;
 mod pre_provision;
@@ -26,45 +26,46 @@ use crate::{
     edges::Edges,
     error::{ControllerError, Failures},
     observe::Observer,
-    outcome::{self, Basis, Changes, all},
+    outcome::{self, Basis, Changes, concurrently},
     scope::Scope,
     tasks::TaskReader,
     tokens::Tokens,
 };
 
-/// How often a task is looked at again at once, because somebody else changed what was seen.
-const LOOKS: usize = 3;
-/// The wait before a failed message's first return; it doubles with every further one.
-const FIRST_RETURN: Duration = Duration::from_secs(5);
-/// The longest wait.
-const LAST_RETURN: Duration = Duration::from_secs(900);
-/// How long telling the queue may take: less than what the deadline keeps in reserve.
+/// How often a task is observed and planned within one invocation, because another writer changed an object since it
+/// was read.
+const MAX_ATTEMPTS: usize = 3;
+/// The delay before the first retry of a failed message; it doubles with each receive.
+const FIRST_RETRY_DELAY: Duration = Duration::from_secs(5);
+/// The longest delay.
+const MAX_RETRY_DELAY: Duration = Duration::from_secs(900);
+/// How long returning messages may take: less than the deadline's reserve.
 const TIME_TO_HAND_BACK: Duration = Duration::from_secs(2);
 
-/// A message whose work is not done.
+/// A message whose work failed.
 #[derive(Debug)]
 pub struct Failure {
     /// The message's ID.
     pub id: String,
-    /// Why.
+    /// The error.
     pub error: Arc<ControllerError>,
 }
 
-/// A message whose work is not done, and the task that it is about, if it could be read that far.
+/// A message whose work failed, and its task, if the message could be parsed.
 struct Failed<'a> {
     delivery: &'a Delivery,
     about: Option<&'a TaskChange>,
     error: Arc<ControllerError>,
 }
 
-/// What became of a batch.
+/// The result of a batch.
 #[derive(Debug, Default)]
 pub struct BatchReport {
-    /// The messages that have to come back. All others are done.
+    /// The messages that return to the queue. All others are done.
     pub failures: Vec<Failure>,
 }
 
-/// Works on batches of messages.
+/// Processes batches of messages.
 pub(crate) struct TaskEvents {
     scope: Arc<Scope>,
     observer: Observer,
@@ -94,20 +95,20 @@ impl TaskEvents {
         }
     }
 
-    /// Works on a batch until all is done or time runs out.
+    /// Processes a batch until all is done or time runs out.
     pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = Sorted::sort(deliveries, &self.scope);
         let idle_checks = sorted.idle_checks.keys().cloned().collect();
-        let (task_failures, check_failures, ahead_failures) = futures::join!(
-            self.work_on_tasks(&sorted.changes, deadline),
+        let (task_failures, check_failures, pre_provision_failures) = futures::join!(
+            self.handle_tasks(&sorted.changes, deadline),
             self.idle_checks.run(idle_checks, deadline),
-            self.work_ahead(&sorted.registered, deadline),
+            self.pre_provision_all(&sorted.registered, deadline),
         );
 
         let of_tasks = by_message(task_failures, &sorted.messages);
         let of_checks = by_message(check_failures, &sorted.idle_checks);
         let failed: Vec<_> =
-            sorted.unreadable.into_iter().chain(of_tasks).chain(of_checks).chain(ahead_failures).collect();
+            sorted.unreadable.into_iter().chain(of_tasks).chain(of_checks).chain(pre_provision_failures).collect();
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
             Some(Failed {
@@ -119,27 +120,28 @@ impl TaskEvents {
         self.hand_back(failed.collect()).await
     }
 
-    async fn work_ahead(
+    async fn pre_provision_all(
         &self,
         registered: &BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
         deadline: Deadline,
     ) -> Vec<(usize, Arc<ControllerError>)> {
         let work = registered.iter().map(|((definition, cluster), messages)| async move {
-            let made = self.pre_provision.run(definition, cluster.as_ref(), deadline).await;
-            made.err()
+            let provisioned = self.pre_provision.run(definition, cluster.as_ref(), deadline).await;
+            provisioned
+                .err()
                 .into_iter()
                 .flat_map(|error| messages.iter().map(move |index| (*index, Arc::clone(&error))))
                 .collect()
         });
-        let failed: Vec<Vec<_>> = all(work).await;
+        let failed: Vec<Vec<_>> = concurrently(work).await;
         failed.concat()
     }
 
-    async fn work_on_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
+    async fn handle_tasks(&self, changes: &Changes, deadline: Deadline) -> Failures {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
-        // What one cluster is slow at must leave the others the time to be done.
+        // Reads of a slow cluster must leave time for the writes of the others.
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
-        for look in 1..=LOOKS {
+        for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
                 .applier
@@ -153,15 +155,15 @@ impl TaskEvents {
             if tasks.is_empty() {
                 break;
             }
-            if look == LOOKS {
+            if attempt == MAX_ATTEMPTS {
                 failures.extend(conflicts);
             }
         }
         failures
     }
 
-    /// Reports the failures, and lets the queue bring them back sooner than after its visibility time-out: what can
-    /// never succeed at once (it ends in the dead-letter queue), the rest after a growing pause.
+    /// Reports the failures, and returns their messages to the queue before its visibility timeout: permanent failures
+    /// at once, so that they reach the dead-letter queue, others after an increasing delay.
     async fn hand_back(&self, failed: Vec<Failed<'_>>) -> BatchReport {
         let mut returns = Vec::new();
         for Failed { delivery, about, error: reason } in &failed {
@@ -180,31 +182,31 @@ impl TaskEvents {
             );
             returns.extend(delivery.receipt.clone().map(|receipt| (receipt, pause)));
         }
-        // Without it the messages come back all the same; but the answer to Lambda must not be late.
+        // If this fails, the messages return after the visibility timeout; the answer to Lambda must not be late.
         match timeout(TIME_TO_HAND_BACK, self.queue.return_after(&returns)).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                warn!(reason = %error, "failed messages return only after the queue's visibility time-out");
+                warn!(reason = %error, "failed messages return only after the queue's visibility timeout");
             }
-            Err(_) => warn!("SQS does not answer; failed messages return only after the queue's visibility time-out"),
+            Err(_) => warn!("SQS does not answer; failed messages return only after the queue's visibility timeout"),
         }
         let failures = failed.into_iter().map(|failed| Failure { id: failed.delivery.id.clone(), error: failed.error });
         BatchReport { failures: failures.collect() }
     }
 }
 
-/// The pause before a message that was received `receives` times comes back: exponential, half of it jitter, so that
-/// the messages of one outage do not all come back together.
+/// The delay of a message that was received `receives` times: exponential, half of it jitter, so that the messages of
+/// one outage do not return together.
 fn pause(receives: u32) -> Duration {
     pause_ceiling(receives).mul_f64(0.5 + 0.5 * fastrand::f64())
 }
 
 fn pause_ceiling(receives: u32) -> Duration {
     let doublings = receives.saturating_sub(1).min(10);
-    (FIRST_RETURN * 2_u32.pow(doublings)).min(LAST_RETURN)
+    (FIRST_RETRY_DELAY * 2_u32.pow(doublings)).min(MAX_RETRY_DELAY)
 }
 
-/// Each failure once for every message that asked for what failed.
+/// Each failure, for every message of its key.
 fn by_message<K: Ord>(
     failures: impl IntoIterator<Item = (K, Arc<ControllerError>)>,
     messages: &BTreeMap<K, Vec<usize>>,

@@ -1,5 +1,5 @@
-//! Pre-provisioning: a task definition of the mesh was registered, or a service uses one now. Its tokens are
-//! made before any task can ask for them.
+//! Pre-provisioning: creates the tokens of a mesh task definition when it is registered or a service uses it, before a
+//! task starts.
 
 use std::sync::Arc;
 
@@ -18,31 +18,31 @@ use crate::{
     tokens::{Case, Demand, Tokens},
 };
 
-/// Makes tokens ahead of a service's first start.
+/// Creates tokens before the first start of a service.
 pub(super) struct PreProvision {
     pub(super) tasks: TaskReader,
     pub(super) tokens: Arc<Tokens>,
 }
 
 impl PreProvision {
-    /// Gives the holders that tasks of this definition would need their tokens.
+    /// Ensures the tokens of the holders that tasks of this definition would require.
     pub(super) async fn run(
         &self,
         definition: &TaskDefinitionArn,
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<(), Arc<ControllerError>> {
-        let Some(cluster) = self.cluster_ahead(definition, cluster) else {
+        let Some(cluster) = self.cluster_for_marks(definition, cluster) else {
             info!(task_definition = definition.as_str(), outcome = "ignored", "not in a cluster in ECS_CLUSTER_ARNS");
             return Ok(());
         };
         let known = match deadline.run(self.tasks.ecs.task_definition(definition)).await {
             Ok(known) => known,
-            // It was deleted again.
+            // It was deleted since.
             Err(ControllerError::Ecs(EcsError::UnknownTaskDefinition(_))) => return Ok(()),
             Err(error) => return Err(Arc::new(error)),
         };
-        // A service may give its tasks other tags; only the tasks' events show those.
+        // A service may give its tasks other tags, which are only in the tasks' events.
         let identity = match known.identify(&Tags::default(), self.tasks.scope.tenancy_of(cluster)) {
             Ok(identity) => identity,
             Err(reason) => {
@@ -53,14 +53,15 @@ impl PreProvision {
             }
         };
         for holder in holders_for(identity.as_ref(), self.tasks.scope.mode) {
-            let case = Case::Needed(&Demand::Ahead(cluster));
+            let case = Case::Needed(&Demand::Registered(cluster));
             deadline.run(self.tokens.reconcile(&holder, case, None)).await.map_err(Arc::new)?;
         }
         Ok(())
     }
 
-    /// The cluster that the tokens are marked with: the service's, or the first where nobody knows yet.
-    fn cluster_ahead<'a>(
+    /// The cluster that the tokens are marked with: that of the service, or the first configured one if there is no
+    /// service yet.
+    fn cluster_for_marks<'a>(
         &'a self,
         definition: &TaskDefinitionArn,
         cluster: Option<&'a ClusterArn>,

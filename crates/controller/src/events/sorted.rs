@@ -1,4 +1,4 @@
-//! A batch of messages, sorted by what each asks for.
+//! A batch of messages, sorted by kind.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,14 +12,14 @@ use tracing::{info, warn};
 
 use crate::{error::ControllerError, message::Message, outcome::Changes, scope::Scope};
 
-/// A message as it was received.
+/// A received message.
 #[derive(Debug, Clone)]
 pub struct Delivery {
     /// The message's ID.
     pub id: String,
-    /// What SQS wants to hear when the message should come back; `None` for an event that came without a queue.
+    /// The receipt handle in SQS; `None` for an event without a queue.
     pub receipt: Option<String>,
-    /// How often it was received, this time included.
+    /// How often it was received, including this time.
     pub receives: u32,
     /// The message: an `EventBridge` envelope in JSON.
     pub body: String,
@@ -30,19 +30,18 @@ pub struct Delivery {
 pub(super) struct Sorted {
     /// The newest change of each task.
     pub(super) changes: Changes,
-    /// The messages that brought it: of two with the same change, another environment may work on the other one, and
-    /// neither may be acknowledged because of the other.
+    /// The messages with that change. Duplicates fail together, so that none is acknowledged before the work is done.
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
-    /// The services to check, and the messages that ask for it.
+    /// The services to check, and the messages that request it.
     pub(super) idle_checks: BTreeMap<MeshService, Vec<usize>>,
-    /// The definitions to make tokens for, and the messages that ask for it.
+    /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
-    /// Messages that cannot be read.
+    /// Messages that cannot be parsed.
     pub(super) unreadable: Vec<(usize, Arc<ControllerError>)>,
 }
 
 impl Sorted {
-    /// Sorts the messages. Tasks of clusters that are not configured are refused.
+    /// Sorts the messages. Tasks of clusters that are not configured are ignored.
     pub(super) fn sort(deliveries: &[Delivery], scope: &Scope) -> Self {
         let mut sorted = Self::default();
         for (index, delivery) in deliveries.iter().enumerate() {
@@ -57,10 +56,10 @@ impl Sorted {
                     sorted.registered.entry((definition, cluster)).or_default().push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::ClusterDeleted(cluster))) => {
-                    info!(cluster_arn = %cluster, outcome = "ignored", "a deleted cluster is the sweep's business");
+                    info!(cluster_arn = %cluster, outcome = "ignored", "deleted clusters are swept by reconcile");
                 }
                 Ok(Message::Other(what)) => {
-                    info!(event = what, outcome = "ignored", "none of our business");
+                    info!(event = what, outcome = "ignored", "the controller does not use this event");
                 }
                 Err(error) => sorted.unreadable.push((index, Arc::new(error.into()))),
             }
@@ -68,7 +67,7 @@ impl Sorted {
         sorted
     }
 
-    /// A newer version of a task's state replaces an older one, whose work the newer one's includes.
+    /// Keeps the newest version of a task: its work includes that of older versions.
     pub(super) fn keep_newest(&mut self, index: usize, change: TaskChange) {
         let known = self.changes.get(&change.arn).map(|known| known.version);
         if known.is_none_or(|known| known < change.version) {

@@ -24,12 +24,12 @@ fn the_newest_version_of_a_task_wins_in_any_order() {
         }
         let task = change(5, TaskPhase::Active).arn;
         assert_eq!(sorted.changes[&task].version, 5);
-        assert_eq!(order[sorted.messages[&task][0]], 5, "the newest one's message is answered for");
+        assert_eq!(order[sorted.messages[&task][0]], 5, "the message of the newest version is kept");
     }
 }
 
 #[test]
-fn a_duplicate_does_not_replace_the_first_and_shares_its_fate() {
+fn duplicate_shares_the_result_of_the_first() {
     let mut sorted = Sorted::default();
     sorted.keep_newest(0, change(4, TaskPhase::Active));
     sorted.keep_newest(1, change(4, TaskPhase::Stopped));
@@ -38,11 +38,11 @@ fn a_duplicate_does_not_replace_the_first_and_shares_its_fate() {
 }
 
 #[test]
-fn the_pause_grows_and_stays_within_what_sqs_allows() {
+fn pause_grows_up_to_the_limit() {
     for receives in 0..50 {
-        assert!(pause(receives) <= LAST_RETURN);
+        assert!(pause(receives) <= MAX_RETRY_DELAY);
     }
-    assert!(pause(1) <= FIRST_RETURN);
+    assert!(pause(1) <= FIRST_RETRY_DELAY);
     assert!(pause(9) > Duration::from_secs(300));
 }
 

@@ -26,15 +26,15 @@ use crate::{
     scope::Scope,
 };
 
-/// The variable that says where Consul is.
+/// The variable with the addresses of Consul.
 const ADDRESS: &str = "CONSUL_HTTP_ADDR";
 
-/// Where the controller's own Consul token is.
+/// The source of the controller's own Consul token.
 #[derive(Debug, Clone)]
 pub enum CredentialSetting {
-    /// In this secret of Secrets Manager: the bare token, or JSON with a key `token`.
+    /// This secret in Secrets Manager: the token itself, or JSON with a key `token`.
     Secret(String),
-    /// In the environment.
+    /// The environment.
     Token(SecretString),
 }
 
@@ -57,7 +57,7 @@ pub struct Settings {
     pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
-    /// `CLUSTER_PARTITIONS`; of setting Consul up, `BOOTSTRAP` and `IAM_ROLE_PATH`.
+    /// `CLUSTER_PARTITIONS`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -65,9 +65,9 @@ impl Settings {
     /// Reads the settings from `variable`, which gives an environment variable's value.
     ///
     /// # Errors
-    /// The first variable that is missing or wrong, by name, with what it should hold.
+    /// The first missing or invalid variable, with the valid values.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidField> {
-        // CloudFormation hands over parameters that are not set as empty strings.
+        // CloudFormation passes unset parameters as empty strings.
         let variables = Variables(|name: &str| variable(name).filter(|value| !value.trim().is_empty()));
         let clusters = read_clusters(&variables)?;
         let settings = Self {
@@ -83,17 +83,14 @@ impl Settings {
             health_sync_interval: read_interval(variables.text("HEALTH_SYNC_INTERVAL_SECONDS").as_deref())?,
             scope: read_scope(&variables, clusters)?,
         };
-        settings.verifies_what_it_trusts(&variables)?;
+        settings.check_tls(&variables)?;
         Ok(settings)
     }
 
-    /// Whoever says how to verify Consul's certificate means to: without TLS the token would be sent to anybody.
-    fn verifies_what_it_trusts<F: Fn(&str) -> Option<String>>(
-        &self,
-        variables: &Variables<F>,
-    ) -> Result<(), InvalidField> {
-        let trusts = self.ca_certificate_secret.is_some() || self.tls_server_name.is_some();
-        if !trusts || self.consul_addresses.are_all_tls() {
+    /// Rejects plain HTTP if settings for TLS verification are present: the token would be sent unencrypted.
+    fn check_tls<F: Fn(&str) -> Option<String>>(&self, variables: &Variables<F>) -> Result<(), InvalidField> {
+        let verifies = self.ca_certificate_secret.is_some() || self.tls_server_name.is_some();
+        if !verifies || self.consul_addresses.are_all_tls() {
             return Ok(());
         }
         Err(InvalidField::new(
@@ -106,7 +103,7 @@ impl Settings {
 
 fn is_host_name(text: &str) -> bool {
     let is_legal = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'.';
-    // An address would be connected to instead of the configured one.
+    // An IP address would replace the configured address.
     text.len() <= 253 && text.bytes().all(is_legal) && text.bytes().any(|b| b.is_ascii_alphabetic())
 }
 
@@ -123,14 +120,14 @@ fn read_queue_url<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Re
 
 fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<Vec<ClusterArn>, InvalidField> {
     const NAME: &str = "ECS_CLUSTER_ARNS";
-    let text = variables.required_text(NAME, "the ARNs of the clusters to look after, separated by commas")?;
+    let text = variables.required_text(NAME, "the ARNs of the clusters to manage, separated by commas")?;
     let clusters = text.split(',').map(|arn| arn.trim().parse::<ClusterArn>().map_err(|e| e.in_field(NAME)));
     let clusters: Vec<ClusterArn> = clusters.collect::<Result<_, _>>()?;
     let is_alone = |cluster: &&ClusterArn| {
         clusters.first().is_some_and(|first| first.region() != cluster.region() || first.account() != cluster.account())
     };
     match clusters.iter().find(is_alone) {
-        // The function's clients and secrets are of one region and account.
+        // The clients and secrets of the functions are in one region and account.
         Some(other) => Err(InvalidField::new(
             NAME,
             other.as_str(),
@@ -217,7 +214,7 @@ fn read_unused_for(text: Option<&str>) -> Result<Duration, InvalidField> {
         .ok_or_else(|| InvalidField::new("UNUSED_TOKEN_HOURS", text, "whole hours from 1 to 720"))
 }
 
-/// 0 is off.
+/// 0 disables the health sync.
 fn read_interval(text: Option<&str>) -> Result<Option<Duration>, InvalidField> {
     let text = text.unwrap_or("0");
     match text.trim().parse::<u64>() {
@@ -243,7 +240,7 @@ fn read_cluster_tenancies(
     let read = |entry: &str| {
         let invalid = || InvalidField::new(NAME, entry, "<name of a cluster in ECS_CLUSTER_ARNS>=<partition>");
         let (name, partition) = entry.split_once('=').ok_or_else(invalid)?;
-        let cluster = clusters.iter().find(|cluster| cluster.is_meant_by(name)).ok_or_else(invalid)?;
+        let cluster = clusters.iter().find(|cluster| cluster.is_named_by(name)).ok_or_else(invalid)?;
         let partition: TenancyName = partition.parse().map_err(|e: InvalidField| e.in_field(NAME))?;
         Ok((cluster.clone(), Tenancy::default_namespace_of(partition)))
     };

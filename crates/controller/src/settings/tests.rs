@@ -16,7 +16,7 @@ fn environment(changes: &[(&str, &str)]) -> Result<Settings, InvalidField> {
 }
 
 #[test]
-fn the_minimum_gets_sensible_defaults() {
+fn required_settings_alone_get_defaults() {
     let settings = environment(&[]).unwrap();
     assert_eq!(settings.scope.mode, TokenMode::SecretsManager);
     assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
@@ -27,13 +27,13 @@ fn the_minimum_gets_sensible_defaults() {
 }
 
 #[test]
-fn an_empty_value_is_an_unset_one() {
+fn empty_value_is_unset() {
     let settings = environment(&[("CONSUL_PARTITION", ""), ("TOKEN_MODE", " "), ("CONSUL_HTTP_TOKEN", "")]).unwrap();
     assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
 }
 
 #[test]
-fn every_wrong_value_names_its_variable() {
+fn error_names_the_variable() {
     for (name, value) in [
         ("CONSUL_HTTP_ADDR", "consul:8500"),
         ("CONSUL_HTTP_ADDR", ""),
@@ -96,7 +96,7 @@ fn who_says_how_to_verify_consul_is_not_let_off_with_plain_http() {
 }
 
 #[test]
-fn a_token_in_the_environment_is_never_shown() {
+fn token_in_the_environment_is_redacted() {
     let both = environment(&[("CONSUL_HTTP_TOKEN", "canary-77")]).unwrap_err();
     assert!(!both.to_string().contains("canary-77"), "{both}");
     let alone = environment(&[("CONSUL_HTTP_TOKEN", "canary-77"), ("CONSUL_HTTP_TOKEN_SECRET_ARN", "")]).unwrap();
@@ -104,7 +104,7 @@ fn a_token_in_the_environment_is_never_shown() {
 }
 
 #[test]
-fn each_cluster_may_have_a_partition_of_its_own() {
+fn cluster_may_have_its_own_partition() {
     let other = "arn:aws:ecs:us-east-1:123456789012:cluster/test";
     let settings = environment(&[
         ("ECS_CLUSTER_ARNS", &format!("{CLUSTER},{other}")),
@@ -120,14 +120,14 @@ fn each_cluster_may_have_a_partition_of_its_own() {
 }
 
 #[test]
-fn health_is_synced_only_where_somebody_wants_it() {
+fn health_sync_is_off_by_default() {
     assert_eq!(environment(&[]).unwrap().health_sync_interval, None);
     let every_ten = environment(&[("HEALTH_SYNC_INTERVAL_SECONDS", "10")]).unwrap();
     assert_eq!(every_ten.health_sync_interval, Some(Duration::from_secs(10)));
 }
 
 #[test]
-fn how_much_is_set_up_can_be_chosen() {
+fn bootstrap_settings_are_read() {
     let chosen = |changes: &[(&str, &str)]| environment(changes).unwrap().scope.bootstrap;
     assert_eq!(chosen(&[("BOOTSTRAP", "dataplane")]).extent, BootstrapExtent::Dataplane);
     assert_eq!(chosen(&[("BOOTSTRAP", "none")]).extent, BootstrapExtent::None);

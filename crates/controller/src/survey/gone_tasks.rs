@@ -1,4 +1,4 @@
-//! Tasks that only Consul remembers.
+//! Tasks with entries in Consul that ECS does not list.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,17 +14,17 @@ use mesh::{
     token::{ListedToken, TokenHolder},
 };
 
-use super::seen::{Clusters, Problem, Skipped, Survey};
+use super::findings::{Clusters, Problem, Skipped, Survey};
 use crate::{deadline::Deadline, error::ControllerError, outcome::CONCURRENCY, tasks::TaskReader};
 
-/// Finds tasks that only Consul remembers.
+/// Finds tasks with entries in Consul that ECS does not list.
 pub(super) struct GoneTasks {
     pub(super) tasks: TaskReader,
 }
 
 impl GoneTasks {
-    /// Tasks that Consul mentions and ECS does not list: ECS is asked for each by name, and those that it does not know
-    /// are gone. Stopped tasks are known for an hour only.
+    /// Describes each task with an entry in Consul that ECS does not list, and adds those that are stopped or unknown
+    /// as stopped: ECS describes a stopped task for one hour.
     pub(super) async fn find(
         &self,
         wanted: &[&ClusterArn],
@@ -34,14 +34,14 @@ impl GoneTasks {
     ) {
         let read = wanted.iter().filter(|cluster| clusters.is_read(cluster));
         let unlisted: Vec<_> = read.map(|cluster| (*cluster, unlisted(cluster, clusters, &survey.observed))).collect();
-        // Side by side: a cluster that was left with many must not cost the others their time.
-        let looks =
+        // Concurrently: a cluster with many such tasks must not delay the others.
+        let reads =
             unlisted.into_iter().filter(|(_, unlisted)| !unlisted.is_empty()).map(|(cluster, unlisted)| async move {
                 let described = self.phases(cluster, unlisted.keys(), clusters, deadline).await;
                 (cluster, unlisted, described)
             });
-        let looks: Vec<_> = stream::iter(looks).buffered(CONCURRENCY).collect().await;
-        for (cluster, unlisted, described) in looks {
+        let reads: Vec<_> = stream::iter(reads).buffered(CONCURRENCY).collect().await;
+        for (cluster, unlisted, described) in reads {
             let described = match described {
                 Ok(described) => described,
                 Err(error) => {
@@ -54,14 +54,14 @@ impl GoneTasks {
                     (Some(TaskPhase::Stopped), _) | (None, true) => {
                         survey.observed.tasks.push(self.gone_task(cluster, &id));
                     }
-                    (None, false) => leave_out_login_tokens(cluster, &id, survey),
+                    (None, false) => skip_login_tokens(cluster, &id, survey),
                     (Some(_), _) => {}
                 }
             }
         }
     }
 
-    /// Where tasks stand that ECS does not list. Those that it does not know are not in the answer.
+    /// The phases of tasks that ECS does not list. Unknown tasks are not in the result.
     async fn phases(
         &self,
         cluster: &ClusterArn,
@@ -77,18 +77,18 @@ impl GoneTasks {
         Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
     }
 
-    /// Leaves out service tokens whose mark names the cluster without an account, unless our own secret names them: a
-    /// cluster of that name may be in another account, too.
-    pub(super) fn leave_out_doubtful_tokens(&self, survey: &mut Survey) {
+    /// Skips service tokens whose mark names the cluster without an account, unless the secret contains them: another
+    /// account may have a cluster of that name.
+    pub(super) fn skip_ambiguous_tokens(&self, survey: &mut Survey) {
         let mut kept = Vec::new();
         for token in std::mem::take(&mut survey.observed.tokens) {
-            let doubtful = HolderMark::parse(&token.description).and_then(|mark| {
-                let is_certain = mark.is_certainly_of(&self.tasks.scope.clusters);
-                let cluster = self.tasks.scope.clusters.iter().find(|cluster| cluster.is_meant_by(&mark.cluster))?;
+            let ambiguous = HolderMark::parse(&token.description).and_then(|mark| {
+                let is_certain = mark.has_arn_of(&self.tasks.scope.clusters);
+                let cluster = self.tasks.scope.clusters.iter().find(|cluster| cluster.is_named_by(&mark.cluster))?;
                 let service = MeshService { tenancy: token.tenancy.clone(), name: mark.service? };
                 (!is_certain).then_some((cluster, TokenHolder::Service(service)))
             });
-            let Some((cluster, holder)) = doubtful else {
+            let Some((cluster, holder)) = ambiguous else {
                 kept.push(token);
                 continue;
             };
@@ -99,16 +99,16 @@ impl GoneTasks {
                 Some(_) => survey.skipped.push(Skipped {
                     cluster: cluster.clone(),
                     what: format!("token {} of {holder}", token.accessor),
-                    why: "it names the cluster without an account, and our secret does not name it".to_owned(),
+                    why: "it names the cluster without an account, and the secret does not contain it".to_owned(),
                 }),
-                // Its secret could not be read, which is reported.
+                // Its secret could not be read, which is a problem in the report.
                 None => {}
             }
         }
         survey.observed.tokens = kept;
     }
 
-    /// What it left in Consul bears its ID; nothing else is known of it.
+    /// A task that ECS does not know: only its ID is known.
     fn gone_task(&self, cluster: &ClusterArn, id: &TaskId) -> MeshTask {
         MeshTask {
             arn: TaskArn::in_cluster(cluster, id),
@@ -121,7 +121,7 @@ impl GoneTasks {
     }
 }
 
-/// The tasks of `cluster` that Consul mentions and ECS does not list, and whether it is certain that they are of it.
+/// The tasks with entries in Consul that ECS does not list, and whether they are certainly of `cluster`.
 fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> BTreeMap<TaskId, bool> {
     let listed: BTreeSet<&TaskId> = clusters.tasks(cluster).iter().map(|task| task.arn.id()).collect();
     let mut unlisted = mentioned(observed, cluster);
@@ -129,12 +129,12 @@ fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> B
     unlisted
 }
 
-/// Leaves out the login tokens of a task that may be of another account's cluster of the same name.
-fn leave_out_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
-    let is_its = |token: &ListedToken| {
-        LoginMark::parse(&token.description).is_some_and(|mark| mark.task == *id && cluster.is_meant_by(&mark.cluster))
+/// Skips the login tokens of a task that may be of another account's cluster of the same name.
+fn skip_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
+    let belongs = |token: &ListedToken| {
+        LoginMark::parse(&token.description).is_some_and(|mark| mark.task == *id && cluster.is_named_by(&mark.cluster))
     };
-    survey.observed.tokens.retain(|token| !is_its(token));
+    survey.observed.tokens.retain(|token| !belongs(token));
     survey.skipped.push(Skipped {
         cluster: cluster.clone(),
         what: format!("login token of task {id}"),
@@ -142,18 +142,18 @@ fn leave_out_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey
     });
 }
 
-/// Whether an instance's own mark says that its task is of `cluster`: only an ARN in its present shape can.
+/// Whether the metadata of an instance has the long ARN of a task of `cluster`.
 pub(super) fn names_cluster(instance: &ServiceInstance, cluster: &ClusterArn) -> bool {
     instance.task_arn.as_ref().is_some_and(|arn| *arn == TaskArn::in_cluster(cluster, &instance.task))
 }
 
-/// The tasks of `cluster` that Consul mentions, and whether it is certain that they are of this very cluster: a cluster's
-/// name alone may be that of another account's.
+/// The tasks of `cluster` with entries in Consul, and whether the entry has the ARN of the cluster: a name alone may be
+/// that of another account's cluster.
 fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool> {
     let mut mentioned = BTreeMap::new();
     let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;
     for token in &observed.tokens {
-        if let Some(mark) = LoginMark::parse(&token.description).filter(|mark| cluster.is_meant_by(&mark.cluster)) {
+        if let Some(mark) = LoginMark::parse(&token.description).filter(|mark| cluster.is_named_by(&mark.cluster)) {
             mention(mark.task, mark.cluster == cluster.as_str());
         }
     }

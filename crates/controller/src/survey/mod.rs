@@ -1,14 +1,14 @@
-//! Observes whole clusters: what ECS says of their tasks, and what Consul and Secrets Manager hold for them. What could not be
-//! read is a problem, and what depends on it is not judged.
+//! Surveys whole clusters: their tasks in ECS, and their entries in Consul and Secrets Manager. A failed read is a
+//! problem, and nothing that depends on it is deleted.
 
-mod consul_side;
+mod consul_reader;
+mod findings;
 mod gone_tasks;
 mod order;
-mod seen;
 mod surveyor;
 
 pub use self::order::SweepOrder;
 pub(crate) use self::{
-    seen::{Problem, Reading, Survey},
+    findings::{Problem, Reading, Survey},
     surveyor::Surveyor,
 };

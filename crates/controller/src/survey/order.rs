@@ -1,21 +1,21 @@
-//! What is to be swept, and how.
+//! The parameters of a sweep.
 
 use mesh::{arn::ClusterArn, secret::Trigger};
 
 use crate::tasks::ClusterStatuses;
 
-/// What is to be swept, and how.
+/// The parameters of a sweep.
 #[derive(Debug, Clone, Default)]
 pub struct SweepOrder {
-    /// These of the configured clusters; empty: all.
+    /// The clusters to sweep; empty: all configured ones.
     pub clusters: Vec<ClusterArn>,
-    /// Only say what would be done.
+    /// Only report the plan.
     pub dry_run: bool,
-    /// Do it even where the guard holds it back, and take clusters that ECS does not know for deleted ones.
+    /// Ignore the guard, and treat clusters that ECS does not know as deleted.
     pub force: bool,
-    /// A cluster that was reported as deleted: that ECS does not know it any more is no error.
+    /// A cluster whose deletion was reported by an event: ECS need not know it.
     pub deleted: Option<ClusterArn>,
-    /// Whether the schedule has asked, and not a person.
+    /// Whether the schedule invoked the sweep, and not an operator.
     pub is_scheduled: bool,
 }
 
@@ -32,7 +32,7 @@ impl SweepOrder {
         self.clusters.is_empty() || self.clusters.contains(cluster)
     }
 
-    /// What ECS says, but for the cluster that was reported as deleted: its answers lag behind its events.
+    /// The statuses without the cluster whose deletion was reported: answers of ECS lag behind its events.
     pub(crate) fn without_deleted(&self, statuses: &ClusterStatuses) -> ClusterStatuses {
         let mut statuses = statuses.clone();
         if let (Ok(statuses), Some(deleted)) = (&mut statuses, &self.deleted) {
@@ -41,7 +41,7 @@ impl SweepOrder {
         statuses
     }
 
-    pub(crate) fn takes_unknown_for_deleted(&self, cluster: &ClusterArn) -> bool {
+    pub(crate) fn treats_unknown_as_deleted(&self, cluster: &ClusterArn) -> bool {
         self.force || self.deleted.as_ref() == Some(cluster)
     }
 }

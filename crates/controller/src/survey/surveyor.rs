@@ -1,4 +1,4 @@
-//! The order in which things are observed: what is read later may only add to what was read before.
+//! Surveys whole clusters, in an order in which each read can only add to the previous ones.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,27 +22,27 @@ use mesh::{
 };
 
 use super::{
-    consul_side::ConsulSide,
+    consul_reader::ConsulReader,
+    findings::{Clusters, Problem, Reading, Skipped, Survey},
     gone_tasks::GoneTasks,
     order::SweepOrder,
-    seen::{Clusters, Problem, Reading, Skipped, Survey},
 };
 use crate::{
     deadline::Deadline,
     definitions::{Classification, Definitions},
     edges::{Consul, Edges},
     error::ControllerError,
-    outcome::{CONCURRENCY, all},
+    outcome::{CONCURRENCY, concurrently},
     tasks::{ClusterStatuses, TaskReader},
     tokens::Tokens,
 };
 
-/// Observes whole clusters.
+/// Surveys whole clusters.
 pub(crate) struct Surveyor {
     tasks: TaskReader,
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
-    consul_side: ConsulSide,
+    consul_reader: ConsulReader,
     gone_tasks: GoneTasks,
 }
 
@@ -52,13 +52,13 @@ impl Surveyor {
         Self {
             tasks: tasks.clone(),
             tokens: Arc::clone(tokens),
-            consul_side: ConsulSide { consul: Arc::clone(&consul) },
+            consul_reader: ConsulReader { consul: Arc::clone(&consul) },
             gone_tasks: GoneTasks { tasks: tasks.clone() },
             consul,
         }
     }
 
-    /// Looks at the clusters of an order, of which ECS has said whether they exist.
+    /// Surveys the clusters of an order, whose statuses in ECS are `statuses`.
     pub(crate) async fn survey(&self, order: &SweepOrder, statuses: &ClusterStatuses, deadline: Deadline) -> Survey {
         let mut survey = Survey { began: self.tasks.clock.now(), ..Survey::default() };
         let clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
@@ -68,22 +68,22 @@ impl Surveyor {
         let wanted: Vec<&ClusterArn> =
             self.tasks.scope.clusters.iter().filter(|cluster| order.includes(cluster)).collect();
         for cluster in &wanted {
-            self.take_tasks(cluster, &clusters, &definitions, &mut survey);
+            self.add_tasks(cluster, &clusters, &definitions, &mut survey);
         }
         survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
         for tenancy in survey.partitions.clone() {
-            self.consul_side.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
+            self.consul_reader.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
         }
-        let is_credible = clusters.are_credible(order, &survey.unseen);
-        survey.observed.extent = Extent::Clusters(every_task.filter(|_| is_credible));
+        let proves_idleness = clusters.can_prove_idleness(order, &survey.unread);
+        survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
         self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
         self.read_secrets(deadline, &mut survey).await;
-        self.gone_tasks.leave_out_doubtful_tokens(&mut survey);
-        self.consul_side.read_checks(deadline, &mut survey).await;
+        self.gone_tasks.skip_ambiguous_tokens(&mut survey);
+        self.consul_reader.read_checks(deadline, &mut survey).await;
         survey
     }
 
-    /// The tasks of all configured clusters: whether a service is idle depends on every one.
+    /// The tasks of all configured clusters: every one of them may have a task of a service.
     async fn read_clusters(
         &self,
         order: &SweepOrder,
@@ -105,7 +105,7 @@ impl Surveyor {
             match statuses.get(cluster) {
                 Some(ClusterStatus::Active) => existing.push(cluster),
                 Some(ClusterStatus::Deleted) => drop(clusters.deleted.insert(cluster.clone())),
-                _ if order.takes_unknown_for_deleted(cluster) => drop(clusters.deleted.insert(cluster.clone())),
+                _ if order.treats_unknown_as_deleted(cluster) => drop(clusters.deleted.insert(cluster.clone())),
                 _ => {
                     let error = ControllerError::from(EcsError::UnknownCluster(cluster.clone()));
                     survey.problems.push(Problem::new(Some(cluster), error));
@@ -125,7 +125,7 @@ impl Surveyor {
         clusters
     }
 
-    /// The secrets of the holders that need a token, and of those that Consul holds one for.
+    /// The secrets of the holders that require a token, and of those that have one in Consul.
     async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
         let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
         let mut holders: BTreeSet<TokenHolder> =
@@ -138,7 +138,7 @@ impl Surveyor {
             let read = deadline.run(self.tokens.read_secret(&holder)).await;
             (holder, read)
         });
-        for (holder, secret) in all(reads).await {
+        for (holder, secret) in concurrently(reads).await {
             match secret {
                 Ok(secret) => drop(survey.observed.secrets.insert(holder, secret)),
                 Err(error) => survey.problems.push(Problem::new(None, error)),
@@ -163,7 +163,7 @@ impl Surveyor {
         Some(TaskListing { listed_at, tasks: tasks.ok()? })
     }
 
-    fn take_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
+    fn add_tasks(&self, cluster: &ClusterArn, clusters: &Clusters, definitions: &Definitions, survey: &mut Survey) {
         let tasks = clusters.tasks(cluster);
         survey.readings.push(Reading {
             cluster: cluster.clone(),
@@ -205,8 +205,8 @@ impl Surveyor {
         }
     }
 
-    /// One tenancy for each partition that the clusters or their tasks live in; on Enterprise, for each that there is:
-    /// where a task has lived that ECS has forgotten, only what it left can tell.
+    /// One tenancy for each partition of the clusters and their tasks; on Enterprise, for each partition: a task that
+    /// ECS no longer knows may have registered in any.
     async fn partitions(&self, clusters: &[&ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
         let homes = clusters.iter().map(|cluster| self.tasks.scope.tenancy_of(cluster).clone());
         let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
@@ -214,12 +214,12 @@ impl Surveyor {
         if known.iter().any(|tenancy| tenancy.partition().is_some()) {
             match deadline.run(self.consul.partitions()).await {
                 Ok(names) => listed.extend(names.into_iter().map(Tenancy::default_namespace_of)),
-                Err(error) => survey.could_not_see(clusters, None, error),
+                Err(error) => survey.mark_unread(clusters, None, error),
             }
         }
         let all = listed.iter().chain(&known);
         let by_name: BTreeMap<Option<&TenancyName>, &Tenancy> = all.map(|t| (t.partition(), t)).collect();
-        // Without a name it is the default partition, which must not be read twice.
+        // No name means the default partition, which must not be read twice.
         let names_default = by_name.keys().flatten().any(|name| name.as_str() == "default");
         by_name.into_iter().filter(|(name, _)| !(names_default && name.is_none())).map(|(_, t)| t.clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! The sweep: the same observe, plan, apply as for events, over whole clusters. It repairs what events missed.
+//! The sweep: observes, plans and applies as for events, but over whole clusters. It repairs what events missed.
 
 mod report;
 
@@ -7,8 +7,8 @@ use std::{collections::BTreeSet, sync::Arc};
 use mesh::{action::Planned, guard, plan::plan, rules::Rules, tenancy::Tenancy};
 use tracing::{error, info};
 
+use self::report::{Alarms, Swept};
 pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};
-use self::report::{Held, Swept};
 use crate::{
     apply::Applier,
     bootstrap::Bootstrap,
@@ -19,8 +19,9 @@ use crate::{
     tasks::TaskReader,
 };
 
-/// How often the clusters are looked at again at once, because somebody else changed what was seen.
-const LOOKS: usize = 2;
+/// How often the clusters are surveyed within one invocation, because another writer changed an object since it was
+/// read.
+const MAX_ATTEMPTS: usize = 2;
 
 /// Sweeps whole clusters.
 pub(crate) struct Sweep {
@@ -32,31 +33,31 @@ pub(crate) struct Sweep {
 }
 
 impl Sweep {
-    /// Looks at whole clusters, and does what has to be done as far as time and the guard allow.
+    /// Surveys whole clusters, and applies the plan as far as time and the guard allow.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let mut swept = Swept::default();
         let statuses = self.tasks.cluster_statuses(deadline).await;
         if !order.dry_run {
             let statuses = order.without_deleted(&statuses);
-            swept.set_up(self.bootstrap.run_now_and_then(&statuses, deadline).await);
+            swept.set_up(self.bootstrap.run_if_due(&statuses, deadline).await);
         }
-        for look in 1..=LOOKS {
+        for attempt in 1..=MAX_ATTEMPTS {
             let survey = self.surveyor.survey(order, &statuses, deadline).await;
             if !order.dry_run {
-                swept.set_up(self.bootstrap.make_namespaces(&wanted_tenancies(&survey), deadline).await);
+                swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
             }
-            let (planned, held_back, held) = self.plan_sweep(&survey, order);
+            let (planned, held_back, alarms) = self.plan_sweep(&survey, order);
             if order.dry_run {
-                swept.end(survey, held, planned, held_back);
+                swept.end(survey, alarms, planned, held_back);
                 break;
             }
             let basis = Basis::Survey(&survey.observed.secrets);
             let outcomes = self.applier.apply(planned, basis, deadline).await;
-            let (conflicts, settled): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
-            swept.add(settled, &survey);
-            if conflicts.is_empty() || look == LOOKS {
+            let (conflicts, finished): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Outcome::is_conflict);
+            swept.add(finished, &survey);
+            if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
-                swept.end(survey, held, Vec::new(), held_back);
+                swept.end(survey, alarms, Vec::new(), held_back);
                 break;
             }
         }
@@ -65,21 +66,21 @@ impl Sweep {
         report
     }
 
-    /// What may be done, what the guard holds back, and why.
-    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Held) {
-        // Everything was read after its beginning.
+    /// The allowed actions, the actions that the guard stops, and its reasons.
+    fn plan_sweep(&self, survey: &Survey, order: &SweepOrder) -> (Vec<Planned>, Vec<Planned>, Alarms) {
+        // Every read is later than the start of the survey.
         let rules = Rules { trigger: order.trigger(), ..self.tasks.scope.rules(survey.began) };
         let mut planned = plan(&survey.observed, rules);
-        // Time may run out, again and again: by chance, everything is among the first some day.
+        // A random start, so that repeated timeouts do not always omit the same actions.
         let count = planned.len();
         if count > 0 {
             planned.rotate_left(self.entropy.below(count) % count);
         }
         if order.force {
-            return (planned, Vec::new(), Held::new());
+            return (planned, Vec::new(), Alarms::new());
         }
         let judged = survey.readings.iter().filter(|reading| reading.is_judged && !reading.is_deleted);
-        let held: Held = judged
+        let alarms: Alarms = judged
             .filter_map(|reading| {
                 let limit = self.tasks.scope.max_delete;
                 let verdict = guard::check(&planned, &survey.observed, &reading.cluster, reading.listed, limit);
@@ -87,19 +88,19 @@ impl Sweep {
             })
             .collect();
         let is_held =
-            |p: &Planned| p.action.deletes() && held.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster));
+            |p: &Planned| p.action.deletes() && alarms.iter().any(|(cluster, _)| guard::concerns(&p.action, cluster));
         let (held_back, planned) = planned.into_iter().partition(is_held);
-        (planned, held_back, held)
+        (planned, held_back, alarms)
     }
 }
 
-/// Where the living tasks want to be.
-fn wanted_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
+/// The tenancies of tasks that are not stopped.
+fn required_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
     let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
     living.map(|task| task.tenancy.clone()).collect()
 }
 
-/// The lines that alarms and people look for.
+/// Logs the lines that alarms and operators use.
 fn log(report: &SweepReport) {
     for cluster in &report.clusters {
         if let Some(reason) = &cluster.guard {
@@ -108,7 +109,7 @@ fn log(report: &SweepReport) {
                 outcome = "guard_tripped",
                 cluster_arn = cluster.cluster_arn,
                 reason,
-                "nothing was deleted; look at the summary, and invoke with {{\"force\": true}} if it is right"
+                "nothing was deleted; check the summary, and invoke with {{\"force\": true}} if it is correct"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! What a sweep says when it is over: JSON for people and for scripts.
+//! The report of a sweep, in JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,25 +19,25 @@ use crate::{
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
-/// A cluster whose deletions the guard holds back, and why.
-pub(super) type Held = Vec<(ClusterArn, Alarm)>;
+/// The clusters whose deletions the guard stops, with the reason.
+pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
 
 /// How a sweep ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SweepOutcome {
-    /// All is as it should be.
+    /// Everything was read and done.
     Done,
-    /// Nothing was changed, because nobody wanted that.
+    /// Nothing was changed, because only the plan was requested.
     DryRun,
-    /// The guard holds deletions back.
+    /// The guard stopped deletions.
     GuardTripped,
-    /// Something could not be read or done.
+    /// Something could not be read or written.
     Incomplete,
 }
 
 impl SweepOutcome {
-    /// The word in the summary.
+    /// The value in the summary.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,58 +49,58 @@ impl SweepOutcome {
     }
 }
 
-/// The summary of a sweep.
+/// The report of a sweep.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SweepReport {
     /// How it ended.
     pub outcome: SweepOutcome,
-    /// One entry for each cluster that was looked at.
+    /// One entry for each swept cluster.
     pub clusters: Vec<ClusterReport>,
-    /// What could not be read or done.
+    /// What could not be read or written.
     pub problems: Vec<ProblemReport>,
 }
 
-/// What was found and done in a cluster.
+/// The observations and changes in a cluster.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterReport {
     /// The cluster.
     pub cluster_arn: String,
-    /// `active`, `deleted`, or `unread`: then nothing of it was judged.
+    /// `active`, `deleted`, or `unread` if its tasks could not be read, so that nothing of it was deleted.
     pub status: &'static str,
-    /// How much there was.
+    /// The numbers of observed objects.
     pub found: BTreeMap<&'static str, usize>,
-    /// How many tokens were made, or put into their secrets.
+    /// The number of tokens that were created or written into their secrets.
     pub created: Counts,
-    /// How many tokens of idle services were hidden from tasks, to be deleted later.
+    /// The number of hidden tokens of idle services, to be deleted later.
     pub hidden: usize,
-    /// How much was deleted.
+    /// The numbers of deleted objects.
     pub deleted: Counts,
-    /// How many service instances were drained.
+    /// The number of drained service instances.
     pub drained: usize,
-    /// How much is left to do, because it failed or time ran out.
+    /// The number of actions that failed or for which time ran out.
     pub left: usize,
-    /// Why the guard holds the deletions back.
+    /// Why the guard stopped the deletions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
-    /// What would be done: in a dry run, or once somebody forces it.
+    /// The actions that were not applied: in a dry run, or because of the guard.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<Value>,
-    /// What was left alone, and why.
+    /// The skipped objects, and why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub skipped: Vec<Value>,
 }
 
-/// How many of each kind.
+/// Numbers by kind.
 pub type Counts = BTreeMap<&'static str, usize>;
 
-/// What a sweep has come to so far.
+/// The results of a sweep so far.
 #[derive(Default)]
 pub(super) struct Swept {
     set_up: Vec<BootstrapFailure>,
     outcomes: Vec<(Option<ClusterArn>, Outcome)>,
-    last: Option<(Survey, Held)>,
+    last: Option<(Survey, Alarms)>,
     planned: Vec<Planned>,
     held_back: Vec<Planned>,
 }
@@ -116,26 +116,26 @@ impl Swept {
         self.outcomes.extend(owned);
     }
 
-    pub(super) fn end(&mut self, survey: Survey, held: Held, planned: Vec<Planned>, held_back: Vec<Planned>) {
-        self.last = Some((survey, held));
+    pub(super) fn end(&mut self, survey: Survey, alarms: Alarms, planned: Vec<Planned>, held_back: Vec<Planned>) {
+        self.last = Some((survey, alarms));
         self.planned = planned;
         self.held_back = held_back;
     }
 
     pub(super) fn report(self, order: &SweepOrder, all: &[ClusterArn]) -> SweepReport {
         let Self { set_up, outcomes, last, planned, held_back } = self;
-        let (survey, held) = last.unwrap_or_default();
+        let (survey, alarms) = last.unwrap_or_default();
         let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
         for report in &mut clusters {
             let arn = report.cluster_arn.clone();
-            let is_its = |cluster: &ClusterArn| cluster.as_str() == arn;
-            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(is_its)) {
+            let belongs = |cluster: &ClusterArn| cluster.as_str() == arn;
+            for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(belongs)) {
                 count(outcome, report);
             }
-            let alarm = held.iter().find(|(cluster, _)| is_its(cluster));
+            let alarm = alarms.iter().find(|(cluster, _)| belongs(cluster));
             let waiting = planned.iter().chain(&held_back);
-            let waiting = waiting.filter(|planned| owner(planned, &survey, &read).as_ref().is_some_and(is_its));
+            let waiting = waiting.filter(|planned| owner(planned, &survey, &read).as_ref().is_some_and(belongs));
             report.guard = alarm.map(|(_, alarm)| alarm.to_string());
             report.planned = waiting.map(|planned| describe(&planned.action)).collect();
         }
@@ -143,14 +143,14 @@ impl Swept {
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
-            () if !held.is_empty() => SweepOutcome::GuardTripped,
+            () if !alarms.is_empty() => SweepOutcome::GuardTripped,
             () => SweepOutcome::Done,
         };
         SweepReport { outcome, clusters, problems }
     }
 }
 
-/// What could not be read or done, each once: one cause often keeps many things from being done.
+/// What could not be read or written, each once: one cause often affects many objects.
 fn problems(
     survey: &Survey,
     set_up: &[BootstrapFailure],
@@ -170,7 +170,7 @@ fn problems(
     let unknown = order.clusters.iter().filter(|cluster| !all.contains(cluster)).map(|cluster| ProblemReport {
         cluster_arn: Some(cluster.to_string()),
         label: "invalid",
-        reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS; nothing of it is ours to sweep"),
+        reason: format!("cluster {cluster} is not in ECS_CLUSTER_ARNS, so it is not swept"),
     });
     let mut known = BTreeSet::new();
     let all = read.chain(set_up).chain(done).chain(unknown);
@@ -190,8 +190,8 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
     let found = BTreeMap::from([
         ("tasks", reading.listed),
         ("livingTasks", reading.living),
-        ("loginTokens", logins.filter(|mark| cluster.is_meant_by(&mark.cluster)).count()),
-        ("serviceTokens", services.filter(|mark| mark.service.is_some() && cluster.is_meant_by(&mark.cluster)).count()),
+        ("loginTokens", logins.filter(|mark| cluster.is_named_by(&mark.cluster)).count()),
+        ("serviceTokens", services.filter(|mark| mark.service.is_some() && cluster.is_named_by(&mark.cluster)).count()),
         ("services", observed.instances.iter().filter(|instance| instance.node == cluster.as_str()).count()),
     ]);
     let skipped = survey.skipped.iter().filter(|skipped| skipped.cluster == *cluster);
@@ -233,16 +233,16 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
     *report.deleted.entry(kind).or_default() += 1;
 }
 
-/// The cluster that an action is about. A revocation is about the cluster that the token was made for.
+/// The cluster that an action concerns. A revocation concerns the cluster that the token was created for.
 fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option<ClusterArn> {
     let mut candidates = clusters.iter();
     let found = match &planned.action {
         Action::Hide(service, _) | Action::Revoke(service, _) => {
-            let is_its =
+            let belongs =
                 |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
             let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
-            let named: Vec<String> = marks.filter(is_its).map(|mark| mark.cluster).collect();
-            candidates.find(|cluster| named.iter().any(|name| cluster.is_meant_by(name)))
+            let named: Vec<String> = marks.filter(belongs).map(|mark| mark.cluster).collect();
+            candidates.find(|cluster| named.iter().any(|name| cluster.is_named_by(name)))
         }
         action => {
             candidates.find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster)))
@@ -251,7 +251,7 @@ fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option
     found.or_else(|| clusters.first()).map(|cluster| (*cluster).clone())
 }
 
-/// An action for people: what it is and what it is about.
+/// The JSON of a planned action.
 fn describe(action: &Action) -> Value {
     match action {
         Action::Provision(holder) => json!({ "action": "provision", "holder": holder.to_string() }),

@@ -1,4 +1,4 @@
-//! An attempt at one holder's token: its secret is read and written, and what happens is logged.
+//! An attempt at one holder's token: reads and writes of its secret, and the log lines.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use tracing::info;
 use super::{context::Tokens, demand::Demand};
 use crate::{error::ControllerError, outcome::Effect};
 
-/// What one step came to.
+/// The result of one step.
 pub(super) enum Progress {
-    /// All is done.
+    /// Nothing is left to do.
     Done(Effect),
-    /// The step is taken; the next one follows from what is there now.
+    /// The step succeeded; another one may follow.
     Again,
-    /// The secret was written meanwhile: it is not what was read. What it was read as since, if it was.
-    Overtaken(Option<StoredSecret>),
+    /// Another writer has replaced the version of the secret that was read. The new version, if it was read.
+    Conflict(Option<StoredSecret>),
 }
 
 /// An attempt at one holder's token.
@@ -36,7 +36,7 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Does the work, unless it takes longer than an attempt may.
+    /// Runs the work, for at most the time bound of an attempt.
     pub(super) async fn bounded<T>(
         &self,
         work: impl Future<Output = Result<T, ControllerError>>,
@@ -50,10 +50,11 @@ impl Attempt<'_> {
         self.tokens.secrets.read(&self.name).await
     }
 
-    /// The secret, once it is another version than one that was replaced: Secrets Manager may go on showing that for a while.
+    /// Reads the secret until it has another version than `replaced`: Secrets Manager may return a replaced version for
+    /// a while.
     ///
     /// # Errors
-    /// [`SecretsError::MovedBack`] where it is still that version after longer than reads lag.
+    /// [`SecretsError::RolledBack`] if it still has that version after the lag of reads.
     pub(super) async fn read_after(
         &self,
         replaced: &StoredSecret,
@@ -62,23 +63,23 @@ impl Attempt<'_> {
         if let Some(read) = read.filter(|read| read.version != replaced.version) {
             return Ok(read);
         }
-        let longest_pause = Duration::from_secs(1);
-        // The pauses end before their sum would exceed this: they are longer than reads lag.
-        let total = self.tokens.scope.bounds.secrets_lag + longest_pause;
-        let pauses = ExponentialBuilder::new()
+        let max_delay = Duration::from_secs(1);
+        // The retries end before the sum of their delays exceeds this, which is longer than the lag of reads.
+        let total = self.tokens.scope.bounds.secrets_lag + max_delay;
+        let backoff = ExponentialBuilder::new()
             .with_min_delay(Duration::from_millis(50))
-            .with_max_delay(longest_pause)
+            .with_max_delay(max_delay)
             .without_max_times()
             .with_total_delay(Some(total));
         let read = || async {
             let secret = self.read().await?;
             let is_replaced = secret.version == replaced.version;
-            if is_replaced { Err(SecretsError::MovedBack { name: self.name.clone() }) } else { Ok(secret) }
+            if is_replaced { Err(SecretsError::RolledBack { name: self.name.clone() }) } else { Ok(secret) }
         };
-        read.retry(pauses).when(|error| matches!(error, SecretsError::MovedBack { .. })).await
+        read.retry(backoff).when(|error| matches!(error, SecretsError::RolledBack { .. })).await
     }
 
-    /// Gives the secret a state, unless it was written since it was seen: then there is nothing.
+    /// Writes a state into the secret if it still has the version of `seen`; `None` if it has not.
     pub(super) async fn swap(
         &self,
         seen: &StoredSecret,
@@ -89,7 +90,7 @@ impl Attempt<'_> {
             SecretState::Retiring(..) => "hide_token",
             SecretState::Missing | SecretState::Empty => "empty_secret",
         };
-        // Whatever clock Secrets Manager has, it writes no sooner.
+        // A lower bound of the time of the write.
         let written_at = Some(self.tokens.clock.now());
         match self.tokens.secrets.write(&self.name, seen, &state).await {
             Ok(version) => {
@@ -103,21 +104,21 @@ impl Attempt<'_> {
         }
     }
 
-    /// Whether its description says that a controller of these clusters made the token for the holder.
+    /// Whether its description has a mark of a controller of these clusters for the holder.
     pub(super) fn is_marked(&self, token: &Token) -> bool {
         is_token_of(&token.description, self.holder, &self.tokens.scope.clusters)
     }
 
-    /// The holder's token is good: further events need no look for a while.
-    pub(super) fn relied_on(&self, demand: &Demand<'_>, secret: &StoredSecret) {
-        if let (Demand::Told(_), Some(written_at)) = (demand, secret.written_at) {
+    /// Caches that the holder's token is valid, so that further events do not read it.
+    pub(super) fn cache(&self, demand: &Demand<'_>, secret: &StoredSecret) {
+        if let (Demand::Events(_), Some(written_at)) = (demand, secret.written_at) {
             let now = self.tokens.clock.now();
-            let until = self.tokens.scope.bounds.without_a_look_until(written_at, now);
-            self.tokens.relied.insert(self.holder.clone(), until);
+            let until = self.tokens.scope.bounds.cached_until(written_at, now);
+            self.tokens.cached_until.insert(self.holder.clone(), until);
         }
     }
 
-    /// Deletes a token, and says why: this line alone answers it.
+    /// Deletes a token, and logs why.
     pub(super) async fn revoke(
         &self,
         accessor: AccessorId,

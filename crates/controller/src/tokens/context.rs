@@ -1,4 +1,4 @@
-//! What the attempts at all holders' tokens share.
+//! The state that the attempts at all holders' tokens share.
 
 use std::sync::Arc;
 
@@ -8,7 +8,8 @@ use mesh::{arn::ClusterArn, rules::Rules, token::TokenHolder};
 
 use super::demand::Demand;
 use crate::{
-    clock::Clock, entropy::Entropy, error::ControllerError, remembered::Remembered, scope::Scope, tasks::TaskReader,
+    clock::Clock, entropy::Entropy, error::ControllerError, scope::Scope, tasks::TaskReader,
+    timestamp_cache::TimestampCache,
 };
 
 /// The tokens of services and client agents, in Consul and in Secrets Manager.
@@ -20,21 +21,21 @@ pub(crate) struct Tokens {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) tasks: TaskReader,
-    /// Until when events rely on a holder's token without a read: see [`mesh::bounds::Bounds::without_a_look_until`].
-    pub(crate) relied: Remembered<TokenHolder>,
+    /// Until when a holder's token is valid without a read: see [`mesh::bounds::Bounds::cached_until`].
+    pub(crate) cached_until: TimestampCache<TokenHolder>,
 }
 
 impl Tokens {
-    /// Whether events rely on the holder's token now.
-    pub(crate) fn is_relied_on(&self, holder: &TokenHolder) -> bool {
-        self.relied.get(holder).is_some_and(|until| self.clock.now() < until)
+    /// Whether the holder's token is cached as valid.
+    pub(crate) fn is_cached(&self, holder: &TokenHolder) -> bool {
+        self.cached_until.get(holder).is_some_and(|until| self.clock.now() < until)
     }
 
-    /// The cluster of a task that needs the token; `None` where none does any more.
+    /// The cluster of a task that requires the token; `None` if none does any more.
     pub(super) async fn cluster_of_demand(&self, demand: &Demand<'_>) -> Result<Option<ClusterArn>, ControllerError> {
         match demand {
-            Demand::Listed(cluster) | Demand::Ahead(cluster) => Ok(Some((*cluster).clone())),
-            Demand::Told(changes) => self.tasks.cluster_of_active_task(changes).await,
+            Demand::Listed(cluster) | Demand::Registered(cluster) => Ok(Some((*cluster).clone())),
+            Demand::Events(changes) => self.tasks.cluster_of_active_task(changes).await,
         }
     }
 

@@ -4,10 +4,10 @@ use mesh::{arn::ClusterArn, task::TaskChange};
 
 /// The demand for a token.
 pub(crate) enum Demand<'a> {
-    /// A listing of ECS shows an active task in this cluster.
+    /// An ECS listing contains an active task in this cluster.
     Listed(&'a ClusterArn),
-    /// Events tell of active tasks, but they may be old.
-    Told(&'a [&'a TaskChange]),
-    /// No task needs it yet: one may start in this cluster.
-    Ahead(&'a ClusterArn),
+    /// Events of active tasks, which may be stale.
+    Events(&'a [&'a TaskChange]),
+    /// A task definition was registered: a task may start in this cluster.
+    Registered(&'a ClusterArn),
 }

@@ -1,4 +1,4 @@
-//! Tokens in Consul: created, and updated where they are in use.
+//! Creates and updates tokens in Consul.
 
 use tracing::{info, warn};
 
@@ -10,13 +10,13 @@ use crate::{bootstrap::policy, error::ControllerError, outcome::Effect};
 use consul::ConsulError;
 use mesh::{
     arn::ClusterArn,
-    mark::{marked_for_secret, marked_unused, marked_used, waiting_anew},
+    mark::{marked_for_secret, marked_unused, marked_used, with_restarted_wait},
     secret::StoredSecret,
     token::{Grant, NewToken, Token, TokenHolder, TokenPair},
 };
 
 impl Attempt<'_> {
-    /// Creates a token in Consul. One that is there already, with both halves, is as good.
+    /// Creates a token in Consul. An existing token with both halves is accepted.
     pub(super) async fn create(
         &self,
         cluster: &ClusterArn,
@@ -26,7 +26,9 @@ impl Attempt<'_> {
         let holder = self.holder;
         let grant = self.grant().await?;
         let description = match (demand, holder) {
-            (Demand::Ahead(_), TokenHolder::Service(_)) => marked_unused(&self.marks(cluster), self.tokens.clock.now()),
+            (Demand::Registered(_), TokenHolder::Service(_)) => {
+                marked_unused(&self.marks(cluster), self.tokens.clock.now())
+            }
             _ => self.marks(cluster),
         };
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
@@ -46,15 +48,15 @@ impl Attempt<'_> {
         }
     }
 
-    /// What marks the holder's token.
+    /// The description of the holder's token.
     fn marks(&self, cluster: &ClusterArn) -> String {
         let place = self.tokens.scope.names.place_of(self.holder);
         marked_for_secret(&self.holder.token_description(cluster), &place)
     }
 
-    /// Updates a token that is where it should be. One that was made ahead loses its mark now that a task needs it: from then on
-    /// it goes when its service is idle. If only another first start is ahead, it waits anew. One that is marked for a cluster
-    /// which the controller does not look after is marked for one of its own. One whose policy was deleted gets its grant back.
+    /// Updates the token in the secret. A required token loses its unused mark, so that it is revoked when its service
+    /// is idle; a pre-provisioned one restarts its wait. A token that is marked for a cluster of another deployment is
+    /// marked for one of this deployment. A token whose policy was deleted gets its grant again.
     pub(super) async fn update_in_use(
         &self,
         secret: &StoredSecret,
@@ -64,31 +66,31 @@ impl Attempt<'_> {
         let (scope, holder) = (&self.tokens.scope, self.holder);
         let Some(token) = token else { return Ok(Progress::Done(Effect::Unchanged)) };
         let description = match demand {
-            Demand::Ahead(_) => waiting_anew(&token.description, self.tokens.clock.now(), scope.unused_for)
+            Demand::Registered(_) => with_restarted_wait(&token.description, self.tokens.clock.now(), scope.unused_for)
                 .unwrap_or_else(|| token.description.clone()),
-            Demand::Told(_) | Demand::Listed(_) => marked_used(&token.description),
+            Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
         };
         let is_marked = self.is_marked(&token);
         let is_ours = secret.is_ours || is_marked;
         if !is_ours {
-            warn!(holder = %holder, "the secret holds a valid token that is not ours; left alone");
+            warn!(holder = %holder, "the secret contains a valid token of another creator, which is not changed");
         }
         if !is_ours || is_marked && description == token.description && !token.grants_nothing() {
-            self.relied_on(demand, secret);
+            self.cache(demand, secret);
             return Ok(Progress::Done(Effect::Unchanged));
         }
-        // Only a change is worth the question whether an old event's task still lives.
+        // Only before a change it is checked whether the task of an old event still runs.
         let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
             info!(action = "provision", outcome = "skipped", holder = %holder, "the task is gone already");
             return Ok(Progress::Done(Effect::Unchanged));
         };
         let description = if is_marked { description } else { self.marks(&cluster) };
         let grant = if token.grants_nothing() { self.grant().await? } else { Grant::AsBefore(token.grants) };
-        let mended = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
-        match self.tokens.acl.update_token(&mended).await {
+        let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
+        match self.tokens.acl.update_token(&updated).await {
             Ok(()) => {
-                info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %mended.pair.accessor);
-                self.relied_on(demand, secret);
+                info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %updated.pair.accessor);
+                self.cache(demand, secret);
                 Ok(Progress::Done(Effect::Done))
             }
             Err(ConsulError::NotFound { .. }) => Ok(Progress::Again),
@@ -96,7 +98,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// What the holder's token may do; the policy that it names is there.
+    /// The grant of the holder's token. Creates the policy that it refers to.
     async fn grant(&self) -> Result<Grant, ControllerError> {
         Ok(match self.holder {
             TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),

@@ -1,5 +1,5 @@
-//! One holder's token: its secret is read, Consul is asked what it holds, [`mesh::lifecycle::next_step`] decides, and the step
-//! is taken, until there is nothing left to do. Events, idle checks, sweeps and the clean-up all do this.
+//! Reconciles the token of one holder: reads its secret and Consul, takes the step that [`mesh::lifecycle::next_step`]
+//! decides, and repeats until nothing is left to do. Used by events, idle checks, sweeps and the clean-up.
 
 mod attempt;
 mod context;
@@ -21,10 +21,10 @@ pub(crate) use self::{context::Tokens, demand::Demand, run::Case};
 use crate::{error::ControllerError, outcome::Effect};
 
 impl Tokens {
-    /// Takes steps until nothing is left to do. `seen` is the secret as it was read a moment ago, if it was.
+    /// Takes steps until nothing is left to do. `seen` is the secret, if it was read just before.
     ///
     /// # Errors
-    /// What went wrong, [`ControllerError::OutOfTime`] if it took longer than an attempt may.
+    /// A failed call, or [`ControllerError::OutOfTime`] after the time bound of an attempt.
     pub(crate) async fn reconcile(
         &self,
         holder: &TokenHolder,
@@ -35,10 +35,10 @@ impl Tokens {
         attempt.bounded(attempt.run(&case, seen)).await
     }
 
-    /// Deletes an orphan. Its secret is read again: it may name the token by now.
+    /// Deletes an orphan, unless its secret, which is read again, contains it by now.
     ///
     /// # Errors
-    /// What went wrong, [`ControllerError::OutOfTime`] if it took longer than an attempt may.
+    /// A failed call, or [`ControllerError::OutOfTime`] after the time bound of an attempt.
     pub(crate) async fn delete_orphan(
         &self,
         holder: &TokenHolder,
@@ -49,10 +49,10 @@ impl Tokens {
         attempt.bounded(attempt.delete_orphan(token, retirement)).await
     }
 
-    /// Shows an orphan in its secret, if that is still empty.
+    /// Writes an orphan into its secret, if that is still empty.
     ///
     /// # Errors
-    /// As those of [`Tokens::delete_orphan`].
+    /// Those of [`Tokens::delete_orphan`].
     pub(crate) async fn show_orphan(
         &self,
         holder: &TokenHolder,
@@ -70,7 +70,7 @@ impl Tokens {
     /// An attempt at the holder's token.
     ///
     /// # Errors
-    /// A service whose secret would be the client agents': its tasks could then act as any node.
+    /// A service whose secret has the name of the client token's: its tasks could then register any node.
     fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Attempt<'a>, InvalidField> {
         let name = self.scope.names.of(holder);
         let client = TokenHolder::Client { tenancy: Tenancy::Community };

@@ -1,4 +1,5 @@
-//! Tokens that bear the controller's mark, and that their secrets do not name: what a crash or a person has left.
+//! Orphans: tokens with a mark of the controller that their secrets do not contain, after a crash or a change by an
+//! operator.
 
 use mesh::{
     secret::{Retirement, SecretState},
@@ -9,14 +10,15 @@ use super::attempt::Attempt;
 use crate::{error::ControllerError, outcome::Effect};
 
 impl Attempt<'_> {
-    /// Deletes an orphan. Its secret is read again: it may name the token by now.
+    /// Deletes an orphan, unless its secret, which is read again, contains it by now.
     pub(super) async fn delete_orphan(
         &self,
         token: &ListedToken,
         retirement: &Retirement,
     ) -> Result<Effect, ControllerError> {
         let mut secret = self.read().await?;
-        // Emptied once more, so that an attempt which has read the same, and is about to show the token, fails.
+        // Written again, so that a concurrent attempt that has read the same version, and is about to show the token,
+        // fails.
         while matches!(secret.state, SecretState::Empty) && self.swap(&secret, SecretState::Empty).await?.is_none() {
             secret = self.read_after(&secret, None).await?;
         }
@@ -27,7 +29,7 @@ impl Attempt<'_> {
         Ok(Effect::Done)
     }
 
-    /// Shows an orphan in its secret, if that is still empty.
+    /// Writes an orphan into its secret, if that is still empty.
     pub(super) async fn show_orphan(&self, token: &ListedToken) -> Result<Effect, ControllerError> {
         let secret = self.read().await?;
         if secret.is_ours || !matches!(secret.state, SecretState::Empty) {

@@ -1,7 +1,7 @@
-//! Steps are taken until there is nothing left to do: [`next_step`] decides which.
+//! Takes the steps that [`next_step`] decides until there is nothing left to do.
 
 use mesh::{
-    lifecycle::{Held, Idle, Needed, Step, Usage, next_step},
+    lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::HolderMark,
     plan::is_awaited,
     rules::TokenMode,
@@ -16,13 +16,13 @@ use super::{
 };
 use crate::{error::ControllerError, outcome::Effect};
 
-/// Why a token is looked at.
+/// Why a token is reconciled.
 pub(crate) enum Case<'a> {
-    /// A task needs it, or will need it soon.
+    /// A task requires it, or will soon.
     Needed(&'a Demand<'a>),
     /// Its service is idle.
     Idle(&'a Idle),
-    /// The controller is removed.
+    /// The stack is deleted.
     Ended(&'a Retirement),
 }
 
@@ -37,7 +37,7 @@ impl Attempt<'_> {
             match self.take_step(&secret, case).await? {
                 Progress::Done(done) => return Ok(done.max(effect)),
                 Progress::Again => effect = Effect::Done,
-                Progress::Overtaken(read) => seen = Some(self.read_after(&secret, read).await?),
+                Progress::Conflict(read) => seen = Some(self.read_after(&secret, read).await?),
             }
         }
     }
@@ -74,15 +74,15 @@ impl Attempt<'_> {
         match case {
             Case::Idle(idle) => Usage::Idle((*idle).clone()),
             Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
-            Case::Needed(demand) => Usage::Needed(Needed {
+            Case::Needed(demand) => Usage::Needed(Requirement {
                 may_create: self.tokens.scope.mode == TokenMode::SecretsManager,
-                is_told: !matches!(demand, Demand::Listed(_)),
+                is_by_event: !matches!(demand, Demand::Listed(_)),
             }),
         }
     }
 
-    /// What Consul holds under the accessor ID that the secret names. A hidden token of an idle service that the secret says is
-    /// the controller's is deleted whether Consul holds it or not.
+    /// The token in Consul with the accessor ID in the secret. Not read for a hidden token of an idle service in a
+    /// secret of the controller, which is deleted whether Consul has it or not.
     async fn named_token(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Option<Token>, ControllerError> {
         match (&secret.state, case) {
             (SecretState::Missing | SecretState::Empty, _) => Ok(None),
@@ -93,10 +93,10 @@ impl Attempt<'_> {
         }
     }
 
-    fn held(&self, secret: &StoredSecret, token: &Token) -> Held {
+    fn held(&self, secret: &StoredSecret, token: &Token) -> HeldToken {
         let unused_since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
         let is_same = secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
-        Held {
+        HeldToken {
             is_marked: self.is_marked(token),
             is_awaited: is_awaited(unused_since, self.tokens.rules()),
             differs: (!is_same).then(|| token.pair.clone()),

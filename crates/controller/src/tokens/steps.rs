@@ -1,4 +1,4 @@
-//! The steps of a token's life. Each order of writes is what the promises rest on: see [`mesh::lifecycle`].
+//! The steps of the token lifecycle. The order of writes is essential: see [`mesh::lifecycle`].
 
 use aws::secrets::SecretsError;
 use mesh::{
@@ -16,7 +16,8 @@ use super::{
 use crate::{error::ControllerError, message::Message, outcome::Effect};
 
 impl Attempt<'_> {
-    /// Creates a new token in Consul, then shows it in the secret. Who loses the race for the secret deletes its own token.
+    /// Creates a new token in Consul, then writes it into the secret. If another writer was faster, the own token is
+    /// deleted.
     pub(super) async fn create_and_show(
         &self,
         secret: &StoredSecret,
@@ -29,23 +30,23 @@ impl Attempt<'_> {
         self.create(cluster, &pair, demand).await?;
         match self.swap(secret, active).await {
             Ok(Some(shown)) => {
-                self.relied_on(demand, &shown);
+                self.cache(demand, &shown);
                 Ok(Progress::Done(Effect::Done))
             }
-            Ok(None) => Ok(Progress::Overtaken(Some(self.delete_unless_shown(pair.accessor).await?))),
+            Ok(None) => Ok(Progress::Conflict(Some(self.delete_unless_shown(pair.accessor).await?))),
             Err(refused @ SecretsError::Refused { .. }) => {
-                // An earlier try of the same call may have had an effect: a read tells of it when it lags no more. If one has an
-                // effect still later, the secret shows a token that is deleted: the next look restores it.
+                // An earlier try of the same call may have succeeded, which a read returns after the lag. If it
+                // succeeds even later, the secret contains a deleted token, which the next attempt restores.
                 sleep(self.tokens.scope.bounds.secrets_lag).await;
                 self.delete_unless_shown(pair.accessor).await?;
                 Err(refused.into())
             }
-            // Without an answer it may be shown, or may be yet: the sweep judges it when that is over.
+            // Without an answer the write may have succeeded, or may yet: the sweep decides later.
             Err(error) => Err(error.into()),
         }
     }
 
-    /// Deletes a token that was to be shown, unless it is. The secret as it was read for that.
+    /// Deletes a token unless the secret contains it. Returns the secret.
     async fn delete_unless_shown(&self, accessor: AccessorId) -> Result<StoredSecret, ControllerError> {
         let secret = self.read().await?;
         if !secret.names(accessor) {
@@ -55,7 +56,7 @@ impl Attempt<'_> {
         Ok(secret)
     }
 
-    /// Creates the token that the secret names, once the secret is known to name it still.
+    /// Creates the token in the secret, after a write that proves that the secret still contains it.
     pub(super) async fn restore(
         &self,
         secret: &StoredSecret,
@@ -64,18 +65,18 @@ impl Attempt<'_> {
         demand: &Demand<'_>,
     ) -> Result<Progress, ControllerError> {
         let Some(written) = self.swap(secret, secret.state.clone()).await? else {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         };
         warn!(action = "restore_token", holder = %self.holder, accessor_id = %pair.accessor, "Consul does not have the token that the secret names");
         self.create(cluster, pair, demand).await?;
         if written.state.shown().is_none() {
             return Ok(Progress::Again);
         }
-        self.relied_on(demand, &written);
+        self.cache(demand, &written);
         Ok(Progress::Done(Effect::Done))
     }
 
-    /// Shows a token that Consul has, and updates it.
+    /// Writes a token that Consul has into the secret, and updates it.
     pub(super) async fn show(
         &self,
         secret: &StoredSecret,
@@ -84,7 +85,7 @@ impl Attempt<'_> {
         demand: &Demand<'_>,
     ) -> Result<Progress, ControllerError> {
         let Some(shown) = self.swap(secret, SecretState::Active(pair)).await? else {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         };
         Ok(match self.update_in_use(&shown, token, demand).await? {
             Progress::Done(_) => Progress::Done(Effect::Done),
@@ -92,21 +93,21 @@ impl Attempt<'_> {
         })
     }
 
-    /// Hides a token from tasks, then asks for the look that deletes it. A write that is refused again and again asks for none.
-    /// Whoever dies in between leaves the deletion to the sweep.
+    /// Hides a token from tasks, then requests the check that deletes it. A failed write requests no check. If the
+    /// function ends in between, the sweep deletes the token.
     pub(super) async fn hide(
         &self,
         secret: &StoredSecret,
         pair: TokenPair,
         retirement: Retirement,
     ) -> Result<Progress, ControllerError> {
-        self.tokens.relied.remove(self.holder);
+        self.tokens.cached_until.remove(self.holder);
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         }
         if let TokenHolder::Service(service) = self.holder {
             let bounds = &self.tokens.scope.bounds;
-            // The clock of the function that looks may be behind Secrets Manager's.
+            // The clock of the checking function may be behind that of Secrets Manager.
             let delay = bounds.hidden_for() + bounds.clocks;
             self.tokens.queue.send_later(&[Message::idle_check(service)], delay).await?;
         }
@@ -122,7 +123,7 @@ impl Attempt<'_> {
         reason: &str,
     ) -> Result<Progress, ControllerError> {
         if self.swap(secret, SecretState::Empty).await?.is_none() {
-            return Ok(Progress::Overtaken(None));
+            return Ok(Progress::Conflict(None));
         }
         self.revoke(pair.accessor, retirement, reason).await?;
         Ok(Progress::Done(Effect::Done))

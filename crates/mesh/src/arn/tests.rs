@@ -16,7 +16,7 @@ fn every_partition_parses() {
 }
 
 #[test]
-fn both_task_arn_shapes_parse_and_agree_with_their_cluster() {
+fn both_task_arn_formats_are_in_their_cluster() {
     let prod: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
     let test: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/test".parse().unwrap();
     let new: TaskArn = format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{ID}").parse().unwrap();
@@ -27,7 +27,7 @@ fn both_task_arn_shapes_parse_and_agree_with_their_cluster() {
 }
 
 #[test]
-fn what_is_of_another_partition_region_or_account_is_not_of_the_cluster() {
+fn arn_of_another_account_is_not_in_the_cluster() {
     let prod: ClusterArn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
     for stem in
         ["aws-cn:ecs:us-east-1:123456789012", "aws:ecs:eu-west-1:123456789012", "aws:ecs:us-east-1:999999999999"]
@@ -42,12 +42,12 @@ fn what_is_of_another_partition_region_or_account_is_not_of_the_cluster() {
 fn a_cluster_mark_may_be_a_name_or_an_arn() {
     let arn = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
     let prod: ClusterArn = arn.parse().unwrap();
-    assert!(prod.is_meant_by("prod") && prod.is_meant_by(arn));
-    assert!(!prod.is_meant_by("prod2") && !prod.is_meant_by("arn:aws:ecs:eu-west-1:123456789012:cluster/prod"));
+    assert!(prod.is_named_by("prod") && prod.is_named_by(arn));
+    assert!(!prod.is_named_by("prod2") && !prod.is_named_by("arn:aws:ecs:eu-west-1:123456789012:cluster/prod"));
 }
 
 #[test]
-fn a_task_definition_arn_knows_its_family() {
+fn task_definition_arn_has_its_family() {
     let arn: TaskDefinitionArn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web_1:7".parse().unwrap();
     assert_eq!(arn.family(), "web_1");
     for revision in ["", "x", "-7", "+7", "07", "4294967296", "7 "] {
@@ -63,7 +63,7 @@ fn errors_name_the_field_and_the_value() {
 }
 
 #[test]
-fn near_misses_are_refused() {
+fn malformed_arns_are_rejected() {
     for arn in [
         "",
         "arn:aws:ecs:us-east-1:123456789012:cluster/",
@@ -95,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn what_parses_prints_as_it_was(name in "[A-Za-z0-9_-]{1,40}", id in "[0-9a-f]{32}") {
+    fn display_returns_the_parsed_text(name in "[A-Za-z0-9_-]{1,40}", id in "[0-9a-f]{32}") {
         let arn = format!("arn:aws-cn:ecs:cn-north-1:123456789012:task/{name}/{id}");
         prop_assert_eq!(arn.parse::<TaskArn>().unwrap().to_string(), arn);
     }

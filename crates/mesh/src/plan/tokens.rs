@@ -1,5 +1,4 @@
-//! The part of a sweep's plan that is about services' tokens: which of them are retired, and what becomes of those that no
-//! secret names.
+//! The part of a sweep's plan for tokens of services: which are hidden and revoked, and what happens to orphans.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use crate::{
     arn::TaskArn,
     identity::MeshService,
     idleness::{Idleness, TaskListing, judge},
-    lifecycle::{Held, Needed, OrphanStep, Step, Usage, next_step, orphan_step},
+    lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
     observed::Observed,
     rules::{Rules, TokenMode},
@@ -19,32 +18,32 @@ use crate::{
     token::{ListedToken, TokenHolder},
 };
 
-/// How a service's token is used, judged by a listing of every task.
+/// The usage of a service's token, by a listing of every task.
 #[must_use]
 pub fn usage(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> Usage {
     match judge(service, listing, rules) {
-        Idleness::Living(_) => needed_by_a_listed_task(rules),
+        Idleness::Living(_) => required_by_a_listed_task(rules),
         Idleness::RecentlyStopped(_) => Usage::Recent,
         Idleness::Idle(idle) => Usage::Idle(idle),
     }
 }
 
-fn needed_by_a_listed_task(rules: Rules<'_>) -> Usage {
-    Usage::Needed(Needed { may_create: rules.mode == TokenMode::SecretsManager, is_told: false })
+fn required_by_a_listed_task(rules: Rules<'_>) -> Usage {
+    Usage::Needed(Requirement { may_create: rules.mode == TokenMode::SecretsManager, is_by_event: false })
 }
 
-/// Whether a token was made ahead of its service's first task, and still waits for that.
+/// Whether a token was pre-provisioned, and is still within the time that it waits for a first task.
 #[must_use]
 pub fn is_awaited(unused_since: Option<Timestamp>, rules: Rules<'_>) -> bool {
     unused_since.is_some_and(|since| elapsed(since, rules.now) < rules.unused_for)
 }
 
-/// What has to be done about the services' tokens that Consul lists. Without a listing of every task, only services with a task,
-/// which are `wanted`, are judged, and nothing is deleted.
+/// The actions for the services' tokens in Consul. Without a listing of every task, only services in `required` are
+/// considered, and nothing is deleted.
 pub(crate) fn plan_tokens(
     observed: &Observed,
     listing: Option<&TaskListing>,
-    wanted: &BTreeMap<TokenHolder, Vec<TaskArn>>,
+    required: &BTreeMap<TokenHolder, Vec<TaskArn>>,
     rules: Rules<'_>,
 ) -> Vec<Action> {
     let mut marked: BTreeMap<MeshService, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
@@ -59,11 +58,11 @@ pub(crate) fn plan_tokens(
     let mut actions = Vec::new();
     for (service, tokens) in marked {
         let holder = TokenHolder::Service(service.clone());
-        // One that could not be read is not judged.
+        // A service whose secret could not be read is skipped.
         let Some(secret) = observed.secrets.get(&holder) else { continue };
         let usage = match listing {
             Some(listing) => usage(&service, listing, rules),
-            None if wanted.contains_key(&holder) => needed_by_a_listed_task(rules),
+            None if required.contains_key(&holder) => required_by_a_listed_task(rules),
             None => continue,
         };
         actions.extend(plan_named(&holder, service, secret, &tokens, &usage, rules));
@@ -73,7 +72,7 @@ pub(crate) fn plan_tokens(
     actions
 }
 
-/// What is due of the token that the secret names.
+/// The action for the token in the secret.
 fn plan_named(
     holder: &TokenHolder,
     service: MeshService,
@@ -83,7 +82,7 @@ fn plan_named(
     rules: Rules<'_>,
 ) -> Option<Action> {
     let named = tokens.iter().find(|(token, _)| secret.names(token.accessor));
-    let held = named.map(|(_, mark)| Held {
+    let held = named.map(|(_, mark)| HeldToken {
         is_marked: true,
         is_awaited: is_awaited(mark.unused_since, rules),
         differs: None,
@@ -91,13 +90,13 @@ fn plan_named(
     match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
         (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(service, idle.clone())),
         (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(service, idle.clone())),
-        // Tasks that log in ask for no token; others of the service may still read theirs.
+        // In mode `auth-method` tasks request no token, but older tasks of the service may still read theirs.
         (Step::Show(_), _) if rules.mode == TokenMode::AuthMethod => Some(Action::Provision(holder.clone())),
         _ => None,
     }
 }
 
-/// What becomes of tokens that the secret does not name. Of several that could be shown, the newest is.
+/// The actions for orphans. Of several that could be shown, the newest is.
 fn plan_orphans(
     holder: &TokenHolder,
     secret: &StoredSecret,
@@ -107,8 +106,8 @@ fn plan_orphans(
 ) -> Vec<Action> {
     let place = rules.names.place_of(holder);
     let orphans = tokens.iter().filter(|(token, mark)| {
-        // A name alone may be that of another account's cluster.
-        !secret.names(token.accessor) && mark.is_certainly_of(rules.clusters) && mark.may_be_for(&place)
+        // A cluster name alone may be that of another account.
+        !secret.names(token.accessor) && mark.has_arn_of(rules.clusters) && mark.may_be_for(&place)
     });
     let (mut actions, mut shown) = (Vec::new(), None::<&ListedToken>);
     for (token, _) in orphans {

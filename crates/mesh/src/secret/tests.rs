@@ -1,4 +1,4 @@
-//! What each value of a secret means, and what no value lets out.
+//! Values of secrets: their states, and that no output contains a secret half.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn retiring() -> SecretState {
 }
 
 #[test]
-fn what_somebody_else_has_written_is_not_ours() {
+fn foreign_values_are_not_the_controllers() {
     assert!(matches!(parse("{}"), Ok((SecretState::Empty, false))));
     assert!(matches!(parse(r#"{"accessor_id":"","token":""}"#), Ok((SecretState::Empty, false))));
     assert!(matches!(parse(r#"{"accessor_id":null,"token":null}"#), Ok((SecretState::Empty, false))));
@@ -34,7 +34,7 @@ fn what_somebody_else_has_written_is_not_ours() {
 }
 
 #[test]
-fn each_form_of_the_release_before_is_read() {
+fn formats_of_the_previous_release_are_parsed() {
     let with = |rest: &str| parse(&format!(r#"{{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69",{rest}}}"#));
     assert!(matches!(
         with(r#""reserved":"t""#),
@@ -46,14 +46,14 @@ fn each_form_of_the_release_before_is_read() {
 }
 
 #[test]
-fn fields_that_are_not_known_are_passed_over() {
+fn unknown_fields_are_ignored() {
     let value = r#"{"accessor_id":"6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69","token":"t","rotated_at":{"by":1}}"#;
     assert!(matches!(parse(value), Ok((SecretState::Active(_), false))));
     assert!(matches!(parse(r#"{"nonce":"empty/n","later":1}"#), Ok((SecretState::Empty, true))));
 }
 
 #[test]
-fn what_somebody_has_edited_is_not_ours_although_the_nonce_is_left() {
+fn edited_value_with_the_old_nonce_is_foreign() {
     let nonce = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69/n";
     let with = |rest: &str| parse(&format!(r#"{{"nonce":"{nonce}",{rest}}}"#));
     assert!(matches!(with(r#""accessor_id":"","token":"""#), Ok((SecretState::Empty, false))));
@@ -64,14 +64,14 @@ fn what_somebody_has_edited_is_not_ours_although_the_nonce_is_left() {
 }
 
 #[test]
-fn tasks_find_no_token_in_a_retiring_pair() {
+fn retiring_value_has_no_token_key() {
     let value: serde_json::Value = serde_json::from_str(retiring().render(Uuid::nil()).expose_secret()).unwrap();
     assert_eq!(value.get("token"), None);
     assert!(retiring().shown().is_none());
 }
 
 #[test]
-fn somebody_else_s_value_is_refused_without_repeating_it() {
+fn error_does_not_contain_the_value() {
     for value in [
         CANARY,
         r#"{"token":"canary-5d2f1c"}"#,
@@ -87,7 +87,7 @@ fn somebody_else_s_value_is_refused_without_repeating_it() {
 }
 
 #[test]
-fn a_state_survives_the_round_trip_and_debug_shows_no_secret() {
+fn state_round_trips_and_debug_is_redacted() {
     for state in [SecretState::Active(pair()), retiring()] {
         let (read, is_ours) = SecretState::parse("s", &state.render(Uuid::nil())).unwrap();
         assert!(is_ours && !format!("{read:?}").contains(CANARY));

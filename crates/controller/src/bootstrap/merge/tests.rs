@@ -8,24 +8,24 @@ fn map(value: Value) -> Map<String, Value> {
     serde_json::from_value(value).unwrap()
 }
 
-fn wanted(kind: Kind, body: Value) -> Object {
+fn desired(kind: Kind, body: Value) -> Object {
     Object { kind, name: "ours".to_owned(), tenancy: Tenancy::Community, body: map(body) }
 }
 
 fn method(principals: &[String], tags: &[String]) -> Object {
     let config = json!({ "BoundIAMPrincipalARNs": principals, "EnableIAMEntityDetails": true, "IAMEntityTags": tags });
-    wanted(Kind::AuthMethod, json!({ "Name": "ours", "Type": "aws-iam", "Description": "d", "Config": config }))
+    desired(Kind::AuthMethod, json!({ "Name": "ours", "Type": "aws-iam", "Description": "d", "Config": config }))
 }
 
-fn updated(existing: Value, wanted: &Object) -> Value {
-    match merge(Some(&map(existing)), wanted).unwrap() {
+fn updated(existing: Value, desired: &Object) -> Value {
+    match merge(Some(&map(existing)), desired).unwrap() {
         Upsert::Update(body) => Value::Object(body),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn another_account_and_unknown_fields_survive() {
+fn other_principals_and_unknown_fields_are_kept() {
     let existing = json!({
         "Name": "ours", "Type": "aws-iam", "Description": "theirs", "MaxTokenTTL": "1h", "ModifyIndex": 7,
         "Config": { "BoundIAMPrincipalARNs": ["theirs"], "STSEndpoint": "https://sts.example", "IAMEntityTags": null },
@@ -44,7 +44,7 @@ fn another_account_and_unknown_fields_survive() {
 }
 
 #[test]
-fn what_consul_reads_as_a_list_is_extended_as_one() {
+fn single_value_is_extended_to_a_list() {
     let existing =
         json!({ "Type": "aws-iam", "Config": { "boundIAMPrincipalARNs": "theirs", "IAMEntityTags": ["t"] } });
     let merged = updated(existing, &method(&["ours".to_owned()], &[]));
@@ -53,8 +53,8 @@ fn what_consul_reads_as_a_list_is_extended_as_one() {
 }
 
 #[test]
-fn a_role_keeps_the_policies_that_users_attached() {
-    let role = wanted(Kind::Role, json!({ "Name": "ours", "Policies": [{ "Name": "p" }] }));
+fn role_keeps_policies_of_users() {
+    let role = desired(Kind::Role, json!({ "Name": "ours", "Policies": [{ "Name": "p" }] }));
     let merged = updated(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "2", "Name": "user" }] }), &role);
     assert_eq!(merged["Policies"], json!([{ "ID": "2", "Name": "user" }, { "Name": "p" }]));
     let complete = map(json!({ "ID": "1", "Name": "ours", "Policies": [{ "ID": "3", "Name": "p" }] }));
@@ -62,9 +62,9 @@ fn a_role_keeps_the_policies_that_users_attached() {
 }
 
 #[test]
-fn a_namespace_keeps_its_other_defaults() {
+fn namespace_keeps_other_defaults() {
     let namespace =
-        wanted(Kind::Namespace, json!({ "Name": "ours", "ACLs": { "PolicyDefaults": [{ "Name": "read" }] } }));
+        desired(Kind::Namespace, json!({ "Name": "ours", "ACLs": { "PolicyDefaults": [{ "Name": "read" }] } }));
     let acls = json!({ "PolicyDefaults": [{ "ID": "1", "Name": "user" }], "RoleDefaults": [{ "Name": "role" }] });
     let merged = updated(json!({ "Name": "ours", "Meta": { "k": "v" }, "ACLs": acls }), &namespace);
     assert_eq!(merged["ACLs"]["PolicyDefaults"], json!([{ "ID": "1", "Name": "user" }, { "Name": "read" }]));
@@ -73,15 +73,15 @@ fn a_namespace_keeps_its_other_defaults() {
 }
 
 #[test]
-fn a_policy_that_users_widened_is_left_alone() {
-    let policy = wanted(Kind::Policy, json!({ "Name": "ours", "Rules": "narrow" }));
+fn existing_policy_is_not_changed() {
+    let policy = desired(Kind::Policy, json!({ "Name": "ours", "Rules": "narrow" }));
     let widened = map(json!({ "ID": "1", "Name": "ours", "Rules": "wide" }));
     assert_eq!(merge(Some(&widened), &policy), Ok(Upsert::Unchanged));
     assert_eq!(merge(None, &policy), Ok(Upsert::Create(policy.body.clone())));
 }
 
 #[test]
-fn an_auth_method_of_another_type_is_not_touched() {
+fn auth_method_of_another_type_is_an_error() {
     let error = merge(Some(&map(json!({ "Name": "ours", "Type": "jwt" }))), &method(&[], &[])).unwrap_err();
     assert_eq!(error.found, "jwt");
     let message = error.to_string();
@@ -91,7 +91,7 @@ fn an_auth_method_of_another_type_is_not_touched() {
 
 // ---- properties ----
 
-/// Short lists of few words, so that lists often share some.
+/// Short lists of few words, so that lists often overlap.
 fn words() -> impl Strategy<Value = Vec<String>> {
     vec("[a-e]", 0..4).prop_map(|mut words| {
         words.sort();
@@ -104,12 +104,12 @@ fn methods() -> impl Strategy<Value = Object> {
     (words(), words()).prop_map(|(principals, tags)| method(&principals, &tags))
 }
 
-/// Anything that Consul might hold for a list of words.
+/// The values that Consul may have for a list of words.
 fn lists() -> impl Strategy<Value = Value> {
     prop_oneof![Just(Value::Null), words().prop_map(|words| json!(words)), "[a-e]".prop_map(Value::String)]
 }
 
-/// An auth method of our type that others made, with fields that we do not know.
+/// An auth method of the same type by another writer, with unknown fields.
 fn existing() -> impl Strategy<Value = Map<String, Value>> {
     (lists(), lists(), any::<Option<bool>>(), proptest::collection::btree_map("[A-Z][a-z]{1,5}", lists(), 0..4))
         .prop_map(|(principals, tags, details, unknown)| {
@@ -124,14 +124,14 @@ fn existing() -> impl Strategy<Value = Map<String, Value>> {
         })
 }
 
-fn after(existing: Option<&Map<String, Value>>, wanted: &Object) -> Map<String, Value> {
-    match merge(existing, wanted).unwrap() {
+fn after(existing: Option<&Map<String, Value>>, desired: &Object) -> Map<String, Value> {
+    match merge(existing, desired).unwrap() {
         Upsert::Create(body) | Upsert::Update(body) => body,
         Upsert::Unchanged => existing.unwrap().clone(),
     }
 }
 
-/// The same value with all lists in order.
+/// The same value with all lists sorted.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Array(entries) => {
@@ -144,7 +144,7 @@ fn ordered(value: &Value) -> Value {
     }
 }
 
-/// Whether `whole` still says all that `part` says.
+/// Whether `whole` contains `part`.
 fn holds(whole: &Value, part: &Value) -> bool {
     match (whole, part) {
         (_, Value::Null) | (Value::Bool(true), Value::Bool(_)) => true,
@@ -161,13 +161,13 @@ fn holds(whole: &Value, part: &Value) -> bool {
 
 proptest! {
     #[test]
-    fn a_second_merge_finds_nothing_to_do(existing in proptest::option::of(existing()), wanted in methods()) {
-        let once = after(existing.as_ref(), &wanted);
-        prop_assert_eq!(merge(Some(&once), &wanted), Ok(Upsert::Unchanged));
+    fn merge_is_idempotent(existing in proptest::option::of(existing()), desired in methods()) {
+        let once = after(existing.as_ref(), &desired);
+        prop_assert_eq!(merge(Some(&once), &desired), Ok(Upsert::Unchanged));
     }
 
     #[test]
-    fn two_controllers_come_to_the_same_in_either_order(
+    fn merge_is_commutative(
         existing in proptest::option::of(existing()),
         a in methods(),
         b in methods(),
@@ -179,8 +179,8 @@ proptest! {
     }
 
     #[test]
-    fn nothing_of_what_exists_is_lost(existing in existing(), wanted in methods()) {
-        let merged = Value::Object(after(Some(&existing), &wanted));
+    fn merge_keeps_existing_values(existing in existing(), desired in methods()) {
+        let merged = Value::Object(after(Some(&existing), &desired));
         prop_assert!(holds(&merged, &Value::Object(existing)));
     }
 }

@@ -1,4 +1,4 @@
-//! Examples of what the guard lets pass, and what it holds back.
+//! Examples of allowed and stopped deletions.
 
 use proptest::prelude::*;
 
@@ -12,18 +12,18 @@ use world::{
     service_token, task_id, token,
 };
 
-/// The verdict on `prod`, of which ECS lists a task.
+/// The result for `prod`, of which ECS lists one task.
 fn verdict(observed: &Observed, actions: impl IntoIterator<Item = Action>, percent: u8) -> Result<(), Alarm> {
     super::check(&plan_of(actions), observed, &cluster("prod"), 1, MaxDeletePercent::new(percent).unwrap())
 }
 
-/// Of `owned` login tokens of `prod`, `deleted` are to go.
+/// The result if `deleted` of `owned` login tokens of `prod` are deleted.
 fn of_tokens(owned: u8, deleted: u8, percent: u8) -> Result<(), Alarm> {
     let observed = Observed { tokens: login_tokens("prod", owned), ..Observed::default() };
     verdict(&observed, login_tokens("prod", deleted).into_iter().map(Action::DeleteLoginToken), percent)
 }
 
-/// Of `owned` services on the node of `prod`, `deleted` are to go.
+/// The result if `deleted` of `owned` services on the node of `prod` are deleted.
 fn of_services(owned: u8, deleted: u8, percent: u8) -> Result<(), Alarm> {
     let observed = Observed { instances: instances("prod", owned), ..Observed::default() };
     verdict(&observed, instances("prod", deleted).into_iter().map(Action::Deregister), percent)
@@ -34,7 +34,7 @@ fn too_many(what: &'static str, deleted: usize, owned: usize, percent: u8) -> Re
 }
 
 #[test]
-fn of_fewer_than_ten_all_may_go() {
+fn fewer_than_ten_may_all_be_deleted() {
     assert_eq!(of_tokens(9, 9, 0), Ok(()));
     assert_eq!(of_services(9, 9, 0), Ok(()));
     assert_eq!(of_tokens(10, 10, 50), too_many("tokens", 10, 10, 50));
@@ -42,7 +42,7 @@ fn of_fewer_than_ten_all_may_go() {
 }
 
 #[test]
-fn the_limit_itself_passes_and_one_more_does_not() {
+fn limit_is_allowed_and_one_more_is_not() {
     assert_eq!(of_tokens(20, 10, 50), Ok(()));
     assert_eq!(of_tokens(20, 11, 50), too_many("tokens", 11, 20, 50));
     assert_eq!(of_services(20, 10, 50), Ok(()));
@@ -50,13 +50,13 @@ fn the_limit_itself_passes_and_one_more_does_not() {
 }
 
 #[test]
-fn a_share_is_not_rounded_in_the_plan_s_favour() {
+fn share_is_not_rounded_down() {
     assert_eq!(of_tokens(11, 5, 50), Ok(()));
     assert_eq!(of_tokens(11, 6, 50), too_many("tokens", 6, 11, 50));
 }
 
 #[test]
-fn a_limit_of_zero_lets_nothing_go_and_one_of_a_hundred_everything() {
+fn limit_of_zero_and_of_a_hundred() {
     assert_eq!(of_tokens(10, 0, 0), Ok(()));
     assert_eq!(of_tokens(10, 1, 0), too_many("tokens", 1, 10, 0));
     assert_eq!(of_services(10, 1, 0), too_many("services", 1, 10, 0));
@@ -65,34 +65,34 @@ fn a_limit_of_zero_lets_nothing_go_and_one_of_a_hundred_everything() {
     assert_eq!(MaxDeletePercent::new(101), None);
 }
 
-/// The verdict where ECS lists no task of `prod`, and nothing is to be deleted.
+/// The result if ECS lists no task of `prod`, and nothing is deleted.
 fn with_nothing_listed(observed: &Observed) -> Result<(), Alarm> {
     super::check(&[], observed, &cluster("prod"), 0, MaxDeletePercent::new(100).unwrap())
 }
 
 #[test]
-fn an_empty_answer_about_a_cluster_in_use_is_not_believed() {
+fn empty_listing_of_a_used_cluster_trips_the_guard() {
     let one_login = Observed { tokens: login_tokens("prod", 1), ..Observed::default() };
     let one_used = Observed { tokens: vec![service_token("prod", 1, "web")], ..Observed::default() };
     let one_service = Observed { instances: instances("prod", 1), ..Observed::default() };
     for observed in [one_login, one_used, one_service] {
-        assert_eq!(with_nothing_listed(&observed), Err(Alarm::NothingListed { owned: 1 }), "however few they are");
+        assert_eq!(with_nothing_listed(&observed), Err(Alarm::NothingListed { owned: 1 }), "even for one object");
     }
     let twenty = Observed { tokens: login_tokens("prod", 12), instances: instances("prod", 8), ..Observed::default() };
     assert_eq!(with_nothing_listed(&twenty), Err(Alarm::NothingListed { owned: 20 }));
 }
 
 #[test]
-fn an_empty_answer_about_a_cluster_that_waits_for_its_first_task_is_believed() {
+fn empty_listing_with_unused_tokens_is_allowed() {
     let token = service_token("prod", 1, "web");
     let description = marked_unused(&token.description, "2026-01-01T00:00:00Z".parse().unwrap());
-    let ahead = Observed { tokens: vec![ListedToken { description, ..token }], ..Observed::default() };
-    assert_eq!(with_nothing_listed(&ahead), Ok(()));
+    let unused = Observed { tokens: vec![ListedToken { description, ..token }], ..Observed::default() };
+    assert_eq!(with_nothing_listed(&unused), Ok(()));
     assert_eq!(with_nothing_listed(&Observed::default()), Ok(()));
 }
 
 #[test]
-fn what_is_of_another_cluster_does_not_count() {
+fn objects_of_another_cluster_do_not_count() {
     let mut tokens = login_tokens("test", 20);
     tokens.push(token(99, "by hand"));
     let observed = Observed { tokens: tokens.clone(), instances: instances("test", 20), ..Observed::default() };
@@ -102,7 +102,7 @@ fn what_is_of_another_cluster_does_not_count() {
 }
 
 #[test]
-fn another_cluster_s_objects_do_not_dilute_the_share() {
+fn share_is_that_of_one_cluster() {
     let both = [login_tokens("prod", 10), (20..90).map(|number| login_token("test", number)).collect()];
     let observed = Observed { tokens: both.concat(), ..Observed::default() };
     let deleted = login_tokens("prod", 6).into_iter().map(Action::DeleteLoginToken);
@@ -110,7 +110,7 @@ fn another_cluster_s_objects_do_not_dilute_the_share() {
 }
 
 #[test]
-fn a_token_that_was_listed_twice_counts_once() {
+fn token_listed_twice_counts_once() {
     let in_default = Tenancy::default_namespace_of("default".parse().unwrap());
     let again = login_tokens("prod", 10).into_iter().map(|token| ListedToken { tenancy: in_default.clone(), ..token });
     let tokens: Vec<_> = login_tokens("prod", 10).into_iter().chain(again).collect();
@@ -120,7 +120,7 @@ fn a_token_that_was_listed_twice_counts_once() {
 }
 
 #[test]
-fn a_revocation_counts_the_service_s_tokens_of_this_cluster() {
+fn revocation_counts_tokens_of_the_cluster() {
     let webs = (0..6).map(|number| service_token("prod", number, "web"));
     let apis = (6..12).map(|number| service_token("prod", number, "api"));
     let elsewhere = (12..20).map(|number| service_token("test", number, "web"));
@@ -138,23 +138,23 @@ fn a_revocation_counts_the_service_s_tokens_of_this_cluster() {
 
 #[test]
 fn services_of_client_agents_count_as_well() {
-    // On the cluster's node one service, on a dead agent's twelve, and three of another cluster
-    let dead = agent([instances("prod", 12), instances("test", 3)].concat());
+    // One service on the node of the cluster; on that of a failed agent twelve, and three of another cluster
+    let failed = agent([instances("prod", 12), instances("test", 3)].concat());
     let observed =
-        Observed { instances: vec![instance("prod", 20)], agents: vec![dead.clone()], ..Observed::default() };
-    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 90), too_many("services", 12, 13, 90));
-    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 93), Ok(()));
-    // And ECS, which lists nothing, is not believed
-    let only_agents = Observed { agents: vec![dead], ..Observed::default() };
+        Observed { instances: vec![instance("prod", 20)], agents: vec![failed.clone()], ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(failed.clone())], 90), too_many("services", 12, 13, 90));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(failed.clone())], 93), Ok(()));
+    // An empty listing of ECS trips the guard
+    let only_agents = Observed { agents: vec![failed], ..Observed::default() };
     let verdict = super::check(&[], &only_agents, &cluster("prod"), 0, MaxDeletePercent::new(100).unwrap());
     assert_eq!(verdict, Err(Alarm::NothingListed { owned: 12 }));
 }
 
 #[test]
-fn a_few_dead_agents_among_many_living_tasks_are_no_alarm() {
-    // Six tasks died with their agents, and thirty live: 12 services of 72
-    let dead = agent(instances("prod", 12));
-    let living = |number| MeshTask {
+fn few_failed_agents_are_no_alarm() {
+    // Six stopped tasks with failed agents and thirty active ones: 12 services of 72
+    let failed = agent(instances("prod", 12));
+    let active = |number| MeshTask {
         arn: TaskArn::in_cluster(&cluster("prod"), &task_id(number)),
         cluster: cluster("prod"),
         phase: TaskPhase::Active,
@@ -163,13 +163,13 @@ fn a_few_dead_agents_among_many_living_tasks_are_no_alarm() {
         runs_client_agent: true,
     };
     let observed =
-        Observed { agents: vec![dead.clone()], tasks: (100..130).map(living).collect(), ..Observed::default() };
-    assert_eq!(verdict(&observed, [Action::ForceLeave(dead.clone())], 30), Ok(()));
-    assert_eq!(verdict(&observed, [Action::ForceLeave(dead)], 10), too_many("services", 12, 72, 10));
+        Observed { agents: vec![failed.clone()], tasks: (100..130).map(active).collect(), ..Observed::default() };
+    assert_eq!(verdict(&observed, [Action::ForceLeave(failed.clone())], 30), Ok(()));
+    assert_eq!(verdict(&observed, [Action::ForceLeave(failed)], 10), too_many("services", 12, 72, 10));
 }
 
 #[test]
-fn an_action_concerns_the_cluster_that_it_takes_something_from() {
+fn deletion_concerns_the_cluster_of_the_object() {
     let of = |name: &str| {
         [
             Action::DeleteLoginToken(login_token(name, 1)),
@@ -188,7 +188,7 @@ fn an_action_concerns_the_cluster_that_it_takes_something_from() {
     }
 }
 
-/// Actions that take nothing away.
+/// Actions that delete nothing.
 fn harmless() -> [Action; 4] {
     [
         Action::Provision(TokenHolder::Service(service("web"))),
@@ -199,16 +199,16 @@ fn harmless() -> [Action; 4] {
 }
 
 #[test]
-fn what_takes_nothing_away_concerns_no_cluster() {
+fn action_without_deletion_concerns_no_cluster() {
     for action in harmless() {
         assert!(!action.deletes() && !concerns(&action, &cluster("prod")), "{action:?}");
     }
 }
 
 proptest! {
-    /// Who deletes nothing is never held back, as long as ECS lists anything.
+    /// A plan without deletions is allowed if ECS lists any task.
     #[test]
-    fn without_deletions_the_guard_never_trips(
+    fn plan_without_deletions_is_allowed(
         logins in 0u8..40, services in 0u8..40, listed in 1usize..5, percent in 0u8..=100, of_test in any::<bool>(),
     ) {
         let name = if of_test { "test" } else { "prod" };

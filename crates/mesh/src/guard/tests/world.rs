@@ -1,4 +1,4 @@
-//! What the guard's examples are made of.
+//! Builders for the examples of the guard.
 
 use jiff::Timestamp;
 
@@ -77,7 +77,7 @@ pub(super) fn node(cluster_name: &str) -> LeftoverNode {
     LeftoverNode { cluster: cluster(cluster_name), node: CatalogNode::default(), tenancy: Tenancy::Community }
 }
 
-/// What hides the token of an idle service.
+/// The action that hides the token of an idle service.
 pub(super) fn retirement_of(name: &str) -> Action {
     let retirement = Retirement::default();
     Action::Hide(service(name), Idle { retirement, listed_at: Timestamp::UNIX_EPOCH })

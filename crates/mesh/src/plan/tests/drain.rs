@@ -1,14 +1,14 @@
-//! Examples of how a task that was told to stop is drained.
+//! Examples of draining stopping tasks.
 
 use super::*;
 
-/// The drain of a task's instance.
+/// The action that drains the instance of a task.
 fn drained(cluster_name: &str, number: u8) -> Action {
     Action::MarkCritical(HealthCheck::maintenance(&instance(cluster_name, number)))
 }
 
 #[test]
-fn a_task_told_to_stop_is_drained_and_loses_nothing() {
+fn stopping_task_is_drained_and_nothing_is_deleted() {
     let observed = Observed {
         tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
         tokens: vec![login_token("prod", 1)],
@@ -20,7 +20,7 @@ fn a_task_told_to_stop_is_drained_and_loses_nothing() {
 }
 
 #[test]
-fn the_sidecar_proxy_is_drained_with_its_service_and_what_has_no_check_too() {
+fn sidecar_proxy_and_instances_without_checks_are_drained() {
     let proxy = ServiceInstance { id: "web-proxy".to_owned(), name: "web-proxy".to_owned(), ..instance("prod", 1) };
     let on_its_agent_s_node = ServiceInstance { node: "ip-10-0-0-7".to_owned(), ..instance("prod", 1) };
     let observed = Observed {
@@ -29,11 +29,11 @@ fn the_sidecar_proxy_is_drained_with_its_service_and_what_has_no_check_too() {
         ..Observed::default()
     };
     let both = [drained("prod", 1), Action::MarkCritical(HealthCheck::maintenance(&proxy))];
-    assert_eq!(actions(&observed, TokenMode::AuthMethod), both, "a client agent drains its node itself");
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), both, "services of a client agent are not drained");
 }
 
 #[test]
-fn an_instance_that_is_drained_already_is_not_drained_again() {
+fn drained_instance_is_not_drained_again() {
     let drains = |checks: Vec<HealthCheck>| {
         let observed = Observed {
             tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
@@ -45,11 +45,11 @@ fn an_instance_that_is_drained_already_is_not_drained_again() {
     };
     let maintenance = HealthCheck::maintenance(&instance("prod", 1));
     assert_eq!(drains(vec![check("prod", 1, CheckStatus::Passing), maintenance.clone()]), []);
-    // A check that is critical because its app ails would pass again once the app is well
-    let ailing = check("prod", 1, CheckStatus::Critical);
-    let disarmed = HealthCheck { status: CheckStatus::Passing, ..maintenance.clone() };
-    let another_s = HealthCheck { service_id: "web".to_owned(), ..maintenance };
-    for check in [ailing, disarmed, another_s] {
+    // A container's critical check passes again when the container is healthy
+    let unhealthy = check("prod", 1, CheckStatus::Critical);
+    let passing = HealthCheck { status: CheckStatus::Passing, ..maintenance.clone() };
+    let of_another = HealthCheck { service_id: "web".to_owned(), ..maintenance };
+    for check in [unhealthy, passing, of_another] {
         assert_eq!(drains(vec![check]), [drained("prod", 1)]);
     }
 }

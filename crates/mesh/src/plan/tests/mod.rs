@@ -1,4 +1,4 @@
-//! Examples of what events ask for, and the builders that all tests of the plan share.
+//! Examples of plans for events, and builders for all tests of the plan.
 
 use std::time::Duration;
 
@@ -100,7 +100,7 @@ fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
     }
 }
 
-/// A client agent whose node holds the services of these tasks of `prod`.
+/// A client agent with the services of these tasks of `prod` on its node.
 fn agent(status: AgentStatus, tasks: &[u8]) -> ClientAgent {
     let name = "ip-10-0-0-7.ec2.internal".to_owned();
     let on_its_node = |number: &u8| ServiceInstance { node: name.clone(), ..instance("prod", *number) };
@@ -112,7 +112,7 @@ fn agent(status: AgentStatus, tasks: &[u8]) -> ClientAgent {
     }
 }
 
-/// The synthetic node of a cluster, with the services of these tasks on it.
+/// The synthetic node of a cluster, with the services of these tasks.
 fn leftover(cluster_name: &str, tasks: &[u8]) -> LeftoverNode {
     let instances = tasks.iter().map(|number| instance(cluster_name, *number)).collect();
     LeftoverNode {
@@ -126,12 +126,12 @@ fn names() -> SecretNames {
     SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
 }
 
-/// The time of day in all these examples.
+/// The current time in all examples.
 fn now() -> Timestamp {
     Timestamp::from_second(1_000_000).unwrap()
 }
 
-/// The clusters of the deployment in all these examples.
+/// The clusters of the deployment in all examples.
 fn clusters() -> [ClusterArn; 2] {
     [cluster("prod"), cluster("test")]
 }
@@ -155,7 +155,7 @@ fn planned(observed: &Observed, mode: TokenMode) -> Vec<Planned> {
     plan(observed, rules)
 }
 
-/// A secret that names a token, written long enough ago for everything.
+/// A secret with a token, older than every time bound.
 fn naming(accessor: AccessorId, is_hidden: bool) -> StoredSecret {
     let pair = TokenPair { accessor, secret: secrecy::SecretString::from("s") };
     let state = if is_hidden { SecretState::Retiring(pair, Retirement::default()) } else { SecretState::Active(pair) };
@@ -167,7 +167,7 @@ fn actions(observed: &Observed, mode: TokenMode) -> Vec<Action> {
 }
 
 #[test]
-fn a_starting_task_needs_the_client_s_and_its_service_s_token() {
+fn starting_task_requires_client_and_service_token() {
     let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Active, "web")], ..Observed::default() };
     assert_eq!(
         actions(&observed, TokenMode::SecretsManager),
@@ -180,7 +180,7 @@ fn a_starting_task_needs_the_client_s_and_its_service_s_token() {
 }
 
 #[test]
-fn tasks_of_one_service_share_one_action() {
+fn tasks_of_a_service_share_one_action() {
     let tasks = (1..=20).map(|number| task("prod", number, TaskPhase::Active, "web")).collect();
     let observed = Observed { tasks, ..Observed::default() };
     let planned = planned(&observed, TokenMode::SecretsManager);
@@ -189,7 +189,7 @@ fn tasks_of_one_service_share_one_action() {
 }
 
 #[test]
-fn a_gateway_logs_in_and_gets_no_token() {
+fn gateway_gets_no_token() {
     let mut gateway = task("prod", 1, TaskPhase::Active, "edge");
     gateway.identity.as_mut().unwrap().gateway = Some(GatewayKind::ApiGateway);
     let observed = Observed { tasks: vec![gateway], ..Observed::default() };
@@ -197,7 +197,7 @@ fn a_gateway_logs_in_and_gets_no_token() {
 }
 
 #[test]
-fn of_a_stopped_task_nothing_stays_and_of_others_everything() {
+fn only_entries_of_the_stopped_task_are_deleted() {
     let foreign = token(1, "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\"}");
     let observed = Observed {
         tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
@@ -212,7 +212,7 @@ fn of_a_stopped_task_nothing_stays_and_of_others_everything() {
 }
 
 #[test]
-fn a_service_token_asks_for_a_look_in_both_modes() {
+fn service_token_requires_an_idle_check_in_both_modes() {
     let old = token(5, "Token for web service\nconsul.hashicorp.com/cluster: prod");
     let of_another_cluster = token(6, "Token for web service\nconsul.hashicorp.com/cluster: test");
     for service_token in [old, of_another_cluster] {
@@ -228,7 +228,7 @@ fn a_service_token_asks_for_a_look_in_both_modes() {
 }
 
 #[test]
-fn other_services_tokens_ask_for_no_look() {
+fn tokens_of_other_services_require_no_idle_check() {
     let observed = Observed {
         tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
         tokens: vec![
@@ -242,14 +242,14 @@ fn other_services_tokens_ask_for_no_look() {
 }
 
 #[test]
-fn where_tokens_are_made_every_stop_asks_for_a_look() {
+fn every_stop_requires_an_idle_check_if_tokens_are_created() {
     let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")], ..Observed::default() };
     assert_eq!(actions(&observed, TokenMode::SecretsManager), [Action::CheckIdleness(service("web"))]);
     assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
 }
 
 #[test]
-fn a_stopped_task_without_a_definition_is_cleared_by_its_id() {
+fn stopped_task_without_definition_is_deregistered_by_id() {
     let mut unknown = task("prod", 1, TaskPhase::Stopped, "web");
     unknown.identity = None;
     let observed = Observed { tasks: vec![unknown], instances: vec![instance("prod", 1)], ..Observed::default() };
@@ -257,7 +257,7 @@ fn a_stopped_task_without_a_definition_is_cleared_by_its_id() {
 }
 
 #[test]
-fn a_stopped_task_s_agent_that_still_seems_alive_is_looked_at_again() {
+fn alive_agent_of_a_stopped_task_is_checked_again() {
     let observed = Observed {
         tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")],
         agents: vec![agent(AgentStatus::Alive, &[1])],
@@ -266,12 +266,12 @@ fn a_stopped_task_s_agent_that_still_seems_alive_is_looked_at_again() {
     assert_eq!(
         actions(&observed, TokenMode::AuthMethod),
         [Action::AwaitAgent(agent(AgentStatus::Alive, &[1]))],
-        "its death may not have been noticed yet"
+        "Consul may report the failure later"
     );
 }
 
 #[test]
-fn a_living_task_s_agent_is_nobody_s_to_wait_for() {
+fn agent_of_a_running_task_is_ignored() {
     for phase in [TaskPhase::Active, TaskPhase::Stopping] {
         for status in [AgentStatus::Alive, AgentStatus::Failed, AgentStatus::Left] {
             let observed = Observed {

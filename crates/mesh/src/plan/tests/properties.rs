@@ -1,4 +1,4 @@
-//! What the plan promises whatever was seen. The oracles here use as little of the plan as they can.
+//! Properties of every plan. Their oracles share as little code with the plan as possible.
 
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
@@ -20,8 +20,8 @@ fn is_service_of(instance: &ServiceInstance, task: &MeshTask) -> bool {
         && instance.task_arn.as_ref() == Some(&TaskArn::in_cluster(&task.cluster, task.arn.id()))
 }
 
-/// Whether the action takes something of this task away.
-fn robs(action: &Action, task: &MeshTask) -> bool {
+/// Whether the action deletes something of this task.
+fn deletes_from(action: &Action, task: &MeshTask) -> bool {
     match action {
         Action::DeleteLoginToken(token) => names_task(&token.description, task),
         Action::Deregister(instance) => is_service_of(instance, task),
@@ -31,7 +31,7 @@ fn robs(action: &Action, task: &MeshTask) -> bool {
     }
 }
 
-/// The marked tokens of a service that a deployment of `clusters()` may revoke.
+/// The tokens of a service that a deployment of `clusters()` may revoke.
 fn own_tokens<'a>(observed: &'a Observed, service: &'a MeshService) -> impl Iterator<Item = &'a ListedToken> {
     let holder = TokenHolder::Service(service.clone());
     observed
@@ -40,18 +40,18 @@ fn own_tokens<'a>(observed: &'a Observed, service: &'a MeshService) -> impl Iter
         .filter(move |token| token.tenancy == service.tenancy && is_token_of(&token.description, &holder, &clusters()))
 }
 
-/// Community Edition, and Enterprise where nothing is named, mean the same place.
+/// Community Edition equals the default partition and namespace of Enterprise.
 fn place(service: &MeshService) -> (&str, &str, &str) {
     let partition = service.tenancy.partition().map_or("default", |name| name.as_str());
     (partition, service.tenancy.namespace().map_or("default", |name| name.as_str()), service.name.as_str())
 }
 
-/// A secret that the controller has just written.
+/// A secret that the controller wrote just now.
 fn written(state: SecretState) -> StoredSecret {
     StoredSecret { state, is_ours: true, version: None, written_at: Some(now()) }
 }
 
-/// Does what is planned, as the controller does it.
+/// Applies actions to the observed state, as the controller does.
 fn carry_out(observed: &mut Observed, actions: &[Action]) {
     for action in actions {
         match action {
@@ -98,7 +98,7 @@ fn carry_out(observed: &mut Observed, actions: &[Action]) {
             Action::DeregisterNode(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => {}
         }
     }
-    // A node goes only when nothing is left on it.
+    // A node is deregistered only if it has no services.
     observed.leftover_nodes.retain(|seen| {
         let is_planned = actions.iter().any(|action| {
             matches!(action, Action::DeregisterNode(node) if node.cluster == seen.cluster && node.tenancy == seen.tenancy)
@@ -107,7 +107,7 @@ fn carry_out(observed: &mut Observed, actions: &[Action]) {
     });
 }
 
-/// The same observation, in any order.
+/// An observation, and the same in another order.
 fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
     any_observed().prop_flat_map(|observed| {
         let all_tasks = match &observed.extent {
@@ -156,9 +156,9 @@ fn kind(action: &Action) -> &'static str {
     }
 }
 
-/// Or the properties below would prove nothing.
+/// Each kind of action is generated often enough for the properties below.
 #[test]
-fn arbitrary_observations_ask_for_every_kind_of_action() {
+fn observations_generate_every_kind_of_action() {
     let mut runner = TestRunner::deterministic();
     let mut planned = BTreeMap::new();
     for _ in 0..3_000 {
@@ -183,11 +183,12 @@ fn arbitrary_observations_ask_for_every_kind_of_action() {
         "Revoke",
         "ShowOrphan",
     ];
-    assert_eq!(often, all, "of 3,000 observations, so many asked for each: {planned:?}");
+    assert_eq!(often, all, "number of 3,000 observations with each kind: {planned:?}");
 }
 
 proptest! {
-    /// Promise 1, only ours: whatever is deleted bears our mark, and where it is a task's, that task is stopped.
+    /// Promise 1, only ours: each deleted object has a mark of the controller, and if it is a task's, that task is
+    /// stopped.
     #[test]
     fn only_what_is_ours_and_of_stopped_tasks_is_deleted(observed in any_observed(), mode in any_mode()) {
         let stopped = || observed.tasks.iter().filter(|task| task.phase == TaskPhase::Stopped);
@@ -214,7 +215,7 @@ proptest! {
                 Action::Hide(service, _) | Action::Revoke(service, _) => prop_assert!(own_tokens(&observed, &service).next().is_some()),
                 Action::DeleteOrphan(holder, token, _) => {
                     let mark = HolderMark::parse(&token.description).unwrap();
-                    prop_assert!(mark.is_certainly_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
+                    prop_assert!(mark.has_arn_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
                     let named = observed.secrets[&holder].state.pair();
                     prop_assert!(named.is_none_or(|pair| pair.accessor != token.accessor));
                 }
@@ -227,24 +228,24 @@ proptest! {
         }
     }
 
-    /// Promise 2, never the living: a task that is not stopped keeps its login, its services, its agent and its node.
+    /// Promise 2, never the living: the login tokens, services, agent and node of a task that is not stopped are kept.
     #[test]
     fn nothing_of_a_living_task_is_deleted(observed in any_observed(), mode in any_mode()) {
         for action in actions(&observed, mode) {
             for task in observed.tasks.iter().filter(|task| task.phase != TaskPhase::Stopped) {
-                prop_assert!(!robs(&action, task), "{action:?} robs {task:?}");
+                prop_assert!(!deletes_from(&action, task), "{action:?} deletes something of {task:?}");
             }
         }
     }
 
-    /// Promise 2, never the living: drained is each instance of a task that was told to stop, and nothing else.
+    /// Promise 2, never the living: exactly the instances of stopping tasks are drained.
     #[test]
     fn exactly_the_instances_of_tasks_that_were_told_to_stop_are_drained(
         observed in any_observed(), mode in any_mode(),
     ) {
         let is_stopping = |instance: &ServiceInstance| {
-            let is_its = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
-            observed.tasks.iter().any(|task| task.phase == TaskPhase::Stopping && is_its(task))
+            let belongs = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
+            observed.tasks.iter().any(|task| task.phase == TaskPhase::Stopping && belongs(task))
         };
         let mut after = observed.clone();
         carry_out(&mut after, &actions(&observed, mode));
@@ -256,17 +257,17 @@ proptest! {
         }
         let others = |observed: &Observed| observed.checks.iter().filter(|c| c.kind != "maintenance").cloned().collect();
         let (before, after): (Vec<_>, Vec<_>) = (others(&observed), others(&after));
-        prop_assert_eq!(before, after, "a container's check is not the drain's to write");
+        prop_assert_eq!(before, after, "draining changes no container's check");
     }
 
-    /// Promise 2, never the living: nor does it lose its service's token, or one that it may be starting with just now.
+    /// Promise 2, never the living: a service with a task keeps its token, also if the task is not listed yet.
     #[test]
     fn no_service_in_use_loses_its_token(observed in any_sweep(), mode in any_mode()) {
-        let Extent::Clusters(Some(listing)) = &observed.extent else { panic!("it saw everything") };
+        let Extent::Clusters(Some(listing)) = &observed.extent else { panic!("every cluster was read") };
         for action in actions(&observed, mode) {
             let (Action::Hide(service, _) | Action::Revoke(service, _)) = action else { continue };
-            let is_its = |task: &&ServiceTask| task.services.iter().any(|other| place(other) == place(&service));
-            for task in listing.tasks.iter().filter(is_its) {
+            let belongs = |task: &&ServiceTask| task.services.iter().any(|other| place(other) == place(&service));
+            for task in listing.tasks.iter().filter(belongs) {
                 prop_assert_eq!(task.phase, TaskPhase::Stopped);
                 let quiet_for = task.stopped_at.map(|at| now().duration_since(at).as_secs());
                 prop_assert!(quiet_for.is_none_or(|seconds| seconds >= 270));
@@ -274,7 +275,7 @@ proptest! {
             let secret = &observed.secrets[&TokenHolder::Service(service.clone())];
             let age = secret.written_at.map(|at| now().duration_since(at).as_secs());
             let least = if secret.state.shown().is_some() { 2_700 } else { 400 };
-            prop_assert!(age.is_some_and(|seconds| seconds >= least), "{secret:?} may be of a task not seen yet");
+            prop_assert!(age.is_some_and(|seconds| seconds >= least), "{secret:?} may be used by a task that is not listed yet");
             let named = |token: &&ListedToken| secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
             for token in own_tokens(&observed, &service).filter(named).filter(|_| secret.state.shown().is_some()) {
                 let since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
@@ -283,39 +284,39 @@ proptest! {
         }
     }
 
-    /// Promise 3, never blind: who has not seen the tasks of every cluster calls no service idle.
+    /// Promise 3, never blind: without the tasks of every cluster no service is idle.
     #[test]
     fn without_a_look_at_every_cluster_no_token_is_revoked(
-        observed in prop_oneof![any_events(), any_blind_sweep()],
+        observed in prop_oneof![any_events(), any_partial_sweep()],
         mode in any_mode(),
     ) {
         let actions = actions(&observed, mode);
         prop_assert!(!actions.iter().any(|action| matches!(action, Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..))));
     }
 
-    /// Promise 3, never blind: events see no deleted clusters, and so take out no node.
+    /// Promise 3, never blind: events observe no deleted clusters, and so deregister no node.
     #[test]
-    fn without_leftover_nodes_no_node_is_taken_out(mut observed in any_observed(), mode in any_mode()) {
+    fn without_leftover_nodes_no_node_is_deregistered(mut observed in any_observed(), mode in any_mode()) {
         observed.leftover_nodes.clear();
         let actions = actions(&observed, mode);
         prop_assert!(!actions.iter().any(|action| matches!(action, Action::DeregisterNode(_))));
     }
 
-    /// Promise 3, never blind: a task that was not observed may live. It loses nothing.
+    /// Promise 3, never blind: a task that was not observed may run, so that nothing of it is deleted.
     #[test]
-    fn a_task_that_was_not_observed_loses_nothing(observed in any_observed(), mode in any_mode()) {
+    fn nothing_of_an_unobserved_task_is_deleted(observed in any_observed(), mode in any_mode()) {
         let all = clusters().into_iter().flat_map(|c| (0..8).map(move |id| task(c.name(), id, TaskPhase::Active, "web")));
         let is_seen = |task: &MeshTask| observed.tasks.iter().any(|seen| seen.arn == task.arn);
-        let unseen: Vec<MeshTask> = all.filter(|task| !is_seen(task)).collect();
+        let unobserved: Vec<MeshTask> = all.filter(|task| !is_seen(task)).collect();
         for action in actions(&observed, mode) {
-            prop_assert!(!unseen.iter().any(|task| robs(&action, task)), "{action:?}");
+            prop_assert!(!unobserved.iter().any(|task| deletes_from(&action, task)), "{action:?}");
         }
     }
 
-    /// Promise 4, always converges: a sweep whose plan was carried out leaves nothing to do.
+    /// Promise 4, always converges: after a sweep was applied, its plan is empty.
     #[test]
     fn after_a_sweep_there_is_nothing_left_to_do(
-        mut observed in prop_oneof![any_blind_sweep(), any_sweep()],
+        mut observed in prop_oneof![any_partial_sweep(), any_sweep()],
         mode in any_mode(),
     ) {
         let planned = actions(&observed, mode);
@@ -323,9 +324,9 @@ proptest! {
         prop_assert_eq!(actions(&observed, mode), []);
     }
 
-    /// Promise 4, always converges: events may go on asking, but have nothing left to change.
+    /// Promise 4, always converges: after events were applied, only checks remain.
     #[test]
-    fn after_events_there_is_nothing_left_to_change(mut observed in any_events(), mode in any_mode()) {
+    fn after_events_only_checks_remain(mut observed in any_events(), mode in any_mode()) {
         let planned = actions(&observed, mode);
         carry_out(&mut observed, &planned);
         for action in actions(&observed, mode) {
@@ -333,9 +334,9 @@ proptest! {
         }
     }
 
-    /// What was seen decides, not the order in which it was seen.
+    /// The plan does not depend on the order of the observations.
     #[test]
-    fn the_order_of_what_was_seen_does_not_matter((observed, other) in with_another_order(), mode in any_mode()) {
+    fn plan_does_not_depend_on_the_order((observed, other) in with_another_order(), mode in any_mode()) {
         let sorted = |observed: &Observed| {
             let mut actions: Vec<String> = actions(observed, mode).iter().map(|action| format!("{action:?}")).collect();
             actions.sort();

@@ -1,12 +1,12 @@
-//! Examples of what a sweep finds: idle services, dead agents, nodes of deleted clusters.
+//! Examples of plans for sweeps: idle services, failed agents, nodes of deleted clusters.
 
 use super::*;
 use crate::mark::marked_unused;
 
-/// The whole grace period is 300 seconds, the quiet time in it 270.
+/// The grace period is 300 seconds, nine tenths of it 270.
 const LONG_AGO: i64 = 1_000;
 
-/// The token of a service, as this controller marks it, and as the one in `tenancy`.
+/// The token of a service in `tenancy`, with the marks of this controller.
 fn service_token(tenancy: &Tenancy, name: &str) -> ListedToken {
     let service = MeshService { tenancy: tenancy.clone(), name: name.parse().unwrap() };
     let holder = TokenHolder::Service(service);
@@ -14,13 +14,13 @@ fn service_token(tenancy: &Tenancy, name: &str) -> ListedToken {
     ListedToken { tenancy: tenancy.clone(), ..token(77, &description) }
 }
 
-fn made_ahead(name: &str, hours_ago: i64) -> ListedToken {
+fn pre_provisioned(name: &str, hours_ago: i64) -> ListedToken {
     let token = service_token(&Tenancy::Community, name);
     let description = marked_unused(&token.description, seconds_ago(hours_ago * 3_600));
     ListedToken { description, ..token }
 }
 
-/// A task of any cluster, as the sweep judges idleness by it.
+/// A task of any cluster, for the listing of a sweep.
 fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> ServiceTask {
     ServiceTask {
         arn: TaskArn::in_cluster(&cluster("test"), &task_id(9)),
@@ -30,7 +30,7 @@ fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> ServiceTa
     }
 }
 
-/// What a sweep saw: each service's secret names its first token.
+/// The observation of a sweep in which each service's secret contains its first token.
 fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
     let mut secrets = BTreeMap::new();
     for token in &tokens {
@@ -43,7 +43,7 @@ fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
     Observed { tokens, secrets, extent: Extent::Clusters(Some(listing)), ..Observed::default() }
 }
 
-/// The hiding of a service's token, which no task has used as far as ECS shows.
+/// The action that hides a token of which ECS lists no task.
 fn hides(service: MeshService) -> Vec<Action> {
     vec![Action::Hide(service, Idle { retirement: never_used(), listed_at: now() })]
 }
@@ -52,7 +52,7 @@ fn never_used() -> Retirement {
     Retirement { trigger: Some(Trigger::Sweep), ..Retirement::default() }
 }
 
-/// What a sweep does, which is the same in both modes where no task is active.
+/// The actions of a sweep, equal in both modes without active tasks.
 fn swept(observed: &Observed) -> Vec<Action> {
     let actions = actions(observed, TokenMode::AuthMethod);
     assert_eq!(actions, super::actions(observed, TokenMode::SecretsManager));
@@ -60,7 +60,7 @@ fn swept(observed: &Observed) -> Vec<Action> {
 }
 
 #[test]
-fn a_service_without_tasks_loses_its_token() {
+fn token_of_a_service_without_tasks_is_hidden() {
     let token = service_token(&Tenancy::Community, "web");
     for all_tasks in [vec![], vec![service_task("api", TaskPhase::Active, None)]] {
         assert_eq!(swept(&sweep_of(vec![token.clone()], all_tasks)), hides(service("web")));
@@ -73,16 +73,16 @@ fn a_service_without_tasks_loses_its_token() {
 }
 
 #[test]
-fn a_service_whose_tasks_could_not_all_be_read_keeps_its_token() {
+fn token_is_kept_if_tasks_are_unread() {
     let token = service_token(&Tenancy::Community, "web");
     let observed = Observed { extent: Extent::Clusters(None), ..sweep_of(vec![token.clone()], vec![]) };
     assert_eq!(swept(&observed), []);
     let unread = Observed { secrets: BTreeMap::new(), ..sweep_of(vec![token], vec![]) };
-    assert_eq!(swept(&unread), [], "nor one whose secret could not be read");
+    assert_eq!(swept(&unread), [], "the secret could not be read");
 }
 
 #[test]
-fn a_service_whose_last_task_stopped_a_moment_ago_keeps_its_token() {
+fn token_is_kept_within_the_grace_period() {
     let token = service_token(&Tenancy::Community, "web");
     let stopped = |seconds| vec![service_task("web", TaskPhase::Stopped, Some(seconds))];
     assert_eq!(swept(&sweep_of(vec![token.clone()], stopped(269))), []);
@@ -90,19 +90,19 @@ fn a_service_whose_last_task_stopped_a_moment_ago_keeps_its_token() {
 }
 
 #[test]
-fn a_service_whose_token_was_shown_a_moment_ago_keeps_it_though_no_task_was_seen() {
+fn token_shown_recently_is_kept() {
     let shown = |seconds| {
         let mut observed = sweep_of(vec![service_token(&Tenancy::Community, "web")], vec![]);
         observed.secrets.values_mut().for_each(|secret| secret.written_at = seconds);
         observed
     };
-    assert_eq!(swept(&shown(Some(seconds_ago(2_699)))), [], "tasks were listed before");
-    assert_eq!(swept(&shown(None)), [], "nobody knows how long ago");
+    assert_eq!(swept(&shown(Some(seconds_ago(2_699)))), [], "the version is too young");
+    assert_eq!(swept(&shown(None)), [], "the time of the write is unknown");
     assert_eq!(swept(&shown(Some(seconds_ago(2_700)))), hides(service("web")));
 }
 
 #[test]
-fn a_token_that_its_secret_does_not_name_goes_when_the_service_is_idle() {
+fn orphan_of_an_idle_service_is_deleted() {
     let named = service_token(&Tenancy::Community, "web");
     let orphan = ListedToken { accessor: token(78, "").accessor, ..named.clone() };
     let holder = TokenHolder::Service(service("web"));
@@ -115,7 +115,7 @@ fn a_token_that_its_secret_does_not_name_goes_when_the_service_is_idle() {
 }
 
 #[test]
-fn a_secret_that_somebody_has_emptied_shows_the_newest_token_again_instead_of_a_new_one() {
+fn emptied_secret_shows_the_newest_orphan() {
     let old = service_token(&Tenancy::Community, "web");
     let new = ListedToken { accessor: token(78, "").accessor, created_at: Some(seconds_ago(500)), ..old.clone() };
     let mut observed = sweep_of(vec![old, new.clone()], vec![service_task("web", TaskPhase::Active, None)]);
@@ -125,13 +125,13 @@ fn a_secret_that_somebody_has_emptied_shows_the_newest_token_again_instead_of_a_
     let actions = super::actions(&observed, TokenMode::SecretsManager);
     let shown = Action::ShowOrphan(TokenHolder::Service(service("web")), new);
     assert_eq!(actions, [shown, Action::Provision(TokenHolder::Client { tenancy: Tenancy::Community })]);
-    // Other clusters need not be read for that
+    // Other clusters are not required for that
     observed.extent = Extent::Clusters(None);
     assert_eq!(super::actions(&observed, TokenMode::SecretsManager), actions);
 }
 
 #[test]
-fn where_tasks_log_in_a_hidden_token_is_shown_to_those_that_still_read_it() {
+fn hidden_token_is_shown_again_in_mode_auth_method() {
     let token = service_token(&Tenancy::Community, "web");
     let mut observed = sweep_of(vec![token.clone()], vec![service_task("web", TaskPhase::Active, None)]);
     observed.secrets.values_mut().for_each(|secret| *secret = naming(token.accessor, true));
@@ -140,7 +140,7 @@ fn where_tasks_log_in_a_hidden_token_is_shown_to_those_that_still_read_it() {
 }
 
 #[test]
-fn a_service_with_a_living_task_in_any_cluster_keeps_its_token() {
+fn token_is_kept_for_a_task_in_any_cluster() {
     let token = service_token(&Tenancy::Community, "web");
     for phase in [TaskPhase::Active, TaskPhase::Stopping] {
         assert_eq!(swept(&sweep_of(vec![token.clone()], vec![service_task("web", phase, None)])), []);
@@ -148,25 +148,29 @@ fn a_service_with_a_living_task_in_any_cluster_keeps_its_token() {
 }
 
 #[test]
-fn a_token_made_ahead_waits_a_day_for_its_first_task() {
-    assert_eq!(swept(&sweep_of(vec![made_ahead("web", 23)], vec![])), []);
-    assert_eq!(swept(&sweep_of(vec![made_ahead("web", 24)], vec![])), hides(service("web")));
+fn unused_token_waits_a_day_for_a_task() {
+    assert_eq!(swept(&sweep_of(vec![pre_provisioned("web", 23)], vec![])), []);
+    assert_eq!(swept(&sweep_of(vec![pre_provisioned("web", 24)], vec![])), hides(service("web")));
 }
 
 #[test]
-fn a_token_of_another_tenancy_is_untouched() {
+fn token_of_another_tenancy_is_not_changed() {
     let elsewhere = enterprise("team-a", "web");
     let strayed = ListedToken { tenancy: elsewhere.clone(), ..service_token(&Tenancy::Community, "web") };
-    assert_eq!(swept(&sweep_of(vec![strayed], vec![])), [], "its marks say that it belongs somewhere else");
+    assert_eq!(swept(&sweep_of(vec![strayed], vec![])), [], "its marks are of another tenancy");
 
     let token = service_token(&elsewhere, "web");
     let idle = MeshService { tenancy: elsewhere, ..service("web") };
     let namesake = service_task("web", TaskPhase::Active, None);
-    assert_eq!(swept(&sweep_of(vec![token], vec![namesake])), hides(idle), "but not one's own");
+    assert_eq!(
+        swept(&sweep_of(vec![token], vec![namesake])),
+        hides(idle),
+        "a task of the same name in another tenancy does not count"
+    );
 }
 
 #[test]
-fn what_another_controller_or_a_person_made_is_untouched() {
+fn foreign_tokens_are_not_changed() {
     let foreign = "arn:aws:ecs:us-east-1:999999999999:cluster/prod";
     let tokens = vec![
         token(1, "Token for web service\nconsul.hashicorp.com/cluster: other"),
@@ -186,55 +190,55 @@ fn sweep_of_agent(agent: ClientAgent, stopped: &[u8]) -> Observed {
 }
 
 #[test]
-fn an_agent_that_died_with_all_its_tasks_is_forgotten() {
-    let dead = agent(AgentStatus::Failed, &[1, 1, 2]);
-    assert_eq!(swept(&sweep_of_agent(dead.clone(), &[1, 2])), [Action::ForceLeave(dead)]);
+fn failed_agent_of_stopped_tasks_is_force_left() {
+    let failed = agent(AgentStatus::Failed, &[1, 1, 2]);
+    assert_eq!(swept(&sweep_of_agent(failed.clone(), &[1, 2])), [Action::ForceLeave(failed)]);
 }
 
 #[test]
-fn a_task_asks_once_for_the_burial_of_its_agent() {
-    let dead = agent(AgentStatus::Failed, &[1, 2, 1]);
-    let planned = planned(&sweep_of_agent(dead, &[1, 2]), TokenMode::AuthMethod);
+fn each_task_is_named_once_for_its_agent() {
+    let failed = agent(AgentStatus::Failed, &[1, 2, 1]);
+    let planned = planned(&sweep_of_agent(failed, &[1, 2]), TokenMode::AuthMethod);
     assert_eq!(planned[0].tasks.len(), 2, "{:?}", planned[0].tasks);
 }
 
 #[test]
-fn a_sweep_waits_for_no_agent() {
+fn sweep_ignores_agents_that_have_not_failed() {
     for status in [AgentStatus::Alive, AgentStatus::Left] {
         assert_eq!(swept(&sweep_of_agent(agent(status, &[1]), &[1])), []);
     }
 }
 
 #[test]
-fn an_agent_that_hosts_anything_else_stays() {
+fn agent_with_other_services_stays() {
     let mut shared = agent(AgentStatus::Failed, &[1]);
     shared.node.others.push("postgres".to_owned());
     let mut synthetic = agent(AgentStatus::Failed, &[1]);
     synthetic.node.is_synthetic = true;
-    let of_a_task_that_nobody_knows = agent(AgentStatus::Failed, &[1, 2]);
+    let of_an_unknown_task = agent(AgentStatus::Failed, &[1, 2]);
     let bare = agent(AgentStatus::Failed, &[]);
-    for agent in [shared, synthetic, of_a_task_that_nobody_knows, bare] {
+    for agent in [shared, synthetic, of_an_unknown_task, bare] {
         assert_eq!(swept(&sweep_of_agent(agent, &[1])), []);
     }
 }
 
 #[test]
-fn an_agent_whose_services_do_not_name_our_cluster_stays() {
+fn agent_of_another_cluster_stays() {
     let id = task_id(1);
     let arns = [
         None,
-        // The old shape names no cluster.
+        // The short format contains no cluster.
         Some(format!("arn:aws:ecs:us-east-1:123456789012:task/{id}")),
         Some(format!("arn:aws:ecs:us-east-1:123456789012:task/test/{id}")),
         Some(format!("arn:aws:ecs:us-east-1:999999999999:task/prod/{id}")),
         Some(format!("arn:aws:ecs:eu-west-1:123456789012:task/prod/{id}")),
-        // Another task than its ID says.
+        // The ARN of another task.
         Some(format!("arn:aws:ecs:us-east-1:123456789012:task/prod/{}", task_id(2))),
     ];
     for arn in arns {
-        let mut dead = agent(AgentStatus::Failed, &[1]);
-        dead.node.instances[0].task_arn = arn.map(|arn| arn.parse().unwrap());
-        assert_eq!(swept(&sweep_of_agent(dead.clone(), &[1])), [], "{:?}", dead.node.instances[0].task_arn);
+        let mut failed = agent(AgentStatus::Failed, &[1]);
+        failed.node.instances[0].task_arn = arn.map(|arn| arn.parse().unwrap());
+        assert_eq!(swept(&sweep_of_agent(failed.clone(), &[1])), [], "{:?}", failed.node.instances[0].task_arn);
     }
 }
 
@@ -244,7 +248,7 @@ fn sweep_of_node(node: LeftoverNode, stopped: &[u8]) -> Observed {
 }
 
 #[test]
-fn the_node_of_a_deleted_cluster_goes_after_its_services() {
+fn node_of_a_deleted_cluster_is_deregistered_last() {
     assert_eq!(
         swept(&sweep_of_node(leftover("prod", &[1]), &[1])),
         [Action::Deregister(instance("prod", 1)), Action::DeregisterNode(leftover("prod", &[1]))]
@@ -252,7 +256,7 @@ fn the_node_of_a_deleted_cluster_goes_after_its_services() {
 }
 
 #[test]
-fn a_deleted_cluster_s_node_with_a_stranger_s_service_stays() {
+fn node_with_other_services_stays() {
     let mut shared = leftover("prod", &[]);
     shared.node.others.push("postgres".to_owned());
     let mut real = leftover("prod", &[]);
@@ -263,7 +267,7 @@ fn a_deleted_cluster_s_node_with_a_stranger_s_service_stays() {
 }
 
 #[test]
-fn a_node_with_a_service_of_a_task_that_nobody_called_stopped_stays() {
+fn node_with_a_running_task_stays() {
     assert_eq!(
         swept(&sweep_of_node(leftover("prod", &[1, 2]), &[1])),
         [Action::Deregister(instance("prod", 1))],

@@ -1,29 +1,29 @@
-//! Arbitrary observations: a mesh of two clusters, with neighbours in the same Consul, in any state and order.
+//! Generators of observations: a mesh of two clusters, and other users of the same Consul, in any state and order.
 //!
-//! Few tasks, names and tenancies, so that things meet: tasks 0 to 5 may be known, 6 and 7 never are.
+//! Few tasks, names and tenancies, so that objects refer to each other: tasks 0 to 5 may be known, 6 and 7 never are.
 
 use proptest::{collection::vec, option, prelude::*, sample::Index};
 
 use super::*;
 use crate::mark::{marked_for_secret, marked_unused};
 
-/// Whatever was seen, however far the look reached.
+/// An observation of events, of a partial or of a complete sweep.
 pub(super) fn any_observed() -> impl Strategy<Value = Observed> {
-    prop_oneof![any_events(), any_blind_sweep(), any_sweep()]
+    prop_oneof![any_events(), any_partial_sweep(), any_sweep()]
 }
 
-/// What was seen after events.
+/// An observation of events.
 pub(super) fn any_events() -> impl Strategy<Value = Observed> {
     any_sweep().prop_map(|observed| Observed { extent: Extent::Events, ..observed })
 }
 
-/// What a sweep saw that could not read every cluster.
-pub(super) fn any_blind_sweep() -> impl Strategy<Value = Observed> {
+/// An observation of a sweep that could not read every cluster.
+pub(super) fn any_partial_sweep() -> impl Strategy<Value = Observed> {
     any_sweep().prop_map(|observed| Observed { extent: Extent::Clusters(None), ..observed })
 }
 
 prop_compose! {
-    /// What a sweep saw that could read everything.
+    /// An observation of a sweep that could read everything.
     pub(super) fn any_sweep()(
         tasks in any_tasks(),
         tokens in vec(any_token(), 0..10),
@@ -42,7 +42,7 @@ prop_compose! {
         let checked = checked.map(|(i, status, is_drained)| check_of(i.get(&instances), *status, *is_drained));
         let strays = strays.iter().map(|(instance, status, is_drained)| check_of(instance, *status, *is_drained));
         let checks = distinct_by(checked.chain(strays).collect(), |c| (c.node.clone(), c.id.clone(), c.tenancy.clone()));
-        let agents = agents.iter().zip(0..).map(|(agent, number)| agent.meet(number, &tasks)).collect();
+        let agents = agents.iter().zip(0..).map(|(agent, number)| agent.host(number, &tasks)).collect();
         let nodes = leftovers.into_iter().map(|node| with_services(node, &instances)).collect();
         let tokens = distinct_by(tokens, |token| token.accessor);
         let listing = TaskListing { listed_at: now(), tasks: all_tasks(&tasks, &ages, elsewhere) };
@@ -60,7 +60,7 @@ prop_compose! {
     }
 }
 
-/// What a secret holds.
+/// The state of a secret.
 #[derive(Debug, Clone, Copy)]
 enum SecretKind {
     Missing,
@@ -79,7 +79,7 @@ fn any_secret_age() -> impl Strategy<Value = i64> {
     prop_oneof![1 => 0i64..400, 1 => 2_600i64..2_800, 2 => Just(100_000)]
 }
 
-/// The secrets of the services that tokens are marked for: each names the last of them, or none.
+/// The secrets of the services that tokens are marked for: each contains the last of them, or none.
 fn secrets_of(tokens: &[ListedToken], kinds: &[(SecretKind, bool, i64)]) -> BTreeMap<TokenHolder, StoredSecret> {
     let mut secrets = BTreeMap::new();
     for (token, (kind, is_ours, age)) in tokens.iter().zip(kinds) {
@@ -110,7 +110,7 @@ fn any_status() -> impl Strategy<Value = CheckStatus> {
     prop::sample::select(vec![CheckStatus::Passing, CheckStatus::Warning, CheckStatus::Critical])
 }
 
-/// In seconds: about the quiet time, about the day that a token made ahead waits, and of clocks that differ.
+/// In seconds: about the grace period, about the day that an unused token waits, and of clocks that differ.
 fn any_age() -> impl Strategy<Value = i64> {
     prop_oneof![-60i64..600, 86_000i64..87_000]
 }
@@ -151,7 +151,7 @@ fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
     })
 }
 
-/// The tasks by which idleness is judged: those of the sweep, and some of clusters that were not swept.
+/// The listed tasks: those of the sweep, and some of clusters that were not swept.
 fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, MeshService)>) -> Vec<ServiceTask> {
     let stopped_at = |phase, age| (phase == TaskPhase::Stopped).then(|| seconds_ago(age));
     let swept = tasks.iter().zip(ages).map(|(task, age)| ServiceTask {
@@ -169,7 +169,7 @@ fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, M
     swept.chain(others).collect()
 }
 
-/// A cluster as marks name it: ours by ARN or by name, another one, or one of that name in another account.
+/// A cluster as marks name it: a configured one by ARN or by name, another one, or one of that name in another account.
 fn any_cluster_mark() -> impl Strategy<Value = String> {
     let ours = clusters().map(|cluster| cluster.to_string()).to_vec();
     let foreign = "arn:aws:ecs:us-east-1:999999999999:cluster/prod".to_owned();
@@ -183,15 +183,15 @@ fn any_token() -> impl Strategy<Value = ListedToken> {
         (accessor.clone(), any_cluster_mark(), 0u8..8, any_tenancy()).prop_map(|(accessor, mark, task, tenancy)| {
             ListedToken { tenancy, ..token(accessor, &login_description(&mark, task)) }
         });
-    let nothings = ["", "by hand", "token created via login", "Token for web service", "Token for  service\n: prod"];
+    let unmarked = ["", "by hand", "token created via login", "Token for web service", "Token for  service\n: prod"];
     let by_hand =
-        (accessor, prop::sample::select(nothings.to_vec())).prop_map(|(accessor, text)| token(accessor, text));
+        (accessor, prop::sample::select(unmarked.to_vec())).prop_map(|(accessor, text)| token(accessor, text));
     prop_oneof![3 => login, 4 => any_holder_s_token(), 1 => by_hand]
 }
 
 prop_compose! {
-    /// A controller's token: made for this secret, for another, or the old controller's; at home or astray, used or made
-    /// ahead, with its marks or renamed by somebody.
+    /// A token of a controller: for this secret, for another, or of consul-ecs; in its tenancy or another, used or
+    /// unused, with its marks or with another description.
     fn any_holder_s_token()(
         holder in any_holder(),
         mark in any_cluster_mark(),
@@ -212,7 +212,7 @@ prop_compose! {
             description = marked_unused(&description, seconds_ago(age));
         }
         if is_renamed {
-            "renamed by somebody".clone_into(&mut description);
+            "renamed by an operator".clone_into(&mut description);
         }
         ListedToken {
             accessor: token(accessor, "").accessor,
@@ -224,7 +224,7 @@ prop_compose! {
 }
 
 prop_compose! {
-    /// A service or its sidecar on a synthetic node of ours, or of a cluster that we know nothing of.
+    /// A service or its sidecar on the synthetic node of a configured cluster, or of an unknown one.
     fn any_instance()(
         cluster_name in prop::sample::select(vec!["prod", "prod", "test", "test", "other"]),
         number in 0u8..8,
@@ -237,7 +237,7 @@ prop_compose! {
     }
 }
 
-/// A container's check, or one that drains.
+/// A container's check, or a maintenance check.
 fn check_of(instance: &ServiceInstance, status: CheckStatus, is_drained: bool) -> HealthCheck {
     if is_drained {
         return HealthCheck { status, ..HealthCheck::maintenance(instance) };
@@ -251,20 +251,20 @@ fn check_of(instance: &ServiceInstance, status: CheckStatus, is_drained: bool) -
     }
 }
 
-/// An agent before it is known which tasks there are to host.
+/// An agent before the tasks that it hosts are chosen.
 #[derive(Debug, Clone)]
 struct Host {
     status: AgentStatus,
-    /// Whether all that it hosts is of stopped tasks.
-    is_grave: bool,
-    hosted: Vec<(Index, ArnShape)>,
+    /// Whether it hosts only services of stopped tasks.
+    hosts_only_stopped: bool,
+    hosted: Vec<(Index, ArnFormat)>,
     is_synthetic: bool,
     hosts_others: bool,
 }
 
-/// What a service's meta says of its task's ARN.
+/// The task ARN in the metadata of a service.
 #[derive(Debug, Clone, Copy)]
-enum ArnShape {
+enum ArnFormat {
     Present,
     Old,
     OfAnotherAccount,
@@ -275,23 +275,23 @@ enum ArnShape {
 prop_compose! {
     fn any_agent()(
         status in prop_oneof![3 => Just(AgentStatus::Alive), 3 => Just(AgentStatus::Failed), 1 => Just(AgentStatus::Left)],
-        is_grave in any::<bool>(),
-        hosted in vec((any::<Index>(), any_arn_shape()), 1..4),
+        hosts_only_stopped in any::<bool>(),
+        hosted in vec((any::<Index>(), any_arn_format()), 1..4),
         is_synthetic in prop::bool::weighted(0.1),
         hosts_others in prop::bool::weighted(0.2),
     ) -> Host {
-        Host { status, is_grave, hosted, is_synthetic, hosts_others }
+        Host { status, hosts_only_stopped, hosted, is_synthetic, hosts_others }
     }
 }
 
-fn any_arn_shape() -> impl Strategy<Value = ArnShape> {
-    use ArnShape::{Absent, OfAnotherAccount, OfAnotherTask, Old, Present};
+fn any_arn_format() -> impl Strategy<Value = ArnFormat> {
+    use ArnFormat::{Absent, OfAnotherAccount, OfAnotherTask, Old, Present};
     prop_oneof![4 => Just(Present), 1 => prop::sample::select(vec![Old, OfAnotherAccount, OfAnotherTask, Absent])]
 }
 
 impl Host {
-    fn meet(&self, number: u8, tasks: &[MeshTask]) -> ClientAgent {
-        let is_guest = |task: &&MeshTask| !self.is_grave || task.phase == TaskPhase::Stopped;
+    fn host(&self, number: u8, tasks: &[MeshTask]) -> ClientAgent {
+        let is_guest = |task: &&MeshTask| !self.hosts_only_stopped || task.phase == TaskPhase::Stopped;
         let guests: Vec<MeshTask> = tasks.iter().filter(is_guest).cloned().collect();
         let hosted = self.hosted.iter().filter(|_| !guests.is_empty());
         let mut agent = agent(self.status, &[]);
@@ -305,14 +305,14 @@ impl Host {
     }
 }
 
-fn hosted_service(node: &str, task: &MeshTask, shape: ArnShape) -> ServiceInstance {
+fn hosted_service(node: &str, task: &MeshTask, shape: ArnFormat) -> ServiceInstance {
     let id = task.arn.id();
     let arn = match shape {
-        ArnShape::Present => Some(task.arn.to_string()),
-        ArnShape::Old => Some(format!("arn:aws:ecs:us-east-1:123456789012:task/{id}")),
-        ArnShape::OfAnotherAccount => Some(task.arn.as_str().replace("123456789012", "999999999999")),
-        ArnShape::OfAnotherTask => Some(task.arn.as_str().replace(id.as_str(), task_id(7).as_str())),
-        ArnShape::Absent => None,
+        ArnFormat::Present => Some(task.arn.to_string()),
+        ArnFormat::Old => Some(format!("arn:aws:ecs:us-east-1:123456789012:task/{id}")),
+        ArnFormat::OfAnotherAccount => Some(task.arn.as_str().replace("123456789012", "999999999999")),
+        ArnFormat::OfAnotherTask => Some(task.arn.as_str().replace(id.as_str(), task_id(7).as_str())),
+        ArnFormat::Absent => None,
     };
     ServiceInstance {
         node: node.to_owned(),
@@ -337,7 +337,7 @@ prop_compose! {
     }
 }
 
-/// The node holds what was seen on it.
+/// Adds the observed services to the node.
 fn with_services(mut leftover: LeftoverNode, instances: &[ServiceInstance]) -> LeftoverNode {
     let is_on_it = |i: &&ServiceInstance| i.node == leftover.cluster.as_str() && i.tenancy == leftover.tenancy;
     leftover.node.instances = instances.iter().filter(is_on_it).cloned().collect();

@@ -1,4 +1,4 @@
-//! What Consul holds of whole clusters: tokens, nodes, dead agents, and the checks of stopping tasks.
+//! Reads the entries of whole clusters in Consul: tokens, nodes, failed agents, and the checks of stopping tasks.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -16,19 +16,19 @@ use mesh::{
     token::ListedToken,
 };
 
-use super::seen::{Clusters, Problem, Skipped, Survey};
+use super::findings::{Clusters, Problem, Skipped, Survey};
 use crate::{
     agents::client_agents, deadline::Deadline, edges::Consul, error::ControllerError, outcome::CONCURRENCY,
     survey::gone_tasks::names_cluster,
 };
 
-/// Reads what Consul holds of whole clusters.
-pub(super) struct ConsulSide {
+/// Reads the entries of whole clusters in Consul.
+pub(super) struct ConsulReader {
     pub(super) consul: Arc<dyn Consul>,
 }
 
-impl ConsulSide {
-    /// Tokens, nodes and dead agents of one partition.
+impl ConsulReader {
+    /// Reads the tokens, nodes and failed agents of one partition.
     pub(super) async fn read_partition(
         &self,
         tenancy: &Tenancy,
@@ -44,11 +44,11 @@ impl ConsulSide {
         );
         match tokens {
             Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| is_of_any(token, wanted))),
-            Err(error) => survey.could_not_see(wanted, None, error),
+            Err(error) => survey.mark_unread(wanted, None, error),
         }
         match agents {
             Ok(agents) => survey.observed.agents.extend(agents),
-            Err(error) => survey.could_not_see(wanted, None, error),
+            Err(error) => survey.mark_unread(wanted, None, error),
         }
         for (cluster, node) in nodes {
             match node {
@@ -57,7 +57,7 @@ impl ConsulSide {
                     let foreign = node.others.iter().map(|id| Skipped {
                         cluster: cluster.clone(),
                         what: format!("service {id}"),
-                        why: "it bears no task's mark".to_owned(),
+                        why: "its metadata has no task ID".to_owned(),
                     });
                     survey.skipped.extend(foreign);
                     if clusters.deleted.contains(&cluster) {
@@ -65,7 +65,7 @@ impl ConsulSide {
                     }
                 }
                 Ok(None) => {}
-                Err(error) => survey.could_not_see(&[&cluster], Some(&cluster), error),
+                Err(error) => survey.mark_unread(&[&cluster], Some(&cluster), error),
             }
         }
     }
@@ -82,7 +82,7 @@ impl ConsulSide {
         stream::iter(reads).buffered(CONCURRENCY).collect().await
     }
 
-    /// Agents that vanished without leaving, and whose nodes hold services of tasks of the clusters.
+    /// Failed agents with services of the clusters' tasks on their nodes.
     async fn failed_agents(
         &self,
         tenancy: &Tenancy,
@@ -95,7 +95,7 @@ impl ConsulSide {
         Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
     }
 
-    /// The checks of stopping tasks, which should be drained.
+    /// The checks of stopping tasks, which have to be drained.
     pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
         let stopping: BTreeSet<(&str, &TaskId)> = survey
             .observed
@@ -123,9 +123,9 @@ impl ConsulSide {
     }
 }
 
-/// Whether a token's marks name one of the clusters. All others are none of this sweep's business.
+/// Whether a token's marks name one of the clusters. Other tokens are ignored.
 fn is_of_any(token: &ListedToken, clusters: &[&ClusterArn]) -> bool {
     let login = LoginMark::parse(&token.description).map(|mark| mark.cluster);
     let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
-    named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_meant_by(&name)))
+    named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_named_by(&name)))
 }

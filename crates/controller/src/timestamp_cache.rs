@@ -1,4 +1,4 @@
-//! What an environment remembers between invocations: a time for each thing that it knows.
+//! A cache of timestamps, which an execution environment keeps between invocations.
 
 use std::{
     hash::Hash,
@@ -9,29 +9,29 @@ use std::{
 use jiff::Timestamp;
 use lru::LruCache;
 
-/// How many things are remembered. Then the one that was asked for longest ago is forgotten.
+/// The capacity. When it is full, the least recently used key is removed.
 const LIMIT: NonZeroUsize = NonZeroUsize::new(10_000).expect("10,000 is not zero");
 
-/// A time for each of a limited number of things.
-pub(crate) struct Remembered<K: Hash + Eq>(Mutex<LruCache<K, Timestamp>>);
+/// A least-recently-used cache of timestamps.
+pub(crate) struct TimestampCache<K: Hash + Eq>(Mutex<LruCache<K, Timestamp>>);
 
-impl<K: Hash + Eq> Remembered<K> {
-    /// Nothing yet.
+impl<K: Hash + Eq> TimestampCache<K> {
+    /// An empty cache.
     pub(crate) fn new() -> Self {
         Self(Mutex::new(LruCache::new(LIMIT)))
     }
 
-    /// The time that is remembered for `key`.
+    /// The timestamp of `key`.
     pub(crate) fn get(&self, key: &K) -> Option<Timestamp> {
         self.lock().get(key).copied()
     }
 
-    /// Remembers `at` for `key`, in the place of an earlier time.
+    /// Sets the timestamp of `key`.
     pub(crate) fn insert(&self, key: K, at: Timestamp) {
         self.lock().put(key, at);
     }
 
-    /// Forgets `key`.
+    /// Removes `key`.
     pub(crate) fn remove(&self, key: &K) {
         self.lock().pop(key);
     }

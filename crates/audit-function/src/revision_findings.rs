@@ -1,4 +1,4 @@
-//! What a report found in each revision.
+//! The findings of a report by revision.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use uuid::Uuid;
 use audit::report::{Report, Reported};
 use mesh::arn::TaskDefinitionArn;
 
-/// What fingerprints are derived in.
+/// The UUID namespace of fingerprints.
 const FINGERPRINTS: Uuid = Uuid::from_u128(0x616e_6e6f_756e_6365_642d_6669_6e64_696e);
 
-/// What was found in a revision.
+/// The findings of a revision.
 #[derive(Debug)]
-pub(super) struct Discovery<'r> {
+pub(super) struct RevisionFindings<'r> {
     /// The revision.
     pub(super) revision: TaskDefinitionArn,
-    /// The findings, by what is the same for the same finding. The report's own fingerprints also hold by what name the
-    /// revision was asked for.
+    /// The findings, by a fingerprint of their content. The report's own fingerprints also depend on the name in the
+    /// order.
     pub(super) findings: BTreeMap<Uuid, &'r Reported>,
 }
 
-impl<'r> Discovery<'r> {
-    /// Everything that `report` found. What belongs to no revision goes to `reasons`.
+impl<'r> RevisionFindings<'r> {
+    /// Groups the findings of `report` by revision. Findings without a revision are added to `reasons`.
     pub(super) fn all_in(report: &'r Report, reasons: &mut Vec<String>) -> Vec<Self> {
         let addresses: BTreeMap<(&str, &str), &str> =
             report.definitions.iter().map(|definition| (definition.group(), definition.address.as_str())).collect();

@@ -1,8 +1,8 @@
-//! Bringing objects about: what is missing is created, and what others share is extended.
+//! Upserts objects: missing ones are created, shared ones extended.
 //!
-//! Consul compares nothing when it writes an auth method, a role or a token: of two controllers that read at the same
-//! time, the second one to write undoes what the first one added. So everything that was written is read again after
-//! a pause, longer than the time between another's reading and writing, and written again if it was lost.
+//! Consul has no check-and-set for auth methods, roles and tokens: of two controllers that read concurrently, the later
+//! write undoes the earlier one. So every written object is read again after a pause, longer than the time between
+//! another controller's read and write, and written again if the change was lost.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,14 +15,14 @@ use super::{
 };
 use crate::{deadline::Deadline, error::ControllerError};
 
-/// How often an object is written at most.
+/// The most writes of an object.
 const ROUNDS: usize = 6;
-/// The shortest pause before what was written is read again, and how much longer it may be by chance: of several
-/// controllers, one must be the last.
+/// The shortest pause before a written object is read again, and its random extension, so that one of several
+/// controllers writes last.
 const PAUSE: Duration = Duration::from_millis(500);
 const JITTER: Duration = Duration::from_millis(500);
 
-/// What was done about an object.
+/// The effect on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Created,
@@ -30,14 +30,14 @@ enum Change {
     Unchanged,
 }
 
-/// Makes objects of Consul what they should be.
-pub(super) struct Settler {
+/// Creates and extends objects in Consul.
+pub(super) struct Upserter {
     pub(super) consul: Arc<dyn ConsulBootstrap>,
 }
 
-impl Settler {
-    /// Brings the objects about, and looks at what was written until it stays.
-    pub(super) async fn settle(&self, objects: &[Object], deadline: Deadline, report: &mut BootstrapReport) {
+impl Upserter {
+    /// Ensures that the objects exist, and verifies each write until it persists.
+    pub(super) async fn ensure(&self, objects: &[Object], deadline: Deadline, report: &mut BootstrapReport) {
         let mut changes: Vec<(&Object, Change)> = Vec::new();
         let mut pending: Vec<&Object> = objects.iter().collect();
         for round in 0..ROUNDS {
@@ -45,44 +45,44 @@ impl Settler {
                 let pause = PAUSE + JITTER.mul_f64(fastrand::f64());
                 tokio::time::sleep(pause.min(deadline.left())).await;
             }
-            let mut unproven = Vec::new();
+            let mut written_objects = Vec::new();
             for object in pending {
-                match self.bring_about(object, objects, deadline, report).await {
+                match self.upsert(object, objects, deadline, report).await {
                     Ok(change) => {
                         if change != Change::Unchanged {
-                            unproven.push(object);
+                            written_objects.push(object);
                         }
                         if !changes.iter().any(|(known, _)| *known == object) {
                             changes.push((object, change));
                         }
                     }
-                    // Somebody else has just made it: look again.
+                    // Another writer has just created it.
                     Err(BootstrapError::Controller(ControllerError::Consul(ConsulError::Conflict { .. }))) => {
-                        unproven.push(object);
+                        written_objects.push(object);
                     }
                     Err(error) => report.fail(object.to_string(), error),
                 }
             }
-            pending = unproven;
+            pending = written_objects;
             if pending.is_empty() {
                 break;
             }
         }
         for object in pending {
-            report.fail(object.to_string(), BootstrapError::Unsettled { object: object.to_string() });
+            report.fail(object.to_string(), BootstrapError::Overwritten { object: object.to_string() });
         }
-        note(&changes, report);
+        record(&changes, report);
     }
 
     /// Reads, merges and writes one object.
-    async fn bring_about(
+    async fn upsert(
         &self,
         object: &Object,
         among: &[Object],
         deadline: Deadline,
         report: &BootstrapReport,
     ) -> Result<Change, BootstrapError> {
-        if let Some(missing) = among.iter().find(|other| object.needs(other) && report.has_failed(other)) {
+        if let Some(missing) = among.iter().find(|other| object.refers_to(other) && report.has_failed(other)) {
             let (object, missing) = (object.to_string(), missing.to_string());
             return Err(BootstrapError::NotAttempted { object, missing });
         }
@@ -93,19 +93,19 @@ impl Settler {
             Upsert::Create(body) => (Change::Created, deadline.run(consul.create(object, body)).await),
             Upsert::Update(body) => (Change::Updated, deadline.run(consul.update(object, body)).await),
         };
-        written.map(|()| change).map_err(|error| explained(object, error))
+        written.map(|()| change).map_err(|error| explain(object, error))
     }
 }
 
-/// Says of answers that come from a Consul which lacks a feature what it lacks.
-fn explained(object: &Object, error: ControllerError) -> BootstrapError {
+/// Translates errors of a Consul without a required feature.
+fn explain(object: &Object, error: ControllerError) -> BootstrapError {
     match (object.kind, &error) {
         (Kind::AuthMethod, ControllerError::Consul(ConsulError::Refused { reason, .. }))
             if reason.contains("Type should be one of") =>
         {
             BootstrapError::NeedsNewerConsul { method: object.to_string() }
         }
-        // The partition's own absence is no error: it was about to be made.
+        // A missing partition is created, so that this error means that Consul does not have the endpoint.
         (Kind::Partition, ControllerError::Consul(ConsulError::NotFound { .. })) => {
             BootstrapError::NeedsEnterprise { name: object.name.clone() }
         }
@@ -113,7 +113,7 @@ fn explained(object: &Object, error: ControllerError) -> BootstrapError {
     }
 }
 
-fn note(changes: &[(&Object, Change)], report: &mut BootstrapReport) {
+fn record(changes: &[(&Object, Change)], report: &mut BootstrapReport) {
     for (object, change) in changes {
         let object = object.to_string();
         let (list, outcome) = match change {

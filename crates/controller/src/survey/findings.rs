@@ -1,4 +1,4 @@
-//! What a survey of whole clusters has seen.
+//! The result of a survey of whole clusters.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -8,47 +8,47 @@ use mesh::{arn::ClusterArn, observed::Observed, task::DescribedTask, tenancy::Te
 use super::order::SweepOrder;
 use crate::{error::ControllerError, tasks::ClusterTasks};
 
-/// What a sweep saw.
+/// The result of a survey.
 #[derive(Default)]
 pub(crate) struct Survey {
-    /// When it began, by the function's clock: everything was read later.
+    /// When it started, by the clock of the function: every read is later.
     pub(crate) began: Timestamp,
     pub(crate) observed: Observed,
     pub(crate) readings: Vec<Reading>,
-    /// One tenancy for each of Consul's partitions that was looked at.
+    /// One tenancy for each partition of Consul that was read.
     pub(crate) partitions: Vec<Tenancy>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) skipped: Vec<Skipped>,
-    /// Clusters of which it is not known what Consul holds.
-    pub(crate) unseen: BTreeSet<ClusterArn>,
+    /// Clusters whose entries in Consul could not be read.
+    pub(crate) unread: BTreeSet<ClusterArn>,
 }
 
 impl Survey {
-    /// Something that Consul holds of `clusters` could not be read.
-    pub(crate) fn could_not_see(
+    /// Records that entries of `clusters` in Consul could not be read.
+    pub(crate) fn mark_unread(
         &mut self,
         clusters: &[&ClusterArn],
         concerned: Option<&ClusterArn>,
         error: ControllerError,
     ) {
         self.problems.push(Problem::new(concerned, error));
-        self.unseen.extend(clusters.iter().map(|cluster| (*cluster).clone()));
+        self.unread.extend(clusters.iter().map(|cluster| (*cluster).clone()));
     }
 }
 
-/// How a cluster was read.
+/// The tasks of a cluster, in numbers.
 pub(crate) struct Reading {
     pub(crate) cluster: ClusterArn,
-    /// Whether all of it could be read.
+    /// Whether its tasks could be read.
     pub(crate) is_judged: bool,
     /// Whether ECS has deleted it.
     pub(crate) is_deleted: bool,
-    /// How many tasks ECS lists, and how many of them live.
+    /// The number of tasks that ECS lists, and of those that are not stopped.
     pub(crate) listed: usize,
     pub(crate) living: usize,
 }
 
-/// A part that could not be read or done.
+/// What could not be read or written.
 pub(crate) struct Problem {
     pub(crate) cluster: Option<ClusterArn>,
     pub(crate) error: Arc<ControllerError>,
@@ -60,14 +60,14 @@ impl Problem {
     }
 }
 
-/// Something that was left alone, and why.
+/// An object that was skipped, and why.
 pub(crate) struct Skipped {
     pub(crate) cluster: ClusterArn,
     pub(crate) what: String,
     pub(crate) why: String,
 }
 
-/// The clusters as ECS describes them.
+/// The clusters in ECS.
 pub(crate) struct Clusters {
     pub(crate) read: Vec<ClusterTasks>,
     pub(crate) deleted: BTreeSet<ClusterArn>,
@@ -78,10 +78,10 @@ impl Clusters {
         self.read.iter().find(|read| read.cluster == *cluster).map_or(&[], |read| &read.tasks)
     }
 
-    /// Whether a service may be called idle. The guard judges the clusters of the order by what Consul holds of them; of the
-    /// others, and of `unseen` ones, nobody knows whether they are in use, so that an empty list proves nothing.
-    pub(crate) fn are_credible(&self, order: &SweepOrder, unseen: &BTreeSet<ClusterArn>) -> bool {
-        let is_judged = |cluster| order.includes(cluster) && !unseen.contains(cluster);
+    /// Whether the listings prove that a service is idle. The guard checks empty listings of the clusters in the order
+    /// against their entries in Consul; for other clusters, and for `unread` ones, an empty listing proves nothing.
+    pub(crate) fn can_prove_idleness(&self, order: &SweepOrder, unread: &BTreeSet<ClusterArn>) -> bool {
+        let is_judged = |cluster| order.includes(cluster) && !unread.contains(cluster);
         order.force || self.read.iter().all(|read| !read.tasks.is_empty() || is_judged(&read.cluster))
     }
 

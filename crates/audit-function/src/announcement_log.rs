@@ -1,49 +1,53 @@
-//! The records of what was announced, in a bucket that several invocations write to at the same time.
+//! The records of announced findings, in a bucket that several invocations write to concurrently.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use uuid::Uuid;
 
 use crate::report_store::{ReportStore, StoreError, Stored};
-use crate::{discovery::Discovery, invocation::Invocation, record::Record};
+use crate::{invocation::Invocation, record::Record, revision_findings::RevisionFindings};
 use audit::report::Reported;
 use mesh::arn::TaskDefinitionArn;
 
-/// How often a record is read again because somebody else wrote it meanwhile. Hardly ever are there two of them.
+/// The most attempts to write a record that other invocations write concurrently.
 const TRIES: usize = 8;
 
-/// What may be announced, by us alone.
+/// The findings that this invocation announces.
 #[derive(Debug)]
 pub(super) struct Claim<'r> {
     /// The revision.
     pub(super) revision: TaskDefinitionArn,
-    /// The findings that are new.
+    /// The new findings.
     pub(super) fresh: BTreeMap<Uuid, &'r Reported>,
 }
 
-/// The records.
-pub(super) struct Memory<'a> {
+/// The records of announced findings.
+pub(super) struct AnnouncementLog<'a> {
     pub(super) store: &'a dyn ReportStore,
     pub(super) invocation: &'a Invocation,
 }
 
-impl Memory<'_> {
-    /// Claims what is new of `discovery`.
-    pub(super) async fn claim<'r>(&self, discovery: &Discovery<'r>) -> Result<Claim<'r>, StoreError> {
-        let key = key(&discovery.revision);
+impl AnnouncementLog<'_> {
+    /// Claims the new findings of a revision.
+    pub(super) async fn claim<'r>(&self, revision_findings: &RevisionFindings<'r>) -> Result<Claim<'r>, StoreError> {
+        let key = key(&revision_findings.revision);
         let claimed = |fresh: &BTreeSet<Uuid>| {
-            let findings = discovery.findings.iter().filter(|(id, _)| fresh.contains(*id));
-            Claim { revision: discovery.revision.clone(), fresh: findings.map(|(id, found)| (*id, *found)).collect() }
+            let findings = revision_findings.findings.iter().filter(|(id, _)| fresh.contains(*id));
+            Claim {
+                revision: revision_findings.revision.clone(),
+                fresh: findings.map(|(id, found)| (*id, *found)).collect(),
+            }
         };
-        // Written before it is read: who may not list a bucket cannot tell a missing object from a forbidden one.
+        // Created before it is read: without the permission to list the bucket, S3 does not distinguish missing objects
+        // from forbidden ones.
         let mut record = Record::default();
-        let fresh = record.claim(discovery.findings.keys(), self.invocation);
+        let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
         if self.store.create(&key, render(&record)).await?.is_some() {
             return Ok(claimed(&fresh));
         }
         for _ in 0..TRIES {
             let (mut record, stored) = self.read(&key).await?;
-            let fresh = record.claim(discovery.findings.keys(), self.invocation);
+            let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
             let is_written =
                 fresh.is_empty() || self.store.replace(&key, render(&record), &stored.version).await?.is_some();
             if is_written {
@@ -53,8 +57,8 @@ impl Memory<'_> {
         Err(contended(&key))
     }
 
-    /// Remembers that a claim was announced; or, where it was not, lets others announce it.
-    pub(super) async fn settle(&self, claim: &Claim<'_>, is_announced: bool) -> Result<(), StoreError> {
+    /// Records that the claimed findings were announced; or, if they were not, releases the claim.
+    pub(super) async fn finish(&self, claim: &Claim<'_>, is_announced: bool) -> Result<(), StoreError> {
         let findings: BTreeSet<Uuid> = claim.fresh.keys().copied().collect();
         let key = key(&claim.revision);
         for _ in 0..TRIES {
@@ -62,7 +66,7 @@ impl Memory<'_> {
             if is_announced {
                 record.announced(&findings, self.invocation);
             } else {
-                record.give_back(&findings, self.invocation);
+                record.release(&findings, self.invocation);
             }
             if self.store.replace(&key, render(&record), &stored.version).await?.is_some() {
                 return Ok(());
@@ -74,7 +78,7 @@ impl Memory<'_> {
     async fn read(&self, key: &str) -> Result<(Record, Stored), StoreError> {
         let stored = self.store.read(key).await?;
         let record = serde_json::from_str(&stored.text)
-            .map_err(|e| StoreError::new("reading", key, format!("not a record of ours ({e}); delete it")))?;
+            .map_err(|e| StoreError::new("reading", key, format!("not a record of announcements ({e}); delete it")))?;
         Ok((record, stored))
     }
 }
@@ -88,5 +92,5 @@ fn render(record: &Record) -> String {
 }
 
 fn contended(key: &str) -> StoreError {
-    StoreError::new("PutObject", key, format!("somebody else wrote it {TRIES} times meanwhile"))
+    StoreError::new("PutObject", key, format!("another invocation wrote it {TRIES} times in between"))
 }

@@ -10,8 +10,9 @@ fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primar
     let namespaces = ["shop".parse().unwrap()];
     let namespaces: &[TenancyName] = if *tenancy == Tenancy::Community { &[] } else { &namespaces };
     let (clusters, active) = (clusters(), clusters().into_iter().collect());
-    let wishes = Wishes { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, namespaces, is_primary };
-    objects(&wishes).iter().map(Object::to_string).collect()
+    let desired =
+        BootstrapTarget { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, namespaces, is_primary };
+    objects(&desired).iter().map(Object::to_string).collect()
 }
 
 fn enterprise() -> Tenancy {
@@ -19,10 +20,10 @@ fn enterprise() -> Tenancy {
 }
 
 #[test]
-fn what_refers_comes_after_what_it_refers_to() {
+fn objects_come_after_their_references() {
     let scope = BootstrapScope::default();
     let (clusters, tenancy) = (clusters(), enterprise());
-    let wishes = Wishes {
+    let desired = BootstrapTarget {
         scope: &scope,
         mode: TokenMode::AuthMethod,
         clusters: &clusters,
@@ -31,11 +32,11 @@ fn what_refers_comes_after_what_it_refers_to() {
         namespaces: &["shop".parse().unwrap()],
         is_primary: true,
     };
-    let objects = objects(&wishes);
+    let objects = objects(&desired);
     let mut references = 0;
     for (index, object) in objects.iter().enumerate() {
         for (other_index, other) in objects.iter().enumerate() {
-            if object.needs(other) {
+            if object.refers_to(other) {
                 assert!(other_index < index, "{object} comes before {other}");
                 references += 1;
             }
@@ -46,7 +47,7 @@ fn what_refers_comes_after_what_it_refers_to() {
 }
 
 #[test]
-fn the_extent_decides_about_client_agents() {
+fn extent_selects_objects_of_client_agents() {
     let full = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, true);
     let dataplane = labels(BootstrapExtent::Dataplane, TokenMode::AuthMethod, &Tenancy::Community, true);
     let only_full: Vec<&String> = full.iter().filter(|label| !dataplane.contains(label)).collect();
@@ -63,7 +64,7 @@ fn the_extent_decides_about_client_agents() {
 }
 
 #[test]
-fn tokens_that_the_controller_makes_need_nothing_but_the_namespaces() {
+fn mode_secrets_manager_requires_only_namespaces() {
     assert_eq!(labels(BootstrapExtent::Full, TokenMode::SecretsManager, &Tenancy::Community, true), [""; 0]);
     assert_eq!(
         labels(BootstrapExtent::Dataplane, TokenMode::SecretsManager, &enterprise(), true),
@@ -72,7 +73,7 @@ fn tokens_that_the_controller_makes_need_nothing_but_the_namespaces() {
 }
 
 #[test]
-fn the_anonymous_token_is_the_primary_datacenter_s() {
+fn anonymous_token_is_set_up_in_the_primary_datacenter() {
     let primary = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, true);
     let secondary = labels(BootstrapExtent::Full, TokenMode::AuthMethod, &Tenancy::Community, false);
     let only_primary: Vec<&String> = primary.iter().filter(|label| !secondary.contains(label)).collect();
@@ -80,10 +81,10 @@ fn the_anonymous_token_is_the_primary_datacenter_s() {
 }
 
 #[test]
-fn a_cluster_that_is_not_active_gets_no_node() {
+fn inactive_cluster_gets_no_node() {
     let (scope, clusters) = (BootstrapScope::default(), clusters());
     let active = BTreeSet::from([clusters[1].clone()]);
-    let wishes = Wishes {
+    let desired = BootstrapTarget {
         scope: &scope,
         mode: TokenMode::AuthMethod,
         clusters: &clusters,
@@ -92,14 +93,14 @@ fn a_cluster_that_is_not_active_gets_no_node() {
         namespaces: &[],
         is_primary: false,
     };
-    let objects = objects(&wishes);
+    let objects = objects(&desired);
     let nodes: Vec<&str> =
         objects.iter().filter(|object| object.kind == Kind::SyntheticNode).map(|object| object.name.as_str()).collect();
     assert_eq!(nodes, [clusters[1].as_str()]);
 }
 
 #[test]
-fn role_arns_are_of_the_clusters_aws_partition_and_account() {
+fn role_arns_are_in_the_clusters_account() {
     let cluster = &clusters()[0];
     assert_eq!(IamRolePath::default().principals(cluster), "arn:aws-cn:iam::123456789012:role/consul-ecs/*");
     let root: IamRolePath = "/".parse().unwrap();
@@ -114,7 +115,7 @@ fn a_path_that_would_admit_other_roles_is_refused() {
 }
 
 #[test]
-fn only_the_default_partition_s_policy_speaks_of_others() {
+fn only_the_default_partition_has_rules_for_others() {
     let rules = |partition: &str| {
         let tenancy = Tenancy::default_namespace_of(partition.parse().unwrap());
         let policies = policy::of_gateways(&tenancy);

@@ -1,0 +1,93 @@
+//! The objects that Consul requires before the first task logs in: auth methods and their binding rules, policies and
+//! roles, the anonymous token's policy, the clusters' synthetic nodes; in Enterprise the partition and its namespaces
+//! too.
+//!
+//! Several controllers, other tools and operators share these objects. So none is replaced: missing ones are created,
+//! and lists are extended ([`super::merge`]).
+
+use std::collections::BTreeSet;
+
+use consul::{Kind, Object, fields};
+use mesh::{
+    arn::ClusterArn,
+    rules::TokenMode,
+    tenancy::{Tenancy, TenancyName},
+};
+use serde_json::json;
+
+use super::{
+    auth_method, enterprise, policy,
+    scope::{BootstrapExtent, BootstrapScope},
+};
+
+/// The input of the desired objects: the clusters of one partition.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BootstrapTarget<'a> {
+    /// The settings of the deployment.
+    pub scope: &'a BootstrapScope,
+    /// How tasks get their tokens: logins require auth methods.
+    pub mode: TokenMode,
+    /// The clusters, in one account.
+    pub clusters: &'a [ClusterArn],
+    /// The active clusters among them, which get a synthetic node.
+    pub active: &'a BTreeSet<ClusterArn>,
+    /// The default namespace of the deployment's partition, or Community.
+    pub tenancy: &'a Tenancy,
+    /// The existing namespaces of the partition.
+    pub namespaces: &'a [TenancyName],
+    /// Whether this is the primary datacenter: the anonymous token is replicated from there.
+    pub is_primary: bool,
+}
+
+/// The desired objects, each after those that it refers to. The partition itself is not included: its namespaces can be
+/// listed only after its creation ([`enterprise::partition`]).
+#[must_use]
+pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
+    let mut objects = Vec::new();
+    if desired.scope.extent == BootstrapExtent::None {
+        return objects;
+    }
+    if let Tenancy::Enterprise { partition, namespace } = desired.tenancy {
+        let own = (!desired.namespaces.contains(namespace)).then_some(namespace);
+        objects.push(enterprise::cross_namespace_policy(desired.tenancy, partition));
+        objects.extend(own.into_iter().chain(desired.namespaces).map(|name| enterprise::namespace(partition, name)));
+    }
+    if desired.mode == TokenMode::AuthMethod {
+        objects.extend(for_logins(desired));
+    }
+    objects
+}
+
+fn for_logins(desired: &BootstrapTarget<'_>) -> Vec<Object> {
+    let Some(home) = desired.clusters.first() else {
+        return Vec::new();
+    };
+    let (tenancy, principals) = (desired.tenancy, desired.scope.iam_role_path.principals(home));
+    let mut objects = policy::of_gateways(tenancy);
+    if desired.scope.extent == BootstrapExtent::Full {
+        objects.extend(policy::of_clients(tenancy));
+    }
+    if desired.is_primary {
+        objects.extend(policy::of_the_anonymous_token(tenancy));
+    }
+    objects.extend(auth_method::of_services(tenancy, &principals));
+    if desired.scope.extent == BootstrapExtent::Full {
+        objects.extend(auth_method::of_clients(tenancy, &principals));
+    }
+    let active = desired.clusters.iter().filter(|cluster| desired.active.contains(cluster));
+    objects.extend(active.map(|cluster| synthetic_node(tenancy, cluster)));
+    objects
+}
+
+/// The synthetic node of a cluster, for the services of its tasks. It has no agent and no address.
+fn synthetic_node(tenancy: &Tenancy, cluster: &ClusterArn) -> Object {
+    let body = fields([
+        ("Node", json!(cluster.as_str())),
+        ("Address", json!("127.0.0.1")),
+        ("NodeMeta", json!({ "synthetic-node": "true" })),
+    ]);
+    Object { kind: Kind::SyntheticNode, name: cluster.as_str().to_owned(), tenancy: tenancy.clone(), body }
+}
+
+#[cfg(test)]
+mod tests;
