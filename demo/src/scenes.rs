@@ -37,7 +37,7 @@ impl<'a> Demo<'a> {
         let task = self.world.run(&report).await;
         self.ecs(&task, "demo-nightly-report", "RUNNING");
         let start = self.deliver(&self.world.event(&task).await).await;
-        self.world.worked_off().await;
+        self.world.events_handled().await;
         self.reacted("event of a foreign task dismissed", start.elapsed()).await;
         self.holdings().await;
         assert!(
@@ -69,7 +69,7 @@ impl<'a> Demo<'a> {
         let task = self.world.run(&definition).await;
         self.ecs(&task, SERVICE, "RUNNING");
         let start = self.deliver(&self.world.event(&task).await).await;
-        self.world.worked_off().await;
+        self.world.events_handled().await;
         self.reacted("second start: nothing to do", start.elapsed()).await;
         self.join_mesh(&task).await;
         self.holdings().await;
@@ -177,7 +177,7 @@ impl<'a> Demo<'a> {
 
     /// Shows what the controller did, and how long it took.
     async fn reacted(&mut self, what: &str, took: Duration) {
-        self.world.worked_off().await;
+        self.world.events_handled().await;
         self.controller_lines().await;
         self.timeline.reacted(what, took);
     }
@@ -216,7 +216,7 @@ impl<'a> Demo<'a> {
 
     /// What the controller says it did, and what Consul and Secrets Manager hold now.
     async fn holdings(&mut self) {
-        self.world.worked_off().await;
+        self.world.events_handled().await;
         self.controller_lines().await;
         let tokens = self.world.tokens_about("Token for").await;
         let holders = tokens.iter().filter_map(|token| token["Description"].as_str()?.lines().next());

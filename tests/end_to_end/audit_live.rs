@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use local_stack::{
     Stack,
     aws::{Aws, REGION},
-    functions::beside_us,
+    functions::built_binary,
     wait::SOON,
 };
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ impl Account {
 
 /// The command line, which is a package of its own.
 fn mesh_audit() -> String {
-    beside_us("mesh-audit").to_str().unwrap().to_owned()
+    built_binary("mesh-audit").to_str().unwrap().to_owned()
 }
 
 /// Exit code, JSON report, standard error.

@@ -7,8 +7,8 @@ use local_stack::{
 };
 use serde_json::json;
 use test_harness::{
-    invocation::{Invocation, Place},
-    recorder::{Answer, Recorder, Seen},
+    invocation::{FunctionSetup, Invocation},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 #[tokio::test]
@@ -21,7 +21,7 @@ async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
 
     // Given a function that is killed when it has created the token, and is about to show it in the secret
     let shows_token =
-        |seen: &Seen| seen.operation().as_deref() == Some("CreateSecret") && seen.body.contains("crash-web");
+        |seen: &RecordedRequest| seen.operation().as_deref() == Some("CreateSecret") && seen.body.contains("crash-web");
     let aws = Recorder::before(
         &stack.aws.endpoint,
         move |seen, _| {
@@ -30,10 +30,11 @@ async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
     )
     .await;
     let consul_address = stack.consul.address.as_str();
-    let task_events = |aws_endpoint| Place { binary: env!("CARGO_BIN_EXE_task-events"), consul_address, aws_endpoint };
+    let task_events =
+        |aws_endpoint| FunctionSetup { binary: env!("CARGO_BIN_EXE_task-events"), consul_address, aws_endpoint };
     let function = Invocation::start(&world, &task_events(&aws.url), &event).await;
     eventually("the token to be about to be shown", SOON, || async {
-        if aws.seen().iter().any(shows_token) { Ok(()) } else { Err(format!("{:?}", aws.operations())) }
+        if aws.requests().iter().any(shows_token) { Ok(()) } else { Err(format!("{:?}", aws.operations())) }
     })
     .await;
     function.kill();
@@ -47,7 +48,7 @@ async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
     world.provisioned("crash-crash-web").await;
     world.stop(&task).await;
     let reconcile =
-        Place { binary: env!("CARGO_BIN_EXE_reconcile"), consul_address, aws_endpoint: &stack.aws.endpoint };
+        FunctionSetup { binary: env!("CARGO_BIN_EXE_reconcile"), consul_address, aws_endpoint: &stack.aws.endpoint };
     let settings = [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTRAP", "none")];
     eventually("no token of the service to be left", SOON, || async {
         let sweep = Invocation::start_with(&world, &reconcile, &settings, &json!({ "force": true })).await;

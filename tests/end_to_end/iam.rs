@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use audit::document::{Node, parse_yaml};
 
-use test_harness::recorder::Seen;
+use test_harness::recorder::RecordedRequest;
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
@@ -234,7 +234,7 @@ fn only_lambda_takes_the_roles_and_only_the_template_s_rules_fill_the_queue() {
 }
 
 /// That a role grants each of the calls that were seen.
-pub(crate) fn assert_granted(role: &str, seen: &[Seen]) {
+pub(crate) fn assert_granted(role: &str, seen: &[RecordedRequest]) {
     let granted = granted(role);
     let mut known = BTreeSet::new();
     for target in seen.iter().filter_map(|seen| seen.header("x-amz-target")) {

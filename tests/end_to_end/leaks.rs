@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use crate::iam::assert_granted;
 use local_stack::world::{TIME_BOUNDS, World, idle_check, task_id};
 use test_harness::{
-    function::{Function, Runtime, seen},
+    function::{Function, RuntimeApi, wait_for_requests},
     jwt::JwtAuthMethod,
-    recorder::{Answer, Recorder, Seen},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 const AWS_KEY: &str = "canary/aws+key/9f86d081884c7d659a2f";
@@ -62,7 +62,7 @@ fn assert_silent(what: &str, text: &str, secrets: &BTreeSet<String>) {
 }
 
 /// Every secret that went over the wire: tokens that were used, made and stored.
-fn secrets_in(exchanges: &[Seen]) -> BTreeSet<String> {
+fn secrets_in(exchanges: &[RecordedRequest]) -> BTreeSet<String> {
     let mut secrets = BTreeSet::new();
     for seen in exchanges {
         secrets.extend(seen.header("x-consul-token").map(str::to_owned));
@@ -95,7 +95,7 @@ impl Life {
         let login = JwtAuthMethod::create(world.consul, world.name).await;
         let login = login.log_in_task(&service, &world.cluster(), task_id(&task)).await;
         let adopted = format!("{}-old", world.name);
-        let old = world.token_of_old_controller(&adopted).await;
+        let old = world.consul_ecs_controller_token(&adopted).await;
         let old_task = world.run(&world.mesh_definition(&adopted).await).await;
         let foreign = format!("{}-foreign", world.name);
         let somebodys = "canary-of-somebody-else-1";
@@ -148,7 +148,7 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     ];
     let say = async |binary: &str, events: Vec<Value>| {
         let count = events.len();
-        let runtime = Runtime::start(events).await;
+        let runtime = RuntimeApi::start(events).await;
         let function = Function::start(binary, &runtime, &variables);
         (runtime.answers(count).await, function.end())
     };
@@ -160,8 +160,8 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     let (further, log) = say(env!("CARGO_BIN_EXE_task-events"), events).await;
     answers.extend(further);
     printed += &log;
-    assert_granted("TaskEventsRole", &aws.seen());
-    let before = aws.seen().len();
+    assert_granted("TaskEventsRole", &aws.requests());
+    let before = aws.requests().len();
     // And sweeps, and the deployment's own requests
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
     let request = |kind: &str| {
@@ -176,11 +176,11 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     answers.extend(further);
     printed += &log;
 
-    assert_granted("ReconcileRole", &aws.seen()[before..]);
+    assert_granted("ReconcileRole", &aws.requests()[before..]);
 
     // Then the secrets are those that were meant, and the functions did talk
-    let mut secrets = secrets_in(&consul.seen());
-    secrets.extend(secrets_in(&aws.seen()));
+    let mut secrets = secrets_in(&consul.requests());
+    secrets.extend(secrets_in(&aws.requests()));
     assert!(secrets.contains(&world.consul.management_token), "the controller's own token was used");
     assert!(secrets.len() >= 3, "tokens were made: {}", consul.lines().join("\n"));
     secrets.extend(life.planted);
@@ -190,10 +190,10 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     }
     // And no secret is in what they printed, answered, or told CloudFormation and the queue
     assert_silent("the log", &printed, &secrets);
-    let bodies = |seen: Vec<Seen>| seen.iter().map(|seen| seen.body.clone()).collect::<Vec<_>>().join("\n");
+    let bodies = |seen: Vec<RecordedRequest>| seen.iter().map(|seen| seen.body.clone()).collect::<Vec<_>>().join("\n");
     assert_silent("an answer", &bodies(answers), &secrets);
-    assert_silent("CloudFormation's answer", &bodies(cloud_formation.seen()), &secrets);
-    let queue = aws.seen().into_iter().filter(|seen| seen.operation().is_some_and(|name| name.contains("Message")));
+    assert_silent("CloudFormation's answer", &bodies(cloud_formation.requests()), &secrets);
+    let queue = aws.requests().into_iter().filter(|seen| seen.operation().is_some_and(|name| name.contains("Message")));
     assert_silent("a message", &bodies(queue.collect()), &secrets);
     // And whatever came, every line is one record
     for line in printed.lines() {
@@ -210,7 +210,7 @@ async fn servers_that_repeat_what_they_were_sent_get_no_secret_into_an_output() 
     let event = world.event(&task).await;
     for status in [400, 403, 409, 500] {
         // Given a Consul and a Secrets Manager that show the requests that they refuse
-        let echo = move |seen: &Seen| format!("{:?}\n{}", seen.headers, seen.body);
+        let echo = move |seen: &RecordedRequest| format!("{:?}\n{}", seen.headers, seen.body);
         let consul = Recorder::start(move |seen, _| Answer::status(status, echo(seen))).await;
         let aws = Recorder::before(&world.aws.endpoint, move |seen, _| match seen.operation().as_deref() {
             Some("CreateSecret" | "PutSecretValue") if status == 400 => {
@@ -229,12 +229,12 @@ async fn servers_that_repeat_what_they_were_sent_get_no_secret_into_an_output() 
             ("LOG_LEVEL", "trace"),
             ("AWS_ENDPOINT_URL", aws.url.as_str()),
         ];
-        let runtime = Runtime::start(vec![batch(&[event.to_string()]), event.clone()]).await;
+        let runtime = RuntimeApi::start(vec![batch(&[event.to_string()]), event.clone()]).await;
         let function = Function::start(env!("CARGO_BIN_EXE_task-events"), &runtime, &variables);
         let answers = runtime.answers(2).await;
         let printed = function.end();
-        let mut secrets = secrets_in(&consul.seen());
-        secrets.extend(secrets_in(&aws.seen()));
+        let mut secrets = secrets_in(&consul.requests());
+        secrets.extend(secrets_in(&aws.requests()));
         assert!(!secrets.is_empty() && printed.contains("\"outcome\":\"failed\""), "{printed}");
         assert_silent("the log", &printed, &secrets);
         for answer in answers {
@@ -273,17 +273,17 @@ async fn a_secret_in_a_task_definition_is_in_no_report_and_no_announcement() {
     ];
     let formats = ["json", "text", "sarif", "junit", "github", "markdown", "html"];
     let orders = formats.map(|format| json!({ "taskDefinition": definition.0, "format": format }));
-    let runtime = Runtime::start(orders.to_vec()).await;
+    let runtime = RuntimeApi::start(orders.to_vec()).await;
     let audit = local_stack::functions::binary("AuditFunction");
     let function = Function::start(audit.to_str().unwrap(), &runtime, &variables);
     let answers = runtime.answers(formats.len()).await;
-    let announced = seen(&aws, 1, |seen| seen.body.contains("Publish")).await;
+    let announced = wait_for_requests(&aws, 1, |seen| seen.body.contains("Publish")).await;
     let printed = function.end();
     assert!(answers.iter().all(|answer| answer.uri.ends_with("/response") && answer.body.contains("leaky")));
     let secrets = BTreeSet::from([canary.to_owned()]);
     assert_silent("the log", &printed, &secrets);
     assert!(!announced.is_empty());
-    for said in answers.iter().chain(&aws.seen()) {
+    for said in answers.iter().chain(&aws.requests()) {
         assert_silent("a report or an announcement", &said.body, &secrets);
     }
 }

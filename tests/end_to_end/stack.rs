@@ -94,7 +94,7 @@ async fn a_consul_that_was_stopped_knows_everything_when_it_is_back() {
 
     consul.start_again().await;
     let own = consul.call(Method::GET, "/v1/acl/token/self", &token.secret_id, None).await;
-    assert_eq!(own.good().unwrap()["AccessorID"], token.accessor_id.as_str());
+    assert_eq!(own.success().unwrap()["AccessorID"], token.accessor_id.as_str());
 }
 
 #[tokio::test]

@@ -7,7 +7,7 @@ use aws_config::{SdkConfig, retry::RetryConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use reqwest::Url;
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 use crate::environment::sdk_at;
 
@@ -41,7 +41,7 @@ fn refusal(status: u16, code: &str) -> Answer {
 }
 
 /// What SNS's query protocol was sent.
-fn form(seen: &Seen) -> Vec<(String, String)> {
+fn form(seen: &RecordedRequest) -> Vec<(String, String)> {
     let url = Url::parse(&format!("http://form/?{}", seen.body)).unwrap();
     url.query_pairs().into_owned().collect()
 }
@@ -57,7 +57,7 @@ async fn a_message_has_its_subject_its_text_and_a_severity_to_filter_by() {
     let message =
         Message { subject: "1 error in web:7".to_owned(), text: "ünder\nlines".to_owned(), severity: "error" };
     announcer(&server).tell(&message).await.unwrap();
-    let seen = server.seen();
+    let seen = server.requests();
     assert_eq!(server.lines(), ["POST /"]);
     let expected = [
         ("Action", "Publish"),
@@ -99,7 +99,7 @@ async fn events_go_to_the_default_bus_ten_at_a_time() {
     .await;
     announcer(&server).emit(&events(12)).await.unwrap();
     assert_eq!(server.operations(), ["PutEvents"; 2]);
-    let calls: Vec<Value> = server.seen().iter().map(Seen::json).collect();
+    let calls: Vec<Value> = server.requests().iter().map(RecordedRequest::json).collect();
     assert_eq!(calls[0]["Entries"].as_array().unwrap().len(), 10);
     let expected = |n: usize| {
         json!({
@@ -129,7 +129,7 @@ async fn an_event_that_is_not_taken_fails_all_although_the_call_succeeds() {
 async fn a_report_has_its_type() {
     let server = Recorder::start(|_, _| with_etag("\"1\"", "")).await;
     bucket(&server).put_report("reports/a.html", "<p>".to_owned(), "text/html; charset=utf-8").await.unwrap();
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!(seen.line(), "PUT /mesh-reports/reports/a.html?x-id=PutObject");
     assert_eq!(seen.header("content-type"), Some("text/html; charset=utf-8"));
     assert_eq!(seen.body, "<p>");
@@ -146,7 +146,7 @@ async fn a_link_works_for_an_hour_and_costs_no_call() {
     assert_eq!(value("X-Amz-Expires").as_deref(), Some("3600"));
     assert_eq!(value("X-Amz-Security-Token").as_deref(), Some("session"));
     assert!(value("X-Amz-Signature").is_some());
-    assert_eq!(server.seen().len(), 0);
+    assert_eq!(server.requests().len(), 0);
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn a_record_is_created_only_where_there_is_none() {
     assert_eq!(bucket.create(KEY, "{}".to_owned()).await.unwrap(), Some(Version("\"1\"".to_owned())));
     assert_eq!(bucket.create(KEY, "{}".to_owned()).await.unwrap(), None);
     assert_eq!(bucket.create(KEY, "{}".to_owned()).await.unwrap(), None);
-    for seen in server.seen() {
+    for seen in server.requests() {
         assert_eq!(seen.line(), "PUT /mesh-reports/announced/web/7.json?x-id=PutObject");
         assert_eq!((seen.header("if-none-match"), seen.header("if-match")), (Some("*"), None));
         assert_eq!(seen.body, "{}");
@@ -184,7 +184,7 @@ async fn a_record_is_replaced_only_in_the_state_that_was_seen() {
     assert_eq!(replaced, Some(Version("\"8\"".to_owned())));
     assert_eq!(bucket.replace(KEY, "{}".to_owned(), &stored.version).await.unwrap(), None);
     assert_eq!(bucket.replace(KEY, "{}".to_owned(), &stored.version).await.unwrap(), None, "gone meanwhile");
-    for seen in server.seen().iter().skip(1) {
+    for seen in server.requests().iter().skip(1) {
         assert_eq!((seen.header("if-match"), seen.header("if-none-match")), (Some("\"7\""), None));
     }
 }

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, idle_check};
 use serde_json::json;
 use test_harness::{
-    crowd::Crowd,
+    fleet::Fleet,
     recorder::{Answer, Recorder},
 };
 
@@ -108,15 +108,15 @@ async fn an_old_event_costs_one_call_more_before_anything_is_made() {
 
 #[tokio::test]
 async fn a_batch_of_stopped_tasks_shares_its_reads() {
-    let mut crowd = Crowd::of(World::without_deployment("cost-stop").await, "auth-method").await;
-    crowd.found_services(1).await;
-    let environment = Environment::start(&crowd.world, "auth-method").await;
-    crowd.start(0, 3).await;
-    crowd.logs_in = false;
-    let started = crowd.start(0, 37).await;
+    let mut fleet = Fleet::of(World::without_deployment("cost-stop").await, "auth-method").await;
+    fleet.add_services(1).await;
+    let environment = Environment::start(&fleet.world, "auth-method").await;
+    fleet.start(0, 3).await;
+    fleet.logs_in = false;
+    let started = fleet.start(0, 37).await;
     let mut events = Vec::new();
     for task in 0..40 {
-        let [_, stopped] = crowd.stop(task).await;
+        let [_, stopped] = fleet.stop(task).await;
         events.push(stopped);
     }
     // Given that the definition was seen before

@@ -9,7 +9,7 @@ use futures::future::join_all;
 use local_stack::{wait::eventually, world::World};
 use serde_json::Value;
 use test_harness::{
-    crowd::Crowd,
+    fleet::Fleet,
     proxy::{Dialect, Proxy},
     recorder::{Answer, Gate, Recorder},
 };
@@ -57,7 +57,7 @@ async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
     let secret = world.secret_name(&world.service());
     let pair = world.provisioned(&secret).await;
     assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));
-    let creations = environments.iter().flat_map(|(environment, _)| environment.consul.seen());
+    let creations = environments.iter().flat_map(|(environment, _)| environment.consul.requests());
     let creations =
         creations.filter(|seen| seen.line() == "PUT /v1/acl/token" && seen.body.contains(&world.service())).count();
     assert!(creations >= CREATORS, "{creations}");
@@ -112,28 +112,28 @@ const SERVICES: usize = 12;
 
 #[tokio::test]
 async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_once() {
-    let mut crowd = Crowd::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
-    crowd.logs_in = true;
+    let mut fleet = Fleet::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
+    fleet.logs_in = true;
     // Given services that start, and tasks of them that have stopped and leave their login tokens
-    crowd.found_services(SERVICES).await;
+    fleet.add_services(SERVICES).await;
     let mut events = Vec::new();
     for service in 0..SERVICES {
-        crowd.start(service, 1).await;
-        let [_, stopped] = crowd.stop(crowd.members.len() - 1).await;
+        fleet.start(service, 1).await;
+        let [_, stopped] = fleet.stop(fleet.tasks.len() - 1).await;
         events.push(stopped);
-        events.extend(crowd.start(service, 1).await);
+        events.extend(fleet.start(service, 1).await);
     }
     // And a Consul that answers no write until it is told to
     let gate = Gate::closed();
     let held = Arc::clone(&gate);
-    let consul = Recorder::before(&crowd.world.consul.address, move |seen, _| match seen.method.as_str() {
+    let consul = Recorder::before(&fleet.world.consul.address, move |seen, _| match seen.method.as_str() {
         "GET" => Answer::Forward,
         _ => Answer::ForwardThrough(Arc::clone(&held)),
     })
     .await;
     let counted = Proxy::before(&consul.url, Dialect::Consul).await;
     let address: &'static str = counted.url.clone().leak();
-    let environment = Environment::with(&crowd.world, consul, &[("CONSUL_HTTP_ADDR", address)], |edges| edges).await;
+    let environment = Environment::with(&fleet.world, consul, &[("CONSUL_HTTP_ADDR", address)], |edges| edges).await;
     // When it is asked for all of it at once
     let look = async {
         eventually("as many writes as may be under way", LONG, || async {
@@ -148,5 +148,5 @@ async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_o
     let (report, ()) = tokio::join!(environment.handle(&events), look);
     assert!(report.failures.is_empty(), "{report:?}");
     // Then that many were under way while none was answered, and never more, be they reads or writes
-    assert_eq!(counted.tally.peak_under_way(), AT_ONCE);
+    assert_eq!(counted.stats.peak_under_way(), AT_ONCE);
 }

@@ -6,10 +6,10 @@ use crate::{environment::Environment, time::LONG};
 use controller::{Deadline, SweepOrder, SweepOutcome};
 use local_stack::world::World;
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 /// A Consul Enterprise that knows no token yet, and one instance of a task.
-fn enterprise(seen: &Seen) -> Answer {
+fn enterprise(seen: &RecordedRequest) -> Answer {
     let path = seen.uri.split('?').next().unwrap_or_default();
     match (seen.method.as_str(), path) {
         ("PUT", "/v1/acl/token") => {
@@ -55,7 +55,7 @@ async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called
             "PUT /v1/acl/token?partition=team&ns=store",
         ]
     );
-    let made: Vec<Value> = environment.consul.seen().iter().map(Seen::json).collect();
+    let made: Vec<Value> = environment.consul.requests().iter().map(RecordedRequest::json).collect();
     let service = made.iter().find(|body| body.get("ServiceIdentities").is_some()).expect("the service's token");
     assert_eq!(
         service["Description"],
@@ -108,7 +108,7 @@ async fn the_deployment_s_partition_is_where_untagged_tasks_live() {
 const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
 
 /// A Consul Enterprise with three partitions. In one of them, a task that ECS has forgotten has left everything behind.
-fn with_zombie_in_team_b(cluster: &str) -> impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static + use<> {
+fn with_zombie_in_team_b(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
     let cluster = cluster.to_owned();
     let is_cleared = AtomicBool::new(false);
     move |seen, _| {

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::time::{Fixed, LONG};
 use local_stack::{Stack, world::World};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 /// Settings of a client of Consul that waits for an answer as long as it takes: requests that time out are repeated, and would
 /// be counted twice. A server that is not there, or says that it cannot answer now, is asked again all the same.
@@ -59,7 +59,7 @@ pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
 }
 
 /// AWS, of which some answers are `script`'s.
-pub(crate) async fn aws(script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Recorder {
+pub(crate) async fn aws(script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static) -> Recorder {
     Recorder::before_aws(&Stack::shared().await.aws, script).await
 }
 
@@ -81,7 +81,7 @@ impl Environment {
     pub(crate) async fn scripted(
         world: &World<'_>,
         settings: &[(&'static str, &'static str)],
-        script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+        script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
     ) -> Self {
         let consul = Recorder::before(&world.consul.address, script).await;
         Self::with(world, consul, settings, |edges| edges).await
@@ -153,12 +153,12 @@ impl Environment {
         self.consul.forget();
         let report = self.handle(events).await;
         assert!(report.failures.is_empty(), "{:?}", report.failures);
-        let request = |seen: &Seen| {
+        let request = |seen: &RecordedRequest| {
             let path = seen.uri.split('?').next().unwrap_or_default();
             let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
             format!("{} {}", seen.method, parts.join("/"))
         };
-        let mut consul: Vec<String> = self.consul.seen().iter().map(request).collect();
+        let mut consul: Vec<String> = self.consul.requests().iter().map(request).collect();
         consul.sort();
         (self.aws.operations(), consul)
     }

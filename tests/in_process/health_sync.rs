@@ -12,7 +12,7 @@ use crate::{
 use controller::{Deadline, HealthReport};
 use local_stack::world::{World, task_id};
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 /// A task of a definition with an app that ECS checks, and all its checks in Consul, which start critical.
 async fn started(world: &World<'_>) -> String {
@@ -50,7 +50,7 @@ async fn environment_before(
     world: &World<'_>,
     task: &str,
     health: &[(&str, &str)],
-    consul: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+    consul: impl Fn(&RecordedRequest) -> Answer + Send + Sync + 'static,
 ) -> Environment {
     let described = world.ecs_call("DescribeTasks", &json!({ "cluster": world.name, "tasks": [task] })).await;
     let mut answer = described;
@@ -158,11 +158,11 @@ async fn a_health_sync_that_read_before_a_drain_and_writes_after_it_does_not_und
     let task = started(&world).await;
     // Given a round that makes the checks pass, and whose write is long on its way
     let healthy = [("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")];
-    let is_write = |seen: &Seen| seen.line().starts_with("PUT /v1/catalog/register");
-    let hold_back = move |seen: &Seen| if is_write(seen) { Answer::ok("true") } else { Answer::Forward };
+    let is_write = |seen: &RecordedRequest| seen.line().starts_with("PUT /v1/catalog/register");
+    let hold_back = move |seen: &RecordedRequest| if is_write(seen) { Answer::ok("true") } else { Answer::Forward };
     let slow = environment_before(&world, &task, &healthy, hold_back).await;
     assert_eq!(synced(&slow).await.updated, 3);
-    let write = slow.consul.seen().into_iter().find(is_write).unwrap();
+    let write = slow.consul.requests().into_iter().find(is_write).unwrap();
     // When the task is told to stop, and only then the write arrives
     told_to_stop(&world, &task).await;
     world.consul.put(&write.uri, &write.json()).await;

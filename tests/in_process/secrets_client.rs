@@ -9,7 +9,7 @@ use mesh::{
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 use crate::environment::sdk_at;
 
@@ -39,8 +39,8 @@ fn refusal(kind: &str) -> Answer {
 
 /// The bodies of the calls of one operation.
 fn bodies(server: &Recorder, operation: &str) -> Vec<Value> {
-    let seen = server.seen();
-    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(Seen::json).collect()
+    let seen = server.requests();
+    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(RecordedRequest::json).collect()
 }
 
 #[tokio::test]

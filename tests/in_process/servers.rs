@@ -16,7 +16,7 @@ use ecs_mesh_controller::wiring;
 use mesh::tenancy::Tenancy;
 use serde_json::{Value, json};
 use test_harness::{
-    recorder::{Answer, Recorder, Seen},
+    recorder::{Answer, RecordedRequest, Recorder},
     tls::certificate_for,
 };
 
@@ -77,7 +77,7 @@ async fn addresses(ecs: &Recorder) -> Result<Vec<String>, EcsError> {
 
 /// The bodies of the calls so far.
 fn bodies(ecs: &Recorder) -> Vec<Value> {
-    ecs.seen().iter().map(Seen::json).collect()
+    ecs.requests().iter().map(RecordedRequest::json).collect()
 }
 
 #[tokio::test]
@@ -205,7 +205,7 @@ async fn the_function_finds_its_servers_in_ecs() {
     assert_eq!(ecs.operations(), Vec::<String>::new(), "nothing is looked for before it is needed");
     ask(&*edges.consul).await.unwrap();
     ask(&*edges.consul).await.unwrap();
-    assert_eq!(consul.seen().len(), 2);
+    assert_eq!(consul.requests().len(), 2);
     assert_eq!(ecs.operations(), ["DescribeTasks", "ListTasks"]);
 }
 
@@ -236,8 +236,8 @@ async fn a_task_that_is_still_to_run_is_waited_for() {
     .await;
     let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
     ask(&client(&address, &ecs, &TlsSettings::default(), "own")).await.unwrap();
-    assert_eq!(consul.seen().len(), 1);
-    let of_family = ecs.seen().iter().filter(|seen| seen.json()["family"] == NAME).count();
+    assert_eq!(consul.requests().len(), 1);
+    let of_family = ecs.requests().iter().filter(|seen| seen.json()["family"] == NAME).count();
     assert_eq!(of_family, 3, "{:?}", ecs.operations());
 }
 

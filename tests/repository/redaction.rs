@@ -1,4 +1,4 @@
-//! Secrets are held in a type that redacts itself and is zeroed when it is dropped.
+//! Secrets are in a type that redacts itself and is zeroed on drop.
 
 use controller::settings::{CredentialSetting, Settings};
 use mesh::{
@@ -10,7 +10,7 @@ use secrecy::{SecretString, zeroize::ZeroizeOnDrop};
 
 const CANARY: &str = "canary-2c26b46b68ffc68ff99b";
 
-/// Compiles only for types that are zeroed.
+/// Compiles only for types that are zeroed on drop.
 fn zeroed_on_drop<T: ZeroizeOnDrop>(_: &T) {}
 
 fn pair() -> TokenPair {
@@ -57,8 +57,8 @@ fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
     zeroed_on_drop(&SecretState::Retiring(pair(), Retirement::default()).render(uuid::Uuid::nil()));
 }
 
-/// Where secrets come out of their type, and how often: for requests, for the form in which they are stored, and to be
-/// compared. A new place has to be looked at before it is listed here.
+/// The files that expose secrets, and how often: for requests, for storage, and for comparisons. Review a new exposure before listing
+/// it here.
 const EXPOSURES: [(&str, usize); 7] = [
     ("crates/aws/src/secrets.rs", 3),
     ("crates/consul/src/acl.rs", 2),
@@ -72,14 +72,14 @@ const EXPOSURES: [(&str, usize); 7] = [
 #[test]
 fn secrets_come_out_of_their_type_only_where_they_are_sent_stored_or_compared() {
     let mut found = Vec::new();
-    // Tests may look at what they planted.
+    // Tests may read their own secrets.
     let is_code = |path: &String| !path.ends_with("_tests.rs");
     for path in test_harness::sources::sources().into_iter().filter(is_code) {
         let text = std::fs::read_to_string(&path).unwrap();
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let count = code.matches("expose_secret()").count();
         if count > 0 {
-            assert!(!code.contains("#[derive(Debug, Serialize"), "{path}: a secret's holder could be serialised");
+            assert!(!code.contains("#[derive(Debug, Serialize"), "{path}: a type with a secret could be serialised");
             found.push((path, count));
         }
     }

@@ -8,7 +8,7 @@
 //! - [`sources`]: what is shipped, as text.
 //! - [`agent`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
 
-// A harness that cannot go on panics, and says why.
+// The harness panics with a reason when it cannot continue.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -21,7 +21,7 @@
 )]
 
 pub mod agent;
-pub mod crowd;
+pub mod fleet;
 pub mod function;
 pub mod invocation;
 pub mod jwt;

@@ -153,7 +153,7 @@ async fn tasks_are_listed_and_described_as_on_ministack() {
     let definition = world.mesh_definition("conform-ecs-web").await;
     let (running, stopped) = (world.run(&definition).await, world.run(&definition).await);
     world.stop(&stopped).await;
-    let _alone = world.aws.ecs_alone().await;
+    let _ecs = world.aws.lock_ecs().await;
     let known = [running.parse().unwrap(), stopped.parse().unwrap()];
     let edges = real(&world, None).await;
     let cluster = world.cluster().parse().unwrap();

@@ -97,7 +97,7 @@ async fn of_many_audits_at_once_one_announces() {
     let people = audit.subscriber("people-at-once").await;
     let revision = audit.register_broken("at-once", &["db"]).await;
     let event = registered(&revision);
-    let alone = audit.aws.ecs_alone().await;
+    let alone = audit.aws.lock_ecs().await;
     let invoke = || audited(audit.aws, &audit.deployed, &event);
     let (a, b, c, d) = tokio::join!(invoke(), invoke(), invoke(), invoke());
     drop(alone);
@@ -120,7 +120,7 @@ async fn the_schedule_audits_what_the_clusters_run_and_measures_it() {
         "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
     });
     {
-        let _alone = audit.aws.ecs_alone().await;
+        let _ecs = audit.aws.lock_ecs().await;
         audit.aws.call("ecs", "AmazonEC2ContainerServiceV20141113.RunTask", &body).await;
     }
     let report = audit.invoke(&json!({ "scheduled": true })).await.unwrap();

@@ -15,7 +15,7 @@ async fn a_stack_that_has_announced_something_can_be_deleted_and_its_bucket_stay
     let audit = deployment("audit-deleted", "audit-deleted", &[]).await.audit.expect("the audit");
     let revision = register_broken(aws, "cleanup-web", &["db"]).await;
     {
-        let _alone = aws.ecs_alone().await;
+        let _ecs = aws.lock_ecs().await;
         audited(aws, &audit, &registered(&revision)).await.unwrap();
     }
     delete(aws, "audit-deleted").await.unwrap();

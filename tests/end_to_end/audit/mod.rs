@@ -66,7 +66,7 @@ impl Audit {
 
     /// Invokes the function while nothing changes in ECS.
     async fn invoke(&self, payload: &Value) -> Result<Value, Value> {
-        let _alone = self.aws.ecs_alone().await;
+        let _ecs = self.aws.lock_ecs().await;
         audited(self.aws, &self.deployed, payload).await
     }
 
@@ -109,7 +109,7 @@ async fn register_broken(aws: &Aws, family: &str, missing: &[&str]) -> String {
             { "name": "app", "image": "example/app:1", "essential": true, "dependsOn": waits },
         ],
     });
-    let _alone = aws.ecs_alone().await;
+    let _ecs = aws.lock_ecs().await;
     let answer = aws.call("ecs", "AmazonEC2ContainerServiceV20141113.RegisterTaskDefinition", &body).await;
     answer["taskDefinition"]["taskDefinitionArn"].as_str().unwrap_or_else(|| panic!("no ARN in {answer}")).to_owned()
 }

@@ -40,7 +40,7 @@ async fn a_sweep_forces_an_agent_to_leave_that_died_with_its_task() {
     staying.register(world.consul, &service(&world.service(), &stopped)).await;
     let (dead, alive) = (dying.name.clone(), staying.name.clone());
     world.stop(&stopped).await;
-    dying.die(world.consul).await;
+    dying.kill_and_wait_until_failed(world.consul).await;
     let summary = world.swept().await;
     assert_eq!(summary["deleted"]["clientAgents"], 1, "{summary}");
     eventually("the dead agent to be forgotten", SOON, || async {
@@ -70,7 +70,7 @@ async fn the_stopped_event_forces_the_agent_to_leave_once_it_has_failed() {
     let name = agent.name.clone();
     // Given an agent that was killed with its task, and an event that comes back until Consul has noticed
     world.stop(&task).await;
-    agent.die_unnoticed();
+    agent.kill();
     eventually("the event to be done", SOON, || async {
         let status = member_status(world.consul, &name).await;
         let event = world.event(&task).await.to_string();
@@ -99,7 +99,7 @@ async fn an_agent_that_hosts_anybody_else_s_service_is_left_to_them() {
     agent.register(world.consul, &json!({ "ID": "by-hand", "Name": "by-hand", "Port": 1 })).await;
     let name = agent.name.clone();
     world.stop(&task).await;
-    agent.die(world.consul).await;
+    agent.kill_and_wait_until_failed(world.consul).await;
     world.swept().await;
     assert_eq!(member_status(world.consul, &name).await, Some(4));
     assert!(node_services(world.consul, &name).await.contains("by-hand"));

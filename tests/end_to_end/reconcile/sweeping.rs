@@ -21,7 +21,7 @@ async fn events_that_were_all_lost_are_repaired_by_one_sweep() {
     let living = world.run(&definition).await;
     world.register_instance(&web, &living).await;
     // A service whose only task has come and gone, and left everything behind
-    let old = world.token_of_old_controller(&gone).await;
+    let old = world.consul_ecs_controller_token(&gone).await;
     let stopped = world.run(&world.mesh_definition(&gone).await).await;
     world.register_instance(&gone, &stopped).await;
     let method = JwtAuthMethod::create(world.consul, "lost-events").await;

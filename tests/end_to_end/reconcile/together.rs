@@ -28,7 +28,7 @@ async fn two_sweeps_and_the_events_themselves_end_in_one_truth() {
     for error in [one, two].into_iter().filter_map(Result::err) {
         assert_eq!(error["errorType"], "incomplete", "{error}");
     }
-    world.worked_off().await;
+    world.events_handled().await;
     world.swept().await;
     assert_eq!(world.service_ids().await.len(), 12);
     world.provisioned(&world.secret_name(&service)).await;

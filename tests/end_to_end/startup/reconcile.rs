@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use crate::startup::GOOD;
 use test_harness::{
-    function::{Function, Runtime, seen},
-    recorder::{Answer, Recorder, Seen},
+    function::{Function, RuntimeApi, wait_for_requests},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 const CA_SECRET: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ca-AbCdEf";
 
-fn start(runtime: &Runtime, aws: &Recorder, changes: &[(&str, &str)]) -> Function {
+fn start(runtime: &RuntimeApi, aws: &Recorder, changes: &[(&str, &str)]) -> Function {
     let variables: Vec<(&str, &str)> =
         GOOD.into_iter().chain(changes.iter().copied()).chain([("AWS_ENDPOINT_URL", aws.url.as_str())]).collect();
     Function::start(env!("CARGO_BIN_EXE_reconcile"), runtime, &variables)
@@ -23,7 +23,7 @@ fn start(runtime: &Runtime, aws: &Recorder, changes: &[(&str, &str)]) -> Functio
 
 /// Waits until a request arrived that `is_meant`, and returns the bodies of all those.
 async fn bodies(server: &Recorder, is_meant: impl Fn(&str) -> bool) -> Vec<Value> {
-    seen(server, 1, |seen| is_meant(&seen.line())).await.iter().map(Seen::json).collect()
+    wait_for_requests(server, 1, |seen| is_meant(&seen.line())).await.iter().map(RecordedRequest::json).collect()
 }
 
 fn update(cloud_formation: &Recorder) -> Value {
@@ -43,7 +43,7 @@ async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation(
         Answer::ok("")
     })
     .await;
-    let runtime = Runtime::start(vec![update(&cloud_formation), json!({ "healthSync": true })]).await;
+    let runtime = RuntimeApi::start(vec![update(&cloud_formation), json!({ "healthSync": true })]).await;
     let pem = rcgen::generate_simple_self_signed(vec!["consul".to_owned()]).unwrap().cert.pem();
     // The secret cannot be read before CloudFormation is told so
     let aws = Recorder::start(move |seen, _| {
@@ -68,7 +68,7 @@ async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation(
 #[tokio::test]
 async fn an_update_with_a_wrong_setting_is_answered_with_the_line_that_names_it() {
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
-    let runtime = Runtime::start(vec![update(&cloud_formation)]).await;
+    let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
     let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
     let _running = start(&runtime, &aws, &[("MAX_DELETE_PERCENT", "101")]);
     let told = bodies(&cloud_formation, |line| line == "PUT /answer").await;

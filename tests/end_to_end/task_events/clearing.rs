@@ -46,7 +46,7 @@ async fn auth_method_mode_creates_nothing() {
 #[tokio::test]
 async fn auth_method_mode_revokes_an_idle_service_s_old_token_all_the_same() {
     let world = Fixture::login("left-behind").await;
-    let old = world.token_of_old_controller(&world.service()).await;
+    let old = world.consul_ecs_controller_token(&world.service()).await;
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.start_task(&definition).await;
     world.stop_task(&task).await;

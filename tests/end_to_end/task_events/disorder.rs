@@ -99,7 +99,7 @@ async fn a_hand_made_token_in_the_secret_is_left_alone() {
     world.put_secret(&world.secret_name(&service), &value).await;
     let definition = world.mesh_definition(&service).await;
     let task = world.start_task(&definition).await;
-    world.worked_off().await;
+    world.events_handled().await;
     world.stop_task(&task).await;
     world.settled().await;
     let secret = world.secret_text(&world.secret_name(&service)).await.unwrap();

@@ -54,7 +54,7 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
     world.register_instance(&service, &stopping).await;
     let method = JwtAuthMethod::create(consul, "wrong-credential").await;
     let login = method.log_in_task(&service, &world.cluster(), world::task_id(&stopping)).await;
-    let old = world.token_of_old_controller(&service).await;
+    let old = world.consul_ecs_controller_token(&service).await;
     world.stop(&stopping).await;
     world.deliver(&[world.event(&starting).await, world.event(&stopping).await]).await;
     // Then the messages come back, with an error that says what to do

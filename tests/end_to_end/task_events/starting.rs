@@ -83,7 +83,7 @@ async fn twenty_concurrent_first_starts_yield_one_token_and_one_secret_value() {
 async fn an_old_controller_s_token_is_adopted_and_later_revoked() {
     let world = Fixture::tokens("adopted").await;
     let service = world.service();
-    let old = world.token_of_old_controller(&service).await;
+    let old = world.consul_ecs_controller_token(&service).await;
     let definition = world.mesh_definition(&service).await;
     let task = world.start_task(&definition).await;
     world.settled().await;

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 pub(crate) const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000002";
 
@@ -59,7 +59,7 @@ impl Fake {
         of_kind.map(|(_, object)| Value::Object(object.clone())).collect()
     }
 
-    fn answer(&self, seen: &Seen) -> Answer {
+    fn answer(&self, seen: &RecordedRequest) -> Answer {
         let path = seen.uri.split('?').next().unwrap().trim_start_matches("/v1/");
         match (seen.method.as_str(), path) {
             ("GET", "acl/token/self") => Answer::ok("{}"),
@@ -102,7 +102,7 @@ impl Fake {
         Answer::ok(Value::from(listed).to_string())
     }
 
-    fn write(&self, kind: &str, name: &str, seen: &Seen) -> Answer {
+    fn write(&self, kind: &str, name: &str, seen: &RecordedRequest) -> Answer {
         let mut object: Map<String, Value> = serde_json::from_str(&seen.body).unwrap();
         let mut objects = self.objects.lock().unwrap();
         let index = self.index.fetch_add(1, Ordering::SeqCst);

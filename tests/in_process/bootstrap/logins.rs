@@ -12,7 +12,7 @@ use crate::bootstrap::{CLUSTER, POLICY, bootstrap, controller, errors, fake::ANO
 use local_stack::consul::Consul;
 use test_harness::{
     jwt::JwtKey,
-    recorder::{Answer, Recorder, Seen, Translation},
+    recorder::{Answer, RecordedRequest, Recorder, Translation},
 };
 
 const METHOD: &str = "iam-ecs-service-token";
@@ -30,7 +30,7 @@ struct Translator {
 }
 
 impl Translator {
-    fn answer(&self, seen: &Seen) -> Answer {
+    fn answer(&self, seen: &RecordedRequest) -> Answer {
         let path = seen.uri.split('?').next().unwrap();
         if path.starts_with("/v1/acl/auth-method") {
             return Answer::ForwardAs(self.method(seen), self.method_back());
@@ -41,7 +41,7 @@ impl Translator {
         Answer::Forward
     }
 
-    fn method(&self, seen: &Seen) -> String {
+    fn method(&self, seen: &RecordedRequest) -> String {
         let mut method = seen.json();
         if method["Type"] != "aws-iam" {
             return seen.body.clone();
@@ -126,7 +126,7 @@ async fn tasks_and_gateways_log_in_at_a_real_consul_that_was_set_up() {
     // Whoever brings no token finds services and nodes
     let anonymous = consul.get(&format!("/v1/acl/token/{ANONYMOUS}")).await;
     assert_eq!(names(&anonymous["Policies"]), ["anonymous-token-policy"]);
-    let services = consul.call(reqwest::Method::GET, "/v1/catalog/services", "", None).await.good().unwrap();
+    let services = consul.call(reqwest::Method::GET, "/v1/catalog/services", "", None).await.success().unwrap();
     assert!(services.get("consul").is_some(), "{services}");
 
     let node = &consul.get("/v1/catalog/nodes?filter=Node%20matches%20%22arn%22").await[0];

@@ -85,7 +85,7 @@ fn lines(consul: &Recorder) -> Vec<String> {
 
 /// What was written: method and path, and the body.
 fn writes(consul: &Recorder) -> Vec<(String, Value)> {
-    let written = consul.seen().into_iter().filter(|seen| seen.method != "GET");
+    let written = consul.requests().into_iter().filter(|seen| seen.method != "GET");
     written.map(|seen| (seen.line(), seen.json())).collect()
 }
 

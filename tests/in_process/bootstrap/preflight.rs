@@ -84,7 +84,7 @@ async fn every_partition_of_the_clusters_is_asked_and_what_is_missing_is_said_wi
         consul.lines(),
         ["POST /v1/internal/acl/authorize", "POST /v1/internal/acl/authorize?partition=store&ns=default"]
     );
-    let asked: Vec<usize> = consul.seen().iter().map(|seen| seen.json().as_array().unwrap().len()).collect();
+    let asked: Vec<usize> = consul.requests().iter().map(|seen| seen.json().as_array().unwrap().len()).collect();
     assert_eq!(asked, [6, 5], "everything where the first cluster is, and what is of a partition in the other");
 }
 
@@ -104,14 +104,14 @@ async fn enterprise_is_asked_for_the_datacenter_and_for_the_partition() {
         ["POST /v1/internal/acl/authorize", "POST /v1/internal/acl/authorize?partition=team&ns=default"]
     );
     assert_eq!(
-        consul.seen()[0].json(),
+        consul.requests()[0].json(),
         json!([
             { "Resource": "operator", "Access": "write", "Segment": "" },
             { "Resource": "agent", "Access": "read", "Segment": "" },
         ])
     );
     assert_eq!(
-        consul.seen()[1].json(),
+        consul.requests()[1].json(),
         json!([
             { "Resource": "acl", "Access": "write", "Segment": "" },
             { "Resource": "node", "Access": "read", "Segment": "" },

@@ -106,9 +106,9 @@ async fn every_address_behind_one_name_is_tried() {
     let consul = source.client(quick_retries());
     ask(&consul).await.unwrap();
     ask(&consul).await.unwrap();
-    assert_eq!((source.asks(), listening.seen().len()), (1, 2));
+    assert_eq!((source.asks(), listening.requests().len()), (1, 2));
     let host = url.trim_start_matches("http://");
-    assert_eq!(listening.seen()[0].header("host"), Some(host), "the request still goes to the name");
+    assert_eq!(listening.requests()[0].header("host"), Some(host), "the request still goes to the name");
 }
 
 #[tokio::test]
@@ -158,7 +158,7 @@ async fn a_replaced_server_is_looked_for_once_nobody_takes_a_connection() {
     // Then the next request goes to the new one
     ask(&consul).await.unwrap();
     ask(&consul).await.unwrap();
-    assert_eq!((source.asks(), new.seen().len()), (2, 2));
+    assert_eq!((source.asks(), new.requests().len()), (2, 2));
 }
 
 #[tokio::test]
@@ -172,7 +172,7 @@ async fn a_server_that_answers_badly_is_still_the_right_one() {
     let found = at_url(&listening.url);
     let source = Scripted::new(move |_| Ok(vec![found.clone()]));
     ask(&source.client(quick_retries())).await.unwrap();
-    assert_eq!((source.asks(), listening.seen().len()), (1, 3));
+    assert_eq!((source.asks(), listening.requests().len()), (1, 3));
 }
 
 #[tokio::test]

@@ -34,7 +34,7 @@ async fn elections_and_gateway_errors_are_waited_out() {
     .await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     consul.tokens(&Tenancy::Community).await.unwrap();
-    assert_eq!(server.seen().len(), 4);
+    assert_eq!(server.requests().len(), 4);
 }
 
 #[tokio::test]
@@ -56,7 +56,7 @@ async fn a_long_retry_after_is_the_queue_s_business() {
         Recorder::start(|_, _| Answer::Reply(429, vec![("retry-after", "60".to_owned())], String::new())).await;
     let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap_err();
     assert!(matches!(error, ConsulError::Throttled { retry_after: Some(wait), .. } if wait.as_secs() == 60), "{error}");
-    assert_eq!(server.seen().len(), 1);
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]
@@ -69,7 +69,7 @@ async fn a_transaction_whose_answer_was_lost_ends_in_a_conflict_after_which_the_
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let error = consul.deregister(&[instance(Tenancy::Community)]).await.unwrap_err();
     assert!(matches!(error, ConsulError::Conflict { .. }), "{error}");
-    assert_eq!(server.seen().len(), 2);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -88,7 +88,7 @@ async fn the_next_address_is_tried_and_then_preferred() {
     let consul = client(&format!("http://{},{}", closed_address(), server.url), &credential);
     consul.tokens(&Tenancy::Community).await.unwrap();
     consul.tokens(&Tenancy::Community).await.unwrap();
-    assert_eq!(server.seen().len(), 2);
+    assert_eq!(server.requests().len(), 2);
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_server_that_fails_is_not_asked_twice_in_a_row() {
     let consul = client(&format!("{},{}", broken.url, server.url), &Rotating::new(&["own"]));
     consul.tokens(&Tenancy::Community).await.unwrap();
     consul.tokens(&Tenancy::Community).await.unwrap();
-    assert_eq!((broken.seen().len(), server.seen().len()), (1, 2));
+    assert_eq!((broken.requests().len(), server.requests().len()), (1, 2));
 }
 
 #[tokio::test]
@@ -134,7 +134,7 @@ async fn a_black_hole_is_given_up_on() {
     let time = async {
         for attempt in 1..=3 {
             eventually(&format!("attempt {attempt}"), LONG, || async {
-                match server.seen().len() {
+                match server.requests().len() {
                     seen if seen == attempt => Ok(()),
                     seen => Err(format!("{seen} requests")),
                 }
@@ -147,7 +147,7 @@ async fn a_black_hole_is_given_up_on() {
     let (answer, ()) = tokio::join!(consul.tokens(&tenancy), time);
     let error = answer.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");
-    assert_eq!(server.seen().len(), 3);
+    assert_eq!(server.requests().len(), 3);
 }
 
 #[tokio::test]

@@ -36,7 +36,7 @@ async fn community_edition_is_never_asked_for_a_namespace() {
     let token = consul.token(&Tenancy::Community, accessor()).await.unwrap().unwrap();
     assert_eq!(token.pair.secret.expose_secret(), "s3cret");
     assert_eq!(server.lines(), [format!("GET /v1/acl/token/{ACCESSOR}")]);
-    assert_eq!(server.seen()[0].header("x-consul-token"), Some("own"));
+    assert_eq!(server.requests()[0].header("x-consul-token"), Some("own"));
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
             "PUT /v1/catalog/register?partition=team&ns=shop".to_owned(),
         ]
     );
-    let bodies = server.seen();
+    let bodies = server.requests();
     assert_eq!(
         bodies[1].json(),
         json!({
@@ -128,7 +128,7 @@ async fn a_check_is_written_whole() {
     consul.set_checks(&[ailing, HealthCheck::maintenance(&instance(Tenancy::Community))]).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
-        server.seen()[0].json(),
+        server.requests()[0].json(),
         json!({ "Node": CLUSTER, "SkipNodeUpdate": true, "Checks": [{
             "Node": CLUSTER,
             "CheckID": format!("web-{TASK}-app"),

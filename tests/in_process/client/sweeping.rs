@@ -136,7 +136,7 @@ async fn a_node_leaves_the_catalog_by_name() {
     let consul = client(&server.url, &Rotating::new(&["own"]));
     consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/deregister?partition=team"]);
-    assert_eq!(server.seen()[0].json(), json!({ "Node": CLUSTER }));
+    assert_eq!(server.requests()[0].json(), json!({ "Node": CLUSTER }));
 }
 
 #[tokio::test]
@@ -156,7 +156,7 @@ async fn a_token_gets_another_description_and_keeps_the_rest() {
     consul.update_token(&token).await.unwrap();
     assert_eq!(server.lines(), [format!("PUT /v1/acl/token/{ACCESSOR}?partition=team&ns=shop")]);
     let expected = json!({ "AccessorID": ACCESSOR, "SecretID": "s3cret", "Description": "used", "Local": true });
-    assert_eq!(server.seen()[0].json(), expected);
+    assert_eq!(server.requests()[0].json(), expected);
     let gone = consul.update_token(&token).await.unwrap_err();
     assert!(matches!(gone, ConsulError::NotFound { .. }), "{gone}");
 }

@@ -15,8 +15,8 @@ use local_stack::{
 };
 use serde_json::{Value, json};
 use test_harness::{
-    proxy::{Dialect, Fault, Proxy, What, When},
-    recorder::{Answer, Gate, Recorder, Seen},
+    proxy::{Dialect, Fault, FaultKind, FaultPoint, Proxy},
+    recorder::{Answer, Gate, RecordedRequest, Recorder},
 };
 
 /// Later than the version that shows a token has to stay.
@@ -33,7 +33,7 @@ async fn later(world: &World<'_>, later: SignedDuration) -> Environment {
 async fn later_with(
     world: &World<'_>,
     later: SignedDuration,
-    script: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+    script: impl Fn(&RecordedRequest) -> Answer + Send + Sync + 'static,
 ) -> Environment {
     later_between(world, later, crate::environment::aws(move |seen, _| script(seen)).await).await
 }
@@ -179,7 +179,9 @@ async fn what_a_write_whose_answer_was_lost_has_left_is_gone_on_with() {
     let world = World::without_deployment("lost-answer").await;
     let (_, pair) = idle_service(&world).await;
     let proxy = Proxy::before(&world.aws.endpoint, Dialect::Aws).await;
-    proxy.script(|call| (call.operation == "PutSecretValue").then(|| Fault { what: What::Reset, when: When::After }));
+    proxy.script(|call| {
+        (call.operation == "PutSecretValue").then(|| Fault { kind: FaultKind::Reset, point: FaultPoint::After })
+    });
     let unanswered = async |later: SignedDuration| {
         let aws = Recorder::before(&proxy.url, |_, _| Answer::Forward).await;
         let report = look(&world, &later_between(&world, later, aws).await).await;

@@ -9,7 +9,7 @@ use crate::{
     time::{LONG, later_when},
 };
 use local_stack::world::{World, cluster_arn};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 const LOGINS: (&str, &str) = ("TOKEN_MODE", "auth-method");
 
@@ -32,7 +32,7 @@ async fn a_cluster_whose_services_are_never_listed_costs_the_others_no_time() {
     let (noisy, quiet) =
         (World::without_deployment("fair-a-slow").await, World::without_deployment("fair-b-quiet").await);
     let events = [stopped(&noisy).await, stopped(&quiet).await];
-    let is_slow = |seen: &Seen, _: usize| {
+    let is_slow = |seen: &RecordedRequest, _: usize| {
         let is_noisy = seen.uri.contains("node-services") && seen.uri.contains("fair-a-slow");
         if is_noisy { Answer::Hang } else { Answer::Forward }
     };
@@ -63,7 +63,7 @@ async fn who_keeps_changing_what_is_on_one_node_holds_up_no_transaction_of_the_o
     let (noisy, quiet) =
         (World::without_deployment("fair-a-restless").await, World::without_deployment("fair-b-calm").await);
     let events = [stopped(&noisy).await, stopped(&quiet).await];
-    let is_stale = |seen: &Seen, _: usize| {
+    let is_stale = |seen: &RecordedRequest, _: usize| {
         if seen.uri.starts_with("/v1/txn") && seen.body.contains("fair-a-restless") {
             let error = json!({ "Errors": [{ "OpIndex": 0, "What": "failed to delete service, index is stale" }] });
             return Answer::status(409, error.to_string());

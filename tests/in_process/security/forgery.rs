@@ -17,8 +17,8 @@ async fn handled_in_silence(environment: &Environment, event: &Value) -> BatchRe
     environment.aws.forget();
     environment.consul.forget();
     let report = environment.handle(std::slice::from_ref(event)).await;
-    assert!(environment.aws.seen().is_empty(), "{event}: {:?}", environment.aws.operations());
-    assert!(environment.consul.seen().is_empty(), "{event}: {:?}", environment.consul.lines());
+    assert!(environment.aws.requests().is_empty(), "{event}: {:?}", environment.aws.operations());
+    assert!(environment.consul.requests().is_empty(), "{event}: {:?}", environment.consul.lines());
     report
 }
 
@@ -128,7 +128,7 @@ async fn a_forged_deletion_of_a_cluster_takes_nothing_from_one_that_ecs_calls_ac
     environment.consul.forget();
     let foreign = world.cluster().replace("000000000000", "999999999999");
     assert_eq!(reconcile(&environment, deletion(&foreign)).await["outcome"], "ignored");
-    assert!(environment.consul.seen().is_empty());
+    assert!(environment.consul.requests().is_empty());
 }
 
 async fn reconcile(environment: &Environment, payload: Value) -> Value {

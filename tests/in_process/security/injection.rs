@@ -82,7 +82,7 @@ async fn a_hostile_tag_reaches_neither_consul_nor_a_secret() {
         assert!(report.failures[0].error.to_string().starts_with(SERVICE_NAME_TAG), "{report:?}");
         assert_eq!(environment.aws.operations(), ["DescribeTaskDefinition"], "{name}");
     }
-    assert!(environment.consul.seen().is_empty(), "{:?}", environment.consul.lines());
+    assert!(environment.consul.requests().is_empty(), "{:?}", environment.consul.lines());
 }
 
 #[tokio::test]

@@ -59,7 +59,7 @@ async fn tls_to_a_server_without_it_is_refused() {
     let address = server.url.replace("http://", "https://");
     let ca = certificate_for(NAME).authority;
     assert_refused("TLS to plain HTTP", ask(&address, "token", Some(&ca), Some(NAME)).await, "Consul is unavailable");
-    assert!(server.seen().is_empty(), "{:?}", server.lines());
+    assert!(server.requests().is_empty(), "{:?}", server.lines());
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn a_redirect_takes_the_token_nowhere() {
             Recorder::start(move |_, _| Answer::Reply(status, vec![("location", target.clone())], String::new())).await;
         assert_refused("a redirect", ask(&server.url, "token", None, None).await, &status.to_string());
     }
-    assert!(elsewhere.seen().is_empty(), "{:?}", elsewhere.lines());
+    assert!(elsewhere.requests().is_empty(), "{:?}", elsewhere.lines());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{environment, forward, swept};
 use crate::environment::Environment;
 use local_stack::world::{World, task_id};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 const NODE: &str = "ip-10-0-0-7";
 
@@ -27,7 +27,7 @@ type Script = Arc<dyn Fn(usize) -> (u8, Vec<Value>) + Send + Sync>;
 /// An environment whose Consul says by `script` what it knows of the agent.
 async fn before_an_agent(world: &World<'_>, script: Script) -> Environment {
     let looks = [std::sync::atomic::AtomicUsize::new(0), std::sync::atomic::AtomicUsize::new(0)];
-    let consul = move |seen: &Seen, _| {
+    let consul = move |seen: &RecordedRequest, _| {
         let look = |which: usize| script(looks[which].fetch_add(1, std::sync::atomic::Ordering::SeqCst));
         match seen.uri.split('?').next().unwrap() {
             "/v1/agent/members" => Answer::ok(json!([{ "Name": NODE, "Status": look(0).0 }]).to_string()),

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{environment, forward};
 use crate::{environment::Environment, time::LONG};
 use local_stack::world::{Pair, World};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 /// A service with a token of ours, and the client agents' token.
 async fn lived_in(world: &World<'_>) -> [Pair; 2] {
@@ -39,13 +39,13 @@ async fn is_clean(world: &World<'_>, pairs: &[Pair; 2]) {
 }
 
 /// Cleans up while every request that `is_hit` refuses, and then once more in another environment.
-async fn interrupted(name: &'static str, is_hit: fn(&Seen) -> bool) {
+async fn interrupted(name: &'static str, is_hit: fn(&RecordedRequest) -> bool) {
     let world = World::without_deployment(name).await;
     let pairs = lived_in(&world).await;
     let was_hit = Arc::new(AtomicBool::new(false));
     let refuse = |body: String| {
         let was_hit = was_hit.clone();
-        move |seen: &Seen, _: usize| {
+        move |seen: &RecordedRequest, _: usize| {
             if is_hit(seen) {
                 was_hit.store(true, Ordering::SeqCst);
                 return Answer::status(if seen.operation().is_some() { 400 } else { 403 }, body.clone());

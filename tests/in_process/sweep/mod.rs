@@ -20,9 +20,9 @@ use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
 use serde_json::json;
 use test_harness::{
-    crowd::Crowd,
+    fleet::Fleet,
     jwt::JwtAuthMethod,
-    recorder::{Answer, Recorder, Seen},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 /// Settings of all these environments: nobody waits for a grace period, and nobody sets Consul up.
@@ -30,8 +30,8 @@ const AT_ONCE: [(&str, &str); 2] = [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTR
 
 async fn environment(
     world: &World<'_>,
-    consul: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
-    aws: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    consul: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
+    aws: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
     further: &[(&'static str, &'static str)],
     change: impl FnOnce(Edges) -> Edges,
 ) -> Environment {
@@ -41,7 +41,7 @@ async fn environment(
     Environment::between(world, consul, aws, &settings, change).await
 }
 
-fn forward(_: &Seen, _: usize) -> Answer {
+fn forward(_: &RecordedRequest, _: usize) -> Answer {
     Answer::Forward
 }
 
@@ -68,11 +68,11 @@ pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> Swee
 }
 
 /// So many tasks of a service, which have registered.
-async fn crowd_of(world: World<'_>, tasks: usize) -> Crowd<'_> {
-    let mut crowd = Crowd::of(world, "secrets-manager").await;
-    crowd.found_services(1).await;
-    crowd.start(0, tasks).await;
-    crowd
+async fn crowd_of(world: World<'_>, tasks: usize) -> Fleet<'_> {
+    let mut fleet = Fleet::of(world, "secrets-manager").await;
+    fleet.add_services(1).await;
+    fleet.start(0, tasks).await;
+    fleet
 }
 
 /// A stopped task, and what it has left in Consul.
@@ -90,9 +90,9 @@ async fn a_cluster_that_cannot_be_read_is_not_judged_and_the_other_one_is_done()
     let both: &'static str = Box::leak([cluster_arn("unreadable"), cluster_arn("readable")].join(",").into_boxed_str());
     zombie(&unreadable).await;
     zombie(&readable).await;
-    let idle = readable.token_of_old_controller("readable-web").await;
+    let idle = readable.consul_ecs_controller_token("readable-web").await;
     // Nothing of the first cluster is ever listed
-    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+    let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
         Some("ListTasks") if seen.body.contains("unreadable") => {
             Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
         }
@@ -116,7 +116,7 @@ async fn tokens_that_cannot_be_listed_are_not_judged_and_services_are() {
     let stopped = zombie(&world).await;
     let method = JwtAuthMethod::create(world.consul, "no-tokens").await;
     let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&stopped)).await;
-    let consul = |seen: &Seen, _| match seen.line().as_str() {
+    let consul = |seen: &RecordedRequest, _| match seen.line().as_str() {
         "GET /v1/acl/tokens" => Answer::status(403, "Permission denied"),
         _ => Answer::Forward,
     };
@@ -134,9 +134,9 @@ async fn an_empty_list_is_believed_only_where_it_is_known_what_consul_holds_of_t
     let both: &'static str =
         Box::leak([cluster_arn("empty-list"), cluster_arn("living-list")].join(",").into_boxed_str());
     other.run(&other.mesh_definition(&format!("{}-living", other.name)).await).await;
-    let idle = other.token_of_old_controller("living-list-idle").await;
+    let idle = other.consul_ecs_controller_token("living-list-idle").await;
     // Given a cluster of which ECS lists no task, and of which Consul cannot be read
-    let consul = |seen: &Seen, _| {
+    let consul = |seen: &RecordedRequest, _| {
         let is_its = seen.line().starts_with("GET /v1/catalog/node-services/") && seen.line().contains("empty-list");
         if is_its { Answer::status(500, "rpc error") } else { Answer::Forward }
     };
@@ -160,7 +160,7 @@ async fn an_empty_list_is_believed_only_where_it_is_known_what_consul_holds_of_t
 async fn a_bad_credential_deletes_nothing() {
     let world = World::without_deployment("bad-credential").await;
     zombie(&world).await;
-    let consul = |seen: &Seen, _| {
+    let consul = |seen: &RecordedRequest, _| {
         if seen.method == "GET" { Answer::status(403, "ACL not found") } else { Answer::Forward }
     };
     let environment = environment(&world, consul, forward, &[], |e| e).await;
@@ -174,7 +174,7 @@ async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
     let world = World::without_deployment("inactive").await;
     zombie(&world).await;
     // ECS calls a deleted cluster INACTIVE for a while, and lists nothing of it
-    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+    let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
         Some("DescribeClusters") => Answer::ok(
             json!({ "clusters": [{ "clusterArn": cluster_arn("inactive"), "status": "INACTIVE" }] }).to_string(),
         ),
@@ -198,14 +198,14 @@ async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
 #[tokio::test]
 async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
     let world = World::without_deployment("out-of-time").await;
-    let mut crowd = crowd_of(world, 40).await;
+    let mut fleet = crowd_of(world, 40).await;
     for task in 0..40 {
-        crowd.stop(task).await;
+        fleet.stop(task).await;
     }
-    let world = &crowd.world;
+    let world = &fleet.world;
     // Of two transactions, the second one never answers
     let transactions = Arc::new(AtomicUsize::new(0));
-    let consul = move |seen: &Seen, _| {
+    let consul = move |seen: &RecordedRequest, _| {
         let is_second = seen.line().starts_with("PUT /v1/txn") && transactions.fetch_add(1, Ordering::SeqCst) == 1;
         if is_second { Answer::Hang } else { Answer::Forward }
     };
@@ -238,7 +238,7 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_stays() {
     world.run(&world.definition("first-start-other", &json!([]), None).await).await;
     // Given a token that was made a moment ago, and a task that ECS does not list yet
     let before = Timestamp::now();
-    let pair = world.token_of_old_controller(&world.service()).await;
+    let pair = world.consul_ecs_controller_token(&world.service()).await;
     let after = Timestamp::now();
     let now = environment_at(&world, before).await;
     let report = swept(&now, &SweepOrder::default()).await;
@@ -258,9 +258,9 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_stays() {
 #[tokio::test]
 async fn a_sweep_that_finds_all_in_order_only_reads() {
     let world = World::without_deployment("sweep-cost").await;
-    let crowd = crowd_of(world, 105).await;
+    let fleet = crowd_of(world, 105).await;
     let further = [("TOKEN_MODE", "auth-method")];
-    let environment = environment(&crowd.world, forward, forward, &further, |e| e).await;
+    let environment = environment(&fleet.world, forward, forward, &further, |e| e).await;
     swept(&environment, &SweepOrder::default()).await;
     environment.aws.forget();
     environment.consul.forget();

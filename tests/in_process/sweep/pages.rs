@@ -5,36 +5,36 @@ use serde_json::{Value, json};
 
 use super::{an_hour_later, crowd_of, environment as start, forward, is_hidden, swept, zombie};
 use local_stack::world::{World, idle_check};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 /// How many tasks run: one page and a little more.
 const RUNNING: usize = 105;
 
-type Script = fn(&Seen, usize) -> Answer;
+type Script = fn(&RecordedRequest, usize) -> Answer;
 
 fn refused() -> Answer {
     Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
 }
 
 /// Whether it is the call of `DescribeTasks` for what did not fit into the first one.
-fn is_second_chunk(seen: &Seen) -> bool {
+fn is_second_chunk(seen: &RecordedRequest) -> bool {
     let asked = seen.json()["tasks"].as_array().map_or(0, Vec::len);
     seen.operation().as_deref() == Some("DescribeTasks") && asked < 100
 }
 
-fn without_next_page(seen: &Seen, _: usize) -> Answer {
+fn without_next_page(seen: &RecordedRequest, _: usize) -> Answer {
     if seen.operation().as_deref() == Some("ListTasks") && seen.json()["nextToken"].is_string() {
         return refused();
     }
     Answer::Forward
 }
 
-fn without_second_chunk(seen: &Seen, _: usize) -> Answer {
+fn without_second_chunk(seen: &RecordedRequest, _: usize) -> Answer {
     if is_second_chunk(seen) { refused() } else { Answer::Forward }
 }
 
 /// The last task of the second chunk is neither described nor said to be missing.
-fn with_short_chunk(seen: &Seen, _: usize) -> Answer {
+fn with_short_chunk(seen: &RecordedRequest, _: usize) -> Answer {
     if !is_second_chunk(seen) {
         return Answer::Forward;
     }
@@ -42,7 +42,7 @@ fn with_short_chunk(seen: &Seen, _: usize) -> Answer {
 }
 
 /// ECS describes none of the tasks that it lists.
-fn with_nothing_described(seen: &Seen, _: usize) -> Answer {
+fn with_nothing_described(seen: &RecordedRequest, _: usize) -> Answer {
     if seen.operation().as_deref() != Some("DescribeTasks") {
         return Answer::Forward;
     }
@@ -53,7 +53,7 @@ fn with_nothing_described(seen: &Seen, _: usize) -> Answer {
     })
 }
 
-fn changed(seen: &Seen, change: impl FnOnce(&mut Value) + Send + 'static) -> Answer {
+fn changed(seen: &RecordedRequest, change: impl FnOnce(&mut Value) + Send + 'static) -> Answer {
     let translation = move |text: String| {
         let mut answer: Value = serde_json::from_str(&text).unwrap();
         change(&mut answer);
@@ -70,7 +70,7 @@ async fn everything(world: &World<'_>) -> (Vec<String>, Vec<Value>) {
 async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
     let world = &crowd_of(World::without_deployment("pages").await, RUNNING).await.world;
     zombie(world).await;
-    world.token_of_old_controller("pages-idle").await;
+    world.consul_ecs_controller_token("pages-idle").await;
     let before = everything(world).await;
     assert_eq!(before.0.len(), 2 * (RUNNING + 1));
 
@@ -110,7 +110,7 @@ async fn a_task_that_is_mentioned_and_not_described_is_gone_only_if_ecs_says_so(
     let forgotten = format!("{}/{}", living.rsplit_once('/').unwrap().0, "0".repeat(32));
     world.register_instance(&world.service(), &forgotten).await;
     // Asked for a task that it does not list, ECS answers with nothing at all
-    let aws = |seen: &Seen, _| {
+    let aws = |seen: &RecordedRequest, _| {
         let asks_by_name = seen.operation().as_deref() == Some("DescribeTasks") && seen.body.contains(&"0".repeat(32));
         if asks_by_name { Answer::ok(r#"{"tasks":[],"failures":[]}"#) } else { Answer::Forward }
     };
@@ -129,7 +129,7 @@ async fn a_task_that_is_mentioned_and_not_described_is_gone_only_if_ecs_says_so(
 async fn a_running_task_that_ecs_does_not_describe_yet_keeps_its_service_s_token() {
     let world = World::without_deployment("undescribed").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
-    let pair = world.token_of_old_controller(&world.service()).await;
+    let pair = world.consul_ecs_controller_token(&world.service()).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"));
@@ -156,8 +156,8 @@ async fn a_stopped_task_that_ecs_has_forgotten_since_its_listing_is_none() {
 async fn of_a_cluster_that_was_deleted_since_its_listing_nothing_is_left_to_describe() {
     let world = World::without_deployment("deleted-since").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
-    world.token_of_old_controller(&world.service()).await;
-    let aws = |seen: &Seen, before| match seen.operation().as_deref() {
+    world.consul_ecs_controller_token(&world.service()).await;
+    let aws = |seen: &RecordedRequest, before| match seen.operation().as_deref() {
         Some("DescribeClusters") => {
             let cluster = json!({ "clusterArn": crate::sweep::cluster_arn("deleted-since"), "status": "INACTIVE" });
             Answer::ok(json!({ "clusters": [cluster] }).to_string())

@@ -19,7 +19,7 @@ use crate::{
     time::{LONG, over_when},
 };
 use local_stack::{wait::eventually, world::World};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 /// Half of what is possible more with every question.
 #[derive(Default)]
@@ -80,7 +80,7 @@ async fn two_sweeps_that_run_out_of_time_do_not_begin_with_the_same() {
         .collect();
     let list = json!(tokens).to_string();
     // No deletion is ever answered
-    let consul = move |seen: &Seen, _| match seen.line().as_str() {
+    let consul = move |seen: &RecordedRequest, _| match seen.line().as_str() {
         "GET /v1/acl/tokens" => Answer::ok(list.clone()),
         line if line.starts_with("DELETE") => Answer::Hang,
         _ => Answer::Forward,
