@@ -54,7 +54,7 @@ fn damaged(input: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
 }
 
 #[test]
-fn every_kept_input_and_its_damaged_forms_keep_the_targets_promises() {
+fn kept_inputs_and_mutations_break_no_promise() {
     let mut count = 0;
     for target in &TARGETS {
         let inputs = corpus(target);
@@ -82,7 +82,7 @@ fn every_kept_input_and_its_damaged_forms_keep_the_targets_promises() {
 }
 
 #[test]
-fn every_target_is_run_by_the_script_and_has_its_binary() {
+fn every_target_has_script_and_binary() {
     let script = include_str!("../scripts/fuzz.sh");
     let manifest = include_str!("../fuzz/Cargo.toml");
     for target in &TARGETS {

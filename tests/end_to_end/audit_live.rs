@@ -86,7 +86,7 @@ fn rules(report: &Value) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the_tasks_are_seen() {
+async fn services_and_tag_propagation_are_audited() {
     let account = Account::new("100000000001").await;
     let web = account.register("web", "awsvpc").await;
     let orders = account.register("orders", "bridge").await;
@@ -105,7 +105,7 @@ async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the
 }
 
 #[tokio::test]
-async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
+async fn only_a_terminal_shows_progress() {
     let account = Account::new("100000000002").await;
     account.register("web", "awsvpc").await;
     let line = format!("{} check --family web", mesh_audit());
@@ -119,7 +119,7 @@ async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
 }
 
 #[tokio::test]
-async fn families_revisions_and_the_whole_account() {
+async fn families_revisions_and_accounts_are_audited() {
     let account = Account::new("100000000003").await;
     let old = account.register("web", "bridge").await;
     account.register("web", "awsvpc").await;
@@ -134,7 +134,7 @@ async fn families_revisions_and_the_whole_account() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_cannot_be_read_is_a_problem_and_the_rest_is_audited() {
+async fn missing_definitions_are_problems() {
     let account = Account::new("100000000004").await;
     account.register("orders", "bridge").await;
     let (code, report, errors) = account.audit(&["--family", "orders", "--family", "nobody"]).await;

@@ -12,7 +12,7 @@ use test_harness::{
 };
 
 #[tokio::test]
-async fn a_crash_between_the_two_writes_heals_at_the_next_event() {
+async fn the_next_event_repairs_a_crash() {
     let stack = Stack::shared().await;
     let world = World::without_deployment("crash").await;
     let definition = world.mesh_definition("crash-web").await;

@@ -151,7 +151,7 @@ fn set(actions: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn each_role_grants_what_its_function_calls_and_nothing_else() {
+fn each_role_grants_exactly_its_calls() {
     let for_the_controller = [FOR_LAMBDA.as_slice(), &FOR_SECRETS_MANAGER].concat();
     for (role, for_others) in [
         ("TaskEventsRole", [for_the_controller.as_slice(), &FOR_THE_EVENT_SOURCE].concat()),
@@ -171,7 +171,7 @@ fn each_role_grants_what_its_function_calls_and_nothing_else() {
 }
 
 #[test]
-fn nothing_else_in_the_sources_calls_aws() {
+fn only_listed_sources_call_aws() {
     let known: BTreeSet<&str> = EDGES.iter().map(|(path, _)| *path).chain(TYPES_ONLY).collect();
     for path in test_harness::sources::sources() {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -185,7 +185,7 @@ fn nothing_else_in_the_sources_calls_aws() {
 }
 
 #[test]
-fn only_what_aws_knows_no_narrower_is_granted_on_everything() {
+fn wildcards_only_where_aws_requires_them() {
     let template = template();
     let mut on_everything = BTreeSet::new();
     for role in ["TaskEventsRole", "ReconcileRole", "AuditRole"] {
@@ -208,7 +208,7 @@ fn only_what_aws_knows_no_narrower_is_granted_on_everything() {
 }
 
 #[test]
-fn only_lambda_takes_the_roles_and_only_the_template_s_rules_fill_the_queue() {
+fn only_lambda_and_the_rules_have_access() {
     let template = template();
     for role in ["TaskEventsRole", "ReconcileRole", "AuditRole"] {
         let trust =

@@ -123,7 +123,7 @@ impl Life {
 }
 
 #[tokio::test]
-async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
+async fn trace_logs_and_answers_show_no_secret() {
     let world = World::without_deployment("leaks").await;
     let life = Life::of_a_service(&world).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
@@ -203,7 +203,7 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
 }
 
 #[tokio::test]
-async fn servers_that_repeat_what_they_were_sent_get_no_secret_into_an_output() {
+async fn echoed_requests_show_no_secret() {
     let world = World::without_deployment("echoes").await;
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
@@ -244,7 +244,7 @@ async fn servers_that_repeat_what_they_were_sent_get_no_secret_into_an_output() 
 }
 
 #[tokio::test]
-async fn a_secret_in_a_task_definition_is_in_no_report_and_no_announcement() {
+async fn audits_show_no_secret_of_a_definition() {
     let world = World::without_deployment("leaky-audit").await;
     let canary = "canary-database-7c211433f02071597741";
     let container = json!({

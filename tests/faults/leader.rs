@@ -32,7 +32,7 @@ const FATAL: [(&str, RangeInclusive<usize>, FaultPoint); 4] = [
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_leader_that_is_killed_in_the_middle_of_writes_costs_nothing() {
+async fn a_leader_killed_during_writes_loses_nothing() {
     let seed = seed("leader");
     let mut random = fastrand::Rng::with_seed(seed);
     let stack = Stack::shared().await;

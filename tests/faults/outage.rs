@@ -15,7 +15,7 @@ use test_harness::{
 const SERVICES: usize = 6;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redriven() {
+async fn messages_of_a_long_outage_can_be_redriven() {
     let stack = Stack::shared().await;
     let proxy = Proxy::before(&stack.consul.address, Dialect::Consul).await;
     let name = ("outage", "secrets-manager");

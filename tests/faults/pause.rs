@@ -37,7 +37,7 @@ const CALLS_MEANWHILE: usize = 4;
 const LONGEST: Duration = Duration::from_secs(12);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn aws_that_stands_still_for_a_while_loses_nothing() {
+async fn a_pause_of_aws_loses_nothing() {
     let seed = seed("pause");
     let mut random = fastrand::Rng::with_seed(seed);
     let port = ports::reserve();

@@ -44,7 +44,7 @@ fn kill_caller(ministack: u32, caller: SocketAddr) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn through_every_fault_of_the_network_and_killed_functions_all_converges() {
+async fn network_faults_and_kills_converge() {
     let seed = seed("storm");
     let mut random = fastrand::Rng::with_seed(seed);
     // Given deployments in both token modes whose functions call Consul and AWS through proxies

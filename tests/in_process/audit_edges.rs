@@ -1,5 +1,4 @@
-//! The audit function's clients of S3, SNS and `EventBridge` against recorded exchanges: what exactly they send, and how they
-//! take what AWS answers.
+//! The audit function's clients of S3, SNS and `EventBridge` against a recorder: their exact requests, and their handling of answers.
 
 use audit_function::{Announcer, AwsAnnouncer, Event, Message};
 use audit_function::{ReportStore, S3Store, Version};
@@ -40,7 +39,7 @@ fn refusal(status: u16, code: &str) -> Answer {
     Answer::status(status, format!("<Error><Code>{code}</Code><Message>as S3 says it</Message></Error>"))
 }
 
-/// What SNS's query protocol was sent.
+/// The form of a request in SNS's query protocol.
 fn form(seen: &RecordedRequest) -> Vec<(String, String)> {
     let url = Url::parse(&format!("http://form/?{}", seen.body)).unwrap();
     url.query_pairs().into_owned().collect()
@@ -49,7 +48,7 @@ fn form(seen: &RecordedRequest) -> Vec<(String, String)> {
 // ---- SNS ----
 
 #[tokio::test]
-async fn a_message_has_its_subject_its_text_and_a_severity_to_filter_by() {
+async fn a_message_has_subject_text_and_severity() {
     let server = Recorder::start(|_, _| {
         Answer::ok("<PublishResponse><PublishResult><MessageId>m</MessageId></PublishResult></PublishResponse>")
     })
@@ -73,7 +72,7 @@ async fn a_message_has_its_subject_its_text_and_a_severity_to_filter_by() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_refused_is_an_error_with_the_reason() {
+async fn a_refused_message_is_an_error() {
     let server = Recorder::start(|_, _| {
         let error = "<Error><Type>Sender</Type><Code>AuthorizationError</Code><Message>not allowed</Message></Error>";
         Answer::status(403, format!("<ErrorResponse>{error}</ErrorResponse>"))
@@ -91,7 +90,7 @@ fn events(number: usize) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn events_go_to_the_default_bus_ten_at_a_time() {
+async fn events_are_put_ten_at_a_time() {
     let server = Recorder::start(|seen, _| {
         let entries = vec![json!({ "EventId": "e" }); seen.json()["Entries"].as_array().unwrap().len()];
         Answer::ok(json!({ "FailedEntryCount": 0, "Entries": entries }).to_string())
@@ -113,7 +112,7 @@ async fn events_go_to_the_default_bus_ten_at_a_time() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_not_taken_fails_all_although_the_call_succeeds() {
+async fn a_rejected_event_fails_the_call() {
     let server = Recorder::start(|_, _| {
         let refused = json!({ "ErrorCode": "ThrottlingException", "ErrorMessage": "too many" });
         Answer::ok(json!({ "FailedEntryCount": 1, "Entries": [{ "EventId": "e" }, refused] }).to_string())
@@ -126,7 +125,7 @@ async fn an_event_that_is_not_taken_fails_all_although_the_call_succeeds() {
 // ---- S3 ----
 
 #[tokio::test]
-async fn a_report_has_its_type() {
+async fn a_report_has_its_content_type() {
     let server = Recorder::start(|_, _| with_etag("\"1\"", "")).await;
     bucket(&server).put_report("reports/a.html", "<p>".to_owned(), "text/html; charset=utf-8").await.unwrap();
     let seen = &server.requests()[0];
@@ -137,7 +136,7 @@ async fn a_report_has_its_type() {
 }
 
 #[tokio::test]
-async fn a_link_works_for_an_hour_and_costs_no_call() {
+async fn a_link_is_valid_for_an_hour() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let link = bucket(&server).link("reports/a b.html").await.unwrap();
     let link = Url::parse(&link).unwrap();
@@ -150,7 +149,7 @@ async fn a_link_works_for_an_hour_and_costs_no_call() {
 }
 
 #[tokio::test]
-async fn a_record_is_created_only_where_there_is_none() {
+async fn a_record_is_created_only_once() {
     let server = Recorder::start(|_, before| match before {
         0 => with_etag("\"1\"", ""),
         1 => refusal(412, "PreconditionFailed"),
@@ -169,7 +168,7 @@ async fn a_record_is_created_only_where_there_is_none() {
 }
 
 #[tokio::test]
-async fn a_record_is_replaced_only_in_the_state_that_was_seen() {
+async fn a_record_is_replaced_by_version() {
     let server = Recorder::start(|seen, before| match (seen.method.as_str(), before) {
         ("GET", _) => with_etag("\"7\"", "{\"announced\":{}}"),
         (_, 1) => with_etag("\"8\"", ""),
@@ -190,7 +189,7 @@ async fn a_record_is_replaced_only_in_the_state_that_was_seen() {
 }
 
 #[tokio::test]
-async fn what_s3_forbids_is_an_error_that_names_the_object() {
+async fn a_denied_request_names_the_object() {
     let server = Recorder::start(|_, _| refusal(403, "AccessDenied")).await;
     let bucket = bucket(&server);
     for error in [

@@ -19,7 +19,7 @@ fn pair() -> TokenPair {
 }
 
 #[test]
-fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
+fn secret_types_redact_and_zero() {
     let settings = Settings::read(|name| {
         let value = match name {
             "CONSUL_HTTP_ADDR" => "http://127.0.0.1:8500",
@@ -70,7 +70,7 @@ const EXPOSURES: [(&str, usize); 7] = [
 ];
 
 #[test]
-fn secrets_come_out_of_their_type_only_where_they_are_sent_stored_or_compared() {
+fn secrets_are_exposed_only_in_listed_files() {
     let mut found = Vec::new();
     // Tests may read their own secrets.
     let is_code = |path: &String| !path.ends_with("_tests.rs");

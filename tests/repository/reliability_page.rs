@@ -43,7 +43,7 @@ fn named(page: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn every_test_that_is_named_in_the_reliability_page_exists() {
+fn every_test_on_the_page_exists() {
     let mut tests = BTreeSet::new();
     for folder in ["crates", "simulation", "src", "tests"] {
         tests_below(Path::new(folder), &mut tests);
@@ -55,7 +55,7 @@ fn every_test_that_is_named_in_the_reliability_page_exists() {
 }
 
 #[test]
-fn every_row_about_a_threat_or_a_failure_names_its_proof() {
+fn every_threat_and_failure_names_a_test() {
     let rows = PAGE.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
     let (_, tables) = PAGE.split_once("### Who can do what").expect("the threats");
     let (tables, _) = tables.split_once("## How it was searched").expect("the end of the failures");

@@ -25,13 +25,13 @@ fn references(section: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn a_new_release_is_brought_to_consul() {
+fn a_new_release_updates_the_mesh_setup() {
     let property = format!("ControllerVersion: \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(section("  MeshSetup:").contains(&property), "MeshSetup should have {property}");
 }
 
 #[test]
-fn whatever_the_functions_are_given_is_brought_to_consul_when_it_changes() {
+fn a_changed_parameter_updates_the_mesh_setup() {
     let globals = section("Globals:");
     let reconcile = section("  ReconcileFunction:");
     let (_, environment) = reconcile.split_once("Environment:").expect("an environment");
@@ -43,7 +43,7 @@ fn whatever_the_functions_are_given_is_brought_to_consul_when_it_changes() {
 }
 
 #[test]
-fn the_template_takes_the_health_sync_intervals_that_the_function_takes() {
+fn health_sync_intervals_match_the_function() {
     let parameter = section("  HealthSyncIntervalSeconds:");
     let (_, list) = parameter.split_once("AllowedValues: [").expect("a list");
     let (list, _) = list.split_once(']').expect("its end");

@@ -37,7 +37,7 @@ fn refusal(variable: &str, value: &str) -> Option<String> {
 }
 
 #[test]
-fn each_wrong_setting_is_named_with_what_it_should_hold() {
+fn each_wrong_setting_names_its_expectation() {
     for (variable, value, reason) in [
         ("ECS_CLUSTER_ARNS", "prod", "ECS_CLUSTER_ARNS: got \"prod\""),
         ("FINDINGS_TOPIC_ARN", "", "FINDINGS_TOPIC_ARN: got \"\""),

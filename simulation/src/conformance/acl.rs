@@ -129,7 +129,7 @@ async fn refusals(consul: &dyn Consul) -> Exchange {
 }
 
 #[tokio::test]
-async fn tokens_behave_as_on_a_real_consul() {
+async fn tokens_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-acl").await;
     let real = tokens(real(&world, None).await.consul.as_ref()).await;
@@ -138,7 +138,7 @@ async fn tokens_behave_as_on_a_real_consul() {
 }
 
 #[tokio::test]
-async fn the_client_agents_policy_behaves_as_on_a_real_consul() {
+async fn client_policies_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-policy").await;
     let real = policies(real(&world, None).await.consul.as_ref()).await;
@@ -147,7 +147,7 @@ async fn the_client_agents_policy_behaves_as_on_a_real_consul() {
 }
 
 #[tokio::test]
-async fn a_credential_that_consul_does_not_know_is_refused_as_by_a_real_one() {
+async fn unknown_credentials_are_refused_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-credential").await;
     let real = real(&world, Some("00000000-0000-4000-8000-0000000000ff")).await;

@@ -85,7 +85,7 @@ async fn secrets_behave_as_on_ministack() {
 }
 
 #[tokio::test]
-async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack() {
+async fn foreign_and_empty_values_read_as_on_ministack() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-values").await;
     let edges = real(&world, None).await;
@@ -146,7 +146,7 @@ async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionA
 }
 
 #[tokio::test]
-async fn tasks_are_listed_and_described_as_on_ministack() {
+async fn tasks_are_read_as_on_ministack() {
     let _turn = super::turn().await;
     // Given a running and a stopped task on MiniStack
     let world = World::without_deployment("conform-ecs").await;
@@ -202,7 +202,7 @@ fn simulated_twin(world: &mut crate::world::World) -> TaskArn {
 }
 
 #[tokio::test]
-async fn messages_come_and_come_back_as_on_ministack() {
+async fn messages_return_as_on_ministack() {
     const BODY: &str = r#"{"detail":{}}"#;
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-queue").await;

@@ -113,7 +113,7 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
 }
 
 #[tokio::test]
-async fn the_catalog_behaves_as_on_a_real_consul() {
+async fn the_catalog_behaves_as_on_consul() {
     let _turn = super::turn().await;
     // Given a task's services on the synthetic node of a real cluster
     let world = World::without_deployment("conform-catalog").await;
@@ -138,7 +138,7 @@ async fn the_catalog_behaves_as_on_a_real_consul() {
 
 /// A check-and-set deletion of an instance that does not exist.
 #[tokio::test]
-async fn what_is_deregistered_twice_is_told_apart_as_by_a_real_consul() {
+async fn deregistering_twice_behaves_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-twice").await;
     let cluster: ClusterArn = world.cluster().parse().unwrap();

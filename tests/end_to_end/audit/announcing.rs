@@ -56,7 +56,7 @@ impl Audit {
 }
 
 #[tokio::test]
-async fn a_registered_definition_is_audited_and_announced_once() {
+async fn registered_definitions_are_announced_once() {
     let audit = Audit::shared().await;
     let (people, programs) = (audit.subscriber("people").await, audit.watcher("programs").await);
     let revision = audit.register_broken("announced-web", &["db", "cache"]).await;
@@ -92,7 +92,7 @@ async fn a_registered_definition_is_audited_and_announced_once() {
 }
 
 #[tokio::test]
-async fn of_many_audits_at_once_one_announces() {
+async fn one_of_many_concurrent_audits_announces() {
     let audit = Audit::shared().await;
     let people = audit.subscriber("people-at-once").await;
     let revision = audit.register_broken("at-once", &["db"]).await;
@@ -111,7 +111,7 @@ async fn of_many_audits_at_once_one_announces() {
 }
 
 #[tokio::test]
-async fn the_schedule_audits_what_the_clusters_run_and_measures_it() {
+async fn the_schedule_audits_running_definitions() {
     let audit = Audit::shared().await;
     let people = audit.subscriber("people-of-the-schedule").await;
     let revision = audit.register_broken("scheduled-web", &["db"]).await;
@@ -136,7 +136,7 @@ async fn the_schedule_audits_what_the_clusters_run_and_measures_it() {
 }
 
 #[tokio::test]
-async fn calls_that_failed_and_definitions_that_are_gone() {
+async fn failed_calls_and_missing_definitions() {
     let audit = Audit::shared().await;
     let mut failed = registered("arn:aws:ecs:us-east-1:000000000000:task-definition/never:1");
     // Nobody reads the answer to an event: what cannot be read is an error, so that Lambda tries again
@@ -147,7 +147,7 @@ async fn calls_that_failed_and_definitions_that_are_gone() {
 }
 
 #[tokio::test]
-async fn what_one_decided_to_live_with_is_reported_as_such_and_not_announced() {
+async fn tolerated_findings_are_not_announced() {
     let audit = Audit::shared().await;
     let revision = audit.register_broken("tolerated-web", &["db"]).await;
     let report = audit.invoke(&json!({ "taskDefinition": revision })).await.unwrap();

@@ -27,7 +27,7 @@ fn service(name: &str, task: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_sweep_forces_an_agent_to_leave_that_died_with_its_task() {
+async fn a_sweep_removes_a_failed_agent() {
     let world = world("dead-agent").await;
     let definition = client_generation(&world).await;
     let (stopped, living) = (world.run(&definition).await, world.run(&definition).await);
@@ -61,7 +61,7 @@ async fn a_sweep_forces_an_agent_to_leave_that_died_with_its_task() {
 }
 
 #[tokio::test]
-async fn the_stopped_event_forces_the_agent_to_leave_once_it_has_failed() {
+async fn a_stopped_event_removes_a_failed_agent() {
     let world = world("dead-agent-event").await;
     let definition = client_generation(&world).await;
     let task = world.run(&definition).await;
@@ -91,7 +91,7 @@ async fn the_stopped_event_forces_the_agent_to_leave_once_it_has_failed() {
 }
 
 #[tokio::test]
-async fn an_agent_that_hosts_anybody_else_s_service_is_left_to_them() {
+async fn an_agent_with_foreign_services_stays() {
     let world = world("shared-agent").await;
     let task = world.run(&client_generation(&world).await).await;
     let agent = ClientAgent::join(world.consul, "ip-10-0-3-11.shared-agent").await;

@@ -10,7 +10,7 @@ use local_stack::{
 };
 
 #[tokio::test]
-async fn a_deleted_cluster_is_swept_as_a_whole_and_until_then_its_absence_is_an_error() {
+async fn a_deleted_cluster_is_swept_entirely() {
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules("gone-cluster", &documented_policy()).await;
     let clusters = ["gone-cluster", "staying-cluster"];

@@ -21,7 +21,7 @@ async fn alarmed(world: &World<'_>) -> String {
 }
 
 #[tokio::test]
-async fn more_than_the_allowed_share_waits_for_a_person() {
+async fn a_large_share_trips_the_guard() {
     let world = world("guard-share").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
@@ -51,7 +51,7 @@ async fn more_than_the_allowed_share_waits_for_a_person() {
 }
 
 #[tokio::test]
-async fn a_cluster_of_which_ecs_lists_nothing_is_not_believed_empty() {
+async fn an_empty_listing_trips_the_guard() {
     let world = world("guard-nothing").await;
     let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/guard-nothing/{}", "0".repeat(32));
     world.register_instance(&world.service(), &forgotten).await;

@@ -2,13 +2,13 @@
 //! clean-up. Assertions are about what Consul and Secrets Manager hold.
 
 mod agents;
-mod ahead;
+mod concurrency;
 mod deleted_cluster;
 mod guard;
 mod health;
+mod pre_provision;
 mod setup;
 mod sweeping;
-mod together;
 
 use local_stack::{
     Stack,

@@ -27,7 +27,7 @@ async fn a_deployment_fails_where_consul_is_down() {
 }
 
 #[tokio::test]
-async fn a_deployment_fails_where_the_credential_is_too_weak_and_names_what_is_missing() {
+async fn a_weak_credential_fails_the_deployment() {
     let consul = &Stack::shared().await.consul;
     let weak = documented_policy().replace("acl = \"write\"", "acl = \"read\"");
     let token = consul.token_with_rules("weak", &weak).await;
@@ -37,7 +37,7 @@ async fn a_deployment_fails_where_the_credential_is_too_weak_and_names_what_is_m
 }
 
 #[tokio::test]
-async fn a_deployment_with_wrong_settings_says_which() {
+async fn wrong_settings_fail_the_deployment() {
     let consul = &Stack::shared().await.consul;
     let token = consul.token_with_rules("settings", &documented_policy()).await;
     let wrong = [("ClusterPartitions", "nobody=team")];
@@ -89,7 +89,7 @@ async fn lived_in(consul: &'static Consul, name: &'static str, cleanup: &str) ->
 }
 
 #[tokio::test]
-async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
+async fn deleting_everything_leaves_a_clean_catalog() {
     let stack = Stack::shared().await;
     let (world, login) = lived_in(&stack.consul, "cleanup", "true").await;
     let pair = world.pair(&world.secret_name(&world.service())).await.unwrap();
@@ -111,7 +111,7 @@ async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
 }
 
 #[tokio::test]
-async fn a_node_that_somebody_else_uses_stays_with_what_is_theirs() {
+async fn a_node_with_foreign_services_stays() {
     let stack = Stack::shared().await;
     let (world, _) = lived_in(&stack.consul, "cleanup-shared", "true").await;
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
@@ -120,7 +120,7 @@ async fn a_node_that_somebody_else_uses_stays_with_what_is_theirs() {
 }
 
 #[tokio::test]
-async fn without_being_asked_to_a_stack_leaves_everything() {
+async fn clean_up_is_off_by_default() {
     let stack = Stack::shared().await;
     let (world, login) = lived_in(&stack.consul, "no-cleanup", "false").await;
     delete(&stack.aws, "no-cleanup").await.unwrap();
@@ -131,7 +131,7 @@ async fn without_being_asked_to_a_stack_leaves_everything() {
 }
 
 #[tokio::test]
-async fn the_schedules_sweep_and_sync_health_by_themselves() {
+async fn the_schedules_sweep_and_sync_health() {
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules("schedule", &documented_policy()).await;
     let further = [("ReconcileRate", "rate(1 minute)"), ("HealthSyncIntervalSeconds", "20")];

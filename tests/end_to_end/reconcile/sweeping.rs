@@ -14,7 +14,7 @@ use local_stack::{
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
-async fn events_that_were_all_lost_are_repaired_by_one_sweep() {
+async fn one_sweep_repairs_lost_events() {
     let world = world("lost-events").await;
     let (web, gone) = (world.service(), "lost-events-gone".to_owned());
     let definition = world.mesh_definition(&web).await;
@@ -61,7 +61,7 @@ async fn events_that_were_all_lost_are_repaired_by_one_sweep() {
 }
 
 #[tokio::test]
-async fn fifty_stops_while_the_controller_was_down_take_one_sweep() {
+async fn one_sweep_handles_fifty_missed_stops() {
     let world = world("fifty-stops").await;
     let definition = world.mesh_definition(&world.service()).await;
     for _ in 0..50 {
@@ -81,7 +81,7 @@ async fn fifty_stops_while_the_controller_was_down_take_one_sweep() {
 }
 
 #[tokio::test]
-async fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
+async fn a_dry_run_changes_nothing() {
     let world = world("dry-run").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
@@ -103,7 +103,7 @@ async fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_is_not_ours_stays_byte_for_byte() {
+async fn foreign_state_is_unchanged_by_sweeps() {
     let world = world("foreign").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
@@ -154,7 +154,7 @@ async fn foreign_objects(world: &local_stack::world::World<'_>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn zombies_that_ecs_has_long_forgotten_go_too() {
+async fn forgotten_tasks_are_cleaned_up() {
     let world = world("forgotten").await;
     let service = world.service();
     let living = world.run(&world.mesh_definition(&service).await).await;
@@ -171,7 +171,7 @@ async fn zombies_that_ecs_has_long_forgotten_go_too() {
 }
 
 #[tokio::test]
-async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
+async fn an_emptied_secret_gets_its_token_back() {
     let world = world("orphan-token").await;
     let service = world.service();
     world.run(&world.mesh_definition(&service).await).await;
@@ -192,7 +192,7 @@ async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
 }
 
 #[tokio::test]
-async fn a_client_token_whose_policy_was_deleted_gets_it_back() {
+async fn a_deleted_client_policy_is_restored() {
     let world = world("lost-policy").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
     world.swept().await;
@@ -205,7 +205,7 @@ async fn a_client_token_whose_policy_was_deleted_gets_it_back() {
 }
 
 #[tokio::test]
-async fn a_misspelt_order_is_refused_with_what_is_expected() {
+async fn a_misspelt_order_is_refused() {
     let world = world("dry-run").await;
     for (order, said) in [
         (json!({ "dryrun": true }), "dryRun"),

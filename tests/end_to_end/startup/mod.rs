@@ -31,7 +31,7 @@ fn start(binary: &str, changes: &[(&str, &str)]) -> Output {
 }
 
 #[test]
-fn each_wrong_setting_ends_in_one_line_that_names_it() {
+fn each_wrong_setting_is_named() {
     for (variable, value) in [
         ("CONSUL_HTTP_ADDR", "consul:8500"),
         ("ECS_CLUSTER_ARNS", "prod"),

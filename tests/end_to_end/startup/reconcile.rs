@@ -35,7 +35,7 @@ fn update(cloud_formation: &Recorder) -> Value {
 }
 
 #[tokio::test]
-async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation() {
+async fn a_failed_start_is_retried() {
     let is_told = Arc::new(AtomicBool::new(false));
     let told = Arc::clone(&is_told);
     let cloud_formation = Recorder::start(move |_, _| {
@@ -66,7 +66,7 @@ async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation(
 }
 
 #[tokio::test]
-async fn an_update_with_a_wrong_setting_is_answered_with_the_line_that_names_it() {
+async fn an_update_names_its_wrong_setting() {
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
     let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
     let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;

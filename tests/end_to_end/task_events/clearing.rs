@@ -7,7 +7,7 @@ use local_stack::world;
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
-async fn of_login_tokens_only_the_stopped_task_s_go() {
+async fn only_the_stopped_task_s_logins_are_deleted() {
     let world = Fixture::login("login-tokens").await;
     let other = Fixture::login("login-tokens-other").await;
     let service = world.service();
@@ -44,7 +44,7 @@ async fn auth_method_mode_creates_nothing() {
 }
 
 #[tokio::test]
-async fn auth_method_mode_revokes_an_idle_service_s_old_token_all_the_same() {
+async fn auth_method_mode_revokes_old_idle_tokens() {
     let world = Fixture::login("left-behind").await;
     let old = world.consul_ecs_controller_token(&world.service()).await;
     let definition = world.mesh_definition(&world.service()).await;
@@ -55,7 +55,7 @@ async fn auth_method_mode_revokes_an_idle_service_s_old_token_all_the_same() {
 }
 
 #[tokio::test]
-async fn of_the_catalog_only_the_stopped_task_s_services_go() {
+async fn only_the_stopped_task_s_services_are_deregistered() {
     let world = Fixture::login("catalog").await;
     let definition = world.mesh_definition(&world.service()).await;
     let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
@@ -71,7 +71,7 @@ async fn of_the_catalog_only_the_stopped_task_s_services_go() {
 }
 
 #[tokio::test]
-async fn a_hundred_tasks_stopping_at_once_are_all_cleared() {
+async fn a_hundred_stopped_tasks_are_cleared() {
     let world = Fixture::login("hundred-stops").await;
     let definition = world.mesh_definition(&world.service()).await;
     let mut events = Vec::new();
@@ -87,7 +87,7 @@ async fn a_hundred_tasks_stopping_at_once_are_all_cleared() {
 }
 
 #[tokio::test]
-async fn told_to_stop_keeps_traffic_from_the_task_and_from_no_other() {
+async fn a_stopping_task_gets_no_traffic() {
     let world = Fixture::login("told-to-stop").await;
     let definition = world.mesh_definition(&world.service()).await;
     let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);

@@ -44,7 +44,7 @@ async fn duplicate_reordered_and_replayed_events_change_nothing() {
 }
 
 #[tokio::test]
-async fn foreign_and_hand_made_tokens_and_services_survive_everything() {
+async fn foreign_tokens_and_services_are_kept() {
     let world = Fixture::tokens("strangers").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
@@ -91,7 +91,7 @@ async fn foreign_and_hand_made_tokens_and_services_survive_everything() {
 }
 
 #[tokio::test]
-async fn a_hand_made_token_in_the_secret_is_left_alone() {
+async fn hand_made_tokens_in_secrets_are_kept() {
     let world = Fixture::tokens("hand-made").await;
     let service = world.service();
     let made = world.consul.put("/v1/acl/token", &json!({ "Description": format!("mine, for {service}") })).await;
@@ -108,7 +108,7 @@ async fn a_hand_made_token_in_the_secret_is_left_alone() {
 }
 
 #[tokio::test]
-async fn poison_ends_in_the_dead_letter_queue_while_the_rest_of_its_batch_is_done() {
+async fn poison_messages_fail_alone() {
     let world = Fixture::tokens("poison").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;

@@ -10,7 +10,7 @@ use test_harness::jwt::JwtAuthMethod;
 use test_harness::tls::certificate_for;
 
 #[tokio::test]
-async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
+async fn messages_wait_while_consul_is_down() {
     let fixture = Fixture::get().await;
     // Given a deployment with a Consul of its own, which is down
     let consul = Consul::start().await;
@@ -37,7 +37,7 @@ async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
 }
 
 #[tokio::test]
-async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_until_it_is_right() {
+async fn a_wrong_credential_changes_nothing() {
     let fixture = Fixture::get().await;
     let consul = &fixture.stack.consul;
     let wrong = "11111111-2222-3333-4444-555555555555";
@@ -79,7 +79,7 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
 }
 
 #[tokio::test]
-async fn consul_behind_tls_with_its_own_authority_and_another_name() {
+async fn consul_behind_tls_with_another_name() {
     let fixture = Fixture::get().await;
     let consul = Consul::start_with_certificate("server.dc1.consul", certificate_for("server.dc1.consul")).await;
     let token = controller_token(&consul, "tls").await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn one_of_two_tasks_stopping_keeps_the_token() {
+async fn one_remaining_task_keeps_the_token() {
     let world = Fixture::tokens("one-of-two").await;
     let definition = world.mesh_definition(&world.service()).await;
     let first = world.start_task(&definition).await;
@@ -18,7 +18,7 @@ async fn one_of_two_tasks_stopping_keeps_the_token() {
 }
 
 #[tokio::test]
-async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
+async fn the_last_stop_revokes_the_token() {
     let world = Fixture::tokens("last-task").await;
     let secret = world.secret_name(&world.service());
     let definition = world.mesh_definition(&world.service()).await;
@@ -48,7 +48,7 @@ async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
 }
 
 #[tokio::test]
-async fn a_restart_within_the_grace_period_keeps_the_token() {
+async fn a_quick_restart_keeps_the_token() {
     let world = Fixture::tokens("quick-restart").await;
     let secret = world.secret_name(&world.service());
     let definition = world.mesh_definition(&world.service()).await;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn a_first_start_provisions_tokens_that_really_work() {
+async fn a_first_start_provisions_working_tokens() {
     let world = Fixture::tokens("first-start").await;
     let service = world.service();
     // When the first task of a service starts
@@ -48,7 +48,7 @@ async fn a_first_start_provisions_tokens_that_really_work() {
 }
 
 #[tokio::test]
-async fn a_second_task_of_the_service_makes_no_new_token() {
+async fn a_second_task_creates_no_token() {
     let world = Fixture::tokens("second-task").await;
     let definition = world.mesh_definition(&world.service()).await;
     world.start_task(&definition).await;
@@ -60,7 +60,7 @@ async fn a_second_task_of_the_service_makes_no_new_token() {
 }
 
 #[tokio::test]
-async fn twenty_concurrent_first_starts_yield_one_token_and_one_secret_value() {
+async fn twenty_concurrent_starts_create_one_token() {
     let world = Fixture::tokens("twenty-starts").await;
     let definition = world.mesh_definition(&world.service()).await;
     let mut events = Vec::new();
@@ -80,7 +80,7 @@ async fn twenty_concurrent_first_starts_yield_one_token_and_one_secret_value() {
 }
 
 #[tokio::test]
-async fn an_old_controller_s_token_is_adopted_and_later_revoked() {
+async fn a_consul_ecs_controller_token_is_adopted() {
     let world = Fixture::tokens("adopted").await;
     let service = world.service();
     let old = world.consul_ecs_controller_token(&service).await;
@@ -96,7 +96,7 @@ async fn an_old_controller_s_token_is_adopted_and_later_revoked() {
 }
 
 #[tokio::test]
-async fn a_secret_without_a_value_and_one_with_an_empty_object_are_filled_in() {
+async fn empty_secrets_are_filled_in() {
     let world = Fixture::tokens("empty-secret").await;
     let (blank, bare) = (world.service(), format!("{}-bare", world.name));
     world.put_secret(&world.secret_name(&blank), &json!({})).await;
@@ -109,7 +109,7 @@ async fn a_secret_without_a_value_and_one_with_an_empty_object_are_filled_in() {
 }
 
 #[tokio::test]
-async fn a_task_is_in_the_mesh_by_its_own_tags_where_its_definition_has_none() {
+async fn task_tags_suffice_for_the_mesh() {
     let world = Fixture::tokens("own-tags").await;
     let service = world.service();
     let config = json!({ "service": { "name": service } });
@@ -121,7 +121,7 @@ async fn a_task_is_in_the_mesh_by_its_own_tags_where_its_definition_has_none() {
 }
 
 #[tokio::test]
-async fn tasks_outside_the_mesh_and_gateways_get_no_token() {
+async fn gateways_and_other_tasks_get_no_token() {
     let world = Fixture::tokens("not-in-mesh").await;
     let plain = world.definition(&format!("{}-plain", world.name), &json!([]), None).await;
     let mesh = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);

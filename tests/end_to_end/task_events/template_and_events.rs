@@ -9,7 +9,7 @@ use crate::{
 use local_stack::aws;
 
 #[tokio::test]
-async fn each_rule_s_pattern_matches_its_files_in_events_and_no_other() {
+async fn each_rule_matches_exactly_its_events() {
     let fixture = Fixture::get().await;
     let world = Fixture::tokens("examples").await;
     let ahead = world.deployed.pre_provision_rule.clone().expect("the rule of the mode that makes tokens");

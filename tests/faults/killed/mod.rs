@@ -148,7 +148,7 @@ impl Fixture<'_> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn killed_at_any_of_its_calls_a_function_leaves_nothing_that_the_next_delivery_and_a_sweep_do_not_heal() {
+async fn a_function_killed_at_any_call_recovers() {
     stream::iter(&PATHS).map(killed_at_every_call).buffer_unordered(CONCURRENT_PATHS).collect::<Vec<()>>().await;
 }
 

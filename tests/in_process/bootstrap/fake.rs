@@ -1,4 +1,4 @@
-//! A Consul that remembers what is set up in it, as far as the bootstrap asks.
+//! A fake Consul that stores the objects of the bootstrap.
 
 use std::{
     collections::BTreeMap,
@@ -16,7 +16,7 @@ pub(crate) const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000002";
 
 type Objects = BTreeMap<String, Map<String, Value>>;
 
-/// What the fake holds: objects by kind and name (`acl/policy/p`).
+/// The fake: objects by kind and name (`acl/policy/p`).
 #[derive(Clone)]
 pub(crate) struct Fake {
     objects: Arc<Mutex<Objects>>,
@@ -25,14 +25,14 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// A Consul in which nothing was set up yet. Its datacenter is `dc1`.
+    /// A Consul without objects, in datacenter `dc1`.
     pub(crate) fn new() -> Self {
         let fake = Self { objects: Arc::default(), index: Arc::default(), primary: "dc1" };
         fake.put(&format!("acl/token/{ANONYMOUS}"), json!({ "AccessorID": ANONYMOUS, "Policies": null }));
         fake
     }
 
-    /// The same, in a datacenter whose primary is another one.
+    /// The same, in a secondary datacenter.
     pub(crate) fn secondary() -> Self {
         Self { primary: "dc0", ..Self::new() }
     }
@@ -42,7 +42,7 @@ impl Fake {
         Recorder::start(move |seen, _| fake.answer(seen)).await
     }
 
-    /// Puts something there that somebody else made.
+    /// Adds an object of another owner.
     pub(crate) fn put(&self, key: &str, object: Value) {
         let object = serde_json::from_value(object).unwrap();
         self.objects.lock().unwrap().insert(key.to_owned(), object);

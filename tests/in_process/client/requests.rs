@@ -1,4 +1,4 @@
-//! Exact requests, and what is read from answers of every version.
+//! Exact requests, and the parsing of answers of all versions.
 
 use consul::{Acl as _, Catalog as _};
 use mesh::{
@@ -30,7 +30,7 @@ fn check(tenancy: Tenancy) -> HealthCheck {
 }
 
 #[tokio::test]
-async fn community_edition_is_never_asked_for_a_namespace() {
+async fn community_edition_requests_have_no_namespace() {
     let server = Recorder::start(|_, _| Answer::ok(token_json())).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let token = consul.token(&Tenancy::Community, accessor()).await.unwrap().unwrap();
@@ -156,7 +156,7 @@ async fn a_check_is_written_whole() {
 }
 
 #[tokio::test]
-async fn lists_of_every_version_are_read_and_strange_entries_skipped() {
+async fn lists_of_all_versions_are_read() {
     let list = json!([
         { "AccessorID": ACCESSOR, "Description": "old list" },
         { "AccessorID": "", "Description": "legacy" },

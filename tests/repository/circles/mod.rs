@@ -11,7 +11,7 @@ use self::{graph::circles, modules::Crate};
 type Files = BTreeMap<String, String>;
 
 #[test]
-fn no_source_files_use_each_other_in_a_circle() {
+fn no_circular_uses_between_source_files() {
     let mut crates: BTreeMap<String, Files> = BTreeMap::new();
     for path in test_harness::sources::sources() {
         let (root, _) = path.split_once("src/").expect("a source folder");
@@ -44,7 +44,7 @@ fn two_files_that_use_each_other_are_a_circle() {
 }
 
 #[test]
-fn a_child_that_uses_its_parent_which_uses_it_is_a_circle() {
+fn a_child_and_its_parent_are_a_circle() {
     let found = circles_of(&[
         ("lib.rs", "mod a;"),
         ("a/mod.rs", "mod b; use self::b::B; pub struct A; fn f(_: B) {}"),
@@ -54,7 +54,7 @@ fn a_child_that_uses_its_parent_which_uses_it_is_a_circle() {
 }
 
 #[test]
-fn what_is_re_exported_is_used_where_it_is_defined() {
+fn a_re_export_counts_for_its_definition() {
     let found = circles_of(&[
         ("lib.rs", "mod a; mod c; pub use self::{a::A, c::C};"),
         ("a/mod.rs", "mod b; pub use self::b::B; pub struct A; fn f() { crate::C::new(); }"),

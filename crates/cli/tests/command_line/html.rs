@@ -74,7 +74,7 @@ fn look_at(browser: &str, page: &Path, width: u32) -> Value {
 }
 
 #[test]
-fn the_page_shows_everything_filters_by_severity_and_fits_a_phone() {
+fn the_page_filters_and_fits_a_phone() {
     let Some(browser) = browser() else { return skip(Missing::Browser) };
     let page = report(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("page"));
     let html = fs::read_to_string(&page).unwrap();

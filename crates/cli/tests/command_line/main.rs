@@ -6,4 +6,4 @@ mod check;
 mod edits;
 mod html;
 mod pages;
-mod place;
+mod workspace;

@@ -19,7 +19,7 @@ fn pages(directory: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_pages_are_what_the_rules_say() {
+fn the_pages_match_the_rules() {
     let published = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/rules");
     if env::var_os("UPDATE_DOCS").is_some() {
         let _ = fs::remove_dir_all(&published);
@@ -39,7 +39,7 @@ fn the_pages_are_what_the_rules_say() {
 }
 
 #[test]
-fn the_published_picture_is_what_the_tool_draws() {
+fn the_published_timeline_is_current() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let drawn = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
         .args(["graph", "--format", "svg"])

@@ -9,9 +9,9 @@ use std::{
 pub(crate) const CLEAN: &str = include_str!("../../../audit/src/bases/dataplane.json");
 
 /// A working directory of its own, with files in it.
-pub(crate) struct Place(pub(crate) PathBuf);
+pub(crate) struct Workspace(pub(crate) PathBuf);
 
-impl Place {
+impl Workspace {
     pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"));
         let _ = fs::remove_dir_all(&path);

@@ -23,7 +23,7 @@ async fn description(world: &World<'_>, accessor: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_registered_definition_has_its_token_before_any_task_starts() {
+async fn a_registered_definition_gets_its_token() {
     let world = world("ahead").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
@@ -53,7 +53,7 @@ async fn a_registered_definition_has_its_token_before_any_task_starts() {
 }
 
 #[tokio::test]
-async fn calls_that_failed_or_are_about_others_make_nothing() {
+async fn failed_and_foreign_calls_create_nothing() {
     let world = world("ahead-failed").await;
     let definition = world.mesh_definition(&world.service()).await;
     let mut failed =

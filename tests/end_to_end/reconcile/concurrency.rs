@@ -5,7 +5,7 @@ use serde_json::json;
 use super::world;
 
 #[tokio::test]
-async fn two_sweeps_and_the_events_themselves_end_in_one_truth() {
+async fn concurrent_sweeps_and_events_converge() {
     let world = world("side-by-side").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
