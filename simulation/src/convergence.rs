@@ -102,8 +102,8 @@ impl World {
         let held = self.secret(&name);
         let shown = held.shown().map(|pair| pair.secret.expose_secret().to_owned());
         let is_held = |token: &&Record| shown.as_deref() == Some(token.secret.as_str());
-        // Tasks may hold a token that was shown before a person emptied the secret. The controller cannot tell such a token from one
-        // whose creator was interrupted: both are deleted when the service is idle.
+        // Tasks may hold a token that was shown before a person emptied the secret. The controller cannot tell such a token
+        // from one whose creator was interrupted: both are deleted when the service is idle.
         let extra = tokens.iter().filter(|token| !is_held(token) && !self.was_shown(&name, &token.secret)).count();
         let waits = tokens.iter().filter(is_held).any(|token| token.description.contains("unused-since"));
         if tokens.iter().filter(is_held).count() != 1 {

@@ -85,8 +85,8 @@ impl World {
         }
     }
 
-    /// A task reads its secret, with the lag of any other read. A token that it reads exists in Consul, and it finds one once an event
-    /// of it was acknowledged.
+    /// A task reads its secret, with the lag of any other read. A token that it reads exists in Consul, and it finds one once
+    /// an event of it was acknowledged.
     pub(crate) fn read_secret(&mut self, index: usize) {
         let number = self.ecs.tasks[index].service;
         let name = self.secret_name(number);

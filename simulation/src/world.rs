@@ -65,8 +65,8 @@ pub(crate) struct World {
     /// The secret halves of services' tokens that were shown and then deleted, or removed from their secrets for deletion.
     pub(crate) revoked: BTreeSet<String>,
     pub(crate) manual_changes: ManualChanges,
-    /// An upper limit for the tokens that were created and never shown. Counted are calls to Consul and Secrets Manager that failed,
-    /// lost their answer, were repeated or abandoned, environments that were killed, and tokens of a restored snapshot.
+    /// An upper limit for the tokens that were created and never shown. Counted are calls to Consul and Secrets Manager that
+    /// failed, lost their answer, were repeated or abandoned, environments that were killed, and tokens of a restored snapshot.
     pub(crate) possible_leftovers: usize,
     /// The environment whose call is being served.
     pub(crate) caller: usize,

@@ -1,5 +1,5 @@
-//! The promises, for the same schedules in every run. `make simulate` searches other schedules; `make mutants` proves that the search
-//! finds mistakes.
+//! The promises, for the same schedules in every run. `make simulate` searches other schedules; `make mutants` proves that the
+//! search finds mistakes.
 
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! The function's own binary, killed between two of its calls: what it leaves behind heals at the next event.
+//! The function's binary, killed between two of its calls: the next event completes the work.
 
 use local_stack::{
     Stack,
@@ -19,7 +19,7 @@ async fn the_next_event_repairs_a_crash() {
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
 
-    // Given a function that is killed when it has created the token, and is about to show it in the secret
+    // Given a function that is killed after it has created the token, and before it writes the secret
     let shows_token =
         |seen: &RecordedRequest| seen.operation().as_deref() == Some("CreateSecret") && seen.body.contains("crash-web");
     let aws = Recorder::before(
@@ -33,7 +33,7 @@ async fn the_next_event_repairs_a_crash() {
     let task_events =
         |aws_endpoint| FunctionSetup { binary: env!("CARGO_BIN_EXE_task-events"), consul_address, aws_endpoint };
     let function = Invocation::start(&world, &task_events(&aws.url), &event).await;
-    eventually("the token to be about to be shown", SOON, || async {
+    eventually("the write of the secret", SOON, || async {
         if aws.requests().iter().any(shows_token) { Ok(()) } else { Err(format!("{:?}", aws.operations())) }
     })
     .await;
@@ -41,7 +41,7 @@ async fn the_next_event_repairs_a_crash() {
     assert_eq!(world.secret_text("crash-crash-web").await, None, "no task can read it");
     assert_eq!(world.tokens_about("crash-web").await.len(), 1);
 
-    // When the next event comes
+    // When the next event is handled
     let function = Invocation::start(&world, &task_events(&stack.aws.endpoint), &event).await;
     function.answered().await.expect("the event is done");
     // Then the task has a token, and sweeps delete both when the service is idle

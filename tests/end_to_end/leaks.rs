@@ -1,5 +1,5 @@
-//! No secret in any output at any log level: canaries are planted wherever a secret is, and everything that the functions
-//! say is searched for them, whatever the encoding.
+//! No secret in any output at any log level: each secret has a canary, and all output of the functions is searched for the
+//! canaries in several encodings.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use test_harness::{
 const AWS_KEY: &str = "canary/aws+key/9f86d081884c7d659a2f";
 const AWS_SESSION: &str = "canary-session-60303ae22b998861bce3";
 
-/// The forms that a secret may turn up in.
+/// The encodings of a secret.
 fn forms(secret: &str) -> BTreeSet<String> {
     let bytes = secret.as_bytes();
     let digits = |prefix: &str| bytes.iter().map(|b| format!("{prefix}{b:02x}")).collect::<Vec<_>>().concat();
@@ -30,7 +30,7 @@ fn forms(secret: &str) -> BTreeSet<String> {
         numbers.join(", "),
         numbers.join(","),
     ]);
-    // Of base64 the middle, which is the same whatever surrounds it, for each of three ways to begin.
+    // The middle of the base64 text, which does not depend on the surrounding text, for each of the three offsets.
     for skip in 0..3 {
         let whole = &bytes[skip..skip + (bytes.len() - skip) / 3 * 3];
         forms.insert(base64(whole).to_lowercase());
@@ -39,7 +39,7 @@ fn forms(secret: &str) -> BTreeSet<String> {
     forms
 }
 
-/// Of whole groups of three bytes.
+/// The base64 text of the whole groups of three bytes.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let groups = bytes.chunks_exact(3).map(|group| {
@@ -61,7 +61,7 @@ fn assert_silent(what: &str, text: &str, secrets: &BTreeSet<String>) {
     }
 }
 
-/// Every secret that went over the wire: tokens that were used, made and stored.
+/// Every secret in the requests: tokens that were used, created and stored.
 fn secrets_in(exchanges: &[RecordedRequest]) -> BTreeSet<String> {
     let mut secrets = BTreeSet::new();
     for seen in exchanges {
@@ -79,15 +79,15 @@ fn batch(bodies: &[String]) -> Value {
     json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() })
 }
 
-/// What happens while a service lives, what happens when it ends, and secrets that nobody sends.
-struct Life {
+/// The events of a service's start and end, and the secrets that exist but are not sent.
+struct ServiceEvents {
     task: String,
     beginning: Vec<Value>,
     end: Vec<Value>,
-    planted: BTreeSet<String>,
+    unsent: BTreeSet<String>,
 }
 
-impl Life {
+impl ServiceEvents {
     async fn of_a_service(world: &World<'_>) -> Self {
         let service = world.service();
         let task = world.run(&world.mesh_definition(&service).await).await;
@@ -98,8 +98,8 @@ impl Life {
         let old = world.consul_ecs_controller_token(&adopted).await;
         let old_task = world.run(&world.mesh_definition(&adopted).await).await;
         let foreign = format!("{}-foreign", world.name);
-        let somebodys = "canary-of-somebody-else-1";
-        world.put_secret(&world.secret_name(&foreign), &json!({ "password": somebodys })).await;
+        let foreign_value = "canary-of-another-owner-1";
+        world.put_secret(&world.secret_name(&foreign), &json!({ "password": foreign_value })).await;
         let foreign_task = world.run(&world.mesh_definition(&foreign).await).await;
         let malformed =
             json!({ "source": "aws.ecs", "detail-type": "ECS Task State Change", "detail": { "taskArn": 1 } });
@@ -117,15 +117,15 @@ impl Life {
             idle_check(&service).to_string(),
         ];
         let alone = |bodies: Vec<String>| bodies.into_iter().map(|body| batch(&[body])).collect();
-        let planted = [login.secret_id, old.token, somebodys.to_owned()].into();
-        Self { task, beginning: alone(beginning), end: alone(end), planted }
+        let unsent = [login.secret_id, old.token, foreign_value.to_owned()].into();
+        Self { task, beginning: alone(beginning), end: alone(end), unsent }
     }
 }
 
 #[tokio::test]
 async fn trace_logs_and_answers_show_no_secret() {
     let world = World::without_deployment("leaks").await;
-    let life = Life::of_a_service(&world).await;
+    let service_events = ServiceEvents::of_a_service(&world).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
     let secret = world.aws.secrets().create_secret().name("leaks-controller");
@@ -152,17 +152,17 @@ async fn trace_logs_and_answers_show_no_secret() {
         let function = Function::start(binary, &runtime, &variables);
         (runtime.answers(count).await, function.end())
     };
-    // When a service lives and dies, and whatever else comes
-    let (mut answers, mut printed) = say(env!("CARGO_BIN_EXE_task-events"), life.beginning).await;
-    world.stop(&life.task).await;
-    let mut events = life.end;
+    // When a service starts and stops, with all other kinds of events
+    let (mut answers, mut printed) = say(env!("CARGO_BIN_EXE_task-events"), service_events.beginning).await;
+    world.stop(&service_events.task).await;
+    let mut events = service_events.end;
     events.push(json!({ "Records": "none" }));
     let (further, log) = say(env!("CARGO_BIN_EXE_task-events"), events).await;
     answers.extend(further);
     printed += &log;
     assert_granted("TaskEventsRole", &aws.requests());
     let before = aws.requests().len();
-    // And sweeps, and the deployment's own requests
+    // And sweeps, and the requests of the deployment
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
     let request = |kind: &str| {
         json!({
@@ -178,24 +178,24 @@ async fn trace_logs_and_answers_show_no_secret() {
 
     assert_granted("ReconcileRole", &aws.requests()[before..]);
 
-    // Then the secrets are those that were meant, and the functions did talk
+    // Then the secrets were used, and the functions have logged
     let mut secrets = secrets_in(&consul.requests());
     secrets.extend(secrets_in(&aws.requests()));
-    assert!(secrets.contains(&world.consul.management_token), "the controller's own token was used");
+    assert!(secrets.contains(&world.consul.management_token), "the controller's token was used");
     assert!(secrets.len() >= 3, "tokens were made: {}", consul.lines().join("\n"));
-    secrets.extend(life.planted);
+    secrets.extend(service_events.unsent);
     secrets.extend([AWS_KEY, AWS_SESSION, "canary-signature-77de"].map(str::to_owned));
     for word in ["create_token", "revoke", "\"outcome\":\"failed\"", "custom_resource"] {
         assert!(printed.contains(word), "nothing was said of {word}:\n{printed}");
     }
-    // And no secret is in what they printed, answered, or told CloudFormation and the queue
+    // And no secret is in their logs, answers, or requests to CloudFormation and the queue
     assert_silent("the log", &printed, &secrets);
     let bodies = |seen: Vec<RecordedRequest>| seen.iter().map(|seen| seen.body.clone()).collect::<Vec<_>>().join("\n");
     assert_silent("an answer", &bodies(answers), &secrets);
     assert_silent("CloudFormation's answer", &bodies(cloud_formation.requests()), &secrets);
     let queue = aws.requests().into_iter().filter(|seen| seen.operation().is_some_and(|name| name.contains("Message")));
     assert_silent("a message", &bodies(queue.collect()), &secrets);
-    // And whatever came, every line is one record
+    // And every line is one record
     for line in printed.lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok_and(|record| record.is_object()), "not a record: {line:?}");
         assert!(!line.chars().any(char::is_control), "{line:?}");
@@ -209,7 +209,7 @@ async fn echoed_requests_show_no_secret() {
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
     for status in [400, 403, 409, 500] {
-        // Given a Consul and a Secrets Manager that show the requests that they refuse
+        // Given a Consul and a Secrets Manager that repeat refused requests in their answers
         let echo = move |seen: &RecordedRequest| format!("{:?}\n{}", seen.headers, seen.body);
         let consul = Recorder::start(move |seen, _| Answer::status(status, echo(seen))).await;
         let aws = Recorder::before(&world.aws.endpoint, move |seen, _| match seen.operation().as_deref() {

@@ -1,4 +1,4 @@
-//! The test stack itself: it starts, the template goes into it, and each part does what the other tests count on.
+//! The local stack itself: it starts, the template is deployed, and each part does what other tests rely on.
 
 use reqwest::Method;
 use serde_json::json;
@@ -105,5 +105,5 @@ async fn a_tls_consul_is_trusted_by_name() {
     let certificate = reqwest::Certificate::from_pem(consul.ca_certificate.as_ref().unwrap().as_bytes()).unwrap();
     let client = local_stack::http::builder().tls_certs_only([certificate]).build().unwrap();
     let by_address = client.get(format!("{}/v1/status/leader", consul.address)).send().await;
-    assert!(by_address.is_err(), "the certificate does not bear the address");
+    assert!(by_address.is_err(), "the certificate does not contain the address");
 }

@@ -1,9 +1,9 @@
 //! The controller in this process, with a clock that can be advanced: for work that is not under test, and for idle checks that are
 //! due later.
 //!
-//! A hidden token is deleted only after the time bounds, when concurrent attempts have ended and ECS's listings have caught up. A test
-//! need not wait for that: it sees when no message is in flight, and `MiniStack`'s listings do not lag. So it takes delayed idle checks
-//! from the queue, and handles them with a clock at which they are due.
+//! A hidden token is deleted only after the time bounds, when concurrent attempts have ended and ECS's listings have caught up.
+//! A test need not wait for that: it sees when no message is in flight, and `MiniStack`'s listings do not lag. So it takes
+//! delayed idle checks from the queue, and handles them with a clock at which they are due.
 
 use std::{
     sync::{
@@ -145,8 +145,8 @@ impl LocalController {
 /// The most sweeps that an idle service requires: one hides its token, one deletes it, and one deletes tokens that no secret names.
 const SWEEPS_UNTIL_CLEAN: usize = 3;
 
-/// Waits until the events are handled, handles the delayed idle checks, sweeps until idle services have no tokens, and asserts that the
-/// dead-letter queue is empty and that the state has converged.
+/// Waits until the events are handled, handles the delayed idle checks, sweeps until idle services have no tokens, and asserts
+/// that the dead-letter queue is empty and that the state has converged.
 pub(crate) async fn assert_converges(fleet: &Fleet<'_>) {
     fleet.events_handled().await;
     let controller = LocalController::start(fleet, local_stack::world::GRACE).await;

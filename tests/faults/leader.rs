@@ -21,9 +21,9 @@ use test_harness::{
 const SERVERS: usize = 3;
 /// The services that start in a round, and stop in the next.
 const SERVICES: usize = 12;
-/// The writes at which the leader is killed, one in each round: the kind, the range of its number, and whether the leader has committed
-/// it. Each new service demands a token. From the second round on, instances of stopped tasks are deregistered, and tokens of idle
-/// services are deleted.
+/// The writes at which the leader is killed, one in each round: the kind, the range of its number, and whether the leader has
+/// committed it. Each new service demands a token. From the second round on, instances of stopped tasks are deregistered, and
+/// tokens of idle services are deleted.
 const FATAL: [(&str, RangeInclusive<usize>, FaultPoint); 4] = [
     ("PUT acl/token", 3..=9, FaultPoint::Before),
     ("PUT acl/token", 3..=9, FaultPoint::After),

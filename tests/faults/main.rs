@@ -1,9 +1,9 @@
-//! Faults on the local stack: network faults by a proxy, servers that fail, processes that are killed and suspended, while tasks start
-//! and stop.
+//! Faults on the local stack: network faults by a proxy, servers that fail, processes that are killed and suspended, while
+//! tasks start and stop.
 //!
-//! After each, the state has converged: the running tasks have what they demand, nothing of the stopped tasks is left, no message is
-//! lost, and nothing of other owners has changed. `SEED` repeats a run's random decisions; `CHAOS_SECONDS` extends `storm`, `leader` and
-//! `pause`; `LOAD_TASKS` is the number of tasks that `load` replaces.
+//! After each, the state has converged: the running tasks have what they demand, nothing of the stopped tasks is left, no
+//! message is lost, and nothing of other owners has changed. `SEED` repeats a run's random decisions; `CHAOS_SECONDS` extends
+//! `storm`, `leader` and `pause`; `LOAD_TASKS` is the number of tasks that `load` replaces.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

@@ -22,8 +22,9 @@ use test_harness::{
 };
 
 const SERVICES: usize = 8;
-/// The calls at which AWS is suspended, one kind in each round, and the least number of them in a round: calls for each new service; and,
-/// from the second round on, calls for each service whose tasks have all stopped, and calls for all of those together.
+/// The calls at which AWS is suspended, one kind in each round, and the least number of them in a round: calls for each new
+/// service; and, from the second round on, calls for each service whose tasks have all stopped, and calls for all of those
+/// together.
 const FATAL: [(&str, usize); 5] = [
     ("CreateSecret", SERVICES),
     ("PutSecretValue", SERVICES),
@@ -31,7 +32,8 @@ const FATAL: [(&str, usize); 5] = [
     ("ListTasks", 1),
     ("SendMessageBatch", 1),
 ];
-/// AWS is resumed after this many further calls: retries of calls that timed out after five seconds, and calls of other invocations.
+/// AWS is resumed after this many further calls: retries of calls that timed out after five seconds, and calls of other
+/// invocations.
 const CALLS_MEANWHILE: usize = 4;
 /// Or after this time: functions that wait for AWS to accept their answer make no calls.
 const LONGEST: Duration = Duration::from_secs(12);

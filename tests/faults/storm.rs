@@ -1,4 +1,5 @@
-//! All network faults at once, in front of Consul and of AWS, and kills of functions, while tasks of both token modes start and stop.
+//! All network faults at once, in front of Consul and of AWS, and kills of functions, while tasks of both token modes start and
+//! stop.
 
 use std::{collections::BTreeSet, net::SocketAddr, sync::Arc, time::Instant};
 
@@ -113,8 +114,8 @@ async fn run_waves(fleets: &mut [Fleet<'_>], random: &mut fastrand::Rng) {
     }
 }
 
-/// Waits until each fault has taken effect often enough. Missing faults are moved to the front of the queue; if no requests are to be
-/// expected, all events are delivered again.
+/// Waits until each fault has taken effect often enough. Missing faults are moved to the front of the queue; if no requests are
+/// to be expected, all events are delivered again.
 async fn until_every_fault_took_effect(faults: &FaultQueue, proxies: [&Proxy; 2], fleets: &[Fleet<'_>]) {
     wait_until_done("every fault to take effect", || async {
         for proxy in proxies {
@@ -155,8 +156,8 @@ fn missing_faults(faults: &FaultQueue, proxies: [&Proxy; 2]) -> BTreeSet<&'stati
     missing
 }
 
-/// The starts and stops of a wave: five tasks of each service start, then five more while two stop, then half of the services lose all
-/// tasks. Further waves are random.
+/// The starts and stops of a wave: five tasks of each service start, then five more while two stop, then half of the services
+/// lose all tasks. Further waves are random.
 async fn act(fleet: &mut Fleet<'_>, wave: usize, random: &mut fastrand::Rng) -> Vec<Value> {
     let mut events = Vec::new();
     for service in 0..fleet.services() {

@@ -1,4 +1,5 @@
-//! The audit function's clients of S3, SNS and `EventBridge` against a recorder: their exact requests, and their handling of answers.
+//! The audit function's clients of S3, SNS and `EventBridge` against a recorder: their exact requests, and their handling of
+//! answers.
 
 use audit_function::{Announcer, AwsAnnouncer, Event, Message};
 use audit_function::{ReportStore, S3Store, Version};

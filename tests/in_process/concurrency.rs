@@ -134,7 +134,7 @@ async fn a_batch_makes_eight_concurrent_calls() {
     let address: &'static str = counted.url.clone().leak();
     let environment = Environment::with(&fleet.world, consul, &[("CONSUL_HTTP_ADDR", address)], |edges| edges).await;
     // When one batch contains all of it
-    let look = async {
+    let watch = async {
         eventually("as many writes as may be under way", LONG, || async {
             match gate.arrived() {
                 AT_ONCE.. => Ok(()),
@@ -144,7 +144,7 @@ async fn a_batch_makes_eight_concurrent_calls() {
         .await;
         gate.open();
     };
-    let (report, ()) = tokio::join!(environment.handle(&events), look);
+    let (report, ()) = tokio::join!(environment.handle(&events), watch);
     assert!(report.failures.is_empty(), "{report:?}");
     // Then eight requests were under way before the first answer, and never more, including reads
     assert_eq!(counted.stats.peak_under_way(), AT_ONCE);

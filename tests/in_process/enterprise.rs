@@ -108,7 +108,7 @@ async fn untagged_tasks_use_the_deployment_s_partition() {
 const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
 
 /// A Consul Enterprise with three partitions, one of which has the services and the login token of a task that ECS has forgotten.
-fn with_zombie_in_team_b(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
+fn with_forgotten_task(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
     let cluster = cluster.to_owned();
     let is_cleared = AtomicBool::new(false);
     move |seen, _| {
@@ -162,7 +162,7 @@ async fn a_sweep_reads_every_partition() {
     let world = World::without_deployment("partitions").await;
     world.run(&world.definition("partitions-other", &json!([]), None).await).await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
+    let environment = Environment::scripted(&world, &settings, with_forgotten_task(&world.cluster())).await;
     let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
 
@@ -191,10 +191,10 @@ async fn a_sweep_reads_every_partition() {
 async fn unlisted_partitions_are_a_problem() {
     let world = World::without_deployment("unlisted").await;
     let settings = [("CONSUL_PARTITION", "team-b"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let zombie = with_zombie_in_team_b(&world.cluster());
+    let answers = with_forgotten_task(&world.cluster());
     let environment = Environment::scripted(&world, &settings, move |seen, before| match seen.uri.as_str() {
         "/v1/partitions" => Answer::status(403, "Permission denied"),
-        _ => zombie(seen, before),
+        _ => answers(seen, before),
     })
     .await;
     let order = SweepOrder { force: true, ..SweepOrder::default() };
@@ -215,7 +215,7 @@ async fn community_edition_is_not_asked_for_partitions() {
 async fn clean_up_covers_every_partition() {
     let world = World::without_deployment("cleanup-partitions").await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
+    let environment = Environment::scripted(&world, &settings, with_forgotten_task(&world.cluster())).await;
     let report = environment.controller.clean_up(Deadline::after(LONG)).await;
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(

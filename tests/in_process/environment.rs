@@ -1,5 +1,5 @@
-//! One environment of the function in the test's process, against a real Consul and MiniStack, with recorders in front of both that count
-//! requests and can change answers.
+//! One environment of the function in the test's process, against a real Consul and MiniStack, with recorders in front of both
+//! that count requests and can change answers.
 
 use std::sync::Arc;
 

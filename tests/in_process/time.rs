@@ -19,7 +19,8 @@ impl Clock for Fixed {
     }
 }
 
-/// Runs `work` until `is_stuck`, then advances time by `jump` at once, and completes the work. `Err` of `is_stuck` is the observed state.
+/// Runs `work` until `is_stuck`, then advances time by `jump` at once, and completes the work. `Err` of `is_stuck` is the
+/// observed state.
 ///
 /// Only for a single-threaded runtime, the default of `#[tokio::test]`.
 pub(crate) async fn later_when<T>(
@@ -34,8 +35,8 @@ pub(crate) async fn later_when<T>(
     work.await
 }
 
-/// The same, with paused time after the jump, for work that then must not wait. Returns the time that has passed nevertheless, because
-/// the work waited for a timer.
+/// The same, with paused time after the jump, for work that then must not wait. Returns the time that has passed nevertheless,
+/// because the work waited for a timer.
 pub(crate) async fn over_when<T>(
     work: impl Future<Output = T>,
     what: &str,
@@ -55,8 +56,8 @@ pub(crate) async fn over_when<T>(
 
 /// Runs `work`, and skips its pauses: whenever it has waited for a while, time advances by one second.
 ///
-/// Waiting for a timer cannot be distinguished from waiting for an answer, so that timeouts come nearer as well. At most 40 seconds are
-/// skipped: every timeout of `work` has to be longer.
+/// Waiting for a timer cannot be distinguished from waiting for an answer, so that timeouts come nearer as well. At most 40
+/// seconds are skipped: every timeout of `work` has to be longer.
 pub(crate) async fn without_pauses<T>(work: impl Future<Output = T>) -> T {
     const SKIPS: usize = 40;
     const WHILE: Duration = Duration::from_millis(20);

@@ -57,8 +57,8 @@ fn secret_types_redact_and_zero() {
     zeroed_on_drop(&SecretState::Retiring(pair(), Retirement::default()).render(uuid::Uuid::nil()));
 }
 
-/// The files that expose secrets, and how often: for requests, for storage, and for comparisons. Review a new exposure before listing
-/// it here.
+/// The files that expose secrets, and how often: for requests, for storage, and for comparisons. Review a new exposure before
+/// listing it here.
 const EXPOSURES: [(&str, usize); 7] = [
     ("crates/aws/src/secrets.rs", 3),
     ("crates/consul/src/acl.rs", 2),

@@ -1,4 +1,4 @@
-//! `audit` says what is wrong with its settings, and goes on: each invocation is to answer with the reason.
+//! `audit` reports wrong settings and keeps running, so that each invocation answers with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ const GOOD: [(&str, &str); 3] = [
     ("REPORTS_BUCKET", "mesh-reports"),
 ];
 
-/// Starts the function where no Lambda runtime answers, so that even a start that succeeds ends.
+/// Starts the function with a runtime API that refuses connections, so that a successful start ends as well.
 fn start(settings: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_audit"))
         .env_clear()
@@ -26,7 +26,7 @@ fn start(settings: &[(&str, &str)]) -> Output {
         .expect("the binary runs")
 }
 
-/// What it gives as reason for not starting, if it does.
+/// The reason for which it refuses its settings, if it does.
 fn refusal(variable: &str, value: &str) -> Option<String> {
     let settings: Vec<(&str, &str)> = GOOD.into_iter().chain([(variable, value)]).collect();
     let output = start(&settings);
@@ -53,8 +53,8 @@ fn each_wrong_setting_names_its_expectation() {
 #[test]
 fn right_settings_are_accepted() {
     assert_eq!(refusal("AUDIT_CONFIGURATION", ""), None);
-    // Nobody hands it an event, so it ends: for that, and not sooner
+    // It ends because it gets no event, and not sooner
     let output = start(&GOOD);
     let text = [output.stdout, output.stderr].concat();
-    assert!(String::from_utf8_lossy(&text).contains("\"stopped\""), "it did not get as far as asking for an event");
+    assert!(String::from_utf8_lossy(&text).contains("\"stopped\""), "it did not request an event");
 }

@@ -135,7 +135,8 @@ impl Aws {
         aws_sdk_sqs::Client::new(&self.sdk())
     }
 
-    /// Locks ECS for a change, or for reads that must not coincide with one: `MiniStack` answers 500 to a read while a task is created.
+    /// Locks ECS for a change, or for reads that must not coincide with one: `MiniStack` answers 500 to a read while a task is
+    /// created.
     pub async fn lock_ecs(&self) -> tokio::sync::MutexGuard<'_, ()> {
         self.ecs_lock.lock().await
     }

@@ -228,8 +228,8 @@ impl Outputs {
     }
 }
 
-/// Sets `MaximumConcurrency` to a number: `MiniStack` reads the template's value as a string (AWS as a number), and then does not poll
-/// the queue.
+/// Sets `MaximumConcurrency` to a number: `MiniStack` reads the template's value as a string (AWS as a number), and then does
+/// not poll the queue.
 async fn repair_concurrency(aws: &Aws, function: &str) {
     let mappings = "/2015-03-31/event-source-mappings/";
     let list = aws.request(Method::GET, mappings, "lambda").query(&[("FunctionName", function)]);
@@ -244,8 +244,8 @@ async fn repair_concurrency(aws: &Aws, function: &str) {
     Answer::to(update).await.and_then(Answer::success).unwrap();
 }
 
-/// The queue's visibility timeout: the function's timeout, plus one second. The template's is six times the function's timeout, as AWS
-/// advises for a function that is throttled; here it would only make tests wait.
+/// The queue's visibility timeout: the function's timeout, plus one second. The template's is six times the function's timeout,
+/// as AWS advises for a function that is throttled; here it would only make tests wait.
 const VISIBILITY_SECONDS: &str = "61";
 
 async fn shorten_visibility(aws: &Aws, queue_url: &str) {

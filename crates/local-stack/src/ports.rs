@@ -1,8 +1,8 @@
 //! Reservations of ports for servers that bind them later.
 //!
-//! A port is reserved by a Unix socket with the port number in its name, in Linux's abstract namespace. All processes of a machine share
-//! that namespace, and the socket is closed with the process. So no other test process reserves the port, also while its server is
-//! stopped.
+//! A port is reserved by a Unix socket with the port number in its name, in Linux's abstract namespace. All processes of a
+//! machine share that namespace, and the socket is closed with the process. So no other test process reserves the port, also
+//! while its server is stopped.
 
 use std::{
     net::{TcpListener, UdpSocket},

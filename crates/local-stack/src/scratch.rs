@@ -1,6 +1,7 @@
 //! The directory for the data and the logs of one run: `target/stack/<test>-<pid>`.
 //!
-//! It stays after the run. A later run removes it once all processes of the run have ended: each child holds a lock on its log file.
+//! It stays after the run. A later run removes it once all processes of the run have ended: each child holds a lock on its log
+//! file.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};

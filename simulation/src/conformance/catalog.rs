@@ -55,17 +55,17 @@ async fn node(consul: &dyn Consul, name: &str, cluster: &ClusterArn) -> Result<O
 /// Reads and changes of a cluster's node with one task's service, its sidecar proxy, their checks, and another owner's service.
 async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     let (mut all, name) = (Exchange::default(), cluster.as_str());
-    let nobody: TaskId = "ffffffffffffffffffffffffffffffff".parse().unwrap();
+    let unknown: TaskId = "ffffffffffffffffffffffffffffffff".parse().unwrap();
     all.note("node that is not there", node(consul, "nowhere", cluster).await);
     all.note("node", node(consul, name, cluster).await);
-    let found = consul.instances(cluster, &HOME, &[nobody.clone(), task()]).await.unwrap();
+    let found = consul.instances(cluster, &HOME, &[unknown.clone(), task()]).await.unwrap();
     all.note("instances", Ok::<_, ConsulError>(all_seen(&found, cluster)));
-    all.note("of an unknown task", consul.instances(cluster, &HOME, std::slice::from_ref(&nobody)).await);
+    all.note("of an unknown task", consul.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
     all.note("of no task", consul.instances(cluster, &HOME, &[]).await);
     let service = SERVICE.parse().unwrap();
     let of_service = consul.instances_of(&service, &HOME, &[task()]).await.map(|all| all_seen(&all, cluster));
     all.note("of the service", of_service);
-    all.note("of the service, of an unknown task", consul.instances_of(&service, &HOME, &[nobody]).await);
+    all.note("of the service, of an unknown task", consul.instances_of(&service, &HOME, &[unknown]).await);
     let checks = consul.checks(&found).await.unwrap();
     all.note("checks", Ok::<_, ConsulError>(checks_seen(&checks)));
     all.note("checks of nothing", consul.checks(&[]).await);

@@ -1,9 +1,9 @@
 //! Conformance tests: the same requests, through the same edges, to the simulated services and to real ones (Consul; MiniStack for
 //! AWS). The answers have to be equal, except for generated indexes and times.
 //!
-//! The simulation differs on purpose: its answers may lag, fail and be lost, and the creation of a token has two steps between which
-//! other calls are served, as measured on real servers. Where MiniStack differs from AWS, the simulation follows AWS's documentation,
-//! and the test names the difference.
+//! The simulation differs on purpose: its answers may lag, fail and be lost, and the creation of a token has two steps between
+//! which other calls are served, as measured on real servers. Where MiniStack differs from AWS, the simulation follows AWS's
+//! documentation, and the test names the difference.
 
 mod acl;
 mod aws;

@@ -1,4 +1,4 @@
-//! What somebody who asks gets.
+//! The answers of the audit function.
 
 use serde_json::json;
 
@@ -36,10 +36,10 @@ async fn an_invalid_order_names_valid_ones() {
 #[tokio::test]
 async fn unknown_names_are_in_the_report() {
     let audit = Audit::shared().await;
-    // Of a cluster that it does not know, the local ECS says that nothing runs in it; ECS itself answers an error
-    for order in [json!({ "taskDefinition": "nobody:1" }), json!({ "family": "nobody" })] {
+    // For an unknown cluster, the local ECS lists no tasks; AWS answers with an error
+    for order in [json!({ "taskDefinition": "unknown:1" }), json!({ "family": "unknown" })] {
         let report = audit.invoke(&order).await.unwrap();
-        assert!(report["problems"].to_string().contains("nobody"), "{report}");
+        assert!(report["problems"].to_string().contains("unknown"), "{report}");
     }
 }
 
@@ -47,7 +47,7 @@ async fn unknown_names_are_in_the_report() {
 async fn a_large_report_is_stored_with_a_link() {
     let audit = Audit::shared().await;
     let missing: Vec<String> =
-        (0..500).map(|n| format!("a-container-that-nobody-has-defined-anywhere-{n:04}")).collect();
+        (0..500).map(|n| format!("a-container-that-is-not-defined-in-this-task-{n:04}")).collect();
     let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
     for n in 0..30 {
         audit.register_broken(&format!("large-{n:02}"), &missing).await;
@@ -62,5 +62,5 @@ async fn a_large_report_is_stored_with_a_link() {
     let page = http::client().get(link).send().await.unwrap();
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
     let page = page.error_for_status().unwrap().text().await.unwrap();
-    assert!(page.len() > 5_000_000 && page.contains("a-container-that-nobody-has-defined-anywhere-0499"));
+    assert!(page.len() > 5_000_000 && page.contains("a-container-that-is-not-defined-in-this-task-0499"));
 }

@@ -1,4 +1,4 @@
-//! The audit comes and goes with its parameter, and the stack with what it has written.
+//! The parameter that enables the audit, and the deletion of a stack with an audit.
 
 use crate::audit::{audited, deployment, register_broken, registered};
 use local_stack::{Stack, deploy::delete};

@@ -1,4 +1,4 @@
-//! Several at once: sweeps and events that meet.
+//! Concurrent sweeps and events.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ async fn concurrent_sweeps_and_events_converge() {
         world.aws.invoke(&world.deployed.reconcile, &order),
         world.deliver(&events),
     );
-    // One that met the other too often says that it is not complete, and nothing else
+    // A sweep with too many conflicts may be incomplete, and has no other error
     for error in [one, two].into_iter().filter_map(Result::err) {
         assert_eq!(error["errorType"], "incomplete", "{error}");
     }

@@ -1,4 +1,4 @@
-//! The guard: what would delete too much waits for a person.
+//! The guard: a sweep that would delete too much requires `force`.
 
 use serde_json::json;
 
@@ -33,7 +33,7 @@ async fn a_large_share_trips_the_guard() {
         }
     }
     let before = world.node_services().await;
-    // 8 of 20 services: 40 %, where 30 % are allowed
+    // 8 of 20 services are 40 %; the limit is 30 %
     let summary = world.sweep(&json!({})).await.unwrap();
     assert_eq!(summary["outcome"], "guard_tripped", "{summary}");
     let cluster = &summary["clusters"][0];
@@ -42,9 +42,9 @@ async fn a_large_share_trips_the_guard() {
     assert_eq!(cluster["deleted"], json!({}));
     assert_eq!(world.node_services().await, before);
     alarmed(&world).await;
-    // But what the living need is done all the same
+    // But the running tasks' tokens are provisioned nevertheless
     world.provisioned(&world.secret_name(&service)).await;
-    // And with a person's word it goes on
+    // And with `force` it deletes
     let summary = world.sweep(&json!({ "force": true })).await.unwrap();
     assert_eq!(summary["clusters"][0]["deleted"]["services"], 8, "{summary}");
     assert_eq!(world.service_ids().await.len(), 12);

@@ -1,4 +1,4 @@
-//! What stopping and stopped tasks leave in Consul: login tokens, services, sidecar proxies, checks.
+//! Login tokens, services, sidecar proxies and checks of stopping and stopped tasks.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ async fn only_the_stopped_task_s_logins_are_deleted() {
     let log_in =
         async |cluster: &str, task: &str| method.log_in_task(&service, cluster, world::task_id(task)).await.secret_id;
     let gone = [log_in(&world.cluster(), &stopping).await, log_in(&world.cluster(), &stopping).await];
-    // The same task ID in another cluster, another task, and a login whose meta is not a task's
+    // The same task ID in another cluster, another task, and a login without a task's meta
     let kept = [
         log_in(&other.cluster(), &stopping).await,
         log_in(&world.cluster(), &staying).await,
@@ -29,7 +29,7 @@ async fn only_the_stopped_task_s_logins_are_deleted() {
         assert!(!world.is_valid(&token).await, "a login token of the stopped task is left");
     }
     for token in kept {
-        assert!(world.is_valid(&token).await, "a login token of somebody else is gone");
+        assert!(world.is_valid(&token).await, "a login token of another owner was deleted");
     }
 }
 
@@ -96,7 +96,7 @@ async fn a_stopping_task_gets_no_traffic() {
     let (before, of_staying) = (world.checks_of(&stopping).await, world.checks_of(&staying).await);
     world.deliver(&[world.event_as(&stopping, "RUNNING", "STOPPED", 9).await]).await;
     world.settled().await;
-    // Neither the service nor its proxy gets traffic any more, as if an agent had put them into maintenance mode
+    // Neither the service nor its proxy gets traffic, as in an agent's maintenance mode
     let left = format!("{}-{}", world.service(), world::task_id(&staying));
     let proxies = format!("{}-sidecar-proxy", world.service());
     assert_eq!(world.passing(&proxies).await, [format!("{left}-sidecar-proxy")]);

@@ -1,4 +1,4 @@
-//! Service tokens when tasks stop: kept, revoked after the grace period, made anew.
+//! Service tokens when tasks stop: kept, revoked after the grace period, and created again.
 
 use serde_json::{Value, json};
 
@@ -27,10 +27,10 @@ async fn the_last_stop_revokes_the_token() {
     // When the last task stops and the grace period passes
     world.stop_task(&task).await;
     world.emptied(&secret).await;
-    // Then the token is gone
+    // Then the token is deleted
     world.revoked(&stolen).await;
     assert_eq!(world.tokens_about(&world.service()).await, Vec::<Value>::new());
-    // And one line of the log says why
+    // And one line of the log has the reason
     let log = world.aws.logs(&world.deployed.log_group).await;
     let revoked =
         |line: &&String| line.contains("\"revoke\"") && line.contains(&stolen.accessor_id) && line.contains("done");
@@ -40,7 +40,7 @@ async fn the_last_stop_revokes_the_token() {
         (&json!("event"), &json!("idle"), &json!(task))
     );
     assert!(line["idle_since"].is_string(), "{line}");
-    // And a restart gets a new token: the stolen one stays dead
+    // And a restart gets a new token: a stolen copy of the old one stays invalid
     world.start_task(&definition).await;
     let new = world.provisioned(&secret).await;
     assert_ne!((&new.accessor_id, &new.token), (&stolen.accessor_id, &stolen.token));
@@ -54,7 +54,7 @@ async fn a_quick_restart_keeps_the_token() {
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.start_task(&definition).await;
     let pair = world.provisioned(&secret).await;
-    // When a task stops and its successor starts before the look that is due after the grace period
+    // When a task stops, and its successor starts before the idle check that is due after the grace period
     world.stop(&task).await;
     let successor = world.run(&definition).await;
     world.deliver(&[world.event(&task).await, world.event(&successor).await]).await;

@@ -1,4 +1,4 @@
-//! Tasks that start: who gets a token, and what it may do.
+//! Tasks that start: which of them get a token, and what it grants.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ async fn a_first_start_provisions_working_tokens() {
     // When the first task of a service starts
     let definition = world.mesh_definition(&service).await;
     world.start_task(&definition).await;
-    // Then the service's secret holds a token that can register the service and its proxy, and no other service
+    // Then the service's secret has a token that can register the service and its proxy, and no other service
     let own = world.provisioned(&world.secret_name(&service)).await;
     let register = async |name: &str| {
         let body = json!({
@@ -26,21 +26,21 @@ async fn a_first_start_provisions_working_tokens() {
     world.register_raw(&json!({})).await;
     assert_eq!(register(&service).await, 200);
     assert_eq!(register(&format!("{service}-sidecar-proxy")).await, 200);
-    assert_eq!(register("somebody-else").await, 403);
-    // And the client agents' secret holds one that can register a node
+    assert_eq!(register("another-service").await, 403);
+    // And the client agents' secret has a token that can register a node
     let client = world.provisioned("mesh-consul-client-token").await;
     let node = json!({ "Node": "ip-10-0-1-12", "Address": "10.0.1.12" });
     let as_client = async |method: Method, path: &str, body: Option<&Value>| {
         world.consul.call(method, path, &client.token, body).await.status
     };
     assert_eq!(as_client(Method::PUT, "/v1/catalog/register", Some(&node)).await, 200);
-    // And nothing beyond
+    // And nothing else
     let service = json!({
-        "Node": "ip-10-0-1-12", "Address": "10.0.1.12", "Service": { "ID": "x", "Service": "somebody-else" },
+        "Node": "ip-10-0-1-12", "Address": "10.0.1.12", "Service": { "ID": "x", "Service": "another-service" },
     });
     assert_eq!(as_client(Method::PUT, "/v1/catalog/register", Some(&service)).await, 403);
     assert_eq!(as_client(Method::GET, "/v1/acl/tokens", None).await, 403);
-    // And no secret half has reached the function's log, which tells all that it can
+    // And no secret half is in the function's log, which has the most verbose level
     world.settled().await;
     let log = world.aws.logs(&world.deployed.log_group).await.join("\n");
     assert!(log.contains("create_token"), "{log}");
@@ -74,7 +74,7 @@ async fn twenty_concurrent_starts_create_one_token() {
     let tokens = world.tokens_about(&world.service()).await;
     assert_eq!(tokens.len(), 1, "{tokens:#?}");
     assert_eq!(tokens[0]["AccessorID"], pair.accessor_id);
-    // And the secret has never named another
+    // And no version of the secret names another token
     let secret = world.secret_name(&world.service());
     assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token]));
 }
@@ -89,7 +89,7 @@ async fn a_consul_ecs_controller_token_is_adopted() {
     world.settled().await;
     assert_eq!(world.pair(&world.secret_name(&service)).await, Some(old.clone()), "the secret stays as it was");
     assert_eq!(world.tokens_about(&service).await.len(), 1, "no second token");
-    // And when its service is idle, it goes like our own
+    // And when its service is idle, it is revoked like the controller's own tokens
     world.stop_task(&task).await;
     world.emptied(&world.secret_name(&service)).await;
     world.revoked(&old).await;

@@ -1,5 +1,5 @@
-//! The functions' binaries, killed before and after each of their calls, on every path. The next delivery of the message and a sweep
-//! complete the interrupted work; only a sweep sees tokens that no secret names.
+//! The functions' binaries, killed before and after each of their calls, on every path. The next delivery of the message and a
+//! sweep complete the interrupted work; only a sweep sees tokens that no secret names.
 
 mod attempt;
 mod paths;

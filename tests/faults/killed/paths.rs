@@ -8,8 +8,8 @@ use super::{Fixture, RECONCILE, TASK_EVENTS};
 /// A path.
 pub(super) struct Path {
     pub(super) name: &'static str,
-    /// The calls that every run of the path makes, so that it has to be killed before and after each: `PUT acl/token 2` is the second
-    /// call of that kind.
+    /// The calls that every run of the path makes, so that it has to be killed before and after each: `PUT acl/token 2` is the
+    /// second call of that kind.
     pub(super) calls: &'static [&'static str],
     kind: Kind,
 }

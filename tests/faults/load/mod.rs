@@ -1,10 +1,10 @@
 //! The replacement of a whole cluster: all its tasks stop and as many start, on the deployed stack with the template's default
 //! concurrency and grace period. `LOAD_TASKS` is the number of tasks (default: 500).
 //!
-//! The emulator differs from AWS. It passes at most 10 messages to an invocation, where the template configures 64: there are six times
-//! as many invocations, each of which lists Consul's tokens. It sends no events: the test sends them to the queue, as EventBridge would.
-//! It does not limit the rate of ECS's API, but lists tasks a hundred times slower. It shares two processors with the functions, so that
-//! the measured rate is a lower limit.
+//! The emulator differs from AWS. It passes at most 10 messages to an invocation, where the template configures 64: there are
+//! six times as many invocations, each of which lists Consul's tokens. It sends no events: the test sends them to the queue, as
+//! EventBridge would. It does not limit the rate of ECS's API, but lists tasks a hundred times slower. It shares two processors
+//! with the functions, so that the measured rate is a lower limit.
 
 mod memory;
 
@@ -28,7 +28,8 @@ const TASKS: u64 = 500;
 const SERVICES: usize = 50;
 /// The template's `MaximumConcurrency`, times the most concurrent requests to Consul of an invocation.
 const MOST_UNDER_WAY: usize = 10 * 8;
-/// Consul's default limit of connections from one address (`limits.http_max_conns_per_client`): all functions in a VPC may share one.
+/// Consul's default limit of connections from one address (`limits.http_max_conns_per_client`): all functions in a VPC may
+/// share one.
 const CONNECTIONS: usize = 200;
 /// The most messages that the emulator passes to an invocation.
 const BATCH: usize = 10;
@@ -142,9 +143,9 @@ async fn invocations(fleet: &Fleet<'_>) -> usize {
     lines.iter().filter(|line| line.starts_with("START RequestId")).count()
 }
 
-/// The kinds of answered calls that exceed the cost model, with their counts. At each attempt a batch lists tokens and reads the catalog
-/// once, and writes one transaction; each stopped task has a login token; and a batch reads and creates the tokens of its services and
-/// of the client agents.
+/// The kinds of answered calls that exceed the cost model, with their counts. At each attempt a batch lists tokens and reads
+/// the catalog once, and writes one transaction; each stopped task has a login token; and a batch reads and creates the tokens
+/// of its services and of the client agents.
 fn beyond_cost_model(
     stats: &Stats,
     before: &BTreeMap<String, usize>,

@@ -68,7 +68,8 @@ fn dead() -> Server {
     at(closed_address())
 }
 
-/// An address to which the operating system rejects connections without a packet, so that tests with paused time need not wait for one.
+/// An address to which the operating system rejects connections without a packet, so that tests with paused time need not wait
+/// for one.
 fn unreachable() -> Server {
     at(SocketAddr::from(([255, 255, 255, 255], 8500)))
 }

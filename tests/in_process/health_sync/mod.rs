@@ -1,5 +1,5 @@
-//! Health sync: containers' health in ECS becomes the status of Consul's checks. The local ECS reports no health, so that a recorder
-//! changes its answers.
+//! Health sync: containers' health in ECS becomes the status of Consul's checks. The local ECS reports no health, so that a
+//! recorder changes its answers.
 
 mod rounds;
 
@@ -125,8 +125,8 @@ async fn checks_follow_container_health() {
 
 /// Handles the event that the task was told to stop.
 async fn told_to_stop(world: &World<'_>, task: &str) {
-    let told = world.event_as(task, "RUNNING", "STOPPED", 9).await;
-    let report = Environment::start(world, "auth-method").await.handle(&[told]).await;
+    let stopping = world.event_as(task, "RUNNING", "STOPPED", 9).await;
+    let report = Environment::start(world, "auth-method").await.handle(&[stopping]).await;
     assert!(report.failures.is_empty(), "{:?}", report.failures);
 }
 

@@ -1,5 +1,5 @@
-//! The revocation of a token: it is hidden when its service is idle, deleted once ECS would list every task that can have read it, and
-//! shown again if a task starts in between.
+//! The revocation of a token: it is hidden when its service is idle, deleted once ECS would list every task that can have read
+//! it, and shown again if a task starts in between.
 
 mod previous_release;
 mod refused;
@@ -44,11 +44,11 @@ async fn later_between(world: &World<'_>, later: SignedDuration, aws: Recorder) 
     Environment::between(world, consul, aws, &[("REVOCATION_GRACE_SECONDS", "0")], clock).await
 }
 
-fn done(report: &BatchReport) {
+fn assert_handled(report: &BatchReport) {
     assert!(report.failures.is_empty(), "{report:?}");
 }
 
-async fn look(world: &World<'_>, environment: &Environment) -> BatchReport {
+async fn check_idle(world: &World<'_>, environment: &Environment) -> BatchReport {
     environment.handle(&[idle_check(&world.service())]).await
 }
 
@@ -63,7 +63,7 @@ async fn idle_service(world: &World<'_>) -> (Definition, Pair) {
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
     let pair = world.provisioned(&world.secret_name(&world.service())).await;
     world.stop(&task).await;
     (definition, pair)
@@ -72,7 +72,7 @@ async fn idle_service(world: &World<'_>) -> (Definition, Pair) {
 /// An idle service whose token is hidden, and that token.
 async fn hidden_token(world: &World<'_>) -> (Definition, Pair) {
     let (definition, pair) = idle_service(world).await;
-    done(&look(world, &later(world, HIDDEN).await).await);
+    assert_handled(&check_idle(world, &later(world, HIDDEN).await).await);
     assert_eq!(held(world).await["retiring"], json!(pair.token));
     (definition, pair)
 }
@@ -81,7 +81,7 @@ async fn hidden_token(world: &World<'_>) -> (Definition, Pair) {
 async fn start(world: &World<'_>, definition: &Definition) {
     let task = world.run(definition).await;
     let event = world.event(&task).await;
-    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
 }
 
 #[tokio::test]
@@ -89,18 +89,18 @@ async fn an_idle_token_is_hidden_then_deleted() {
     let world = World::without_deployment("hide-delete").await;
     let (_, pair) = idle_service(&world).await;
     // An idle check before the version is old enough changes nothing
-    done(&look(&world, &later(&world, SignedDuration::ZERO).await).await);
+    assert_handled(&check_idle(&world, &later(&world, SignedDuration::ZERO).await).await);
     assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
     // The next one hides the token, and schedules another
-    done(&look(&world, &later(&world, HIDDEN).await).await);
+    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
     let hidden = held(&world).await;
     assert_eq!((&hidden["token"], &hidden["retiring"]), (&Value::Null, &json!(pair.token)));
     assert!(world.is_valid(&pair.token).await, "a task that has read it can still use it");
     assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1);
     // An early check changes nothing, and the scheduled one deletes the token
-    done(&look(&world, &later(&world, SignedDuration::ZERO).await).await);
+    assert_handled(&check_idle(&world, &later(&world, SignedDuration::ZERO).await).await);
     assert_eq!(held(&world).await, hidden);
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
     assert!(!world.is_valid(&pair.token).await);
 }
@@ -119,7 +119,7 @@ async fn a_lost_start_event_keeps_the_token() {
     let world = World::without_deployment("found-in-time").await;
     let (definition, pair) = hidden_token(&world).await;
     world.run(&definition).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
@@ -135,11 +135,11 @@ async fn edited_hidden_tokens_are_judged_by_mark() {
     // Given another token in place of the hidden one, then that stays
     let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
     edit(json!({ "accessor_id": made["AccessorID"], "retiring": made["SecretID"] })).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
     // Given the hidden token without its nonce, then its description identifies it
     edit(json!({ "accessor_id": pair.accessor_id, "retiring": pair.token })).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert!(!world.is_valid(&pair.token).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
 }
@@ -156,7 +156,7 @@ async fn a_faster_task_prevents_a_deletion() {
         _ => Answer::Forward,
     })
     .await;
-    let deletion = look(world, &environment);
+    let deletion = check_idle(world, &environment);
     let task = async {
         eventually("the idle check to write the secret", crate::time::LONG, || async {
             if gate.arrived() > 0 { Ok(()) } else { Err("it is not yet") }
@@ -168,7 +168,7 @@ async fn a_faster_task_prevents_a_deletion() {
     };
     let (report, ()) = futures::join!(deletion, task);
     // Then the token stays
-    done(&report);
+    assert_handled(&report);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
     let deleted = environment.consul.lines().into_iter().filter(|line| line.starts_with("DELETE"));
     assert_eq!(deleted.count(), 0);
@@ -184,7 +184,7 @@ async fn a_write_without_an_answer_is_completed() {
     });
     let unanswered = async |later: SignedDuration| {
         let aws = Recorder::before(&proxy.url, |_, _| Answer::Forward).await;
-        let report = look(&world, &later_between(&world, later, aws).await).await;
+        let report = check_idle(&world, &later_between(&world, later, aws).await).await;
         assert_eq!(report.failures.len(), 1, "the message comes back");
     };
     // The write that hides the token takes effect: the redelivered idle check deletes the token when it is due
@@ -193,7 +193,7 @@ async fn a_write_without_an_answer_is_completed() {
     // The write that empties the secret takes effect: no secret names the token, until the next sweep
     unanswered(DELETED).await;
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert!(world.is_valid(&pair.token).await);
     let report = crate::sweep::swept(&later(&world, DELETED).await, &SweepOrder::default()).await;
     assert!(report.problems.is_empty() && !world.is_valid(&pair.token).await, "{report:?}");
@@ -206,12 +206,12 @@ async fn a_lost_token_is_restored_or_removed() {
     let lose = || async { world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await };
     lose().await;
     let task = world.run(&definition).await;
-    done(&look(&world, &later(&world, HIDDEN).await).await);
+    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
     world.stop(&task).await;
     lose().await;
-    done(&look(&world, &later(&world, HIDDEN).await).await);
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
 }
 
@@ -221,7 +221,7 @@ async fn a_hand_made_token_is_never_revoked() {
     let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
     let value = json!({ "accessor_id": made["AccessorID"], "token": made["SecretID"] });
     world.put_secret(&world.secret_name(&world.service()), &value).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(held(&world).await, value);
     assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
 }
@@ -236,6 +236,6 @@ async fn task_tags_keep_a_service_in_use() {
         { "key": "consul.hashicorp.com/service-name", "value": world.service() },
     ]);
     world.run_tagged(&other, &tags).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }

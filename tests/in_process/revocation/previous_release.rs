@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{DELETED, HIDDEN, done, held, later, look};
+use super::{DELETED, HIDDEN, assert_handled, check_idle, held, later};
 use crate::environment::Environment;
 use local_stack::world::{Pair, World};
 
@@ -49,12 +49,12 @@ async fn a_shown_token_is_kept_until_idle() {
         let pair = written_before(&world, form).await;
         let task = world.run(&world.mesh_definition(&world.service()).await).await;
         let event = world.event(&task).await;
-        done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+        assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
         assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair, "{name}");
         world.stop(&task).await;
-        done(&look(&world, &later(&world, HIDDEN).await).await);
+        assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
         assert_eq!(held(&world).await["retiring"], json!(pair.token), "{name}");
-        done(&look(&world, &later(&world, DELETED).await).await);
+        assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
         assert!(!world.is_valid(&pair.token).await, "{name}");
     }
 }
@@ -66,12 +66,12 @@ async fn a_reserved_token_is_shown_or_deleted() {
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 
     let world = World::without_deployment("before-reserved-idle").await;
     let pair = written_before(&world, reserved).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
     assert!(!world.is_valid(&pair.token).await);
 }
@@ -83,7 +83,7 @@ async fn a_missing_reserved_token_is_created() {
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let event = world.event(&task).await;
-    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
@@ -103,7 +103,7 @@ async fn a_former_cluster_s_token_is_marked_anew() {
     // When a task starts
     let task = world.run(&world.mesh_definition(&service).await).await;
     let event = world.event(&task).await;
-    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
     // Then its description names this cluster, and its grants are unchanged
     let token = world.consul.get(&path).await;
     assert!(token["Description"].as_str().is_some_and(|said| said.starts_with(&mark(&world.cluster()))), "{token}");

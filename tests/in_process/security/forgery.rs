@@ -1,5 +1,5 @@
-//! Forged messages: events of other accounts, regions, partitions or clusters are dismissed; messages that are no events fail and end in
-//! the dead-letter queue. Neither causes a call.
+//! Forged messages: events of other accounts, regions, partitions or clusters are dismissed; messages that are no events fail
+//! and end in the dead-letter queue. Neither causes a call.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ use local_stack::world::{World, idle_check};
 use test_harness::recorder::Answer;
 
 /// Handles one message, and asserts that it made no calls.
-async fn handled_in_silence(environment: &Environment, event: &Value) -> BatchReport {
+async fn handled_without_calls(environment: &Environment, event: &Value) -> BatchReport {
     environment.aws.forget();
     environment.consul.forget();
     let report = environment.handle(std::slice::from_ref(event)).await;
@@ -43,15 +43,15 @@ async fn events_of_foreign_clusters_make_no_calls() {
         ("000000000000", "999999999999"),
         ("us-east-1", "eu-west-1"),
         ("arn:aws:", "arn:aws-cn:"),
-        ("/forged-elsewhere", "/somebody-elses"),
+        ("/forged-elsewhere", "/another-owners"),
     ] {
-        let report = handled_in_silence(&environment, &exchanged(&genuine, from, to)).await;
+        let report = handled_without_calls(&environment, &exchanged(&genuine, from, to)).await;
         assert!(report.failures.is_empty(), "{to}: {report:?}");
     }
     for (field, value) in [("source", "aws.ec2"), ("source", "my.app"), ("detail-type", "ECS Service Action")] {
         let mut other = genuine.clone();
         other[field] = json!(value);
-        let report = handled_in_silence(&environment, &other).await;
+        let report = handled_without_calls(&environment, &other).await;
         assert!(report.failures.is_empty(), "{value}: {report:?}");
     }
 }
@@ -84,7 +84,7 @@ async fn invalid_messages_make_no_calls() {
         json!(genuine.to_string()),
         Value::Null,
     ] {
-        let report = handled_in_silence(&environment, &event).await;
+        let report = handled_without_calls(&environment, &event).await;
         assert_eq!(report.failures.len(), 1, "{event}");
         assert!(report.failures[0].error.is_permanent(), "{event}: {report:?}");
     }

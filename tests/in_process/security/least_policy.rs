@@ -100,7 +100,7 @@ impl<'a> Objects<'a> {
             ("drains", is_drained),
             ("takes a service out", client.deregister(&instances).await.is_ok() && self.services_left().await == 0),
             ("deletes a login token", client.delete_token(&HOME, self.leftover).await.is_ok()),
-            ("has an agent forgotten", client.force_leave(&format!("nobody-{}", self.name), &HOME).await.is_ok()),
+            ("force-leaves an agent", client.force_leave(&format!("unknown-{}", self.name), &HOME).await.is_ok()),
             ("takes a node out", client.deregister_node(self.cluster.as_str(), &HOME).await.is_ok()),
         ]
     }
@@ -115,7 +115,7 @@ impl<'a> Objects<'a> {
         let policy = controller::bootstrap::policy::of_client_agents(&HOME, &format!("{}-client", self.name));
         let has_policy = self.client.create_policy(&policy).await.is_ok();
         let is_made = self.client.create_token(&new).await.is_ok();
-        "mended".clone_into(&mut new.description);
+        "updated".clone_into(&mut new.description);
         let is_mended = self.client.update_token(&new).await.is_ok();
         let read = self.client.token(&HOME, new.pair.accessor).await.ok().flatten();
         vec![
@@ -138,13 +138,13 @@ impl<'a> Objects<'a> {
         let policy =
             object(Kind::Policy, format!("{}-gateway", self.name), json!({ "Name": format!("{}-gateway", self.name) }));
         let role = object(Kind::Role, format!("{}-role", self.name), json!({ "Name": format!("{}-role", self.name) }));
-        let method = object(Kind::AuthMethod, "nobody-s".to_owned(), json!({}));
+        let method = object(Kind::AuthMethod, "unknown".to_owned(), json!({}));
         let mut made = Vec::new();
         for (what, object) in [("makes a node", &node), ("makes a policy", &policy), ("makes a role", &role)] {
             let is_made = self.client.create(object, object.body.clone()).await.is_ok();
             made.push((what, is_made && self.client.read(object).await.is_ok_and(|found| found.is_some())));
         }
-        made.push(("looks for auth methods", self.client.read(&method).await.is_ok()));
+        made.push(("reads auth methods", self.client.read(&method).await.is_ok()));
         made.push(("knows the primary datacenter", self.client.is_primary().await.is_ok()));
         made
     }

@@ -79,8 +79,8 @@ async fn an_agent_that_came_back_meanwhile_stays() {
 async fn an_agent_with_a_reused_name_stays() {
     let world = World::without_deployment("agent-name").await;
     let task = stopped(&world).await;
-    let living = world.run(&world.mesh_definition(&world.service()).await).await;
-    let (old, new) = (registration(&world.service(), &task), registration(&world.service(), &living));
+    let running = world.run(&world.mesh_definition(&world.service()).await).await;
+    let (old, new) = (registration(&world.service(), &task), registration(&world.service(), &running));
     let script = move |read| (4, if read == 0 { vec![old.clone()] } else { vec![old.clone(), new.clone()] });
     let environment = before_an_agent(&world, Arc::new(script)).await;
     let report = swept(&environment, &SweepOrder::default()).await;

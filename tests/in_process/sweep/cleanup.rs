@@ -14,7 +14,7 @@ use local_stack::world::{Pair, World};
 use test_harness::recorder::{Answer, RecordedRequest};
 
 /// A service with its token, and the client agents' token.
-async fn lived_in(world: &World<'_>) -> [Pair; 2] {
+async fn provisioned_service(world: &World<'_>) -> [Pair; 2] {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let event = world.event(&task).await;
     let environment = environment(world, forward, forward, &[], |edges| edges).await;
@@ -41,7 +41,7 @@ async fn is_clean(world: &World<'_>, pairs: &[Pair; 2]) {
 /// Cleans up while every request that matches `is_hit` is refused, and then again in another environment.
 async fn interrupted(name: &'static str, is_hit: fn(&RecordedRequest) -> bool) {
     let world = World::without_deployment(name).await;
-    let pairs = lived_in(&world).await;
+    let pairs = provisioned_service(&world).await;
     let was_hit = Arc::new(AtomicBool::new(false));
     let refuse = |body: String| {
         let was_hit = was_hit.clone();

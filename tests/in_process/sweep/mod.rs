@@ -68,7 +68,7 @@ pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> Swee
 }
 
 /// `count` registered tasks of a service.
-async fn crowd_of(world: World<'_>, tasks: usize) -> Fleet<'_> {
+async fn start_tasks(world: World<'_>, tasks: usize) -> Fleet<'_> {
     let mut fleet = Fleet::of(world, "secrets-manager").await;
     fleet.add_services(1).await;
     fleet.start(0, tasks).await;
@@ -76,7 +76,7 @@ async fn crowd_of(world: World<'_>, tasks: usize) -> Fleet<'_> {
 }
 
 /// A stopped task whose services are left in Consul.
-async fn zombie(world: &World<'_>) -> String {
+async fn stopped_task_with_services(world: &World<'_>) -> String {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
     world.stop(&task).await;
@@ -88,8 +88,8 @@ async fn an_unreadable_cluster_is_not_judged() {
     let unreadable = World::without_deployment("unreadable").await;
     let readable = World::without_deployment("readable").await;
     let both: &'static str = Box::leak([cluster_arn("unreadable"), cluster_arn("readable")].join(",").into_boxed_str());
-    zombie(&unreadable).await;
-    zombie(&readable).await;
+    stopped_task_with_services(&unreadable).await;
+    stopped_task_with_services(&readable).await;
     let idle = readable.consul_ecs_controller_token("readable-web").await;
     // The first cluster cannot be listed
     let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
@@ -113,7 +113,7 @@ async fn an_unreadable_cluster_is_not_judged() {
 #[tokio::test]
 async fn unlisted_tokens_are_not_judged() {
     let world = World::without_deployment("no-tokens").await;
-    let stopped = zombie(&world).await;
+    let stopped = stopped_task_with_services(&world).await;
     let method = JwtAuthMethod::create(world.consul, "no-tokens").await;
     let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&stopped)).await;
     let consul = |seen: &RecordedRequest, _| match seen.line().as_str() {
@@ -130,11 +130,11 @@ async fn unlisted_tokens_are_not_judged() {
 #[tokio::test]
 async fn an_empty_listing_requires_consul_s_state() {
     let (_empty, other) =
-        (World::without_deployment("empty-list").await, World::without_deployment("living-list").await);
+        (World::without_deployment("empty-list").await, World::without_deployment("other-list").await);
     let both: &'static str =
-        Box::leak([cluster_arn("empty-list"), cluster_arn("living-list")].join(",").into_boxed_str());
-    other.run(&other.mesh_definition(&format!("{}-living", other.name)).await).await;
-    let idle = other.consul_ecs_controller_token("living-list-idle").await;
+        Box::leak([cluster_arn("empty-list"), cluster_arn("other-list")].join(",").into_boxed_str());
+    other.run(&other.mesh_definition(&format!("{}-running", other.name)).await).await;
+    let idle = other.consul_ecs_controller_token("other-list-idle").await;
     // Given a cluster without listed tasks, whose node in Consul cannot be read
     let consul = |seen: &RecordedRequest, _| {
         let is_its = seen.line().starts_with("GET /v1/catalog/node-services/") && seen.line().contains("empty-list");
@@ -145,7 +145,7 @@ async fn an_empty_listing_requires_consul_s_state() {
     let report = swept(&blind, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
     assert_eq!(
-        other.pair(&other.secret_name("living-list-idle")).await,
+        other.pair(&other.secret_name("other-list-idle")).await,
         Some(idle),
         "a task may run there, in a region that was not read"
     );
@@ -153,13 +153,13 @@ async fn an_empty_listing_requires_consul_s_state() {
     let seeing = environment(&other, forward, forward, &settings, an_hour_later).await;
     let report = swept(&seeing, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert!(is_hidden(&other, "living-list-idle").await);
+    assert!(is_hidden(&other, "other-list-idle").await);
 }
 
 #[tokio::test]
 async fn a_bad_credential_deletes_nothing() {
     let world = World::without_deployment("bad-credential").await;
-    zombie(&world).await;
+    stopped_task_with_services(&world).await;
     let consul = |seen: &RecordedRequest, _| {
         if seen.method == "GET" { Answer::status(403, "ACL not found") } else { Answer::Forward }
     };
@@ -172,7 +172,7 @@ async fn a_bad_credential_deletes_nothing() {
 #[tokio::test]
 async fn an_inactive_cluster_is_swept_entirely() {
     let world = World::without_deployment("inactive").await;
-    zombie(&world).await;
+    stopped_task_with_services(&world).await;
     // A deleted cluster is INACTIVE for a while, and has no tasks
     let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
         Some("DescribeClusters") => Answer::ok(
@@ -198,7 +198,7 @@ async fn an_inactive_cluster_is_swept_entirely() {
 #[tokio::test]
 async fn unfinished_work_waits_for_the_next_sweep() {
     let world = World::without_deployment("out-of-time").await;
-    let mut fleet = crowd_of(world, 40).await;
+    let mut fleet = start_tasks(world, 40).await;
     for task in 0..40 {
         fleet.stop(task).await;
     }
@@ -258,7 +258,7 @@ async fn a_token_newer_than_the_listing_stays() {
 #[tokio::test]
 async fn a_sweep_without_findings_only_reads() {
     let world = World::without_deployment("sweep-cost").await;
-    let fleet = crowd_of(world, 105).await;
+    let fleet = start_tasks(world, 105).await;
     let further = [("TOKEN_MODE", "auth-method")];
     let environment = environment(&fleet.world, forward, forward, &further, |e| e).await;
     swept(&environment, &SweepOrder::default()).await;

@@ -3,7 +3,7 @@
 use controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
-use super::{an_hour_later, crowd_of, environment as start, forward, is_hidden, swept, zombie};
+use super::{an_hour_later, environment as start, forward, is_hidden, start_tasks, stopped_task_with_services, swept};
 use local_stack::world::{World, idle_check};
 use test_harness::recorder::{Answer, RecordedRequest};
 
@@ -68,8 +68,8 @@ async fn everything(world: &World<'_>) -> (Vec<String>, Vec<Value>) {
 
 #[tokio::test]
 async fn a_missing_page_leaves_the_cluster_unjudged() {
-    let world = &crowd_of(World::without_deployment("pages").await, RUNNING).await.world;
-    zombie(world).await;
+    let world = &start_tasks(World::without_deployment("pages").await, RUNNING).await.world;
+    stopped_task_with_services(world).await;
     world.consul_ecs_controller_token("pages-idle").await;
     let before = everything(world).await;
     assert_eq!(before.0.len(), 2 * (RUNNING + 1));
@@ -105,9 +105,9 @@ async fn a_missing_page_leaves_the_cluster_unjudged() {
 async fn only_ecs_declares_a_task_missing() {
     let world = World::without_deployment("silent").await;
     let definition = world.mesh_definition(&world.service()).await;
-    let living = world.run(&definition).await;
-    world.register_instance(&world.service(), &living).await;
-    let forgotten = format!("{}/{}", living.rsplit_once('/').unwrap().0, "0".repeat(32));
+    let running = world.run(&definition).await;
+    world.register_instance(&world.service(), &running).await;
+    let forgotten = format!("{}/{}", running.rsplit_once('/').unwrap().0, "0".repeat(32));
     world.register_instance(&world.service(), &forgotten).await;
     // ECS does not mention the task in its answer
     let aws = |seen: &RecordedRequest, _| {
@@ -144,7 +144,7 @@ async fn an_undescribed_task_keeps_its_token() {
 #[tokio::test]
 async fn a_forgotten_stopped_task_is_ignored() {
     let world = World::without_deployment("forgotten-since").await;
-    let task = zombie(&world).await;
+    let task = stopped_task_with_services(&world).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
     // An empty listing requires `force`
     let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;

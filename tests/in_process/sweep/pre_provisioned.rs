@@ -30,7 +30,7 @@ async fn handled(environment: &Environment, event: Value) {
 }
 
 /// A service whose task definition was just registered, and its pre-provisioned token.
-async fn made_ahead(world: &World<'_>) -> (Definition, Pair) {
+async fn pre_provisioned(world: &World<'_>) -> (Definition, Pair) {
     let definition = world.mesh_definition(&world.service()).await;
     handled(&hours_later(world, 0).await, registered(&definition)).await;
     let pair = world.pair(&world.secret_name(&world.service())).await.expect("a pre-provisioned token");
@@ -47,7 +47,7 @@ async fn unused_since(world: &World<'_>, pair: &Pair) -> Option<Timestamp> {
 #[tokio::test]
 async fn an_unused_token_is_revoked_in_time() {
     let world = World::without_deployment("never-used").await;
-    let (_, pair) = made_ahead(&world).await;
+    let (_, pair) = pre_provisioned(&world).await;
     let report = swept(&hours_later(&world, 23).await, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert!(world.is_valid(&pair.token).await, "its first task may still come");
@@ -63,7 +63,7 @@ async fn an_unused_token_is_revoked_in_time() {
 #[tokio::test]
 async fn a_new_registration_restarts_the_wait() {
     let world = World::without_deployment("registered-again").await;
-    let (definition, pair) = made_ahead(&world).await;
+    let (definition, pair) = pre_provisioned(&world).await;
     let first = unused_since(&world, &pair).await.expect("it waits");
     // Shortly afterwards, the mark is not renewed
     let soon = hours_later(&world, 1).await;
@@ -83,7 +83,7 @@ async fn a_new_registration_restarts_the_wait() {
 #[tokio::test]
 async fn a_stale_event_keeps_the_wait() {
     let world = World::without_deployment("redriven").await;
-    let (definition, pair) = made_ahead(&world).await;
+    let (definition, pair) = pre_provisioned(&world).await;
     let task = world.run(&definition).await;
     let mut old = world.event_as(&task, "PENDING", "RUNNING", 2).await;
     let long_ago = Timestamp::now() - SignedDuration::from_mins(20);
@@ -107,7 +107,7 @@ async fn a_stale_event_keeps_the_wait() {
 #[tokio::test]
 async fn a_new_event_ends_the_wait() {
     let world = World::without_deployment("first-event").await;
-    let (definition, pair) = made_ahead(&world).await;
+    let (definition, pair) = pre_provisioned(&world).await;
     let task = world.run(&definition).await;
     let environment = hours_later(&world, 0).await;
     handled(&environment, world.event(&task).await).await;

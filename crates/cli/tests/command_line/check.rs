@@ -62,9 +62,9 @@ fn a_closed_pipe_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     let status = child.wait().unwrap();
-    let mut told = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert_eq!((status.code(), told.as_str()), (Some(1), ""));
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((status.code(), stderr.as_str()), (Some(1), ""));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_pipe_gets_colours_on_request() {
     assert!(has_colours(&["check", "wrong.json", "--color", "always"]));
     assert!(!has_colours(&["check", "wrong.json", "--color", "never"]));
     let asked = workspace.command(&["check", "wrong.json", "--color", "always"]).env("NO_COLOR", "1").output().unwrap();
-    assert!(out(&asked).contains('\u{1b}'), "a flag says more than the environment");
+    assert!(out(&asked).contains('\u{1b}'), "a flag takes precedence over the environment");
 }
 
 #[test]
@@ -162,8 +162,8 @@ fn a_comment_ignores_its_line_s_finding() {
 
     let in_vain = CLEAN.replace("\"networkMode\"", "// mesh-audit: ignore[consul-network-mode]\n  \"networkMode\"");
     let workspace = Workspace::new("comment-in-vain", &[("good.json", &in_vain)]);
-    let told = errors(&workspace.run(&["check", "good.json"]));
-    assert!(told.contains("info: good.json:3:3: this comment ignores no finding of consul-network-mode"), "{told}");
+    let stderr = errors(&workspace.run(&["check", "good.json"]));
+    assert!(stderr.contains("info: good.json:3:3: this comment ignores no finding of consul-network-mode"), "{stderr}");
 }
 
 #[test]
@@ -205,7 +205,7 @@ fn definitions_of_one_family_are_distinguished() {
     assert_eq!(report["summary"]["definitionsWithFindings"], 1, "{report:#}");
     assert_eq!(report["findings"][0]["definition"], "web ([1])");
     let page = out(&workspace.run(&["check", "--format", "html"]));
-    assert!(page.contains("web ([0])") && page.contains("web ([1])"), "both have a place on the page");
+    assert!(page.contains("web ([0])") && page.contains("web ([1])"), "both are on the page");
 
     let ambiguous = workspace.run(&["graph", "web.json", "--family", "web", "--format", "svg"]);
     assert!(errors(&ambiguous).contains("choose with --family one of web ([0]), web ([1])"), "{}", errors(&ambiguous));
@@ -215,7 +215,7 @@ fn definitions_of_one_family_are_distinguished() {
         );
     }
     fs::write(workspace.0.join("mesh-audit.toml"), exception).unwrap();
-    assert_eq!(workspace.run(&["check"]).status.code(), Some(0), "an exception goes by the family alone");
+    assert_eq!(workspace.run(&["check"]).status.code(), Some(0), "an exception names only the family");
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn an_empty_check_is_reported() {
         &[("main.tf", "resource {}"), ("chart.yaml", "a: {{ b }}"), ("tsconfig.json", "{,}")],
     );
     let output = workspace.run(&["check"]);
-    assert_eq!(output.status.code(), Some(0), "files that are not ours are no problem: {}", errors(&output));
+    assert_eq!(output.status.code(), Some(0), "other files are not an error: {}", errors(&output));
     assert!(errors(&output).contains("no task definition found") && errors(&output).contains("terraform show -json"));
 }
 

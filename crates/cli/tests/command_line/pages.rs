@@ -1,4 +1,4 @@
-//! The pages about the rules are those that the rules themselves write. With `UPDATE_DOCS=1` they are written anew.
+//! The pages about the rules are generated from the rules. `UPDATE_DOCS=1` writes them.
 
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 

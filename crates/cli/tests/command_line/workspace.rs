@@ -1,4 +1,4 @@
-//! `mesh-audit` run as its users run it: in a directory of its own, with what it writes.
+//! Runs `mesh-audit` in its own directory.
 
 use std::{
     fs,
@@ -8,7 +8,7 @@ use std::{
 
 pub(crate) const CLEAN: &str = include_str!("../../../audit/src/bases/dataplane.json");
 
-/// A working directory of its own, with files in it.
+/// A working directory with files.
 pub(crate) struct Workspace(pub(crate) PathBuf);
 
 impl Workspace {

@@ -1,8 +1,8 @@
-//! A small mesh on the local stack: clusters, task definitions and tasks in ECS, their events, and their state in Consul and Secrets
-//! Manager.
+//! A small mesh on the local stack: clusters, task definitions and tasks in ECS, their events, and their state in Consul and
+//! Secrets Manager.
 //!
-//! A `World` is one cluster of one deployment. Its name is unique in a run and part of its services' names, so that concurrent tests
-//! do not affect each other.
+//! A `World` is one cluster of one deployment. Its name is unique in a run and part of its services' names, so that concurrent
+//! tests do not affect each other.
 
 mod catalog;
 mod messages;

@@ -17,8 +17,8 @@ pub const RESTARTED: [&str; 2] = ["consul_not_found", "consul_credential_rejecte
 impl World<'_> {
     /// Sweeps this cluster only. `Err` is the error object of the sweep.
     ///
-    /// A sweep that was incomplete because the machine is busy is repeated; the answer then counts only what the last sweep did. The
-    /// results of a dry run and of a tripped guard do not change by a repetition, because nothing is deleted.
+    /// A sweep that was incomplete because the machine is busy is repeated; the answer then counts only what the last sweep
+    /// did. The results of a dry run and of a tripped guard do not change by a repetition, because nothing is deleted.
     pub async fn sweep(&self, order: &Value) -> Result<Value, Value> {
         let mut order = order.clone();
         order["clusters"] = json!([self.cluster()]);

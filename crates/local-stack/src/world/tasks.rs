@@ -15,7 +15,7 @@ impl World<'_> {
         self.aws.ecs().create_cluster().cluster_name(self.name).send().await.expect("CreateCluster");
     }
 
-    /// Registers a mesh task definition for `service`, as HashiCorp's Terraform module does.
+    /// Registers a mesh task definition for `service`, as the Terraform module for consul-ecs does.
     pub async fn mesh_definition(&self, service: &str) -> Definition {
         self.definition_with(service, &[]).await
     }

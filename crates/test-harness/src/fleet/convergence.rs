@@ -56,8 +56,8 @@ impl Fleet<'_> {
         summary
     }
 
-    /// Waits until Consul and Secrets Manager hold exactly what the running tasks demand, and checks that nothing of other owners has
-    /// changed.
+    /// Waits until Consul and Secrets Manager hold exactly what the running tasks demand, and checks that nothing of other
+    /// owners has changed.
     pub async fn converged(&self) {
         wait_until_done(&format!("{} to converge", self.world.name), || async {
             let wrong = self.violations().await;

@@ -1,5 +1,5 @@
-//! A fleet of tasks of many services on the local stack: they start, register, log in, are told to stop and stop. The expected state
-//! of Consul and Secrets Manager follows from the tasks that run.
+//! A fleet of tasks of many services on the local stack: they start, register, log in, are told to stop and stop. The expected
+//! state of Consul and Secrets Manager follows from the tasks that run.
 
 mod bulk;
 mod convergence;

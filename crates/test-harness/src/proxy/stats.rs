@@ -138,7 +138,8 @@ impl Stats {
         self.given_up.load(Ordering::SeqCst)
     }
 
-    /// Panics if the handling of a request has panicked: that request gets no answer, so that a test would wait until its time limit.
+    /// Panics if the handling of a request has panicked: that request gets no answer, so that a test would wait until its time
+    /// limit.
     pub fn assert_no_panic(&self) {
         let panic = self.panic.lock().unwrap().clone();
         if let Some(panic) = panic {
