@@ -1,9 +1,9 @@
-# Tools, and everything that is built, go into target/. Not there are the crates, which cargo keeps in its own folder, and a
-# Chromium, which is installed as a package of the system. `make help` lists what there is to do.
+# Tools and builds are in target/, except crates, which cargo keeps in its own folder, and Chromium, which is a system package.
+# `make help` lists the targets.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-# Each step stands on the one before.
+# The prerequisites of a target run in order.
 .NOTPARALLEL:
 
 tools := $(CURDIR)/target/tools
@@ -11,21 +11,20 @@ tools := $(CURDIR)/target/tools
 functions := task-events reconcile audit
 architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 lambda_flags := $(if $(filter arm64,$(architecture)),--arm64)
-# All packages are always chosen together: cargo unites the features of what is chosen, and builds every dependency anew for
-# another choice.
+# Always all packages: cargo unifies the features of the selected packages, and rebuilds dependencies for another selection.
 all := --locked --workspace
-# The simulation's search with some optimisation of our own code, with which it is six times as fast. scripts/suites.py reads it.
+# Optimises the workspace's code in the simulation's search, which makes it six times as fast. scripts/suites.py reads it.
 export SEARCH_FLAGS := $(foreach package,controller mesh simulation,--config profile.dev.package.$(package).opt-level=1)
 search := $(all) $(SEARCH_FLAGS)
-# Mistakes that every test run makes, one in each floor; `make mutants` makes all.
+# The mutants of `make test`, one for each layer; `make mutants` tests all.
 some_mutants := failure-acknowledged no-nonce not-hidden
-# The tests of properties try the same input each time, so that a run's result is that of the code; `make properties` tries other.
+# Property tests have a fixed seed, so that results depend only on the code; `make properties` uses random seeds.
 export PROPTEST_RNG_SEED := 1
 
 export PATH := $(tools)/bin:$(tools)/venv/bin:$(PATH)
 export CARGO_TARGET_DIR := $(CURDIR)/target
 export SAM_CLI_TELEMETRY := 0
-# Where the SAM CLI keeps notes of its own, instead of the home directory.
+# The SAM CLI's directory for its own files, instead of the home directory.
 export __SAM_CLI_APP_DIR := $(tools)/sam
 
 .PHONY: help
@@ -55,8 +54,8 @@ demo: ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 
 .PHONY: build
 build: tools validate ## Build the optimised functions and the template, ready to deploy (into target/sam)
-	@# The same build that `sam build` makes, which would show no progress; it then finds everything done.
-	@# The audit is a package of its own: what must not share dependencies is not built together.
+	@# The same build as that of `sam build`, which would show no progress and then finds the result.
+	@# The audit is built separately, so that its dependencies' features are not unified with those of the others.
 	cargo lambda build --release --locked --bin task-events --bin reconcile $(lambda_flags)
 	cargo lambda build --release --locked --package audit-function --bin audit $(lambda_flags)
 	sam build --build-dir target/sam --parameter-overrides Architecture=$(architecture)
@@ -86,9 +85,8 @@ test: setup lint validate ## Run everything: format, lints, dependencies, templa
 	@python3 scripts/suites.py run
 	@python3 scripts/mutants.py $(some_mutants)
 
-# What `make build` does, unoptimised and without zig: whether the SAM CLI finds each function's binary. The tests deploy
-# target/debug/*, not these files. cargo-lambda names a target, so that cargo keeps these builds apart (target/<target>) and builds
-# the dependencies once more for them.
+# `make build` unoptimised and without zig: tests that the SAM CLI finds each function's binary. The other tests deploy target/debug/*,
+# not these files. cargo-lambda sets a target, so that cargo builds the dependencies again, in target/<target>.
 .PHONY: sam-build
 sam-build: tools
 	SAM_BUILD_MODE=debug CARGO_LAMBDA_COMPILER=cargo sam build --build-dir target/sam-debug \

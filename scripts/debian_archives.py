@@ -1,7 +1,7 @@
-"""Prints the address of every Debian archive in this machine's apt sources, one a line, best first.
+"""Prints the address of every Debian archive in this machine's apt sources, one per line, best first.
 
-Reads both forms, one-line (*.list) and deb822 (*.sources). Only Debian's main archive is of use: not its security
-archive, not a backport, and not a stranger's archive that happens to be built for a Debian release.
+Reads both formats, one-line (*.list) and deb822 (*.sources). Only Debian's main archive is suitable: not the security archive, not
+backports, and not third-party archives for a Debian release.
 """
 
 import re
@@ -33,7 +33,7 @@ def one_line(text: str) -> Iterator[Source]:
 def deb822(text: str) -> Iterator[Source]:
     for stanza in re.split(r"\n\s*\n", text):
         lines = (line for line in stanza.splitlines() if not line.startswith("#"))
-        # A line that starts with a space continues the field before it.
+        # A line that starts with a space continues the previous field.
         fields = dict(re.findall(r"^([A-Za-z-]+):[ \t]*(.*(?:\n[ \t]+.*)*)", "\n".join(lines), re.MULTILINE))
         fields = {name.lower(): value for name, value in fields.items()}
         enabled = fields.get("enabled", "yes").strip().lower() not in ("no", "false")
@@ -48,7 +48,7 @@ def is_debian(source: Source) -> bool:
     return (
         source.suite in RELEASES
         and "main" in source.components
-        # Debian's cloud images name a file that lists the mirrors.
+        # Debian's cloud images use a file with a list of mirrors.
         and re.search(r"^(https?://.*/debian/?|mirror\+file:.*/debian\.list)$", source.address) is not None
     )
 
@@ -60,7 +60,7 @@ def main() -> None:
         if file.is_file() and file.suffix in (".list", ".sources"):
             text = file.read_text(errors="replace")
             sources += one_line(text) if file.suffix == ".list" else deb822(text)
-    # An entry that names Debian's own keyring is the surest.
+    # Entries with Debian's keyring come first.
     ranked = sorted(filter(is_debian, sources), key=lambda source: "debian-archive-keyring" not in source.signed_by)
     for address in dict.fromkeys(source.address.rstrip("/") for source in ranked):
         print(address)

@@ -3,7 +3,7 @@
 #
 #     fetch-deb.sh DIRECTORY SUITE PACKAGE=VERSION SHA256
 #
-# apt gets lists, sources and state of its own, so that neither root nor a change to this machine is needed.
+# apt uses its own lists, sources and state, so that it requires no root and changes nothing on this machine.
 set -euo pipefail
 
 directory=$1 suite=$2 package=$3 sha256=$4
@@ -27,9 +27,9 @@ apt_options=(
     -o "Dir::Etc::sourcelist=$directory/sources.list" -o Dir::Etc::sourceparts=/dev/null
     -o Dir::Etc::preferencesparts=/dev/null
     -o "Dir::State=$directory/state" -o "Dir::State::status=$directory/status" -o "Dir::Cache=$directory/cache"
-    # root would otherwise become a user that may not write here.
+    # As root, apt would otherwise switch to a user that cannot write here.
     -o "APT::Sandbox::User=$(id -un)"
-    # Nothing but the list of packages is wanted, and no waiting for an archive that does not answer.
+    # Only the list of packages; short timeouts for archives that do not answer.
     -o Acquire::Languages=none -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false
     -o Acquire::Retries=1 -o Acquire::http::Timeout=15 -o Acquire::https::Timeout=15
 )

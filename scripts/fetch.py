@@ -1,6 +1,6 @@
 """Downloads one file: fetch.py URL SHA256 DESTINATION.
 
-Fails fast if the host does not answer, and leaves nothing behind if the checksum differs.
+Fails fast if the host does not answer, and leaves no file if the checksum differs.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ STALL_SECONDS = 30
 
 
 def reachable(url: str) -> None:
-    """Connects once by hand: urllib has no time-out for connecting alone, and tries every address in turn."""
+    """Connects once: urllib has no separate connect timeout, and tries every address in turn."""
     if urllib.request.getproxies().get(urllib.parse.urlsplit(url).scheme):
         return
     host = urllib.parse.urlsplit(url).hostname
@@ -37,7 +37,7 @@ def main() -> None:
         sys.exit(f"{url}: {error}")
     if digest.hexdigest() != sha256:
         os.remove(partial)
-        sys.exit(f"{url}: checksum is {digest.hexdigest()}, wanted {sha256}")
+        sys.exit(f"{url}: checksum is {digest.hexdigest()}, expected {sha256}")
     os.replace(partial, destination)
 
 

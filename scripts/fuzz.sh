@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Feeds random input to everything that reads what comes from outside: fuzz.sh [SECONDS for each target] [TARGET...]
+# Fuzzes all parsers of external input: fuzz.sh [SECONDS for each target] [TARGET...]
 #
-# fuzz/corpus holds what is kept; what is found beyond it grows in target/fuzz/corpus. An input that does harm is left in
-# fuzz/artifacts: make it small with `cargo fuzz tmin`, put it into fuzz/corpus, and mend the code.
+# fuzz/corpus has the committed corpora; new inputs are added to target/fuzz/corpus. A failing input is left in fuzz/artifacts: minimise
+# it with `cargo fuzz tmin`, add it to fuzz/corpus, and fix the code.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,7 +16,7 @@ all=(
 
 tools=$PWD/target/tools/cargo-fuzz
 export CARGO_TARGET_DIR=$PWD/target/fuzz
-# Instrumentation is a feature of the nightly compiler, which the stable one has as well when it is told so.
+# Enables the nightly feature for instrumentation in the stable compiler.
 export RUSTC_BOOTSTRAP=1
 export PATH=$tools/bin:$PATH
 
@@ -24,7 +24,7 @@ if [[ ! -x $tools/bin/cargo-fuzz ]]; then
   cargo install cargo-fuzz --locked --version 0.13.2 --root "$tools" --target-dir target/tools/build
 fi
 
-# The repository's own definitions and templates, with a character before them that selects a file's name.
+# Seeds: the repository's definitions and templates, with a first character that selects the file's name.
 seeds=target/fuzz/seeds
 seed() { # TARGET FILE [PREFIX]
   mkdir -p "$seeds/$1"
@@ -41,8 +41,8 @@ for file in crates/audit/tests/audit_inputs/*.yaml; do
   seed read_source "$file" 1
 done
 
-# Without a sanitizer: all of this is safe Rust, and what is looked for are panics, broken promises, endless loops and
-# memory out of proportion to the input (which the targets measure themselves).
+# Without a sanitizer: all code is safe Rust. The targets find panics, failed assertions, endless loops and memory out of proportion to
+# the input (which they measure).
 nice -n 10 cargo fuzz build --sanitizer none
 for target in "${targets[@]}"; do
   echo "== $target, $seconds seconds"

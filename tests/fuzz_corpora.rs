@@ -1,5 +1,5 @@
-//! Every input that the fuzzers keep, and some damaged forms of each, through the functions that the fuzzers call: what
-//! once did harm never does again, also where nobody fuzzes.
+//! Regression tests without a fuzzer: every input of the corpora, and mutations of each, through the functions that the fuzzers
+//! call.
 
 #![allow(
     clippy::expect_used,
@@ -22,10 +22,10 @@ use std::{
 
 use fuzz::{TARGETS, Target, memory};
 
-/// How many damaged forms of each input are tried.
+/// The number of mutations of each input.
 const DAMAGED: usize = 12;
 
-/// The kept inputs of a target, with their names.
+/// The corpus of a target: names and inputs.
 fn corpus(target: &Target) -> Vec<(String, Vec<u8>)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target.name);
     let files = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -37,7 +37,7 @@ fn corpus(target: &Target) -> Vec<(String, Vec<u8>)> {
     inputs
 }
 
-/// An input as a fuzzer would change it: cut, a byte exchanged, a part doubled, or another input's end.
+/// A mutation of an input: truncated, with a byte replaced, with a part duplicated, or with another input's end.
 fn damaged(input: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
     let at = random.usize(..=input.len());
     let mut damaged = input.to_vec();
@@ -54,16 +54,16 @@ fn damaged(input: &[u8], other: &[u8], random: &mut fastrand::Rng) -> Vec<u8> {
 }
 
 #[test]
-fn every_kept_input_and_its_damaged_forms_keep_the_targets_promises() {
+fn kept_inputs_and_mutations_break_no_promise() {
     let mut count = 0;
     for target in &TARGETS {
         let inputs = corpus(target);
-        assert!(inputs.len() >= 3, "{} has next to no corpus", target.name);
+        assert!(inputs.len() >= 3, "{} has fewer than 3 inputs", target.name);
         let feed = |name: &str, input: &[u8]| {
             let outcome = catch_unwind(AssertUnwindSafe(|| target.feed(input)));
             assert!(outcome.is_ok(), "{}/{name}: {:?}", target.name, String::from_utf8_lossy(input));
         };
-        // What is made once (caches, a runtime, a connection) is no input's burden.
+        // Caches, the runtime and the connection are created once, and do not count.
         feed("nothing", &[]);
         let mut random = fastrand::Rng::with_seed(5);
         for (index, (name, input)) in inputs.iter().enumerate() {
@@ -76,13 +76,13 @@ fn every_kept_input_and_its_damaged_forms_keep_the_targets_promises() {
         }
     }
     assert!(count > 1_000, "only {count} inputs were fed");
-    // And whatever takes too much would have been noticed
+    // And an input that takes too much memory is detected
     let greedy = || memory::within(memory::OF_MESSAGES, 10, || drop(std::hint::black_box(vec![1_u8; 8 << 20])));
     assert!(catch_unwind(greedy).is_err());
 }
 
 #[test]
-fn every_target_is_run_by_the_script_and_has_its_binary() {
+fn every_target_has_script_and_binary() {
     let script = include_str!("../scripts/fuzz.sh");
     let manifest = include_str!("../fuzz/Cargo.toml");
     for target in &TARGETS {

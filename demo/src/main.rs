@@ -1,6 +1,6 @@
-//! The controller at work on a local stack: `make demo`, or `make demo KEEP=1` to look around afterwards.
+//! A demo of the controller on the local stack: `make demo`, or `make demo KEEP=1` to keep the stack running.
 //!
-//! Every step is checked: the demo ends with an error if anything did not come out right.
+//! Every step is asserted: the demo ends with an error if a result is not as expected.
 
 #![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
@@ -23,11 +23,11 @@ use timeline::{Timeline, step};
 const NAME: &str = "demo";
 /// The name of the deployed stack.
 const STACK: &str = "ecs-mesh-controller";
-/// What its secrets' names begin with.
+/// The prefix of secrets' names.
 const PREFIX: &str = "mesh";
-/// Short, so that nobody has to wait five minutes for the last scene.
+/// Short, so that the demo need not wait for the default of five minutes.
 const GRACE_SECONDS: &str = "5";
-/// Short for the same reason: a token is hidden for four seconds before it is deleted, and not for 400.
+/// Short for the same reason: a token is hidden for 4 seconds before it is deleted, instead of 400.
 const TIME_BOUNDS: &str = "ecs-lag=0,secrets-lag=0,attempt=3,call=1,clocks=0,shown=1";
 
 #[tokio::main]
@@ -35,7 +35,7 @@ async fn main() {
     let keep = std::env::args().any(|argument| argument == "--keep");
     println!("{}", console::style("ecs-mesh-controller: a mesh on ECS, without ECS").bold());
     let consul = step("starting Consul (ACLs on, default deny)", Consul::start()).await;
-    let aws = step("starting MiniStack in the place of AWS", Aws::start()).await;
+    let aws = step("starting MiniStack in place of AWS", Aws::start()).await;
     let deployed = step("sam deploy of template.yaml", async {
         aws.ecs().create_cluster().cluster_name(NAME).send().await.expect("CreateCluster");
         let token = consul.token_with_rules("ecs-mesh-controller", &documented_policy()).await;
@@ -49,7 +49,7 @@ async fn main() {
             ("RevocationGraceSeconds", GRACE_SECONDS),
             ("TimeBounds", TIME_BOUNDS),
             ("CleanupOnDelete", "true"),
-            // The demo sweeps when it is time to.
+            // Only the demo starts sweeps.
             ("ReconcileRate", "rate(1 day)"),
         ];
         deploy(&aws, STACK, &parameters).await
@@ -65,12 +65,12 @@ async fn main() {
     demo.a_task_stops(&first).await;
     let stolen = demo.the_last_task_stops(&second, Duration::from_secs(GRACE_SECONDS.parse().unwrap())).await;
     demo.the_service_comes_back(&stolen).await;
-    demo.a_zombie_is_swept().await;
+    demo.a_forgotten_task_is_swept().await;
     if !keep {
         demo.the_stack_is_deleted(STACK).await;
     }
     demo.timeline.summary();
-    println!("\n{}", console::style("Everything came out right.").green().bold());
+    println!("\n{}", console::style("All results are as expected.").green().bold());
 
     if keep {
         leave_running(&consul, &aws, &demo.world.deployed);
@@ -78,11 +78,11 @@ async fn main() {
 }
 
 fn leave_running(consul: &Consul, aws: &Aws, deployed: &Deployed) {
-    // The token opens the local Consul; it goes into a file of the user's own, and not onto the screen.
+    // The management token of the local Consul is written to a file that only the user can read, and not printed.
     let token_file = scratch::directory().join("consul-token");
     fs::write(&token_file, &consul.management_token).expect("a file");
     fs::set_permissions(&token_file, fs::Permissions::from_mode(0o600)).expect("permissions");
-    println!("\nThe stack keeps running. To look around:");
+    println!("\nThe stack keeps running. To inspect it:");
     println!("  export CONSUL_HTTP_ADDR={} CONSUL_HTTP_TOKEN=$(cat {})", consul.address, token_file.display());
     println!("  target/tools/bin/consul acl token list");
     println!(
@@ -90,7 +90,7 @@ fn leave_running(consul: &Consul, aws: &Aws, deployed: &Deployed) {
         aws.endpoint
     );
     println!("  function {}, log group {}, queue {}", deployed.function_name, deployed.log_group, deployed.queue_url);
-    println!("  function that sweeps {}, log group {}", deployed.reconcile, deployed.reconcile_log_group);
+    println!("  function reconcile {}, log group {}", deployed.reconcile, deployed.reconcile_log_group);
     println!("  logs of the servers: {}", scratch::directory().display());
     println!("To stop it:\n  {}\n  {}", consul.keep(), aws.keep());
 }

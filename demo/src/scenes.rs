@@ -12,7 +12,7 @@ use local_stack::{
     world::{Definition, Pair, World, task_id},
 };
 
-/// The service that comes and goes.
+/// The demo's service.
 const SERVICE: &str = "demo-web";
 
 /// The secret that all Consul client agents read.
@@ -22,7 +22,7 @@ pub(crate) struct Demo<'a> {
     pub(crate) world: World<'a>,
     pub(crate) timeline: Timeline,
     definition: Option<Definition>,
-    /// How many lines of the function's log were shown.
+    /// The number of log lines of the function that were printed.
     shown: usize,
 }
 
@@ -37,9 +37,9 @@ impl<'a> Demo<'a> {
         let task = self.world.run(&report).await;
         self.ecs(&task, "demo-nightly-report", "RUNNING");
         let start = self.deliver(&self.world.event(&task).await).await;
-        self.world.worked_off().await;
-        self.reacted("event of a foreign task dismissed", start.elapsed()).await;
-        self.holdings().await;
+        self.world.events_handled().await;
+        self.reacted("event of a task outside the mesh dismissed", start.elapsed()).await;
+        self.print_state().await;
         assert!(
             self.world.tokens_about("demo-nightly-report").await.is_empty(),
             "no token for a task outside the mesh"
@@ -47,7 +47,7 @@ impl<'a> Demo<'a> {
     }
 
     pub(crate) async fn the_first_task_of_a_service(&mut self) -> String {
-        Timeline::chapter("The first task of a service of the mesh starts: it needs a token now");
+        Timeline::chapter("The first task of a mesh service starts: it demands a token");
         let definition = self.world.mesh_definition(SERVICE).await;
         let task = self.world.run(&definition).await;
         self.ecs(&task, SERVICE, "PROVISIONING");
@@ -58,22 +58,22 @@ impl<'a> Demo<'a> {
         self.reacted("first start: tokens in Consul and in Secrets Manager", start.elapsed()).await;
         self.definition = Some(definition);
         self.join_mesh(&task).await;
-        self.holdings().await;
+        self.print_state().await;
         task
     }
 
     pub(crate) async fn a_second_task(&mut self) -> String {
-        Timeline::chapter("A second task of it starts: the token is there");
+        Timeline::chapter("A second task of the service starts: the token exists");
         let before = self.world.pair(&self.secret()).await;
         let definition = self.definition.clone().expect("the first task came before");
         let task = self.world.run(&definition).await;
         self.ecs(&task, SERVICE, "RUNNING");
         let start = self.deliver(&self.world.event(&task).await).await;
-        self.world.worked_off().await;
-        self.reacted("second start: nothing to do", start.elapsed()).await;
+        self.world.events_handled().await;
+        self.reacted("second start: no change", start.elapsed()).await;
         self.join_mesh(&task).await;
-        self.holdings().await;
-        assert_eq!(self.world.pair(&self.secret()).await, before, "the token stays as it was");
+        self.print_state().await;
+        assert_eq!(self.world.pair(&self.secret()).await, before, "the token is unchanged");
         task
     }
 
@@ -88,59 +88,59 @@ impl<'a> Demo<'a> {
         })
         .await;
         self.reacted("told to stop: in maintenance mode", start.elapsed()).await;
-        self.holdings().await;
+        self.print_state().await;
     }
 
     pub(crate) async fn a_task_stops(&mut self, task: &str) {
-        Timeline::chapter("It is STOPPED: nothing of it may be left, and the other task loses nothing");
+        Timeline::chapter("The task is STOPPED: its services are deregistered, and the other task is unaffected");
         self.world.stop(task).await;
         self.ecs(task, SERVICE, "STOPPED");
         let start = self.deliver(&self.world.event(task).await).await;
         self.services_left(2).await;
-        self.reacted("stopped: services and checks out of the catalog", start.elapsed()).await;
+        self.reacted("stopped: services and checks deregistered", start.elapsed()).await;
         self.world.settled().await;
-        self.holdings().await;
+        self.print_state().await;
         self.world.provisioned(&self.secret()).await;
     }
 
     pub(crate) async fn the_last_task_stops(&mut self, task: &str, grace: Duration) -> Pair {
-        Timeline::chapter("The last task stops: after the grace period its token goes too");
+        Timeline::chapter("The last task stops: after the grace period the service's token is revoked");
         let stolen = self.world.pair(&self.secret()).await.expect("a token");
         self.world.stop(task).await;
         self.ecs(task, SERVICE, "STOPPED");
         let start = self.deliver(&self.world.event(task).await).await;
         self.services_left(0).await;
-        self.reacted("last task stopped: services out of the catalog", start.elapsed()).await;
+        self.reacted("last task stopped: services deregistered", start.elapsed()).await;
         self.world.hidden(&self.secret()).await;
         let after_grace = start.elapsed().saturating_sub(grace);
-        let what = format!("token hidden from new tasks, beyond the grace period of {} s", grace.as_secs());
+        let what = format!("token hidden from new tasks, after the grace period of {} s", grace.as_secs());
         self.reacted(&what, after_grace).await;
         let hidden = Instant::now();
         self.world.emptied(&self.secret()).await;
         self.world.revoked(&stolen).await;
-        self.reacted("hidden token deleted, which waits until every task would be listed", hidden.elapsed()).await;
-        self.holdings().await;
+        self.reacted("hidden token deleted, once ECS would list every task", hidden.elapsed()).await;
+        self.print_state().await;
         assert!(!self.world.is_valid(&stolen.token).await, "a stolen copy of the token is refused");
         self.timeline.say(Actor::Consul, "a stolen copy of the token is refused");
         stolen
     }
 
     pub(crate) async fn the_service_comes_back(&mut self, stolen: &Pair) {
-        Timeline::chapter("The service comes back: it gets a new secret, and the stolen one stays dead");
+        Timeline::chapter("The service starts again: it gets a new secret, and the stolen one stays invalid");
         let definition = self.definition.clone().expect("the first task came before");
         let task = self.world.run(&definition).await;
         self.ecs(&task, SERVICE, "PROVISIONING");
         let start = self.deliver(&self.world.event_as(&task, "PROVISIONING", "RUNNING", 1).await).await;
         let new = self.world.provisioned(&self.secret()).await;
         self.reacted("restart: a new token", start.elapsed()).await;
-        self.holdings().await;
+        self.print_state().await;
         assert_ne!(new.token, stolen.token, "the new token has a new secret");
-        assert!(!self.world.is_valid(&stolen.token).await, "the stolen token stays dead");
+        assert!(!self.world.is_valid(&stolen.token).await, "the stolen token stays invalid");
     }
 
-    pub(crate) async fn a_zombie_is_swept(&mut self) {
+    pub(crate) async fn a_forgotten_task_is_swept(&mut self) {
         Timeline::chapter(
-            "A zombie: a task that ECS has long forgotten is still in the catalog; no event will ever tell",
+            "A task that ECS has forgotten is still in the catalog, and no event will report it: a sweep",
         );
         let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/demo/{}", "0".repeat(32));
         self.world.register_instance(SERVICE, &forgotten).await;
@@ -155,13 +155,13 @@ impl<'a> Demo<'a> {
                 cluster["found"], cluster["deleted"], cluster["created"]
             ),
         );
-        self.timeline.reacted("sweep on demand: the zombie is gone", took);
+        self.timeline.reacted("sweep on demand: the forgotten task's services are deregistered", took);
         assert_eq!(self.world.service_ids().await, Vec::<String>::new(), "no service of the forgotten task is left");
-        self.holdings().await;
+        self.print_state().await;
     }
 
     pub(crate) async fn the_stack_is_deleted(&mut self, stack: &str) {
-        Timeline::chapter("The stack is deleted, with CleanupOnDelete: what is left in Consul?");
+        Timeline::chapter("The stack is deleted, with CleanupOnDelete: nothing of the controller is left in Consul");
         let tokens = self.world.tokens_about("Token for").await.len();
         self.timeline.say(Actor::Consul, &format!("before: {tokens} tokens of the controller, and the cluster's node"));
         let start = Instant::now();
@@ -175,14 +175,14 @@ impl<'a> Demo<'a> {
         self.timeline.say(Actor::Consul, &format!("after: no token of the controller; nodes: {}", list(&names)));
     }
 
-    /// Shows what the controller did, and how long it took.
+    /// Prints what the controller did, and how long it took.
     async fn reacted(&mut self, what: &str, took: Duration) {
-        self.world.worked_off().await;
+        self.world.events_handled().await;
         self.controller_lines().await;
         self.timeline.reacted(what, took);
     }
 
-    // ---- what happens ----
+    // ---- events ----
 
     fn ecs(&self, task: &str, family: &str, status: &str) {
         let id: String = task_id(task).chars().take(8).collect();
@@ -194,7 +194,7 @@ impl<'a> Demo<'a> {
         Instant::now()
     }
 
-    /// What the task's own containers do once they have their token.
+    /// The registrations of the task's containers once they have their token.
     async fn join_mesh(&self, task: &str) {
         self.world.register_instance(SERVICE, task).await;
         self.timeline.say(Actor::Ecs, "its containers register the service and its sidecar proxy in Consul");
@@ -208,15 +208,15 @@ impl<'a> Demo<'a> {
         .await;
     }
 
-    // ---- what is there now ----
+    // ---- state ----
 
     fn secret(&self) -> String {
         self.world.secret_name(SERVICE)
     }
 
-    /// What the controller says it did, and what Consul and Secrets Manager hold now.
-    async fn holdings(&mut self) {
-        self.world.worked_off().await;
+    /// Prints the controller's log lines, and the state of Consul and Secrets Manager.
+    async fn print_state(&mut self) {
+        self.world.events_handled().await;
         self.controller_lines().await;
         let tokens = self.world.tokens_about("Token for").await;
         let holders = tokens.iter().filter_map(|token| token["Description"].as_str()?.lines().next());
@@ -238,7 +238,7 @@ impl<'a> Demo<'a> {
         self.timeline.say(Actor::Secrets, &held.join(" · "));
     }
 
-    /// The lines that the function has logged since the last time, once its invocations are over.
+    /// Prints the lines that the function has logged since the last call, once its invocations have ended.
     async fn controller_lines(&mut self) {
         let lines = self.world.aws.logs(&self.world.deployed.log_group).await;
         for line in lines.iter().skip(self.shown) {

@@ -1,4 +1,4 @@
-//! What the demo prints: one line for everything that happens, with the time since the demo's first event.
+//! The demo's output: one line for each step, with the time since the first event.
 
 use std::time::{Duration, Instant};
 
@@ -6,16 +6,16 @@ use console::{Style, style};
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-/// Who does something.
+/// The subject of a line.
 #[derive(Clone, Copy)]
 pub(crate) enum Actor {
     /// Amazon ECS.
     Ecs,
     /// The function.
     Controller,
-    /// What Consul holds.
+    /// The state of Consul.
     Consul,
-    /// What Secrets Manager holds.
+    /// The state of Secrets Manager.
     Secrets,
 }
 
@@ -42,23 +42,23 @@ impl Timeline {
         Self { start: Timestamp::now(), reactions: Vec::new() }
     }
 
-    /// A new chapter of the story.
+    /// Prints a heading.
     pub(crate) fn chapter(title: &str) {
         println!("\n{}", style(title).bold());
     }
 
-    /// One line about now.
+    /// Prints a line with the current time.
     pub(crate) fn say(&self, actor: Actor, text: &str) {
         self.say_of(Timestamp::now(), actor, text);
     }
 
-    /// One line about an earlier moment.
+    /// Prints a line with an earlier time.
     pub(crate) fn say_of(&self, moment: Timestamp, actor: Actor, text: &str) {
         let at = format!("{:6.2} s", moment.duration_since(self.start).as_secs_f64());
         println!("  {}  {:<11}  {text}", style(at).dim(), actor.label());
     }
 
-    /// How long the controller took from the event's arrival to its effect.
+    /// Prints the time from the event's arrival to its effect.
     pub(crate) fn reacted(&mut self, what: &str, took: Duration) {
         println!(
             "            {}  {what} {}",
@@ -68,20 +68,22 @@ impl Timeline {
         self.reactions.push((what.to_owned(), took));
     }
 
-    /// All reaction times once more.
+    /// Prints all reaction times.
     pub(crate) fn summary(&self) {
-        Self::chapter("Reaction times, from the event's arrival in the queue to what Consul and Secrets Manager hold");
+        Self::chapter(
+            "Reaction times, from the event's arrival in the queue to its effect in Consul and Secrets Manager",
+        );
         for (what, took) in &self.reactions {
             println!("  {:6.2} s  {what}", took.as_secs_f64());
         }
     }
 }
 
-/// Does a step that takes a while, with a spinner and its time on a terminal, and a line when it is done.
+/// Runs a step, with a spinner and its time on a terminal, and prints a line at its end.
 pub(crate) async fn step<T>(what: &str, work: impl Future<Output = T>) -> T {
     let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
-    let look = ProgressStyle::with_template("  {spinner} {msg} {elapsed}").expect("a template");
-    spinner.set_style(look);
+    let template = ProgressStyle::with_template("  {spinner} {msg} {elapsed}").expect("a template");
+    spinner.set_style(template);
     spinner.enable_steady_tick(Duration::from_millis(100));
     let start = Instant::now();
     let done = work.await;

@@ -1,4 +1,4 @@
-//! ARNs, and the other names that end up in URLs, filters, bodies and log lines.
+//! ARNs, and other names that are used in URLs, filters, bodies and log lines.
 
 use std::{fmt::Display, str::FromStr, time::Duration};
 
@@ -17,12 +17,12 @@ use mesh::{
 
 use super::text;
 
-/// What may stand in a name: nothing that ends a text in a filter expression, a path, HCL, JSON or a log line.
+/// Whether a name has no character that ends a text in a filter expression, a path, HCL, JSON or a log line.
 fn is_harmless(text: &str) -> bool {
     text.bytes().all(|b| b.is_ascii_alphanumeric() || b":/_-".contains(&b))
 }
 
-/// Whatever parses is harmless and prints as it was; whatever does not is named in one line.
+/// A text that parses is harmless and prints as it was; otherwise the error is one line.
 fn check<T: FromStr<Err = InvalidField> + Display>(text: &str) -> Option<T> {
     match text.parse::<T>() {
         Ok(value) => {
@@ -42,7 +42,7 @@ fn is_one_line(error: &InvalidField) {
     assert!(!error.chars().any(char::is_control), "{error:?}");
 }
 
-/// Each text is two lines or one: something, and perhaps its cluster.
+/// The input is a name, and optionally a cluster on the second line.
 pub fn run(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let (first, second) = text.split_once('\n').unwrap_or((text, ""));
@@ -50,7 +50,7 @@ pub fn run(data: &[u8]) {
     if let (Some(task), Some(cluster)) = (check::<TaskArn>(first), &cluster) {
         let own = TaskArn::in_cluster(cluster, task.id());
         assert!(own.is_in(cluster), "{own}");
-        // Two ways to write one task differ only in the cluster's name, which the old one lacks, or not at all.
+        // The old ARN format of a task lacks the cluster's name.
         assert!(!task.is_in(cluster) || task == own || !task.as_str().contains(&format!("/{}/", cluster.name())));
     }
     if let (Some(definition), Some(cluster)) = (check::<TaskDefinitionArn>(first), &cluster) {
@@ -78,7 +78,7 @@ pub fn run(data: &[u8]) {
     descriptions(text);
 }
 
-/// The descriptions of tokens: anybody with `acl:write` may have written them.
+/// Descriptions of tokens, which any holder of `acl:write` can write.
 fn descriptions(text: &str) {
     let _ = LoginMark::parse(text);
     if let Some(mark) = HolderMark::parse(text) {

@@ -1,4 +1,4 @@
-//! The auditor's parsers: task definitions and their repairs, JSON, YAML and `mesh-audit.toml`.
+//! The auditor's parsers: task definitions and their fixes, JSON, YAML and `mesh-audit.toml`.
 
 use std::{path::Path, sync::Arc};
 
@@ -16,14 +16,14 @@ use super::{places, text};
 
 const NAMES: [&str; 5] = ["task.json", "template.yaml", "stack.template", "plan.tfplan.json", "<stdin>"];
 
-/// Any file, under any name: reading it, asking every rule about it, and sorting the findings never panics. The first
-/// character selects the name: `0` is `task.json`.
+/// Reading any file with any name, applying every rule, and sorting the findings never panics. The first character selects the
+/// name: `0` is `task.json`.
 pub fn read_source(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let Some(text) = text(rest) else { return };
     let name = NAMES[usize::from(first.wrapping_sub(b'0')) % NAMES.len()];
     let mut material = Material::default();
-    // A problem is an answer: what could be read is checked all the same.
+    // A problem is not a failure: the readable definitions are checked.
     let _ = input::read_source(Arc::new(SourceFile::new(name, text)), true, &mut material);
     let findings = audit(&material);
     for finding in &findings {
@@ -36,7 +36,7 @@ pub fn read_source(data: &[u8]) {
     let _ = sort(findings, &material, &Config::default(), Path::new("."));
 }
 
-/// The JSON reader: every value that it reads has its place in the text.
+/// The JSON reader: every value has a span in the text.
 pub fn json(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(node) = parse_json(text, &Route::default()) {
@@ -44,7 +44,7 @@ pub fn json(data: &[u8]) {
     }
 }
 
-/// The YAML reader: the same.
+/// The YAML reader: every value has a span in the text.
 pub fn yaml(data: &[u8]) {
     let Some(text) = text(data) else { return };
     if let Ok(node) = parse_yaml(text) {
@@ -52,7 +52,7 @@ pub fn yaml(data: &[u8]) {
     }
 }
 
-/// JSON in a string of JSON, as the configuration of consul-ecs is.
+/// JSON in a JSON string, as in consul-ecs's configuration.
 pub fn embedded(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let Ok(host) = parse_json(text, &Route::default()) else { return };
@@ -70,7 +70,7 @@ pub fn configuration(data: &[u8]) {
     }
 }
 
-/// Mending: whatever the file, a second time there is nothing left to mend.
+/// Fixes are idempotent: after a fix, nothing is left to fix.
 pub fn repair(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let repaired = fix::repair(Arc::new(SourceFile::new("file", text)), |_| true);

@@ -1,4 +1,4 @@
-//! Consul's answers: each call of the real client, over a connection to a server that answers with the input.
+//! Consul's answers: each call of the production client, to a server that answers with the input.
 
 use std::{
     cell::{OnceCell, RefCell},
@@ -26,13 +26,13 @@ use tokio::{
     runtime::Runtime,
 };
 
-/// The controller's own token: no answer brings it into an error.
+/// The controller's token, which no error may contain.
 const CANARY: &str = "canary-0b1d9c62-75ac";
 const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 const TASK: &str = "0123456789abcdef0123456789abcdef";
 
-/// What the server says before the input: the second character of the input, a digit, selects one.
+/// The heads of the answers: the second character of the input, a digit, selects one.
 const HEADS: [&str; 8] = [
     "200 OK",
     "200 OK\r\nX-Consul-Results-Filtered-By-ACLs: true",
@@ -44,7 +44,7 @@ const HEADS: [&str; 8] = [
     "503 Service Unavailable",
 ];
 
-/// A server, and a client of it, in one thread.
+/// A server and a client in one thread.
 struct Exchange {
     runtime: Runtime,
     answer: Rc<RefCell<Vec<u8>>>,
@@ -53,7 +53,7 @@ struct Exchange {
 }
 
 thread_local! {
-    // Never dropped: a runtime needs other values of the thread while it ends.
+    // Never dropped: a runtime's shutdown requires other thread-local values.
     static EXCHANGE: OnceCell<ManuallyDrop<Exchange>> = const { OnceCell::new() };
 }
 
@@ -66,8 +66,7 @@ impl CredentialSource for Canary {
     }
 }
 
-/// The first letter selects the call (a small one in Enterprise), the digit after it the status, and the rest is the
-/// answer's body.
+/// The first letter selects the call (lower case for Enterprise), the digit after it the head, and the rest is the answer's body.
 pub fn run(data: &[u8]) {
     let [call, head, body @ ..] = data else { return };
     EXCHANGE.with(|exchange| exchange.get_or_init(|| ManuallyDrop::new(Exchange::start())).make(*call, *head, body));
@@ -95,8 +94,8 @@ impl Exchange {
         let said = self.tasks.block_on(&self.runtime, ask(&self.client, call));
         if let Err(error) = said {
             let text = error.to_string();
-            assert!(text.len() < 2_000, "an error repeats a whole answer: {text}");
-            assert!(!text.contains(CANARY), "an error repeats the token: {text}");
+            assert!(text.len() < 2_000, "an error contains a whole answer: {text}");
+            assert!(!text.contains(CANARY), "an error contains the token: {text}");
         }
     }
 }
@@ -126,7 +125,7 @@ async fn converse(mut stream: TcpStream, answer: &RefCell<Vec<u8>>) -> io::Resul
     }
 }
 
-/// Whether a request has its whole head and body.
+/// Whether a request is complete.
 fn is_whole(received: &[u8]) -> bool {
     let text = String::from_utf8_lossy(received).to_ascii_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
@@ -144,7 +143,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
     let service = "web".parse().expect("a name");
     match call.to_ascii_uppercase() {
         b'A' => {
-            // The secret half is in neither the error nor what is printed.
+            // Debug output redacts the secret half.
             let token = consul.token(&tenancy, accessor).await?;
             assert!(token.is_none_or(|token| format!("{:?}", token.pair.secret).contains("REDACTED")));
         }
@@ -162,7 +161,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'M' => drop(consul.namespaces(&"team".parse().expect("a name")).await?),
         b'N' => drop(consul.missing_permissions(&tenancy, &permission::required(&[cluster])).await?),
         b'O' => {
-            // What was read is extended by what is wanted.
+            // The fields that were read are merged with the wanted ones.
             for kind in [Kind::Policy, Kind::AuthMethod, Kind::BindingRule, Kind::SyntheticNode] {
                 let object = Object { kind, name: CLUSTER.to_owned(), tenancy: tenancy.clone(), body: body_of(kind) };
                 let found = consul.read(&object).await?;
@@ -170,7 +169,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
             }
         }
         _ => {
-            // Services lead to their checks.
+            // The checks of these services are read.
             let instances = consul.instances(&cluster, &tenancy, &tasks).await?;
             drop(consul.checks(&instances).await?);
         }

@@ -1,4 +1,4 @@
-//! `CONSUL_ECS_CONFIG_JSON`, and who a task is by it.
+//! `CONSUL_ECS_CONFIG_JSON`, and the identity of a task by it.
 
 use mesh::{
     ecs_config::{CONFIG_VARIABLE, EcsConfig},
@@ -10,7 +10,7 @@ use mesh::{
 
 use super::text;
 
-/// Whatever the configuration says, the task has a legal name or none.
+/// With any configuration, the task has a legal service name or none.
 pub fn run(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let config = text.parse::<EcsConfig>();
@@ -29,7 +29,7 @@ pub fn run(data: &[u8]) {
             assert_eq!(name, config.name().unwrap_or("web").parse::<ServiceName>().ok());
             assert!(synced.is_ok());
         }
-        // What it holds may be a secret: the error is always the same.
+        // The configuration may contain a secret: the error is always the same.
         Err(error) => {
             assert_eq!(error, "".parse::<EcsConfig>().expect_err("nothing is no configuration"));
             assert_eq!(error.field(), CONFIG_VARIABLE);

@@ -1,4 +1,4 @@
-//! Events: SQS batches with EventBridge's envelopes in them, bare events, and orders for `reconcile` and `audit`.
+//! Events: SQS batches of EventBridge events, bare events, and orders for `reconcile` and `audit`.
 
 use std::{
     cell::OnceCell,
@@ -22,7 +22,7 @@ thread_local! {
     static RUNTIME: OnceCell<Runtime> = const { OnceCell::new() };
 }
 
-/// The first character selects what the rest is: the body of a message (`0`), a whole payload (`1`), or an order to
+/// The first character selects the kind of the rest: the body of a message (`0`), a whole payload (`1`), or an order to
 /// `reconcile` (`2`) or `audit` (`3`).
 pub fn run(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
@@ -39,7 +39,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// One message of a batch of three: the two others are done whatever it is.
+/// One message of a batch of three: the other two always succeed.
 fn message(body: &str) {
     let own = json!({ "source": "somebody.else", "detail-type": "x", "detail": {} }).to_string();
     let record = |id: &str, body: &str| json!({ "messageId": id, "receiptHandle": id, "body": body, "attributes": { "ApproximateReceiveCount": "2" } });
@@ -49,7 +49,7 @@ fn message(body: &str) {
     assert!(failed.iter().all(|failure| failure["itemIdentifier"] == "b"), "{answer}");
 }
 
-/// Whatever fails is one of the messages that came.
+/// Every failure is for one of the messages in the payload.
 fn payload(text: &str) {
     let Ok(payload) = serde_json::from_str::<Value>(text) else { return };
     let records = payload["Records"].as_array().cloned().unwrap_or_default();
@@ -63,7 +63,7 @@ fn payload(text: &str) {
 
 fn order(text: &str) {
     let Ok(payload) = serde_json::from_str::<Value>(text) else { return };
-    // A custom resource's answer goes to an address in the request; health is synced for a minute.
+    // Excluded: a custom resource's answer goes to a URL in the request, and health sync takes a minute.
     if payload.get("RequestType").is_some() || payload.get("healthSync").is_some() {
         return;
     }
@@ -76,7 +76,7 @@ fn task_events(payload: Value) -> Option<Value> {
     block_on(task_events::task_events(&controller, event(payload))).ok()
 }
 
-/// With a minute to go.
+/// An event with a deadline in one minute.
 fn event(payload: Value) -> LambdaEvent<Value> {
     let mut context = Context::default();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,5 +1,4 @@
-//! What the fuzz targets do with their input. The tests of the stable toolchain feed the kept corpora to the same
-//! functions (`tests/fuzz_corpora.rs`), so that an input that once did harm never does again.
+//! The fuzz targets. `tests/fuzz_corpora.rs` feeds the corpora to the same functions on the stable toolchain, as regression tests.
 
 mod arns;
 mod auditor;
@@ -12,9 +11,9 @@ mod places;
 mod secrets;
 mod settings;
 
-/// A target: its name, what it does, and how much memory it may use.
+/// A target: its name, its function, and its memory limit.
 pub struct Target {
-    /// The name of its folder in `corpus/`, and of its binary.
+    /// The name of its folder in `corpus/` and of its binary.
     pub name: &'static str,
     run: fn(&[u8]),
     memory: memory::Limit,
@@ -37,22 +36,22 @@ pub const TARGETS: [Target; 12] = [
 ];
 
 impl Target {
-    /// The target of this name.
+    /// The target with this name.
     #[must_use]
     pub fn named(name: &str) -> Option<&'static Self> {
         TARGETS.iter().find(|target| target.name == name)
     }
 
-    /// Feeds one input to it.
+    /// Feeds one input to the target.
     ///
     /// # Panics
-    /// A promise does not hold, or the input takes more memory than its length allows. That is a finding.
+    /// If an assertion fails, or the input takes more memory than its length allows.
     pub fn feed(&self, data: &[u8]) {
         memory::within(self.memory, data.len(), || (self.run)(data));
     }
 }
 
-/// The input as text, where it is one.
+/// The input as text, if it is UTF-8.
 fn text(data: &[u8]) -> Option<&str> {
     std::str::from_utf8(data).ok()
 }

@@ -1,8 +1,8 @@
-//! What holds for every value that was read.
+//! The spans of values.
 
 use audit::document::Node;
 
-/// Every value stands at a part of the text.
+/// Asserts that every value has a span within the text.
 pub fn check(text: &str, node: &Node) {
     let span = node.place.span;
     assert!(text.get(span.start..span.end).is_some(), "{span:?}");

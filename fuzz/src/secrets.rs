@@ -1,4 +1,4 @@
-//! What secrets hold: a task's token, the controller's own, and Consul's certificate authority.
+//! The values of secrets: a service's token, the controller's token, and Consul's certificate authority.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::text;
 
-/// The first character selects what the secret is for: a task (`0`), the controller (`1`), or to trust Consul (`2`).
+/// The first character selects the secret: a service's token (`0`), the controller's token (`1`), or the authority (`2`).
 pub fn run(data: &[u8]) {
     let Some((first, rest)) = data.split_first() else { return };
     let Some(text) = text(rest) else { return };
@@ -25,8 +25,8 @@ pub fn run(data: &[u8]) {
 fn of_a_task(text: &str) {
     let parse = |text: &str| SecretState::parse("consul-ecs-web", &SecretString::from(text));
     match parse(text) {
-        // Whatever it holds, the error is always the same: it repeats nothing.
-        Err(error) => assert_eq!(error, parse("somebody's own value").expect_err("not ours")),
+        // The error is always the same, so that it cannot contain the value.
+        Err(error) => assert_eq!(error, parse("a foreign value").expect_err("not ours")),
         Ok((state, _)) => {
             let written = state.render(SystemEntropy.uuid());
             let (again, is_ours) = parse(written.expose_secret()).expect("what was written is read");

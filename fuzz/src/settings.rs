@@ -7,7 +7,7 @@ use controller::settings::Settings;
 
 use super::text;
 
-/// What the functions are given, as lines of `NAME=value`; what is not, is as it should be.
+/// Valid settings, which lines of `NAME=value` in the input replace.
 const GOOD: [(&str, &str); 4] = [
     ("CONSUL_HTTP_ADDR", "http://127.0.0.1:8500"),
     ("ECS_CLUSTER_ARNS", "arn:aws:ecs:us-east-1:123456789012:cluster/prod"),
@@ -27,7 +27,7 @@ pub fn run(data: &[u8]) {
     match Settings::read(read) {
         Ok(settings) => {
             assert!(!settings.scope.clusters.is_empty());
-            // Whether a part of the token stands in another setting is not known; the canary does in none.
+            // Another setting may contain a part of the input's token, but none contains the canary.
             assert!(token != CANARY || text.contains(CANARY) || !format!("{settings:?}").contains(CANARY));
         }
         Err(error) => {

@@ -1,9 +1,9 @@
-//! What happens once it is chosen: calls are served, environments start, are killed, and look at the wrong clock.
+//! The actions of a schedule: calls are served, environments start, are killed, and their clocks jump.
 
 use controller::SweepOrder;
 
 use super::{
-    board::{Fate, Fault, Service},
+    calls::{CallOutcome, Fault, Service},
     choice::Action,
     environment::Environment,
     schedule::{MOST_STEPS, Schedule},
@@ -13,7 +13,7 @@ use super::{
 
 impl Schedule {
     pub(crate) async fn act(&mut self, action: Action) {
-        // Tasks without a token read again and again: that is not work which could never end.
+        // Tasks without a token read repeatedly: these steps do not count towards the limit.
         self.steps += usize::from(!matches!(action, Action::Read));
         if self.steps > MOST_STEPS {
             self.with(|world| world.broken("converges: the messages never end".to_owned()));
@@ -21,8 +21,8 @@ impl Schedule {
         match action {
             Action::Serve => self.serve().await,
             Action::Step => self.with(|world| {
-                let restless = world.restless();
-                let index = restless[world.random.usize(..restless.len())];
+                let ready_tasks = world.ready_tasks();
+                let index = ready_tasks[world.random.usize(..ready_tasks.len())];
                 world.step(index);
             }),
             Action::Receive => self.receive(),
@@ -31,7 +31,7 @@ impl Schedule {
                 self.start_sweep(SweepOrder::default());
             }
             Action::Kill => self.kill_any(),
-            Action::Advance => self.advance_somehow().await,
+            Action::Advance => self.advance_randomly().await,
             Action::Register => {
                 self.registrations -= 1;
                 let number = self.registrations;
@@ -43,55 +43,55 @@ impl Schedule {
                 world.note("all services are up again");
             }),
             Action::Retire => self.environments.retain(|environment| environment.invocation.is_some()),
-            Action::Jump => self.jump(),
+            Action::Jump => self.jump_clock(),
             Action::DeleteCluster => self.delete_cluster(),
             Action::SyncHealth => {
                 self.syncs -= 1;
                 self.sync_health();
             }
-            Action::Ail => self.with(World::ail),
+            Action::ToggleHealth => self.with(World::toggle_health),
             Action::Read => self.with(World::read_any),
-            Action::Disturb => {
-                self.disturbances -= 1;
-                self.with(World::disturb);
+            Action::ChangeByHand => {
+                self.manual_changes -= 1;
+                self.with(World::change_by_hand);
             }
         }
-        self.go_on();
+        self.poll_invocations();
     }
 
-    /// Serves one call that waits, or hands over an answer.
+    /// Serves one pending call, or delivers its answer.
     async fn serve(&mut self) {
         let took = {
-            let mut board = self.stage.board.lock().unwrap();
-            let mut world = self.stage.world.lock().unwrap();
-            let late = board.iter().position(|operation| operation.is_late(&world));
+            let mut pending = self.shared.pending.lock().unwrap();
+            let mut world = self.shared.world.lock().unwrap();
+            let late = pending.iter().position(|call| call.is_late(&world));
             let index = late.unwrap_or_else(|| {
-                let free = |index: &usize| !board[*index].is_stuck(&world);
-                let free: Vec<usize> = (0..board.len()).filter(free).collect();
+                let free = |index: &usize| !pending[*index].is_stuck(&world);
+                let free: Vec<usize> = (0..pending.len()).filter(free).collect();
                 free[world.random.usize(..free.len())]
             });
-            let is_abandoned = board[index].is_abandoned();
-            let is_write = matches!(board[index].service, Service::Consul | Service::Secrets);
-            world.mishaps += usize::from(is_abandoned && is_write);
-            if !board[index].is_performed() && (!is_abandoned || world.random.bool()) {
-                let fate = fate(&mut world, board[index].service);
-                world.mishaps += usize::from(!matches!(fate, Fate::Served) && is_write);
+            let is_abandoned = pending[index].is_abandoned();
+            let is_write = matches!(pending[index].service, Service::Consul | Service::Secrets);
+            world.possible_leftovers += usize::from(is_abandoned && is_write);
+            if !pending[index].is_performed() && (!is_abandoned || world.random.bool()) {
+                let outcome = outcome(&mut world, pending[index].service);
+                world.possible_leftovers += usize::from(!matches!(outcome, CallOutcome::Served) && is_write);
                 if is_abandoned {
-                    world.note("a call takes effect although nobody waits for it any more:");
+                    world.note("a call takes effect after its caller has ended:");
                 }
-                board[index].perform(&mut world, fate);
+                pending[index].perform(&mut world, outcome);
             }
-            if is_abandoned || world.calm || world.random.u32(..5) > 0 {
-                let operation = board.swap_remove(index);
+            if is_abandoned || world.fault_free || world.random.u32(..5) > 0 {
+                let call = pending.swap_remove(index);
                 if !is_abandoned && world.repeats_late() {
-                    world.mishaps += usize::from(is_write);
-                    let repeated = operation.deliver_and_repeat(&mut world);
-                    board.push(repeated);
+                    world.possible_leftovers += usize::from(is_write);
+                    let repeated = call.deliver_and_repeat(&mut world);
+                    pending.push(repeated);
                 } else {
-                    operation.deliver();
+                    call.deliver();
                 }
             }
-            if !world.calm && world.random.u32(..100) == 0 {
+            if !world.fault_free && world.random.u32(..100) == 0 {
                 world.random.u64(..8_000)
             } else {
                 world.random.u64(1..40)
@@ -110,7 +110,7 @@ impl Schedule {
             let number = self.environments[idle].number;
             note!(world, "environment {number} receives {} messages", messages.len());
             if messages.iter().any(|message| message.body.contains("Service Idle Check")) {
-                world.looking.insert(number);
+                world.checking_idle.insert(number);
             }
             for message in &messages {
                 note!(world, "  message {} (receive {}): {}", message.id, message.receives, message.body);
@@ -120,7 +120,7 @@ impl Schedule {
         self.environments[idle].handle(messages, now);
     }
 
-    /// A warm environment, or a cold one.
+    /// An idle environment: a warm one, or a new one.
     fn idle_environment(&mut self, sweeps: bool) -> usize {
         let is_idle = |environment: &Environment| environment.invocation.is_none() && environment.sweeps == sweeps;
         let warm: Vec<usize> = (0..self.environments.len()).filter(|n| is_idle(&self.environments[*n])).collect();
@@ -135,9 +135,9 @@ impl Schedule {
                 let skew = world.scenario.skew;
                 let skew = world.random.i64(-skew..=skew);
                 world.skews.insert(number, skew);
-                note!(world, "environment {number} starts, its clock off by {skew} ms");
+                note!(world, "environment {number} starts, its clock is skewed by {skew} ms");
             });
-            self.environments.push(Environment::start(&self.stage, number, sweeps));
+            self.environments.push(Environment::start(&self.shared, number, sweeps));
             self.environments.len() - 1
         })
     }
@@ -147,13 +147,13 @@ impl Schedule {
         let number = self.environments[idle].number;
         let now = self.with(|world| {
             note!(world, "environment {number} sweeps");
-            world.looking.insert(number);
+            world.checking_idle.insert(number);
             let began = world.now;
-            world.blind.insert(number, super::promises::Blind::from(began));
-            let lost = world.scenario.lost_sweeps;
-            if !world.calm && world.chance(lost) {
-                world.note("it looks into the wrong region");
-                world.lost.insert(number);
+            world.sweep_reads.insert(number, super::promises::SweepReads::from(began));
+            let wrong_region_sweeps = world.scenario.wrong_region_sweeps;
+            if !world.fault_free && world.chance(wrong_region_sweeps) {
+                world.note("it reads the wrong region");
+                world.in_wrong_region.insert(number);
             }
             world.now
         });
@@ -170,14 +170,14 @@ impl Schedule {
         self.environments[idle].sync_health(now);
     }
 
-    /// Somebody deletes the last cluster; the event of it starts a sweep, unless it gets lost.
+    /// Deletes the last cluster; the event starts a sweep, unless it is lost.
     fn delete_cluster(&mut self) {
-        let (deleted, is_told) = self.with(|world| {
+        let (deleted, is_delivered) = self.with(|world| {
             let deleted = world.delete_cluster();
             let lost = world.scenario.lost;
             (deleted, !world.chance(lost))
         });
-        if is_told {
+        if is_delivered {
             let clusters = vec![deleted.clone()];
             self.start_sweep(SweepOrder { clusters, deleted: Some(deleted), ..SweepOrder::default() });
         }
@@ -206,10 +206,10 @@ impl Schedule {
         let environment = self.environments.remove(index);
         self.with(|world| {
             note!(world, "environment {} {how}", environment.number);
-            world.mishaps += 1;
-            world.blind.remove(&environment.number);
-            world.looking.remove(&environment.number);
-            world.lost.remove(&environment.number);
+            world.possible_leftovers += 1;
+            world.sweep_reads.remove(&environment.number);
+            world.checking_idle.remove(&environment.number);
+            world.in_wrong_region.remove(&environment.number);
         });
     }
 
@@ -225,7 +225,7 @@ impl Schedule {
         });
     }
 
-    fn jump(&mut self) {
+    fn jump_clock(&mut self) {
         if self.environments.is_empty() {
             return;
         }
@@ -235,27 +235,28 @@ impl Schedule {
             let skew = world.scenario.skew;
             let skew = world.random.i64(-skew..=skew);
             world.skews.insert(number, skew);
-            note!(world, "the clock of environment {number} jumps: off by {skew} ms");
+            note!(world, "the clock of environment {number} jumps: skewed by {skew} ms");
         });
     }
 }
 
-fn fate(world: &mut World, service: Service) -> Fate {
-    if world.calm {
-        return Fate::Served;
+/// Draws the outcome of a call.
+fn outcome(world: &mut World, service: Service) -> CallOutcome {
+    if world.fault_free {
+        return CallOutcome::Served;
     }
     if let Some(fault) = world.down.get(&service) {
-        return Fate::Refused(*fault);
+        return CallOutcome::Refused(*fault);
     }
     let (refused, lost, repeated) = (world.scenario.refused, world.scenario.answer_lost, world.scenario.repeated);
     if world.chance(refused) {
-        // A follower that has not heard of the controller's token yet does not know it.
+        // A follower to which the controller's token has not been replicated yet rejects it.
         let faults = [Fault::Throttled, Fault::Unavailable, Fault::Credential];
         let kinds = if matches!(service, Service::Consul | Service::Secrets) { 3 } else { 2 };
-        return Fate::Refused(faults[world.random.usize(..kinds)]);
+        return CallOutcome::Refused(faults[world.random.usize(..kinds)]);
     }
     if world.chance(lost) {
-        return Fate::AnswerLost;
+        return CallOutcome::AnswerLost;
     }
-    if service != Service::Ecs && world.chance(repeated) { Fate::Repeated } else { Fate::Served }
+    if service != Service::Ecs && world.chance(repeated) { CallOutcome::Repeated } else { CallOutcome::Served }
 }

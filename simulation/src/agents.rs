@@ -1,5 +1,5 @@
-//! Simulated Consul: the client agents of tasks, each with a node of its own, in the client generation. A node is named
-//! after the address of its task, which another task may get once the first has ended.
+//! Simulated Consul: the client agents of tasks, each with its own node (client generation). A node is named after its
+//! task's address, which another task may get after the first has ended.
 
 use mesh::{
     arn::TaskId,
@@ -8,17 +8,17 @@ use mesh::{
 
 use super::world::{World, note};
 
-/// How many addresses there are to be used again and again.
+/// The number of addresses, which are reused.
 const ADDRESSES: usize = 3;
-/// How long it takes gossip to miss an agent that was killed, in milliseconds.
-const MISSED_AFTER: u64 = 45_000;
+/// How long gossip takes to detect that an agent was killed, in milliseconds.
+const FAILURE_DETECTED_AFTER: u64 = 45_000;
 
 /// An agent of a task.
 #[derive(Debug, Clone)]
 pub(crate) struct Agent {
     name: String,
     pub(crate) task: TaskId,
-    /// When it was killed.
+    /// The time at which it was killed.
     killed_at: Option<u64>,
     has_left: bool,
 }
@@ -27,14 +27,14 @@ impl Agent {
     fn status(&self, now: u64) -> AgentStatus {
         match self.killed_at {
             _ if self.has_left => AgentStatus::Left,
-            Some(at) if at + MISSED_AFTER <= now => AgentStatus::Failed,
+            Some(at) if at + FAILURE_DETECTED_AFTER <= now => AgentStatus::Failed,
             _ => AgentStatus::Alive,
         }
     }
 }
 
 impl World {
-    /// A task's agent joins the datacenter: the name of its node. If another task had its address, nothing is left of that.
+    /// A task's agent joins the datacenter: the name of its node. An earlier node with that name is replaced.
     pub(crate) fn join(&mut self, index: usize) -> String {
         let free: Vec<usize> = (0..ADDRESSES).filter(|address| !self.is_in_use(&node_name(*address))).collect();
         let address = match free.len() {
@@ -54,7 +54,7 @@ impl World {
     }
 
     /// A task has ended: its agent has left, or was killed with it.
-    pub(crate) fn part(&mut self, index: usize, is_clean: bool) {
+    pub(crate) fn end_agent(&mut self, index: usize, is_clean: bool) {
         let (now, task) = (self.now, self.ecs.tasks[index].arn.id().clone());
         let Some(agent) = self.consul.agents.iter_mut().find(|agent| agent.task == task) else { return };
         let name = agent.name.clone();
@@ -68,16 +68,17 @@ impl World {
         }
     }
 
-    /// Whether a task's agent was killed, and gossip has not missed it yet.
-    pub(crate) fn is_agent_unmissed(&self, index: usize) -> bool {
+    /// Whether a task's agent is alive as far as Consul knows.
+    pub(crate) fn is_agent_failure_undetected(&self, index: usize) -> bool {
         let task = self.ecs.tasks[index].arn.id();
         self.consul.agents.iter().any(|agent| agent.task == *task && agent.status(self.now) == AgentStatus::Alive)
     }
 
-    /// How long it takes until gossip has missed every agent that was killed.
-    pub(crate) fn missed_in(&self) -> u64 {
-        let missed_at = self.consul.agents.iter().filter_map(|agent| agent.killed_at).map(|at| at + MISSED_AFTER);
-        missed_at.max().unwrap_or_default().saturating_sub(self.now)
+    /// The time until gossip has detected every agent that was killed.
+    pub(crate) fn undetected_for(&self) -> u64 {
+        let detected_at =
+            self.consul.agents.iter().filter_map(|agent| agent.killed_at).map(|at| at + FAILURE_DETECTED_AFTER);
+        detected_at.max().unwrap_or_default().saturating_sub(self.now)
     }
 
     pub(crate) fn members(&self) -> Vec<Member> {
@@ -87,7 +88,7 @@ impl World {
         std::iter::once(server).chain(agents).collect()
     }
 
-    /// Only a failed agent can be made to leave; one that lives answers that it does.
+    /// Only a failed agent is forced to leave; an agent that is alive refutes it.
     pub(crate) fn force_leave(&mut self, name: &str) {
         let now = self.now;
         let is_dead = |agent: &Agent| agent.name == name && agent.status(now) == AgentStatus::Failed;

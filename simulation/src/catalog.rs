@@ -1,4 +1,4 @@
-//! Simulated Consul: the catalog, with instances of tasks on their clusters' synthetic nodes and on client agents' nodes.
+//! Simulated Consul: the catalog, with the service instances of tasks on clusters' synthetic nodes and on client agents' nodes.
 
 use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
@@ -14,11 +14,11 @@ use super::{
     world::{World, service_name},
 };
 
-/// The containers of a task of the dataplane generation, each with its check.
+/// The containers of a task, each with its check.
 const APP: &str = "app";
 const DATAPLANE: &str = "consul-dataplane";
 
-/// A registered service.
+/// A service instance.
 #[derive(Debug, Clone)]
 pub(crate) struct Instance {
     pub(crate) node: String,
@@ -30,7 +30,7 @@ pub(crate) struct Instance {
 }
 
 impl Instance {
-    /// Whether the check is the instance's.
+    /// Whether a check belongs to the instance.
     fn has(&self, check: &HealthCheck) -> bool {
         check.node == self.node && check.service_id == self.id
     }
@@ -49,12 +49,12 @@ impl Instance {
 }
 
 impl Consul {
-    /// Whether traffic keeps away from the instance: of all its checks the worst one counts.
+    /// Whether the instance gets no traffic: one critical check suffices.
     pub(crate) fn is_critical(&self, instance: &Instance) -> bool {
         self.checks.iter().any(|check| instance.has(check) && check.status == CheckStatus::Critical)
     }
 
-    /// Whether the instance was taken out of traffic for good.
+    /// Whether the instance is in maintenance mode.
     pub(crate) fn is_in_maintenance(&self, instance: &Instance) -> bool {
         let is_maintenance = |check: &&HealthCheck| check.id == format!("_service_maintenance:{}", instance.id);
         let mut checks = self.checks.iter().filter(|check| instance.has(check));
@@ -66,7 +66,7 @@ impl Consul {
         self.checks.retain(|check| !(check.node == node && check.service_id == id));
     }
 
-    /// Takes a node out, with all that is on it.
+    /// Removes a node with its services and checks.
     pub(crate) fn remove_node(&mut self, node: &str) {
         self.nodes.remove(node);
         self.instances.retain(|instance| instance.node != node);
@@ -74,7 +74,7 @@ impl Consul {
         self.others.retain(|(on, _)| on != node);
     }
 
-    /// A task takes away what it has registered, and logs out.
+    /// A task deregisters its services, and may log out.
     pub(crate) fn forget_task(&mut self, task: &TaskId, logs_out: bool) {
         let own: Vec<Instance> = self.instances.iter().filter(|instance| instance.task.id() == task).cloned().collect();
         for instance in own {
@@ -87,13 +87,13 @@ impl Consul {
 }
 
 impl World {
-    /// What `mesh-init` does: the service and its sidecar proxy, with a check for each container.
+    /// Registers the service and its sidecar proxy, with a check for each container, as `mesh-init` does.
     pub(crate) fn register(&mut self, index: usize) {
         let task = &self.ecs.tasks[index];
         let (arn, name) = (task.arn.clone(), service_name(task.service).to_string());
         let node = if task.has_agent { self.join(index) } else { task.cluster.as_str().to_owned() };
         self.consul.nodes.insert(node.clone());
-        // Where ECS's word is synced, a check may begin as `mesh-init` makes it.
+        // `mesh-init` registers checks as critical; the first health sync sets them.
         let is_unsynced = self.scenario.syncs > 0 && self.random.bool();
         let status = if is_unsynced { CheckStatus::Critical } else { CheckStatus::Passing };
         for (suffix, containers) in [("", &[APP, DATAPLANE][..]), ("-sidecar-proxy", &[DATAPLANE])] {
@@ -122,7 +122,7 @@ impl World {
         self.consul.instances.iter().filter(is_wanted).map(Instance::seen).collect()
     }
 
-    /// The instances of a service, on whatever node.
+    /// The instances of a service, on any node.
     pub(crate) fn instances_of(&self, service: &str, tenancy: &Tenancy, tasks: &[TaskId]) -> Vec<ServiceInstance> {
         let is_wanted = |instance: &&Instance| {
             instance.name == service && instance.tenancy == *tenancy && tasks.contains(instance.task.id())
@@ -140,7 +140,7 @@ impl World {
         Some(CatalogNode { is_synthetic: name.starts_with("arn:"), instances, others: others.collect() })
     }
 
-    /// One transaction: all or nothing, and only what is still as it was seen.
+    /// One transaction of check-and-set deletions: all or nothing.
     pub(crate) fn deregister(&mut self, seen: &[ServiceInstance]) -> Result<(), ConsulError> {
         if seen.len() > MAX_TRANSACTION_OPERATIONS {
             let (subject, reason) = ("transaction".to_owned(), "Transaction contains too many operations".to_owned());
@@ -161,7 +161,7 @@ impl World {
         Ok(())
     }
 
-    /// A node goes, and all that is on it: a synthetic one only if its cluster is gone and nobody is on it.
+    /// Deregisters a node with its services. Only ours: its cluster has to be deleted, and no other owner's service may be on it.
     pub(crate) fn deregister_node(&mut self, name: &str) {
         if !self.consul.nodes.contains(name) {
             return;
@@ -174,15 +174,15 @@ impl World {
         self.consul.remove_node(name);
     }
 
-    /// Whatever goes with a node has to be a stopped task's.
+    /// Only ours: all services of a node that is removed have to belong to stopped tasks.
     pub(crate) fn check_node_is_free(&mut self, name: &str) {
         if self.consul.others.iter().any(|(node, _)| node == name) {
-            self.broken(format!("only ours: node {name} went, and took somebody's service with it"));
+            self.broken(format!("only ours: node {name} was removed with another owner's service"));
         }
         let on_it = self.consul.instances.iter().filter(|instance| instance.node == name);
         let tasks: Vec<TaskId> = on_it.map(|instance| instance.task.id().clone()).collect();
         for task in tasks {
-            self.check_stopped(&task, "its node was taken out of the catalog");
+            self.check_stopped(&task, "its node was removed from the catalog");
         }
     }
 
@@ -214,7 +214,7 @@ impl World {
             let is_same = |known: &&mut HealthCheck| known.node == check.node && known.id == check.id;
             match self.consul.checks.iter_mut().find(is_same) {
                 Some(known) => *known = check.clone(),
-                // A registration adds what is not there.
+                // The registration of an unknown check adds it.
                 None => self.consul.checks.push(check.clone()),
             }
         }
@@ -222,11 +222,11 @@ impl World {
         Ok(())
     }
 
-    /// After a round of health sync: every check says what ECS says.
+    /// Converges: after a health sync, every check has the health that ECS reports.
     pub(crate) fn check_health(&mut self) {
         for (index, task) in self.ecs.tasks.iter().enumerate() {
             let is_synced = task.phase() == Some(mesh::phase::TaskPhase::Active) && !task.has_agent;
-            let wanted = if task.ails { CheckStatus::Critical } else { CheckStatus::Passing };
+            let wanted = if task.is_unhealthy { CheckStatus::Critical } else { CheckStatus::Passing };
             let is_its = |check: &&HealthCheck| check.service_id.contains(task.arn.id().as_str());
             if is_synced && self.consul.checks.iter().filter(is_its).any(|check| check.status != wanted) {
                 let how = format!("converges: the checks of task {index} are not {}", wanted.as_str());

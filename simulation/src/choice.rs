@@ -1,8 +1,8 @@
-//! Who goes on next: chosen by the seed, among all that may.
+//! The choice of the next action: drawn by weight among the actions that are possible.
 
 use super::schedule::Schedule;
 
-/// What may happen next.
+/// The actions of a schedule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Action {
     Serve,
@@ -18,9 +18,9 @@ pub(crate) enum Action {
     Jump,
     DeleteCluster,
     SyncHealth,
-    Ail,
+    ToggleHealth,
     Read,
-    Disturb,
+    ChangeByHand,
 }
 
 impl Schedule {
@@ -29,7 +29,7 @@ impl Schedule {
         let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
         let busy = self.environments.iter().filter(|e| e.invocation.is_some() && !e.sweeps).count();
         let (kills, sweeps, outages, registrations) = (self.kills, self.sweeps, self.outages, self.registrations);
-        let (syncs, disturbances) = (self.syncs, self.disturbances);
+        let (syncs, manual_changes) = (self.syncs, self.manual_changes);
         let is_idle_environment = self.environments.iter().any(|environment| environment.invocation.is_none());
         self.with(|world| {
             let pace = world.scenario.pace;
@@ -37,21 +37,21 @@ impl Schedule {
             if is_free {
                 actions.push((20, Action::Serve));
             }
-            // Without faults no call takes long.
-            if is_late || world.calm && is_free {
+            // A late call is served at once; without faults, every call is.
+            if is_late || world.fault_free && is_free {
                 actions = vec![(1, Action::Serve)];
             }
-            if !world.restless().is_empty() {
+            if !world.ready_tasks().is_empty() {
                 actions.push((pace, Action::Step));
             }
             if world.sqs.is_visible(world.now) && busy < world.scenario.environments {
                 actions.push((8, Action::Receive));
             }
-            if !world.unread().is_empty() {
+            if !world.tasks_without_token().is_empty() {
                 actions.push((pace, Action::Read));
             }
-            if !world.calm {
-                actions.extend((disturbances > 0).then_some((1, Action::Disturb)));
+            if !world.fault_free {
+                actions.extend((manual_changes > 0).then_some((1, Action::ChangeByHand)));
                 let is_down = !world.down.is_empty();
                 actions.extend((sweeps > 0).then_some((1, Action::Sweep)));
                 actions.extend((kills > 0 && is_busy).then_some((1, Action::Kill)));
@@ -62,7 +62,7 @@ impl Schedule {
                 actions.extend((world.scenario.skew > 0).then_some((1, Action::Jump)));
                 actions.extend(world.is_cluster_over().then_some((1, Action::DeleteCluster)));
                 actions.extend((syncs > 0).then_some((1, Action::SyncHealth)));
-                actions.extend((syncs > 0).then_some((1, Action::Ail)));
+                actions.extend((syncs > 0).then_some((1, Action::ToggleHealth)));
             }
             let total: u32 = actions.iter().map(|(weight, _)| *weight).sum();
             let mut at = world.random.u32(..total);
@@ -75,11 +75,11 @@ impl Schedule {
         })
     }
 
-    /// Whether a call is not stuck, and whether one may wait no longer.
+    /// Whether a call can be served, and whether one has reached its longest duration.
     fn calls(&self) -> (bool, bool) {
-        let board = self.stage.board.lock().unwrap();
-        let world = self.stage.world.lock().unwrap();
-        let is_late = board.iter().any(|operation| operation.is_late(&world));
-        (is_late || board.iter().any(|operation| !operation.is_stuck(&world)), is_late)
+        let pending = self.shared.pending.lock().unwrap();
+        let world = self.shared.world.lock().unwrap();
+        let is_late = pending.iter().any(|call| call.is_late(&world));
+        (is_late || pending.iter().any(|call| !call.is_stuck(&world)), is_late)
     }
 }

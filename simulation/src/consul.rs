@@ -1,5 +1,5 @@
-//! Simulated Consul: tokens, with what was measured on real servers. An accessor ID in use is refused, but two
-//! creations at once with different secret halves both succeed, and one of them can then never be deleted.
+//! Simulated Consul: tokens, as measured on real servers. An accessor ID in use is refused, but two concurrent creations with
+//! different secret halves both succeed, and one of the two tokens can never be deleted.
 
 use std::collections::BTreeSet;
 
@@ -30,7 +30,7 @@ pub(crate) struct Record {
     pub(crate) grants: Map<String, Value>,
     pub(crate) created: u64,
     pub(crate) tenancy: Tenancy,
-    /// Whether it is somebody else's.
+    /// Whether it belongs to another owner.
     pub(crate) foreign: bool,
     /// The environment that created it.
     pub(crate) creator: Option<usize>,
@@ -45,7 +45,7 @@ impl Record {
         }
     }
 
-    /// The names of the policies that it carries.
+    /// The names of its policies.
     fn policies(&self) -> Vec<String> {
         let links = self.grants.get("Policies").and_then(Value::as_array).into_iter().flatten();
         links.filter_map(|link| link["Name"].as_str().map(str::to_owned)).collect()
@@ -62,7 +62,7 @@ pub(crate) struct Consul {
     pub(crate) agents: Vec<Agent>,
     pub(crate) instances: Vec<Instance>,
     pub(crate) checks: Vec<HealthCheck>,
-    /// Services of somebody else: node and ID.
+    /// Services of other owners: node and ID.
     pub(crate) others: Vec<(String, String)>,
     pub(crate) index: u64,
 }
@@ -72,12 +72,12 @@ pub(crate) fn conflict(what: &str) -> ConsulError {
 }
 
 impl World {
-    /// What is there before anything happens: tokens of others, and of the old controller.
-    pub(crate) fn furnish(&mut self) {
+    /// Creates what exists before the schedule begins: tokens of other owners and of consul-ecs's controller.
+    pub(crate) fn create_initial_state(&mut self) {
         if self.scenario.adopted {
             self.adopt();
         }
-        if !self.scenario.strangers {
+        if !self.scenario.foreign_tokens {
             return;
         }
         let other = "arn:aws:ecs:us-east-1:999999999999:cluster/cluster-0";
@@ -127,13 +127,13 @@ impl World {
         self.consul.tokens.iter().any(|record| record.secret == secret)
     }
 
-    /// A token, if it is in that namespace.
+    /// The token with this accessor ID in this namespace.
     pub(crate) fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Option<Token> {
         let is_it = |record: &&Record| record.accessor == accessor && record.tenancy == *tenancy;
         self.consul.tokens.iter().rev().find(is_it).map(Record::token)
     }
 
-    /// The first half of a creation: the check, before the write goes to the other servers.
+    /// The first step of a creation: the check, before the write is replicated.
     pub(crate) fn check_new_token(&self, new: &NewToken) -> Result<(), ConsulError> {
         let secret = new.pair.secret.expose_secret();
         let mut tokens = self.consul.tokens.iter();
@@ -143,7 +143,7 @@ impl World {
         if tokens.any(|record| record.secret == secret) { Err(conflict("SecretID is already in use")) } else { Ok(()) }
     }
 
-    /// The second half: the write, which compares nothing but the secret half.
+    /// The second step: the write, which replaces a token only if its secret half is the same.
     pub(crate) fn commit_token(&mut self, new: &NewToken) -> Token {
         let secret = new.pair.secret.expose_secret().to_owned();
         let grants = match &new.grant {
@@ -168,10 +168,10 @@ impl World {
         token
     }
 
-    /// A policy goes, and with it every token's link to it; whether it was there.
+    /// Deletes a policy and every token's link to it; whether the policy existed.
     pub(crate) fn delete_policy(&mut self, name: &str) -> bool {
         for record in &mut self.consul.tokens {
-            if record.policies().iter().any(|carried| carried == name) {
+            if record.policies().iter().any(|linked| linked == name) {
                 record.grants.remove("Policies");
             }
         }
@@ -182,7 +182,7 @@ impl World {
         let record = self.consul.tokens.iter_mut().rev().find(|record| record.accessor == new.pair.accessor);
         let Some(record) = record else { return Err(ConsulError::NotFound { subject: "token".to_owned() }) };
         if record.foreign {
-            return Err(self_broken(self, "another's token was changed"));
+            return Err(self_broken(self, "a token of another owner was changed"));
         }
         record.description.clone_from(&new.description);
         match &new.grant {
@@ -209,7 +209,7 @@ impl World {
             self.check_not_blind(login.as_ref().map(|mark| mark.cluster.as_str()));
         }
         if record.foreign {
-            self.broken(format!("only ours: token {accessor} is somebody else's: {:?}", record.description));
+            self.broken(format!("only ours: token {accessor} of another owner was deleted: {:?}", record.description));
         }
         if let Some(mark) = login {
             self.check_stopped(&mark.task, "its login token was deleted");
@@ -227,7 +227,7 @@ impl World {
         }
     }
 
-    /// The tokens of a partition, of all its namespaces.
+    /// The tokens in all namespaces of a partition.
     pub(crate) fn listed_tokens(&self, tenancy: &Tenancy) -> Vec<ListedToken> {
         let listed = |record: &Record| ListedToken {
             accessor: record.accessor,
@@ -241,6 +241,7 @@ impl World {
     }
 }
 
+/// Records a broken promise, and fails the call.
 fn self_broken(world: &mut World, how: &str) -> ConsulError {
     world.broken(format!("only ours: {how}"));
     conflict(how)

@@ -12,12 +12,12 @@ use mesh::{
 };
 
 use super::{
-    board::{Fault, Line, Service},
+    calls::{Connection, Fault, Service},
     world::World,
 };
 
-/// Consul's edge; what setting up needs is not simulated.
-pub(crate) struct ConsulEdge(pub Line);
+/// Consul's edge. The bootstrap is not simulated.
+pub(crate) struct ConsulEdge(pub Connection);
 
 fn failed(fault: Fault) -> ConsulError {
     let subject = "call".to_owned();
@@ -54,7 +54,7 @@ impl Acl for ConsulEdge {
         let (asked, mut is_done) = (new.clone(), false);
         let label = || format!("PUT token {} {:?}: the write", new.pair.accessor, new.description);
         let effect = move |world: &mut World| {
-            // The client has repeated its request.
+            // The client has retried its request.
             if std::mem::replace(&mut is_done, true) {
                 world.check_new_token(&asked)?;
             }

@@ -1,4 +1,4 @@
-//! The promise of the end: when all is quiet, one sweep later, everything is as it should be.
+//! The promises that are checked once faults have ended: after one sweep, the state has converged.
 
 use mesh::{
     mark::{HolderMark, LoginMark},
@@ -12,11 +12,11 @@ use super::{
 };
 
 impl World {
-    /// After one sweep: who lives has its token, who stopped has nothing. The same holds without a sweep where no event was
-    /// lost, but for the mark of a token that was made ahead of a task and for it at the same moment.
+    /// After one sweep, the service of every active task has its token, and no stopped task has anything. The same holds without a
+    /// sweep where no event was lost, except for the mark of a token that was pre-provisioned while its first task started.
     pub(crate) fn check_converged(&mut self, is_swept: bool) {
         for index in 0..self.ecs.tasks.len() {
-            if self.ecs.tasks[index].is_stopped() && !self.is_agent_unmissed(index) {
+            if self.ecs.tasks[index].is_stopped() && !self.is_agent_failure_undetected(index) {
                 self.check_cleared(index, "a sweep has passed");
             }
         }
@@ -35,7 +35,7 @@ impl World {
         }
     }
 
-    /// After a sweep: whoever was told to stop is drained.
+    /// After a sweep, every task that was told to stop is drained.
     pub(crate) fn check_all_drained(&mut self) {
         for index in 0..self.ecs.tasks.len() {
             if self.ecs.tasks[index].phase() == Some(TaskPhase::Stopping) {
@@ -44,7 +44,7 @@ impl World {
         }
     }
 
-    /// After a sweep: of a deleted cluster nothing is left, unless somebody else is on its node.
+    /// After a sweep, the node of a deleted cluster is gone, unless another owner's service is on it.
     pub(crate) fn check_deleted_clusters(&mut self) {
         for (cluster, _) in &self.ecs.deleted {
             let is_its = |node: &String| node == cluster.as_str();
@@ -56,7 +56,7 @@ impl World {
         }
     }
 
-    /// After the grace period: who is idle has nothing.
+    /// After the grace period, an idle service has no tokens.
     pub(crate) fn check_idle(&mut self) {
         for number in 0..self.scenario.services {
             if self.ecs.of_service(number).any(super::ecs::Task::is_living) {
@@ -69,7 +69,7 @@ impl World {
         }
     }
 
-    /// After the clean-up: nothing of the controller's is left, and everything else is.
+    /// After the clean-up, everything of the controller's is gone, and nothing else.
     pub(crate) fn check_cleaned_up(&mut self) {
         let is_ours = |record: &&Record| {
             let login = LoginMark::parse(&record.description).map(|mark| mark.cluster);
@@ -81,11 +81,11 @@ impl World {
         let foreign = self.consul.tokens.iter().filter(|record| record.foreign).count();
         if left + services > 0 {
             self.broken(format!("no leak: the clean-up has left {left} tokens and {services} services"));
-        } else if foreign != self.strangers || self.scenario.strangers && self.consul.others.is_empty() {
-            self.broken("only ours: the clean-up has taken something of others".to_owned());
+        } else if foreign != self.foreign_tokens || self.scenario.foreign_tokens && self.consul.others.is_empty() {
+            self.broken("only ours: the clean-up has deleted something of another owner".to_owned());
         }
         for number in 0..self.scenario.services {
-            // A pair that never was a token in Consul opens nothing.
+            // A pair that was never created in Consul grants nothing.
             let held = self.secret(&self.secret_name(number));
             if held.shown().is_some_and(|pair| self.revoked.contains(pair.secret.expose_secret())) {
                 self.broken("no leak: after the clean-up a secret still holds a token".to_owned());
@@ -94,7 +94,7 @@ impl World {
     }
 
     fn check_provisioned(&mut self, number: usize, is_swept: bool) {
-        if self.is_disturbed(number) {
+        if self.is_changed_by_hand(number) {
             return;
         }
         let tokens = self.tokens_of(number);
@@ -102,33 +102,33 @@ impl World {
         let held = self.secret(&name);
         let shown = held.shown().map(|pair| pair.secret.expose_secret().to_owned());
         let is_held = |token: &&Record| shown.as_deref() == Some(token.secret.as_str());
-        // One that was shown before a person emptied the secret may be what tasks hold, and one whose creator was interrupted may
-        // pass for such: they go when the service is idle.
+        // Tasks may hold a token that was shown before a person emptied the secret. The controller cannot tell such a token
+        // from one whose creator was interrupted: both are deleted when the service is idle.
         let extra = tokens.iter().filter(|token| !is_held(token) && !self.was_shown(&name, &token.secret)).count();
         let waits = tokens.iter().filter(is_held).any(|token| token.description.contains("unused-since"));
         if tokens.iter().filter(is_held).count() != 1 {
             self.broken(format!(
                 "converges: service {number} has a task, and its secret shows no token that Consul has"
             ));
-        } else if extra > self.mishaps {
-            let mishaps = self.mishaps;
+        } else if extra > self.possible_leftovers {
+            let possible_leftovers = self.possible_leftovers;
             self.broken(format!(
-                "converges: service {number} has {extra} tokens that no task can have read, after {mishaps} mishaps"
+                "converges: service {number} has {extra} tokens that no task can have read; faults can have left {possible_leftovers}"
             ));
         } else if waits && is_swept {
-            self.broken(format!("converges: service {number} has a task, and its token still waits for one"));
+            self.broken(format!("converges: service {number} has a task, and its token is still marked as unused"));
         }
         for index in 0..self.ecs.tasks.len() {
             let task = &self.ecs.tasks[index];
             let is_its = task.service == number && task.is_living();
-            let is_dead = |read: &String| !self.is_valid(read) && !self.disturbances.lost.contains(read);
+            let is_dead = |read: &String| !self.is_valid(read) && !self.manual_changes.lost.contains(read);
             if is_its && task.read.as_ref().is_some_and(is_dead) {
-                self.broken(format!("never the living: task {index} lives with a token that is dead for good"));
+                self.broken(format!("never the living: task {index} is active, and its token is deleted for good"));
             }
         }
     }
 
-    /// The tokens of ours for a service.
+    /// The controller's tokens for a service.
     pub(crate) fn tokens_of(&self, number: usize) -> Vec<Record> {
         let name = service_name(number);
         let is_its = |record: &&Record| {

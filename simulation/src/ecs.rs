@@ -1,4 +1,4 @@
-//! Simulated ECS: tasks with their whole history, of which answers show a state that may be some seconds old.
+//! Simulated ECS: tasks with their whole history. Answers may show an older state, by the lag of the scenario.
 
 use std::collections::BTreeMap;
 
@@ -14,69 +14,68 @@ use mesh::{
 };
 
 use super::{
-    life::{LIFE, Stand},
     scenario::Scenario,
+    task_lifecycle::{LIFECYCLE, TaskStatus},
     world::{World, note, service_name, time_at},
 };
 
 /// How long ECS remembers a stopped task, in milliseconds.
 const REMEMBERED: u64 = 3_600_000;
 
-/// When a task may start: at the worst of times, too.
+/// When a task may start: at any time, or only at one of the moments that are critical for its token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
     AnyTime,
-    /// While somebody looks whether services are idle.
-    DuringLook,
-    /// Once a service's token was deleted.
+    /// While an idle check or a sweep is running.
+    DuringIdleCheck,
+    /// After a service's token was deleted.
     AfterRevocation,
     /// While the service's token is hidden.
     WhileHidden,
-    /// While somebody looks whether that can be deleted.
+    /// While the service's token is hidden, and an idle check or a sweep is running.
     WhileDeleted,
 }
 
-/// How far a task goes.
+/// The last step of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Stops,
-    /// It is told to stop, and takes its time.
+    /// It was told to stop, and does not stop before the end of the schedule.
     Drains,
     Runs,
 }
 
-/// A task, from its beginning to its end.
+/// A task.
 pub(crate) struct Task {
     pub(crate) arn: TaskArn,
     pub(crate) cluster: ClusterArn,
     pub(crate) definition: TaskDefinitionArn,
     pub(crate) service: usize,
-    /// Whether only its own tags say that it is in the mesh.
+    /// Whether only the task's own tags, and not its definition's, mark it as in the mesh.
     pub(crate) own_tags: bool,
-    /// How long after its creation ECS shows them, in milliseconds.
+    /// How long after the task's creation ECS shows its tags, in milliseconds.
     tagged_after: u64,
     pub(crate) start: Start,
-    /// Whether it runs a Consul client agent of its own.
+    /// Whether it runs a Consul client agent.
     pub(crate) has_agent: bool,
     /// Whether its app fails its health check.
-    pub(crate) ails: bool,
-    /// How far it goes.
+    pub(crate) is_unhealthy: bool,
     pub(crate) end: End,
-    /// Where it stood since when.
-    pub(crate) history: Vec<(u64, Stand)>,
+    /// Its statuses, each with the time since which it had it.
+    pub(crate) history: Vec<(u64, TaskStatus)>,
     /// The token that it read from its secret.
     pub(crate) read: Option<String>,
-    /// Since when an event of it is worked off that needs its token.
-    pub(crate) worked_off: Option<u64>,
+    /// When an event of it was first acknowledged that needs its token.
+    pub(crate) acknowledged_at: Option<u64>,
 }
 
 impl Task {
-    pub(crate) fn stand(&self) -> Option<Stand> {
-        self.history.last().map(|(_, stand)| *stand)
+    pub(crate) fn status(&self) -> Option<TaskStatus> {
+        self.history.last().map(|(_, status)| *status)
     }
 
     pub(crate) fn phase(&self) -> Option<TaskPhase> {
-        self.stand().map(Stand::phase)
+        self.status().map(TaskStatus::phase)
     }
 
     pub(crate) fn is_living(&self) -> bool {
@@ -92,15 +91,15 @@ impl Task {
     }
 
     pub(crate) fn stopped_at(&self) -> Option<u64> {
-        self.history.iter().find(|(_, stand)| stand.phase() == TaskPhase::Stopped).map(|(at, _)| *at)
+        self.history.iter().find(|(_, status)| status.phase() == TaskPhase::Stopped).map(|(at, _)| *at)
     }
 
-    fn seen_at(&self, at: u64) -> Option<Stand> {
-        self.history.iter().rev().find(|(since, _)| *since <= at).map(|(_, stand)| *stand)
+    fn seen_at(&self, at: u64) -> Option<TaskStatus> {
+        self.history.iter().rev().find(|(since, _)| *since <= at).map(|(_, status)| *status)
     }
 }
 
-/// All tasks, and the clusters that somebody has deleted, with the time.
+/// All tasks, and the deleted clusters with the times of their deletion.
 pub(crate) struct Ecs {
     pub(crate) tasks: Vec<Task>,
     pub(crate) deleted: Vec<(ClusterArn, u64)>,
@@ -116,8 +115,8 @@ impl Ecs {
                 1 if scenario.agents => Kind::WithAgent,
                 _ => Kind::Plain,
             };
-            let is_doomed = scenario.deletes && Some(&cluster) == clusters.last();
-            let end = if is_doomed || random.u32(..1_000) >= scenario.survivors {
+            let is_in_deleted_cluster = scenario.deletes && Some(&cluster) == clusters.last();
+            let end = if is_in_deleted_cluster || random.u32(..1_000) >= scenario.survivors {
                 End::Stops
             } else if random.u32(..4) == 0 {
                 End::Drains
@@ -132,17 +131,18 @@ impl Ecs {
                 own_tags: kind == Kind::TaggedItself,
                 tagged_after: random.u64(..=scenario.lag),
                 has_agent: kind == Kind::WithAgent,
-                ails: false,
+                is_unhealthy: false,
                 start: if random.u32(..1_000) < scenario.late {
-                    let starts = [Start::DuringLook, Start::AfterRevocation, Start::WhileHidden, Start::WhileDeleted];
+                    let starts =
+                        [Start::DuringIdleCheck, Start::AfterRevocation, Start::WhileHidden, Start::WhileDeleted];
                     starts[random.usize(..starts.len())]
                 } else {
                     Start::AnyTime
                 },
                 end,
-                history: Vec::with_capacity(LIFE.len()),
+                history: Vec::with_capacity(LIFECYCLE.len()),
                 read: None,
-                worked_off: None,
+                acknowledged_at: None,
             }
         });
         Self { tasks: tasks.collect(), deleted: Vec::new() }
@@ -153,17 +153,17 @@ impl Ecs {
     }
 }
 
-/// How a service's tasks differ: each has a revision of its own.
+/// The kinds of a service's tasks. Each has its own revision of the task definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Plain = 1,
-    /// Only the task's own tags say that it is in the mesh.
+    /// Only the task's own tags mark it as in the mesh.
     TaggedItself,
-    /// It is of the client generation.
+    /// It runs a client agent.
     WithAgent,
 }
 
-/// The definition of a service's tasks.
+/// The task definition of a kind of a service's tasks.
 pub(crate) fn definition_arn(service: usize, kind: Kind) -> TaskDefinitionArn {
     let revision = kind as usize;
     format!("arn:aws:ecs:us-east-1:123456789012:task-definition/family-{service}:{revision}").parse().unwrap()
@@ -173,7 +173,7 @@ fn mesh_tags(number: usize) -> Tags {
     [(MESH_TAG, "true".to_owned()), (SERVICE_NAME_TAG, service_name(number).to_string())].into_iter().collect()
 }
 
-/// What a revision says, and of which service it is.
+/// The task definition with this ARN, and the number of its service.
 pub(crate) fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
     let number = arn.family().rsplit('-').next()?.parse().ok()?;
     let own_tags = arn.as_str().ends_with(":2");
@@ -193,20 +193,21 @@ pub(crate) fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefiniti
 }
 
 impl World {
-    /// When a state has to be from, at the earliest, to be shown now.
+    /// The time whose state an answer shows now.
     fn horizon(&mut self) -> u64 {
         let lag = self.random.u64(..=self.scenario.lag);
         self.now.saturating_sub(lag)
     }
 
-    fn shown(&mut self, index: usize, no_older_than: u64) -> Option<(Stand, u64)> {
+    /// A task's status in an answer, and the time of that status; `None` if ECS does not show the task.
+    fn shown(&mut self, index: usize, no_older_than: u64) -> Option<(TaskStatus, u64)> {
         let at = self.horizon().max(no_older_than);
         let task = &self.ecs.tasks[index];
         let is_forgotten = task.stopped_at().is_some_and(|stopped| stopped + REMEMBERED < self.now);
-        if is_forgotten || self.lost.contains(&self.caller) { None } else { Some((task.seen_at(at)?, at)) }
+        if is_forgotten || self.in_wrong_region.contains(&self.caller) { None } else { Some((task.seen_at(at)?, at)) }
     }
 
-    /// Whether the last cluster is one that somebody deletes, and all its tasks have stopped.
+    /// Whether the last cluster is to be deleted, and all its tasks have stopped.
     pub(crate) fn is_cluster_over(&self) -> bool {
         let last = self.scope.clusters.last();
         self.scenario.deletes
@@ -221,27 +222,31 @@ impl World {
         cluster
     }
 
-    /// A task's app begins to fail its health check, or recovers.
-    pub(crate) fn ail(&mut self) {
+    /// A random task's app begins to fail its health check, or recovers.
+    pub(crate) fn toggle_health(&mut self) {
         let index = self.random.usize(..self.ecs.tasks.len());
         let task = &mut self.ecs.tasks[index];
-        task.ails = !task.ails;
-        note!(self, "the app of task {index} {}", if self.ecs.tasks[index].ails { "ails" } else { "is well" });
+        task.is_unhealthy = !task.is_unhealthy;
+        note!(
+            self,
+            "the app of task {index} {}",
+            if self.ecs.tasks[index].is_unhealthy { "is unhealthy" } else { "is healthy" }
+        );
     }
 
-    /// Whether ECS says by now that somebody has deleted the cluster.
+    /// Whether ECS's answers show by now that the cluster was deleted.
     pub(crate) fn is_seen_deleted(&mut self, cluster: &ClusterArn) -> bool {
         let at = self.horizon();
         self.ecs.deleted.iter().any(|(deleted, since)| deleted == cluster && *since <= at)
     }
 
-    /// A cluster that was deleted has no tasks to list.
+    /// The error for a cluster that is unknown or deleted.
     pub(crate) fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
         let is_known = self.scope.clusters.contains(cluster) && !self.is_seen_deleted(cluster);
         if is_known { Ok(()) } else { Err(EcsError::UnknownCluster(cluster.clone())) }
     }
 
-    /// A list, and how new each task's state was.
+    /// A listing of running or stopped tasks, and for each task the time of the status that it showed.
     pub(crate) fn list(
         &mut self,
         cluster: &ClusterArn,
@@ -253,9 +258,9 @@ impl World {
             if self.ecs.tasks[index].cluster != *cluster {
                 continue;
             }
-            let Some((stand, at)) = self.shown(index, seen.get(&index).copied().unwrap_or_default()) else { continue };
+            let Some((status, at)) = self.shown(index, seen.get(&index).copied().unwrap_or_default()) else { continue };
             views.insert(index, at);
-            if stand.is_meant_to_run() == running {
+            if status.is_meant_to_run() == running {
                 listed.push(self.ecs.tasks[index].arn.clone());
             }
         }
@@ -266,25 +271,25 @@ impl World {
         let mut described = Vec::new();
         for arn in arns {
             let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else { continue };
-            let Some((stand, _)) = self.shown(index, 0) else { continue };
+            let Some((status, _)) = self.shown(index, 0) else { continue };
             let (now, task) = (self.now, &self.ecs.tasks[index]);
             let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);
-            let stopped_at = (stand.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
+            let stopped_at = (status.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
             described.push(DescribedTask {
                 arn: arn.clone(),
                 definition: task.definition.clone(),
-                phase: stand.phase(),
+                phase: status.phase(),
                 tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
                 stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
-                containers: containers(task.ails),
+                containers: containers(task.is_unhealthy),
             });
         }
         described
     }
 }
 
-fn containers(ails: bool) -> Vec<TaskContainer> {
+fn containers(is_unhealthy: bool) -> Vec<TaskContainer> {
     let container = |name: &str, health| TaskContainer { name: name.to_owned(), health };
-    let app = if ails { ContainerHealth::Unhealthy } else { ContainerHealth::Healthy };
+    let app = if is_unhealthy { ContainerHealth::Unhealthy } else { ContainerHealth::Healthy };
     vec![container("app", app), container("consul-dataplane", ContainerHealth::Healthy)]
 }

@@ -11,15 +11,15 @@ use mesh::{
 };
 
 use super::{
-    board::{Fault, Line, Service},
+    calls::{Connection, Fault, Service},
     ecs::definition,
     world::World,
 };
 
 /// ECS's edge.
 pub(crate) struct EcsEdge {
-    pub(crate) line: Line,
-    /// What the environment remembers, like the real client.
+    pub(crate) connection: Connection,
+    /// The cache of task definitions, as in the production client.
     pub(crate) definitions: std::sync::Mutex<BTreeMap<TaskDefinitionArn, Arc<TaskDefinition>>>,
 }
 
@@ -40,7 +40,7 @@ impl TaskDefinitions for EcsEdge {
             let known = definition(&asked).filter(|(service, _)| *service < world.scenario.services);
             known.map(|(_, known)| Arc::new(known)).ok_or_else(|| EcsError::UnknownTaskDefinition(asked.clone()))
         };
-        let known = self.line.call(Service::Ecs, label, effect, failed("task definition")).await?;
+        let known = self.connection.call(Service::Ecs, label, effect, failed("task definition")).await?;
         self.definitions.lock().unwrap().insert(arn.clone(), Arc::clone(&known));
         Ok(known)
     }
@@ -62,7 +62,7 @@ impl Clusters for EcsEdge {
             };
             Ok(asked.iter().map(|cluster| (cluster.clone(), status(cluster))).collect())
         };
-        self.line.call(Service::Ecs, || "DescribeClusters".to_owned(), effect, failed("clusters")).await
+        self.connection.call(Service::Ecs, || "DescribeClusters".to_owned(), effect, failed("clusters")).await
     }
 }
 
@@ -74,19 +74,21 @@ impl Tasks for EcsEdge {
             world.check_exists(&asked)?;
             Ok(world.list(&asked, true, &BTreeMap::new()).0)
         };
-        self.line.call(Service::Ecs, || format!("ListTasks {} RUNNING", cluster.name()), effect, failed("tasks")).await
+        self.connection
+            .call(Service::Ecs, || format!("ListTasks {} RUNNING", cluster.name()), effect, failed("tasks"))
+            .await
     }
 
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
-        // Both lists, one after the other. The second one is not older than the first.
+        // The two listings are consecutive: the second is at least as recent as the first.
         let asked = cluster.clone();
-        let (line, environment) = (&self.line, self.line.environment);
+        let (connection, environment) = (&self.connection, self.connection.environment);
         let effect = move |world: &mut World| {
             world.check_exists(&asked)?;
             Ok(world.list(&asked, true, &BTreeMap::new()))
         };
         let label = || format!("ListTasks {} RUNNING", cluster.name());
-        let listed = line.call(Service::Ecs, label, effect, failed("tasks")).await;
+        let listed = connection.call(Service::Ecs, label, effect, failed("tasks")).await;
         let listed = match listed {
             Ok((running, seen)) => {
                 let asked = cluster.clone();
@@ -95,12 +97,12 @@ impl Tasks for EcsEdge {
                     Ok(world.list(&asked, false, &seen).0)
                 };
                 let label = || format!("ListTasks {} STOPPED", cluster.name());
-                let stopped = line.call(Service::Ecs, label, effect, failed("tasks")).await;
+                let stopped = connection.call(Service::Ecs, label, effect, failed("tasks")).await;
                 stopped.map(|stopped| TaskList { running, stopped })
             }
             Err(error) => Err(error),
         };
-        line.stage.world.lock().unwrap().was_read(environment, cluster, listed.is_ok());
+        connection.shared.world.lock().unwrap().was_read(environment, cluster, listed.is_ok());
         listed
     }
 
@@ -111,6 +113,6 @@ impl Tasks for EcsEdge {
             Ok(world.describe(&asked))
         };
         let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
-        self.line.call(Service::Ecs, label, effect, failed("tasks")).await
+        self.connection.call(Service::Ecs, label, effect, failed("tasks")).await
     }
 }

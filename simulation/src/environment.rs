@@ -1,4 +1,4 @@
-//! One environment of a function: a real controller with its caches, and what it is working on.
+//! One execution environment of a function: a controller with its caches, and the invocation under way.
 
 use std::{
     collections::BTreeMap,
@@ -21,18 +21,18 @@ use secrecy::SecretString;
 use uuid::Uuid;
 
 use super::{
-    board::{Line, Stage},
+    calls::{Connection, Shared},
     consul_edge::ConsulEdge,
     ecs_edge::EcsEdge,
     queue::QueueEdge,
     secrets::SecretsEdge,
 };
 
-/// The functions' time-outs, as in the template, in milliseconds.
+/// The functions' timeouts, as in the template, in milliseconds.
 const EVENTS_TIMEOUT: u64 = 60_000;
 const SWEEP_TIMEOUT: u64 = 300_000;
 
-/// What came of an invocation.
+/// The result of an invocation.
 pub(crate) enum Outcome {
     Batch(BatchReport),
     Sweep(SweepReport),
@@ -50,10 +50,10 @@ pub(crate) struct Invocation {
 
 pub(crate) struct Environment {
     pub(crate) number: usize,
-    /// Whether it is of the function that sweeps, syncs health, and cleans up.
+    /// Whether it is an environment of `reconcile`, which sweeps, syncs health, and cleans up.
     pub(crate) sweeps: bool,
     controller: Arc<Controller>,
-    /// How much slower its timers are than the time of day.
+    /// The factor by which its timers are slower than the wall clock.
     slow: u64,
     pub(crate) invocation: Option<Invocation>,
 }
@@ -66,53 +66,53 @@ impl Wake for Woken {
     }
 }
 
-struct SimulatedClock(Line);
+struct SimulatedClock(Connection);
 
 impl Clock for SimulatedClock {
     fn now(&self) -> Timestamp {
-        self.0.stage.world.lock().unwrap().time_of(self.0.environment)
+        self.0.shared.world.lock().unwrap().time_of(self.0.environment)
     }
 }
 
-struct SimulatedEntropy(Line);
+struct SimulatedEntropy(Connection);
 
 impl Entropy for SimulatedEntropy {
     fn secret(&self) -> SecretString {
-        SecretString::from(self.0.stage.world.lock().unwrap().new_secret())
+        SecretString::from(self.0.shared.world.lock().unwrap().new_secret())
     }
 
     fn uuid(&self) -> Uuid {
-        Uuid::from_u128(self.0.stage.world.lock().unwrap().random.u128(..))
+        Uuid::from_u128(self.0.shared.world.lock().unwrap().random.u128(..))
     }
 
     fn below(&self, limit: usize) -> usize {
-        self.0.stage.world.lock().unwrap().random.usize(..limit)
+        self.0.shared.world.lock().unwrap().random.usize(..limit)
     }
 }
 
-/// All that one environment reaches.
-pub(crate) fn edges(stage: &Arc<Stage>, number: usize) -> Edges {
-    let line = Line { stage: Arc::clone(stage), environment: number };
-    let consul = Arc::new(ConsulEdge(line.clone()));
+/// The edges of one environment's controller.
+pub(crate) fn edges(shared: &Arc<Shared>, number: usize) -> Edges {
+    let connection = Connection { shared: Arc::clone(shared), environment: number };
+    let consul = Arc::new(ConsulEdge(connection.clone()));
     Edges {
         bootstrap: Arc::clone(&consul) as _,
         consul,
-        ecs: Arc::new(EcsEdge { line: line.clone(), definitions: Mutex::new(BTreeMap::new()) }),
-        secrets: Arc::new(SecretsEdge(line.clone())),
-        queue: Arc::new(QueueEdge(line.clone())),
-        clock: Arc::new(SimulatedClock(line.clone())),
-        entropy: Arc::new(SimulatedEntropy(line)),
+        ecs: Arc::new(EcsEdge { connection: connection.clone(), definitions: Mutex::new(BTreeMap::new()) }),
+        secrets: Arc::new(SecretsEdge(connection.clone())),
+        queue: Arc::new(QueueEdge(connection.clone())),
+        clock: Arc::new(SimulatedClock(connection.clone())),
+        entropy: Arc::new(SimulatedEntropy(connection)),
     }
 }
 
 impl Environment {
-    /// A cold one, which trusts nothing yet.
-    pub(crate) fn start(stage: &Arc<Stage>, number: usize, sweeps: bool) -> Self {
+    /// Starts an environment with empty caches.
+    pub(crate) fn start(shared: &Arc<Shared>, number: usize, sweeps: bool) -> Self {
         let (scope, slow) = {
-            let world = stage.world.lock().unwrap();
+            let world = shared.world.lock().unwrap();
             (world.scope.clone(), world.scenario.slow_timers)
         };
-        let controller = Controller::new(scope, edges(stage, number));
+        let controller = Controller::new(scope, edges(shared, number));
         Self { number, sweeps, controller: Arc::new(controller), slow, invocation: None }
     }
 
@@ -150,8 +150,8 @@ impl Environment {
         self.invocation = Some(Invocation { future, is_woken, messages, ends_at });
     }
 
-    /// Lets the invocation go on, if anything happened for it; what came of it, if it is over.
-    pub(crate) fn go_on(&mut self) -> Option<(Outcome, Vec<Delivery>)> {
+    /// Polls the invocation if it was woken; its result once it has ended.
+    pub(crate) fn poll(&mut self) -> Option<(Outcome, Vec<Delivery>)> {
         let invocation = self.invocation.as_mut()?;
         while invocation.is_woken.0.swap(false, SeqCst) {
             let waker = Waker::from(Arc::clone(&invocation.is_woken));

@@ -1,21 +1,22 @@
-//! A deterministic simulation of everything around the controller: one seed decides on every task's life, every
-//! delivery, every fault, and on who goes on next. The controller is the real one, behind its edge traits.
+//! A deterministic simulation of ECS, EventBridge, SQS, Consul and Secrets Manager around the controller. One seed decides every
+//! task's lifecycle, every delivery, every fault, and the order in which concurrent work proceeds. The controller is the production
+//! code, behind its edge traits.
 //!
 //! ```text
-//! scenario ─▶ schedule ─▶ environments (each a real Controller) ─▶ board: every call waits there to be served
+//! scenario ─▶ schedule ─▶ environments (each with a Controller) ─▶ calls: each call is pending until the schedule serves it
 //!                 │                                                    │
-//!                 └─▶ life, queue, clock, kills                        ▼
+//!                 └─▶ task lifecycles, queue, clocks, kills            ▼
 //!                                 promises ◀── world: ECS, Consul, Secrets Manager, SQS
 //! ```
 //!
-//! What is assumed of the world, beyond what its owners document, is what [`mesh::bounds::Bounds`] says, at a scale of seconds:
-//! each scenario draws how late answers of ECS and of Secrets Manager are, how long a call may be stuck, and how far clocks
-//! differ, and the controller is told the bounds that hold there. Besides, an invocation ends with its function's time-out, and
-//! gossip misses a dead agent within a minute.
+//! The timing assumptions are those of [`mesh::bounds::Bounds`], at a scale of seconds. Each scenario draws how far reads of
+//! ECS and of Secrets Manager lag, how long a call may be stuck, and how far clocks differ; the controller is configured with
+//! the bounds that hold in that scenario. In addition, an invocation ends at its function's timeout, and gossip detects a dead
+//! agent within a minute.
 //!
-//! Not simulated: setting Consul up (`BOOTSTRAP=none`), and more than one admin partition.
+//! Not simulated: the bootstrap of Consul (`BOOTSTRAP=none`), and more than one admin partition.
 
-// A simulation that cannot go on panics, and says why. Each switch of a scenario is a fact of its own, not a state.
+// The simulation panics with a reason when it cannot continue. The switches of a scenario are independent of each other.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -30,7 +31,7 @@
 
 mod actions;
 mod agents;
-mod board;
+mod calls;
 mod catalog;
 mod choice;
 #[cfg(test)]
@@ -38,16 +39,16 @@ mod conformance;
 mod consul;
 mod consul_edge;
 mod convergence;
-mod disturbances;
 mod ecs;
 mod ecs_edge;
 mod environment;
-mod life;
-mod passing;
+mod manual_changes;
 mod promises;
 mod queue;
 pub mod runner;
 pub mod scenario;
 mod schedule;
 mod secrets;
+mod task_lifecycle;
+mod time;
 mod world;

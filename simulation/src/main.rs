@@ -1,4 +1,4 @@
-//! `simulate`: searches schedules for a broken promise, or replays one.
+//! `simulate`: searches schedules for one that breaks a promise, or replays a schedule.
 
 #![allow(clippy::print_stdout)]
 
@@ -6,7 +6,7 @@ use std::{process::ExitCode, time::Duration};
 
 use clap::Parser;
 use simulation::{
-    runner::{Budget, run, search, shrink, tell},
+    runner::{Budget, report, run, search, shrink},
     scenario::Limits,
 };
 
@@ -14,19 +14,19 @@ use simulation::{
 #[derive(Debug, Parser)]
 #[command(
     after_help = "Examples:\n  simulate --seconds 600\n  simulate --schedules 1000000 --first-seed 1\n  simulate --seed 42\n\n\
-                        Exit codes: 0 no promise was broken, 1 one was, 2 usage."
+                        Exit codes: 0 no promise was broken, 1 a promise was broken, 2 usage."
 )]
 struct Arguments {
-    /// Search for so many seconds
+    /// Search for this many seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 60, conflicts_with_all = ["schedules", "seed"])]
     seconds: u64,
-    /// Search so many schedules
+    /// Search this many schedules
     #[arg(long, value_name = "NUMBER", conflicts_with = "seed")]
     schedules: Option<u64>,
-    /// The seed of the first schedule; each further one has the next [default: any]
+    /// The seed of the first schedule; seeds are consecutive [default: random]
     #[arg(long, value_name = "SEED")]
     first_seed: Option<u64>,
-    /// Do not look for a smaller schedule that breaks the same promise
+    /// Do not search for a smaller schedule that breaks the same promise
     #[arg(long)]
     no_shrink: bool,
     /// Replay the schedule of this seed, step by step
@@ -53,12 +53,12 @@ fn replay(seed: u64) -> Option<String> {
 
 fn search_for(arguments: &Arguments) -> Option<String> {
     let budget = arguments.schedules.map_or(Budget::Time(Duration::from_secs(arguments.seconds)), Budget::Schedules);
-    // Seeds are printed and typed: no more digits than people copy.
+    // Seeds are copied by hand: at most twelve digits.
     let first = arguments.first_seed.unwrap_or_else(|| fastrand::u64(..1_000_000_000_000));
-    println!("searching from seed {first} on");
+    println!("searching, the first seed is {first}");
     let found = search(budget, first, &Limits::WIDEST);
     let (count, seconds) = (found.schedules, found.took.as_secs_f64());
-    #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+    #[expect(clippy::cast_precision_loss, reason = "a rate to display")]
     let rate = count as f64 / seconds.max(0.001);
     println!("{count} schedules in {seconds:.0} s, {rate:.0} a second");
     let failure = found.failure?;
@@ -66,6 +66,9 @@ fn search_for(arguments: &Arguments) -> Option<String> {
     if arguments.no_shrink {
         return Some(format!("replay it with --seed {}", failure.seed));
     }
-    println!("replay it with --seed {}; looking for a smaller schedule that breaks the same one ...", failure.seed);
-    Some(tell(&shrink(&failure)))
+    println!(
+        "replay it with --seed {}; searching for a smaller schedule that breaks the same promise ...",
+        failure.seed
+    );
+    Some(report(&shrink(&failure)))
 }

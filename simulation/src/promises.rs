@@ -1,5 +1,5 @@
-//! The promises that hold at every moment, checked against the truth: only ours, never the living, never blind, no leak,
-//! nothing lost.
+//! The promises that hold at every moment, checked against the true state: only ours, never the living, never blind, no leak,
+//! nothing lost. docs/reliability.md defines them.
 
 use std::collections::BTreeSet;
 
@@ -17,19 +17,19 @@ use uuid::Uuid;
 
 use super::{
     catalog::Instance,
-    life::Stand,
     queue::about,
+    task_lifecycle::TaskStatus,
     world::{World, note, service_name},
 };
 
-/// The version of a task's state from which on its containers start.
+/// The version of a task's state with which its containers start.
 const CONTAINERS_START: u64 = 3;
 
-/// How long an invocation takes at most, in milliseconds.
+/// The longest duration of an invocation, in milliseconds.
 const LONGEST_INVOCATION: u64 = 300_000;
 
 impl World {
-    /// Never the living: what belongs to a task goes only when it has stopped for good.
+    /// Never the living: what belongs to a task is deleted only once the task has stopped.
     pub(crate) fn check_stopped(&mut self, id: &TaskId, how: &str) {
         if self.is_cleaned_up {
             return;
@@ -40,7 +40,7 @@ impl World {
         }
     }
 
-    /// Never the living: only what was told to stop is drained.
+    /// Never the living: only a task that was told to stop is drained.
     pub(crate) fn check_told_to_stop(&mut self, id: &TaskId) {
         let is_active = |task: &super::ecs::Task| task.arn.id() == id && task.phase() == Some(TaskPhase::Active);
         if let Some(index) = self.ecs.tasks.iter().position(is_active) {
@@ -48,44 +48,45 @@ impl World {
         }
     }
 
-    /// A sweep has read a cluster's tasks, or could not.
+    /// Records whether a sweep could read a cluster's tasks.
     pub(crate) fn was_read(&mut self, environment: usize, cluster: &ClusterArn, is_read: bool) {
-        let Some(blind) = self.blind.get_mut(&environment) else { return };
+        let Some(sweep_reads) = self.sweep_reads.get_mut(&environment) else { return };
         if is_read {
-            blind.clusters.remove(cluster.as_str());
-        } else if !blind.has_decided {
-            blind.clusters.insert(cluster.as_str().to_owned());
+            sweep_reads.clusters.remove(cluster.as_str());
+        } else if !sweep_reads.has_decided {
+            sweep_reads.clusters.insert(cluster.as_str().to_owned());
         }
     }
 
-    /// A sweep that begins to write has read what it decides by; what it reads from then on is to verify.
+    /// Records that a sweep has begun to write: later reads verify its decisions, and do not change them.
     pub(crate) fn has_decided(&mut self, environment: usize) {
-        if let Some(blind) = self.blind.get_mut(&environment) {
-            blind.has_decided = true;
+        if let Some(sweep_reads) = self.sweep_reads.get_mut(&environment) {
+            sweep_reads.has_decided = true;
         }
     }
 
-    /// Never blind: a sweep that could not list a cluster's tasks deletes nothing of it; and no service's token unless
-    /// it has read all of them. `None` is a service's token.
+    /// Never blind: a sweep that could not list a cluster's tasks deletes nothing of that cluster. It deletes a service's token
+    /// (`None`) only if it has listed all clusters.
     pub(crate) fn check_not_blind(&mut self, cluster: Option<&str>) {
-        let Some(blind) = self.blind.get_mut(&self.caller) else { return };
-        blind.has_decided = true;
-        let is_blind = cluster.map_or(!blind.clusters.is_empty(), |cluster| blind.clusters.contains(cluster));
+        let Some(sweep_reads) = self.sweep_reads.get_mut(&self.caller) else { return };
+        sweep_reads.has_decided = true;
+        let is_blind =
+            cluster.map_or(!sweep_reads.clusters.is_empty(), |cluster| sweep_reads.clusters.contains(cluster));
         if is_blind {
-            let clusters = blind.clusters.clone();
+            let clusters = sweep_reads.clusters.clone();
             self.broken(format!("never blind: a sweep that could not read {clusters:?} has deleted something there"));
         }
     }
 
-    /// Never the living: no task holds a token that is deleted.
+    /// Never the living: no active task has read a token that is deleted.
     pub(crate) fn check_not_in_use(&mut self, half: &str) {
         if let (Some(index), false) = (self.holder_of(half), self.is_cleaned_up) {
             self.broken(format!("never the living: the token that task {index} has read is deleted"));
         }
     }
 
-    /// A task reads its token, as late as anybody else. What it reads, Consul has; and it finds one once an event of it is
-    /// worked off.
+    /// A task reads its secret, with the lag of any other read. A token that it reads exists in Consul, and it finds one once
+    /// an event of it was acknowledged.
     pub(crate) fn read_secret(&mut self, index: usize) {
         let number = self.ecs.tasks[index].service;
         let name = self.secret_name(number);
@@ -93,33 +94,33 @@ impl World {
         let read = state.shown().map(|pair| pair.secret.expose_secret().to_owned());
         note!(self, "task {index} reads its secret: {state:?}");
         let is_valid = read.as_ref().is_some_and(|read| self.is_valid(read));
-        let is_lost = read.as_ref().is_some_and(|read| self.disturbances.lost.contains(read));
+        let is_lost = read.as_ref().is_some_and(|read| self.manual_changes.lost.contains(read));
         let lag = self.scenario.secret_lag;
-        let is_due = self.ecs.tasks[index].worked_off.is_some_and(|at| at + lag <= self.now);
-        match (&read, self.is_disturbed(number)) {
+        let is_due = self.ecs.tasks[index].acknowledged_at.is_some_and(|at| at + lag <= self.now);
+        match (&read, self.is_changed_by_hand(number)) {
             (_, true) => {}
-            // Of an idle service nobody looks whether Consul has lost its token: the event of the next task restores it.
+            // An idle service's token that Consul has lost is restored by the event of the next task.
             (Some(_), _) if !is_valid && is_lost && !is_due => {}
             (Some(_), _) if !is_valid => {
                 self.broken(format!("never the living: task {index} reads a token that Consul does not have"));
             }
             (None, _) if is_due => {
-                self.broken(format!("nothing lost: task {index} finds no token, although its event is worked off"));
+                self.broken(format!("nothing lost: task {index} finds no token, although its event was acknowledged"));
             }
             _ => {}
         }
         self.ecs.tasks[index].read = read.filter(|_| is_valid);
     }
 
-    /// Never the living: a service's token goes only when its last task, which every list shows, has been gone for the grace
-    /// period.
+    /// Never the living: a service's token is hidden or deleted only once the last task that listings show has been stopped for the
+    /// grace period.
     pub(crate) fn check_grace(&mut self, service: &ServiceName) {
-        if self.is_cleaned_up || self.lost.contains(&self.caller) {
+        if self.is_cleaned_up || self.in_wrong_region.contains(&self.caller) {
             return;
         }
         let quiet = u64::from(self.scenario.grace) * 900;
         let quiet = quiet.saturating_sub(self.scenario.skew.unsigned_abs() + 1_000);
-        // Who has come and gone since the invocation began may have been missed.
+        // A task that started and stopped since the invocation began may not have been listed.
         let (lag, now) = (self.scenario.lag + LONGEST_INVOCATION, self.now);
         let is_recent = |task: &super::ecs::Task| {
             service_name(task.service) == *service
@@ -129,26 +130,26 @@ impl World {
         };
         if let Some(index) = self.ecs.tasks.iter().position(is_recent) {
             self.broken(format!(
-                "never the living: the token of {service} goes within the grace period of task {index}"
+                "never the living: the token of {service} is revoked within the grace period of task {index}"
             ));
         }
     }
 
-    /// One writer of each version: whoever is told that a write succeeded did write it.
+    /// One writer: of each version of a secret, one attempt is told that its write succeeded.
     pub(crate) fn check_writer(&mut self, name: &str, first: Option<Uuid>, now: Uuid) {
         if first != Some(now) {
             self.broken(format!("one writer: two were told that they wrote the same version of {name}"));
         }
     }
 
-    /// Revoked for good: what was taken from a secret to be deleted is never created again.
+    /// Revoked for good: a token that was removed from its secret for deletion is never created again.
     pub(crate) fn check_not_revoked(&mut self, half: &str) {
         if self.revoked.contains(half) {
             self.broken("revoked for good: a token is created again that was revoked".to_owned());
         }
     }
 
-    /// A write of a secret: a token is shown only if Consul has it, and none is hidden that a task is about to read.
+    /// A write of a secret shows only a token that exists in Consul, and hides none that a task still has to read.
     pub(crate) fn check_write(&mut self, name: &str, text: &str) {
         let Some(number) = (0..self.scenario.services).find(|number| self.secret_name(*number) == name) else { return };
         let (written, _) = SecretState::parse(name, &SecretString::from(text)).unwrap();
@@ -159,7 +160,7 @@ impl World {
         match written.shown().map(|pair| pair.secret.expose_secret().to_owned()) {
             Some(shown) => {
                 let is_new = before.shown().is_none_or(|pair| pair.secret.expose_secret() != shown);
-                if is_new && !self.is_valid(&shown) && !self.is_disturbed(number) {
+                if is_new && !self.is_valid(&shown) && !self.is_changed_by_hand(number) {
                     self.broken(format!("never the living: {name} shows a token that Consul does not have"));
                 }
             }
@@ -169,11 +170,11 @@ impl World {
                 let waits = |task: &super::ecs::Task| {
                     task.service == number
                         && task.phase() == Some(TaskPhase::Active)
-                        && task.worked_off.is_some()
+                        && task.acknowledged_at.is_some()
                         && task.read.is_none()
                 };
                 let waiting = self.ecs.tasks.iter().position(waits);
-                if let (Some(index), false) = (waiting, self.is_disturbed(number)) {
+                if let (Some(index), false) = (waiting, self.is_changed_by_hand(number)) {
                     self.broken(format!("nothing lost: {name} is hidden, and task {index} has not read it yet"));
                 }
             }
@@ -181,10 +182,10 @@ impl World {
         }
     }
 
-    /// No leak: no secret half in any text that comes out.
+    /// No leak: no output contains a secret half.
     pub(crate) fn check_no_leak(&mut self, text: &str) {
         if self.canaries.iter().any(|canary| text.contains(canary.as_str())) {
-            self.broken(format!("no leak: a secret stands in {text}"));
+            self.broken(format!("no leak: a secret is in {text}"));
         }
     }
 
@@ -192,7 +193,7 @@ impl World {
         self.check_no_leak(&format!("{report:?}"));
     }
 
-    /// What a batch came to: every message that is not handed back is acknowledged.
+    /// Acknowledges every message of a batch that did not fail, and checks that its work is done.
     pub(crate) fn check_batch(&mut self, messages: &[Delivery], report: &BatchReport) {
         for failure in &report.failures {
             self.check_no_leak(&format!("{} {:?}", failure.error, failure.error));
@@ -207,7 +208,7 @@ impl World {
         }
     }
 
-    /// Nothing lost: the work of an acknowledged message is done, or a later message of the same task is still there.
+    /// Nothing lost: the work of an acknowledged message is done, or a later message of the same task is still queued.
     fn check_done(&mut self, body: &Value) {
         let Some((arn, version)) = about(body) else { return };
         let is_later = |other: &super::queue::Message| {
@@ -216,20 +217,20 @@ impl World {
         if self.sqs.messages.iter().chain(&self.sqs.dead).any(is_later) {
             return;
         }
-        let told = Stand::told_by(body).phase();
+        let reported = TaskStatus::from_event(body).phase();
         let index = self.ecs.tasks.iter().position(|task| task.arn.as_str() == arn).unwrap();
-        let is_still_so = self.ecs.tasks[index].phase() == Some(told);
-        match told {
+        let is_still_so = self.ecs.tasks[index].phase() == Some(reported);
+        match reported {
             TaskPhase::Stopped => self.check_cleared(index, "the event of its end was acknowledged"),
             TaskPhase::Stopping if is_still_so => self.check_drained(index),
-            // Until its containers start, ECS may not show its tags yet.
+            // ECS may not show the task's tags before its containers start.
             TaskPhase::Active if self.ecs.tasks[index].own_tags && version < CONTAINERS_START => {}
             TaskPhase::Active if is_still_so && self.makes_tokens() => self.check_has_token(index),
             _ => {}
         }
     }
 
-    /// A stopped task has nothing left.
+    /// Nothing of a stopped task is left.
     pub(crate) fn check_cleared(&mut self, index: usize, when: &str) {
         let id = self.ecs.tasks[index].arn.id().clone();
         let has_token =
@@ -242,10 +243,10 @@ impl World {
         }
     }
 
-    /// Traffic keeps away from each instance of a task, and from now on for good.
+    /// Each instance of a task is in maintenance mode, from now on until it is deregistered.
     pub(crate) fn check_drained(&mut self, index: usize) {
         let id = self.ecs.tasks[index].arn.id();
-        // On a client agent's node the agent drains.
+        // On a client agent's node, the agent drains its services itself.
         let is_its = |instance: &&Instance| instance.task.id() == id && instance.node.starts_with("arn:");
         let own: Vec<Instance> = self.consul.instances.iter().filter(is_its).cloned().collect();
         if !own.iter().all(|instance| self.consul.is_in_maintenance(instance)) {
@@ -254,7 +255,7 @@ impl World {
         self.drained.extend(own.into_iter().map(|instance| (instance.node, instance.id)));
     }
 
-    /// Nothing lost: a drain holds until the instance goes, whoever writes its checks.
+    /// Nothing lost: a drained instance stays drained until it is deregistered, whichever checks are written.
     pub(crate) fn check_no_drain_undone(&mut self) {
         let was_drained = |instance: &&Instance| self.drained.contains(&(instance.node.clone(), instance.id.clone()));
         let drained: Vec<&Instance> = self.consul.instances.iter().filter(was_drained).collect();
@@ -264,27 +265,27 @@ impl World {
         }
     }
 
-    /// From now on the task finds its token whenever it reads.
+    /// From now on, the task finds its token whenever it reads its secret.
     fn check_has_token(&mut self, index: usize) {
         let number = self.ecs.tasks[index].service;
         let now = self.now;
-        self.ecs.tasks[index].worked_off.get_or_insert(now);
-        if !self.is_disturbed(number) && !self.shows_valid_token(number) {
+        self.ecs.tasks[index].acknowledged_at.get_or_insert(now);
+        if !self.is_changed_by_hand(number) && !self.shows_valid_token(number) {
             self.broken(format!("nothing lost: task {index} is active, its event acknowledged, and it has no token"));
         }
     }
 }
 
-/// What a sweep could not read, before it wrote anything.
+/// The clusters that a sweep could not read before it began to write.
 #[derive(Debug)]
-pub(crate) struct Blind {
+pub(crate) struct SweepReads {
     /// When the sweep began.
     pub(crate) began: u64,
     clusters: BTreeSet<String>,
     has_decided: bool,
 }
 
-impl From<u64> for Blind {
+impl From<u64> for SweepReads {
     fn from(began: u64) -> Self {
         Self { began, clusters: BTreeSet::new(), has_decided: false }
     }

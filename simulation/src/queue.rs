@@ -1,4 +1,4 @@
-//! Simulated SQS: at least once, in any order, with visibility time-outs and a dead-letter queue.
+//! Simulated SQS: a standard queue (at-least-once delivery, in any order) with visibility timeouts and a dead-letter queue.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use controller::Delivery;
 use serde_json::Value;
 
 use super::{
-    board::{Fault, Line, Service},
+    calls::{Connection, Fault, Service},
     world::World,
 };
 
-/// The queue's visibility time-out, as in the template, in milliseconds.
+/// The queue's visibility timeout, as in the template, in milliseconds.
 const VISIBILITY: u64 = 360_000;
 
 pub(crate) struct Message {
@@ -20,7 +20,7 @@ pub(crate) struct Message {
     pub(crate) body: String,
     pub(crate) visible_at: u64,
     pub(crate) receives: u32,
-    /// The task that it tells of, and the version of its state.
+    /// The task of the event in the body, and the version of its state.
     pub(crate) about: Option<(String, u64)>,
 }
 
@@ -48,13 +48,13 @@ impl Sqs {
     }
 }
 
-/// The task that an event tells of, and the version of its state.
+/// The task of an event, and the version of its state.
 pub(crate) fn about(event: &Value) -> Option<(String, u64)> {
     Some((event["detail"]["taskArn"].as_str()?.to_owned(), event["detail"]["version"].as_u64()?))
 }
 
 impl World {
-    /// A batch of visible messages, in no order.
+    /// A batch of visible messages, in random order.
     pub(crate) fn receive(&mut self) -> Vec<Delivery> {
         let mut visible: Vec<usize> =
             (0..self.sqs.messages.len()).filter(|index| self.sqs.messages[*index].visible_at <= self.now).collect();
@@ -63,11 +63,11 @@ impl World {
         let mut deliveries = Vec::new();
         for index in &visible {
             let duplicated = self.scenario.duplicated / 3;
-            let is_seen_twice = !self.calm && self.chance(duplicated);
+            let is_seen_twice = !self.fault_free && self.chance(duplicated);
             let now = self.now;
             let message = &mut self.sqs.messages[*index];
             message.receives += 1;
-            // At least once: another reader may get it as well.
+            // At-least-once delivery: another receiver may get the message as well.
             message.visible_at = if is_seen_twice { now } else { now + VISIBILITY };
             if message.receives > self.scenario.max_receives {
                 continue;
@@ -87,7 +87,7 @@ impl World {
         deliveries
     }
 
-    /// A person puts messages that gave up back into the queue; whether there were any.
+    /// Redrives the dead-letter queue; whether it had any messages.
     pub(crate) fn redrive(&mut self) -> bool {
         if !self.scenario.redrives || self.sqs.dead.is_empty() {
             return false;
@@ -99,17 +99,17 @@ impl World {
         true
     }
 
-    /// A message is done; the deletion may get lost.
+    /// Deletes a message from the queue; the deletion may be lost.
     pub(crate) fn acknowledge(&mut self, id: &str) {
         let lost = self.scenario.answer_lost;
-        if self.calm || !self.chance(lost) {
+        if self.fault_free || !self.chance(lost) {
             self.sqs.messages.retain(|message| message.id.to_string() != id);
         }
     }
 }
 
 /// SQS, as one environment reaches it.
-pub(crate) struct QueueEdge(pub Line);
+pub(crate) struct QueueEdge(pub Connection);
 
 fn failed(fault: Fault) -> QueueError {
     QueueError { subject: "SQS", reason: format!("{fault:?}") }

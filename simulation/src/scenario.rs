@@ -1,12 +1,12 @@
-//! What a schedule is made of: how many of everything, and how hostile the world is. All of it comes from the seed,
-//! within limits that a failing schedule is shrunk by.
+//! The parameters of a schedule: numbers of tasks, services and so on, and rates of faults. The seed decides all of them, within
+//! limits. A failing schedule is shrunk by lowering the limits.
 
 use fastrand::Rng;
 use mesh::rules::TokenMode;
 
 use super::schedule::LONGEST_CALL;
 
-/// The most of everything that a scenario may have.
+/// Upper limits for the parameters of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     pub(crate) tasks: usize,
@@ -15,26 +15,26 @@ pub struct Limits {
     pub(crate) environments: usize,
     pub(crate) sweeps: usize,
     pub(crate) kills: usize,
-    /// Whether calls fail, and messages get lost and doubled.
+    /// Whether calls fail, and messages are lost and duplicated.
     pub(crate) faults: bool,
-    /// Whether answers lag and clocks differ.
+    /// Whether reads lag and clocks differ.
     pub(crate) lag: bool,
-    /// Whether there are schedules in which one service comes and goes at once, while answers lag: the finest races.
-    pub(crate) hasty: bool,
-    /// Whether there are tokens of others, and of the old controller.
-    pub(crate) strangers: bool,
-    /// Whether definitions are registered before their tasks start.
-    pub(crate) ahead: bool,
-    /// Whether people meddle with secrets, and restore Consul from snapshots.
-    pub(crate) disturbed: bool,
-    /// Which of the bounds does not hold.
+    /// Whether some schedules provoke races: one service without a grace period, while reads lag.
+    pub(crate) races: bool,
+    /// Whether Consul has tokens of other owners, and of consul-ecs's controller.
+    pub(crate) foreign_tokens: bool,
+    /// Whether definitions are registered before their tasks start, so that tokens are pre-provisioned.
+    pub(crate) pre_provisioned: bool,
+    /// Whether people edit secrets, delete tokens, and restore Consul from snapshots.
+    pub(crate) manual_changes: bool,
+    /// The bound that does not hold.
     pub(crate) exceeded: Option<Bound>,
-    /// Whether there are client agents, Enterprise, deleted clusters, health sync and clean-up.
+    /// Whether scenarios have client agents, Consul Enterprise, deleted clusters, health sync and clean-up.
     pub(crate) extras: bool,
 }
 
 impl Limits {
-    /// The limits that a search begins with; a failing schedule is shrunk from there.
+    /// The limits that a search begins with.
     pub const WIDEST: Self = Self {
         tasks: 6,
         services: 2,
@@ -44,15 +44,15 @@ impl Limits {
         kills: 4,
         faults: true,
         lag: true,
-        hasty: true,
-        strangers: true,
-        ahead: true,
-        disturbed: true,
+        races: true,
+        foreign_tokens: true,
+        pre_provisioned: true,
+        manual_changes: true,
         exceeded: None,
         extras: true,
     };
 
-    /// The widest limits, in a world in which one bound does not hold.
+    /// The widest limits, with one bound exceeded.
     #[must_use]
     pub fn beyond(bound: Bound) -> Self {
         Self { exceeded: Some(bound), ..Self::WIDEST }
@@ -62,7 +62,7 @@ impl Limits {
 /// A bound of [`mesh::bounds::Bounds`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// How long ECS's lists may lag.
+    /// How long ECS's listings may lag.
     EcsLag,
     /// How long reads of a secret may lag.
     SecretsLag,
@@ -74,13 +74,13 @@ pub enum Bound {
     Clocks,
 }
 
-/// All of them.
+/// All bounds.
 pub const BOUNDS: [Bound; 5] = [Bound::EcsLag, Bound::SecretsLag, Bound::Attempt, Bound::Call, Bound::Clocks];
 
-/// By how much a bound is exceeded.
+/// The factor by which a bound is exceeded.
 const EXCESS: u64 = 30;
 
-/// One schedule's parameters. Chances are in per mille.
+/// One schedule's parameters. Probabilities are per mille.
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) mode: TokenMode,
@@ -95,60 +95,60 @@ pub(crate) struct Scenario {
     pub(crate) refused: u32,
     pub(crate) answer_lost: u32,
     pub(crate) repeated: u32,
-    /// How likely it is that a call, or its answer, is stuck for long while everything else goes on.
+    /// The probability that a call, or its answer, is delayed for a long time.
     pub(crate) stuck: u32,
     pub(crate) duplicated: u32,
     pub(crate) lost: u32,
     pub(crate) max_receives: u32,
     pub(crate) batch: usize,
-    /// How far answers of ECS may lag behind, in milliseconds.
+    /// The longest lag of ECS's answers, in milliseconds.
     pub(crate) lag: u64,
-    /// The same for Secrets Manager.
+    /// The longest lag of Secrets Manager's answers, in milliseconds.
     pub(crate) secret_lag: u64,
-    /// How long a call may take at most, in milliseconds.
+    /// The longest duration of a call, in milliseconds.
     pub(crate) longest_call: u64,
-    /// How many times longer than that an answer may take to arrive.
+    /// The factor by which an answer may be later than `longest_call`.
     pub(crate) late_answers: u64,
-    /// How many times longer a call may take whose caller waits no more.
+    /// The factor by which the effect of a call may be later than `longest_call` once its caller has ended.
     pub(crate) late_effects: u64,
-    /// How far an environment's clock may be off, in milliseconds.
+    /// The largest skew of an environment's clock, in milliseconds.
     pub(crate) skew: i64,
-    /// How much slower the timers of functions are than the time of day.
+    /// The factor by which the timers of functions are slower than the wall clock.
     pub(crate) slow_timers: u64,
-    /// How long a version of a secret stays that shows a token, in seconds; and what else the controller assumes.
+    /// How long a version of a secret that shows a token stays, in seconds.
     pub(crate) shown: u64,
     assumed: Assumed,
-    /// How often people meddle.
-    pub(crate) disturbances: usize,
-    /// How likely it is that a sweep looks into the wrong region, where there is nothing.
-    pub(crate) lost_sweeps: u32,
-    pub(crate) strangers: bool,
-    /// Whether the first service has a token of the old controller.
+    /// How many manual changes people make.
+    pub(crate) manual_changes: usize,
+    /// The probability that a sweep reads the wrong region, where ECS has no tasks.
+    pub(crate) wrong_region_sweeps: u32,
+    pub(crate) foreign_tokens: bool,
+    /// Whether the first service has a token of consul-ecs's controller.
     pub(crate) adopted: bool,
-    pub(crate) ahead: bool,
+    pub(crate) pre_provisioned: bool,
     /// Whether some tasks run client agents of their own.
     pub(crate) agents: bool,
-    /// Whether all lives in an admin partition.
+    /// Whether all tasks are in an admin partition.
     pub(crate) enterprise: bool,
-    /// Whether somebody deletes the last cluster once its tasks have stopped.
+    /// Whether the last cluster is deleted once its tasks have stopped.
     pub(crate) deletes: bool,
-    /// How often health is synced.
+    /// The number of health syncs.
     pub(crate) syncs: usize,
-    /// Whether messages that gave up are put back into the queue once all works again.
+    /// Whether the dead-letter queue is redriven once faults have ended.
     pub(crate) redrives: bool,
-    /// Whether the controller is removed in the end.
+    /// Whether the controller is removed at the end.
     pub(crate) cleanup: bool,
-    /// How likely it is that a task lives on at the end.
+    /// The probability that a task does not stop.
     pub(crate) survivors: u32,
-    /// Whether idle environments end.
+    /// Whether Lambda ends idle environments.
     pub(crate) retires: bool,
-    /// How likely it is that a task waits with its start for the worst of times.
+    /// The probability that a task starts only at one of the critical moments of [`Start`](super::ecs::Start).
     pub(crate) late: u32,
-    /// How eagerly tasks move on, compared with calls.
+    /// The weight of tasks' steps, compared with that of calls.
     pub(crate) pace: u32,
 }
 
-/// What the controller assumes, in milliseconds.
+/// The bounds that the controller is configured with, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 struct Assumed {
     lag: u64,
@@ -158,11 +158,11 @@ struct Assumed {
 }
 
 impl Scenario {
-    /// The bounds as the controller reads them.
+    /// The value of the controller's setting `TIME_BOUNDS`.
     pub(crate) fn time_bounds(&self) -> String {
         let Assumed { lag, secret_lag, call, skew } = self.assumed;
         let seconds = |milliseconds: u64| milliseconds.div_ceil(1_000);
-        // A second more for times that are cut to seconds, and some more calls that are served before one that takes long.
+        // Times are cut to seconds: one second more. Other calls are served before a stuck one: 15 seconds more.
         format!(
             "ecs-lag={},secrets-lag={},attempt=30,call={},clocks={},shown={}",
             seconds(lag),
@@ -173,12 +173,12 @@ impl Scenario {
         )
     }
 
-    /// How long answers of ECS and Secrets Manager may lag together, as the controller assumes, in milliseconds.
+    /// The sum of the assumed lags of ECS and Secrets Manager, in milliseconds.
     pub(crate) fn assumed_lag(&self) -> u64 {
         self.assumed.lag + self.assumed.secret_lag
     }
 
-    /// The same world, in which one bound does not hold.
+    /// The same scenario with one bound exceeded.
     fn exceeding(mut self, bound: Option<Bound>) -> Self {
         match bound {
             Some(Bound::EcsLag) => self.lag = EXCESS * self.lag.max(1_000),
@@ -203,8 +203,8 @@ impl Scenario {
     pub(crate) fn draw(random: &mut Rng, limits: &Limits) -> Self {
         let chance = |random: &mut Rng, rates: &[u32]| rates[random.usize(..rates.len())];
         let grace = [0, 30, 300, 300, 900][random.usize(..5)];
-        let calm = !limits.faults || random.u32(..3) == 0;
-        let rate = |random: &mut Rng, rates: &[u32]| if calm { 0 } else { chance(random, rates) };
+        let fault_free = !limits.faults || random.u32(..3) == 0;
+        let rate = |random: &mut Rng, rates: &[u32]| if fault_free { 0 } else { chance(random, rates) };
         let login = random.u32(..4) == 0;
         let extra = |random: &mut Rng, one_in: u32| limits.extras && random.u32(..one_in) == 0;
         let clusters = random.usize(1..=limits.clusters);
@@ -223,7 +223,7 @@ impl Scenario {
             environments: random.usize(1..=limits.environments),
             sweeps: random.usize(..=limits.sweeps),
             kills: random.usize(..=limits.kills),
-            outages: if calm { 0 } else { random.usize(..3) },
+            outages: if fault_free { 0 } else { random.usize(..3) },
             refused: rate(random, &[0, 10, 50, 200]),
             answer_lost: rate(random, &[0, 10, 50]),
             repeated: rate(random, &[0, 10, 50]),
@@ -241,29 +241,29 @@ impl Scenario {
             slow_timers: 1,
             shown: [50, 150, 600, 2_700][random.usize(..4)],
             assumed: Assumed { lag: 0, secret_lag: 0, call: 0, skew: 0 },
-            disturbances: if limits.disturbed && random.u32(..3) == 0 { random.usize(1..6) } else { 0 },
-            lost_sweeps: rate(random, &[0, 300]),
-            strangers: limits.strangers && random.bool(),
-            adopted: limits.strangers && !login && random.u32(..3) == 0,
-            ahead: limits.ahead && random.u32(..3) == 0,
+            manual_changes: if limits.manual_changes && random.u32(..3) == 0 { random.usize(1..6) } else { 0 },
+            wrong_region_sweeps: rate(random, &[0, 300]),
+            foreign_tokens: limits.foreign_tokens && random.bool(),
+            adopted: limits.foreign_tokens && !login && random.u32(..3) == 0,
+            pre_provisioned: limits.pre_provisioned && random.u32(..3) == 0,
             survivors: chance(random, &[0, 200, 500]),
             retires: random.bool(),
             late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
         };
-        let drawn = if limits.hasty && limits.lag && random.u32(..3) == 0 { drawn.hasty() } else { drawn };
+        let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };
         let assumed = Assumed {
             lag: drawn.lag,
             secret_lag: drawn.secret_lag,
             call: drawn.longest_call,
-            // Two clocks may be off in different directions.
+            // Two clocks may be skewed in opposite directions.
             skew: 2 * drawn.skew.unsigned_abs(),
         };
         Self { assumed, ..drawn }.exceeding(limits.exceeded)
     }
 
-    /// The same, but one service comes and goes at once, while answers lag.
-    fn hasty(self) -> Self {
+    /// The same scenario with one service, no grace period, and reads that lag.
+    fn races(self) -> Self {
         Self {
             mode: TokenMode::SecretsManager,
             grace: 0,

@@ -1,5 +1,4 @@
-//! Simulated Secrets Manager: versions, of which one ID can hold only one content; which of them is current; and reads that
-//! may be late.
+//! Simulated Secrets Manager: versions, each with an immutable content, of which one is current, and reads that may lag.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    board::{Fault, Line, Service},
+    calls::{Connection, Fault, Service},
     world::World,
 };
 
@@ -20,9 +19,9 @@ pub(crate) struct Version {
     pub(crate) id: String,
     pub(crate) text: String,
     pub(crate) written_at: u64,
-    /// The secret half that tasks read in it.
+    /// The secret half that tasks read from it.
     shown: Option<String>,
-    /// Which write of the controller it comes from.
+    /// The write of the controller that created it.
     writer: Option<Uuid>,
 }
 
@@ -32,7 +31,7 @@ impl Version {
     }
 }
 
-/// A secret: its versions, and which of them was made current when.
+/// A secret: its versions, and the times at which each became the current one.
 #[derive(Default)]
 pub(crate) struct Secret {
     pub(crate) versions: Vec<Version>,
@@ -45,7 +44,7 @@ impl Secret {
         self.versions.get(*index)
     }
 
-    /// The latest value without its token; everything else stays as it is.
+    /// The latest value with its token removed.
     pub(crate) fn emptied(&self) -> Option<String> {
         let mut value: Value = serde_json::from_str(&self.versions.last()?.text).ok()?;
         for field in ["accessor_id", "token", "retiring"] {
@@ -69,13 +68,13 @@ pub(crate) struct Secrets {
 }
 
 impl World {
-    /// What a secret holds in truth.
+    /// The true state of a secret.
     pub(crate) fn secret(&self, name: &str) -> SecretState {
         let current = self.secrets.held.get(name).and_then(|secret| secret.current_at(self.now));
         current.map_or(SecretState::Missing, |version| version.state(name))
     }
 
-    /// Puts a version, and makes it the current one.
+    /// Adds a version, and makes it the current one.
     pub(crate) fn put_secret(&mut self, name: &str, id: String, text: String) {
         let written_at = self.now;
         let state = SecretState::parse(name, &SecretString::from(text.clone())).ok().map(|(state, _)| state);
@@ -84,8 +83,8 @@ impl World {
         self.secrets.held.entry(name.to_owned()).or_default().put(written_at, version);
     }
 
-    /// Somebody makes an older version current again; whether there is one.
-    pub(crate) fn move_back(&mut self, name: &str) -> bool {
+    /// Makes an older version current; whether there is one.
+    pub(crate) fn roll_back(&mut self, name: &str) -> bool {
         let now = self.now;
         let Some(secret) = self.secrets.held.get_mut(name).filter(|secret| secret.versions.len() > 1) else {
             return false;
@@ -101,18 +100,19 @@ impl World {
         self.secrets.held.get(name).is_some_and(|secret| secret.versions.iter().any(shows))
     }
 
+    /// The version that a read shows.
     pub(crate) fn version(&mut self, name: &str) -> Option<Version> {
-        let lag = if self.calm { 0 } else { self.random.u64(..=self.scenario.secret_lag) };
+        let lag = if self.fault_free { 0 } else { self.random.u64(..=self.scenario.secret_lag) };
         let seen = self.now.saturating_sub(lag);
         self.secrets.held.get(name)?.current_at(seen).cloned()
     }
 
-    /// `CreateSecret`; `false` where there is one.
+    /// `CreateSecret`; `false` if the secret exists.
     fn create_secret(&mut self, name: &str, text: &str, writer: Uuid) -> bool {
         let id = next_version(name, None);
         match self.secrets.held.get(name).map(|secret| secret.versions.as_slice()) {
             None => self.write_secret(name, id, text, writer),
-            // The same request once more is no error.
+            // A retry of the same request succeeds.
             Some([only]) if only.id == id && only.text == text => {
                 let first = only.writer;
                 self.check_writer(name, first, writer);
@@ -122,7 +122,7 @@ impl World {
         true
     }
 
-    /// `PutSecretValue`; `false` where the version exists with another content.
+    /// `PutSecretValue`; `false` if the version exists with another content.
     fn replace_secret(&mut self, name: &str, seen: Option<&str>, text: &str, writer: Uuid) -> bool {
         let id = next_version(name, seen);
         let versions = self.secrets.held.get(name).map(|secret| secret.versions.as_slice()).unwrap_or_default();
@@ -150,8 +150,8 @@ fn next_version(name: &str, seen: Option<&str>) -> String {
     Uuid::new_v5(&Uuid::NAMESPACE_OID, seen.unwrap_or(name).as_bytes()).to_string()
 }
 
-/// Secrets Manager, as one environment reaches it: what the real client asks, in its order.
-pub(crate) struct SecretsEdge(pub Line);
+/// Secrets Manager, as one environment reaches it: the requests of the production client, in its order.
+pub(crate) struct SecretsEdge(pub Connection);
 
 fn failed(name: &str) -> impl Fn(Fault) -> SecretsError + Send + 'static {
     let name = name.to_owned();
@@ -189,7 +189,7 @@ impl SecretStore for SecretsEdge {
 
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let nonce = {
-            let mut world = self.0.stage.world.lock().unwrap();
+            let mut world = self.0.shared.world.lock().unwrap();
             world.has_decided(self.0.environment);
             Uuid::from_u128(world.random.u128(..))
         };

@@ -1,4 +1,4 @@
-//! The truth: what ECS, Consul, Secrets Manager and SQS hold, whatever anybody sees of it.
+//! The true state of ECS, Consul, Secrets Manager and SQS. Reads may show an older state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,17 +8,17 @@ use jiff::Timestamp;
 use mesh::{identity::MeshService, rules::TokenMode, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder};
 
 use super::{
-    board::{Fault, Service},
+    calls::{Fault, Service},
     consul::Consul,
-    disturbances::Disturbances,
     ecs::Ecs,
-    promises::Blind,
+    manual_changes::ManualChanges,
+    promises::SweepReads,
     queue::Sqs,
     scenario::Scenario,
     secrets::Secrets,
 };
 
-/// Writes a step of the trace, if anybody wants to read it.
+/// Adds a step to the trace, if the run has one.
 macro_rules! note {
     ($world:expr, $($what:tt)*) => {
         if $world.trace.is_some() {
@@ -29,14 +29,14 @@ macro_rules! note {
 }
 pub(crate) use note;
 
-/// When all schedules begin, in seconds.
+/// The Unix time at which every schedule begins, in seconds.
 const EPOCH: i64 = 1_800_000_000;
 
 /// Everything outside the controller.
 pub(crate) struct World {
     pub(crate) scenario: Scenario,
     pub(crate) scope: Scope,
-    /// Where in Consul all tasks live.
+    /// The tenancy of all tasks.
     pub(crate) tenancy: Tenancy,
     pub(crate) random: Rng,
     /// Milliseconds since the beginning.
@@ -45,41 +45,40 @@ pub(crate) struct World {
     pub(crate) consul: Consul,
     pub(crate) secrets: Secrets,
     pub(crate) sqs: Sqs,
-    /// Services that answer nothing but errors now.
+    /// Services with an outage: every call fails with this fault.
     pub(crate) down: BTreeMap<Service, Fault>,
     /// Whether the controller is being removed for good.
     pub(crate) is_cleaned_up: bool,
-    /// How many tokens others have.
-    pub(crate) strangers: usize,
-    /// Whether nothing goes wrong any more.
-    pub(crate) calm: bool,
-    /// Environments that look whether services are idle, or sweep.
-    pub(crate) looking: BTreeSet<usize>,
-    /// Environments to which ECS shows nothing.
-    pub(crate) lost: BTreeSet<usize>,
-    /// How far each environment's clock is off, in milliseconds.
+    /// The number of tokens of other owners.
+    pub(crate) foreign_tokens: usize,
+    /// Whether faults have ended.
+    pub(crate) fault_free: bool,
+    /// Environments that handle an idle check, or sweep.
+    pub(crate) checking_idle: BTreeSet<usize>,
+    /// Environments that read the wrong region, where ECS has no tasks.
+    pub(crate) in_wrong_region: BTreeSet<usize>,
+    /// The skew of each environment's clock, in milliseconds.
     pub(crate) skews: BTreeMap<usize, i64>,
-    /// The same for Secrets Manager's and for Consul's.
+    /// The skews of Secrets Manager's and of Consul's clock, in milliseconds.
     secrets_skew: i64,
     consul_skew: i64,
-    /// The secret halves of all services' tokens that were shown and deleted, or taken from their secrets for that.
+    /// The secret halves of services' tokens that were shown and then deleted, or removed from their secrets for deletion.
     pub(crate) revoked: BTreeSet<String>,
-    /// What people have done.
-    pub(crate) disturbances: Disturbances,
-    /// How many calls to Consul and Secrets Manager failed, lost their answer, were repeated or cut off, how many environments were
-    /// killed, and how many tokens a restored snapshot brought back: each may be or have left a token that was never shown.
-    pub(crate) mishaps: usize,
-    /// Whose call is being served.
+    pub(crate) manual_changes: ManualChanges,
+    /// An upper limit for the tokens that were created and never shown. Counted are calls to Consul and Secrets Manager that
+    /// failed, lost their answer, were repeated or abandoned, environments that were killed, and tokens of a restored snapshot.
+    pub(crate) possible_leftovers: usize,
+    /// The environment whose call is being served.
     pub(crate) caller: usize,
-    /// The instances that were drained: node and ID.
+    /// The drained instances: node and ID.
     pub(crate) drained: BTreeSet<(String, String)>,
-    /// What each sweep under way could not read.
-    pub(crate) blind: BTreeMap<usize, Blind>,
-    /// Every secret half there ever was.
+    /// What each running sweep could not read.
+    pub(crate) sweep_reads: BTreeMap<usize, SweepReads>,
+    /// Every secret half that was ever generated.
     pub(crate) canaries: Vec<String>,
     /// The first promise that was broken.
     pub(crate) broken: Option<String>,
-    /// What happened, if anybody wants to read it.
+    /// The steps of the schedule, if they are traced.
     pub(crate) trace: Option<Vec<String>>,
 }
 
@@ -100,27 +99,27 @@ impl World {
             sqs: Sqs::default(),
             down: BTreeMap::new(),
             is_cleaned_up: false,
-            strangers: 0,
-            calm: false,
-            looking: BTreeSet::new(),
-            lost: BTreeSet::new(),
+            foreign_tokens: 0,
+            fault_free: false,
+            checking_idle: BTreeSet::new(),
+            in_wrong_region: BTreeSet::new(),
             skews: BTreeMap::new(),
             secrets_skew,
             consul_skew,
             revoked: BTreeSet::new(),
-            disturbances: Disturbances::default(),
-            mishaps: 0,
+            manual_changes: ManualChanges::default(),
+            possible_leftovers: 0,
             caller: usize::MAX,
             drained: BTreeSet::new(),
-            blind: BTreeMap::new(),
+            sweep_reads: BTreeMap::new(),
             canaries: Vec::new(),
             broken: None,
             trace: traced.then(Vec::new),
             scenario,
         };
         note!(world, "{:?}", world.scenario);
-        world.furnish();
-        world.strangers = world.consul.tokens.iter().filter(|record| record.foreign).count();
+        world.create_initial_state();
+        world.foreign_tokens = world.consul.tokens.iter().filter(|record| record.foreign).count();
         world
     }
 
@@ -128,16 +127,16 @@ impl World {
         per_mille > 0 && self.random.u32(..1_000) < per_mille
     }
 
-    /// Until when a call is stuck that is made now.
+    /// The time until which a call that is made now is stuck.
     pub(crate) fn stuck_until(&mut self) -> u64 {
         let stuck = self.scenario.stuck;
         let longest = self.scenario.longest_call / 2;
-        if !self.calm && self.chance(stuck) { self.now + self.random.u64(..longest) } else { self.now }
+        if !self.fault_free && self.chance(stuck) { self.now + self.random.u64(..longest) } else { self.now }
     }
 
-    /// Whether a call takes effect once more, later than a bound allows.
+    /// Whether a call takes effect again, later than a bound allows.
     pub(crate) fn repeats_late(&mut self) -> bool {
-        self.scenario.late_effects > 1 && !self.calm && self.random.u32(..10) == 0
+        self.scenario.late_effects > 1 && !self.fault_free && self.random.u32(..10) == 0
     }
 
     /// The true time.
@@ -145,22 +144,22 @@ impl World {
         time_at(self.now)
     }
 
-    /// The time as an environment's clock shows it.
+    /// The time by an environment's clock.
     pub(crate) fn time_of(&self, environment: usize) -> Timestamp {
         shifted(self.now, self.skews.get(&environment).copied().unwrap_or_default())
     }
 
-    /// A time as Secrets Manager's clock has shown it.
+    /// A time by Secrets Manager's clock.
     pub(crate) fn secrets_time(&self, at: u64) -> Timestamp {
         shifted(at, self.secrets_skew)
     }
 
-    /// A time as Consul's clock has shown it.
+    /// A time by Consul's clock.
     pub(crate) fn consul_time(&self, at: u64) -> Timestamp {
         shifted(at, self.consul_skew)
     }
 
-    /// A step of the trace.
+    /// Adds a step to the trace.
     pub(crate) fn note(&mut self, what: &str) {
         let now = self.now;
         if let Some(trace) = &mut self.trace {
@@ -172,13 +171,13 @@ impl World {
         }
     }
 
-    /// A promise was broken: the first one is what counts.
+    /// Records a broken promise; the first one is the result of the schedule.
     pub(crate) fn broken(&mut self, how: String) {
         note!(self, "BROKEN PROMISE: {how}");
         self.broken.get_or_insert(how);
     }
 
-    /// A secret half that nobody may ever see in a text.
+    /// A new secret half, which no text may contain.
     pub(crate) fn new_secret(&mut self) -> String {
         let secret = uuid::Builder::from_random_bytes(self.random.u128(..).to_be_bytes()).into_uuid().to_string();
         self.canaries.push(secret.clone());
@@ -190,7 +189,7 @@ impl World {
         MeshService { tenancy: self.tenancy.clone(), name: service_name(number) }
     }
 
-    /// The name of its secret.
+    /// The name of the service's secret.
     pub(crate) fn secret_name(&self, number: usize) -> String {
         self.scope.names.of(&TokenHolder::Service(self.service(number)))
     }
@@ -204,7 +203,7 @@ fn shifted(at: u64, skew: i64) -> Timestamp {
     Timestamp::from_millisecond(time_at(at).as_millisecond() + skew).unwrap()
 }
 
-/// The true time so many milliseconds after the beginning.
+/// The true time, from milliseconds since the beginning.
 pub(crate) fn time_at(at: u64) -> Timestamp {
     Timestamp::from_millisecond(EPOCH * 1_000 + i64::try_from(at).unwrap()).unwrap()
 }

@@ -1,28 +1,28 @@
-//! The promises, under every order of events and every fault: the same schedules in every run of the tests, which
-//! `make simulate` continues with others. That the search finds what it looks for, `make mutants` shows.
+//! The promises, for the same schedules in every run. `make simulate` searches other schedules; `make mutants` proves that the
+//! search finds mistakes.
 
 #![allow(clippy::panic, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::thread;
 
 use simulation::{
-    runner::{Budget, run, search, shrink, tell},
+    runner::{Budget, report, run, search, shrink},
     scenario::{BOUNDS, Limits},
 };
 
-/// The schedules that every test run searches.
+/// The number of schedules that every test run searches.
 const SCHEDULES: u64 = 10_000;
 
 #[test]
 fn the_promises_hold_in_every_schedule() {
     let found = search(Budget::Schedules(SCHEDULES), 1, &Limits::WIDEST);
     if let Some(failure) = found.failure {
-        panic!("{}\n\nshrunk from seed {}: {}", tell(&shrink(&failure)), failure.seed, failure.promise);
+        panic!("{}\n\nshrunk from seed {}: {}", report(&shrink(&failure)), failure.seed, failure.promise);
     }
     println!("{} schedules in {:.0?}", found.schedules, found.took);
 }
 
-/// Seeds of schedules that once broke a promise. What a seed draws has changed since, so that each is now one schedule more.
+/// Seeds that broke a promise when they were found. The scenarios that they draw have changed since.
 const ONCE_BROKEN: [u64; 12] = [
     173,
     190,
@@ -45,8 +45,8 @@ fn kept_seeds_break_no_promise() {
     }
 }
 
-/// Each bound that the controller assumes is needed: where it does not hold, a task finds no token or loses it, or a revoked one
-/// comes back. That all takes longer to come about is not counted.
+/// Each bound that the controller assumes is necessary: if it is exceeded, a task finds no token or loses its token, or a revoked
+/// token is created again. Late convergence alone does not count.
 #[test]
 fn beyond_any_bound_a_promise_is_broken() {
     let harm = |bound| {
@@ -63,7 +63,7 @@ fn beyond_any_bound_a_promise_is_broken() {
     for (bound, harm) in BOUNDS.iter().zip(&found) {
         println!("{bound:?}: {harm:?}");
     }
-    assert!(found.iter().all(Option::is_some), "a bound is exceeded in vain");
+    assert!(found.iter().all(Option::is_some), "a bound was exceeded, and no promise was broken");
 }
 
 #[test]

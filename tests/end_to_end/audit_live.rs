@@ -1,4 +1,4 @@
-//! Live audits: what an account's clusters run, by the real command line against ECS's API.
+//! Live audits of an account's clusters, by the command line against ECS's API.
 
 use std::process::{Output, Stdio};
 
@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use local_stack::{
     Stack,
     aws::{Aws, REGION},
-    functions::beside_us,
+    functions::built_binary,
     wait::SOON,
 };
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ const CORRECT: &str = include_str!("../../crates/audit/src/bases/dataplane.json"
 /// An emulated account with a cluster `prod`.
 struct Account {
     aws: &'static Aws,
-    /// Its number, and the access key of its user.
+    /// Its account ID, which is also the access key of its user.
     number: &'static str,
 }
 
@@ -33,7 +33,7 @@ impl Account {
         self.aws.call_in(self.number, "ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body).await
     }
 
-    /// Registers the correct definition as `family`, with `network_mode`, and answers its ARN.
+    /// Registers the correct definition as `family`, with `network_mode`, and returns its ARN.
     async fn register(&self, family: &str, network_mode: &str) -> String {
         let mut body: Value = serde_json::from_str(CORRECT).unwrap();
         body["family"] = family.into();
@@ -56,9 +56,9 @@ impl Account {
     }
 }
 
-/// The command line, which is a package of its own.
+/// The command line's binary, which is in another package.
 fn mesh_audit() -> String {
-    beside_us("mesh-audit").to_str().unwrap().to_owned()
+    built_binary("mesh-audit").to_str().unwrap().to_owned()
 }
 
 /// Exit code, JSON report, standard error.
@@ -70,10 +70,10 @@ async fn audit(endpoint: &str, account: &str, arguments: &[&str]) -> (Option<i32
     (status.code(), report, String::from_utf8(stderr).unwrap())
 }
 
-/// A command that finds its account at `endpoint`.
+/// A command with its AWS endpoint at `endpoint`.
 fn with_account(program: &str, endpoint: &str, account: &str) -> tokio::process::Command {
     let mut command = tokio::process::Command::new(program);
-    // Nothing of the user's: neither their account nor an endpoint of theirs
+    // Without the user's AWS configuration
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
     command.env("AWS_ACCESS_KEY_ID", account).env("AWS_SECRET_ACCESS_KEY", "test");
@@ -86,7 +86,7 @@ fn rules(report: &Value) -> Vec<(&str, &str)> {
 }
 
 #[tokio::test]
-async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the_tasks_are_seen() {
+async fn services_and_tag_propagation_are_audited() {
     let account = Account::new("100000000001").await;
     let web = account.register("web", "awsvpc").await;
     let orders = account.register("orders", "bridge").await;
@@ -97,7 +97,7 @@ async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the
     assert_eq!(code, Some(1), "{errors}");
     assert_eq!(rules(&report), [("orders", "consul-network-mode"), ("web", "consul-tags-not-propagated")]);
 
-    // A revision that is asked for twice is one, and a service that is not there hides no other
+    // A revision that is requested twice is audited once, and a missing service hides no other
     let asked = ["--cluster", "prod", "--service", "web", "--service", "typo", "--task-definition", "web:1"];
     let (code, report, errors) = account.audit(&asked).await;
     assert_eq!((code, rules(&report)), (Some(2), vec![("web", "consul-tags-not-propagated")]));
@@ -105,7 +105,7 @@ async fn what_a_cluster_s_services_run_is_audited_and_tags_that_do_not_reach_the
 }
 
 #[tokio::test]
-async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
+async fn only_a_terminal_shows_progress() {
     let account = Account::new("100000000002").await;
     account.register("web", "awsvpc").await;
     let line = format!("{} check --family web", mesh_audit());
@@ -119,12 +119,12 @@ async fn a_terminal_shows_how_far_it_is_and_a_pipe_does_not() {
 }
 
 #[tokio::test]
-async fn families_revisions_and_the_whole_account() {
+async fn families_revisions_and_accounts_are_audited() {
     let account = Account::new("100000000003").await;
     let old = account.register("web", "bridge").await;
     account.register("web", "awsvpc").await;
     account.register("orders", "bridge").await;
-    // The newest revision of the family is right, the old one is not
+    // The newest revision of the family is correct, the older one is not
     let (code, report, _) = account.audit(&["--family", "web"]).await;
     assert_eq!((code, rules(&report)), (Some(0), Vec::new()));
     let (code, report, _) = account.audit(&["--task-definition", &old]).await;
@@ -134,12 +134,12 @@ async fn families_revisions_and_the_whole_account() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_or_cannot_be_read_is_a_problem_and_the_rest_is_audited() {
+async fn missing_definitions_are_problems() {
     let account = Account::new("100000000004").await;
     account.register("orders", "bridge").await;
-    let (code, report, errors) = account.audit(&["--family", "orders", "--family", "nobody"]).await;
+    let (code, report, errors) = account.audit(&["--family", "orders", "--family", "unknown"]).await;
     assert_eq!((code, rules(&report)), (Some(2), vec![("orders", "consul-network-mode")]));
-    assert!(errors.contains("nobody: the family has no active revision"), "{errors}");
+    assert!(errors.contains("unknown: the family has no active revision"), "{errors}");
 
     let refusing =
         Recorder::start(|_, _| Answer::status(400, json!({ "__type": "AccessDeniedException" }).to_string())).await;

@@ -1,5 +1,5 @@
-//! The stack that the end-to-end tests share: two deployments of the template, one for each token mode, whose
-//! credential may do exactly what docs/deploy.md says it must be allowed.
+//! The stack that the end-to-end tests share: two deployments of the template, one for each token mode, with the policy that
+//! docs/deploy.md documents.
 
 use serde_json::Value;
 use tokio::sync::OnceCell;
@@ -11,7 +11,7 @@ use local_stack::{
     world::{GRACE, World, documented_policy},
 };
 
-/// The clusters of the deployment that makes tokens: one for each test.
+/// The clusters of the deployment in mode `secrets-manager`: one for each test.
 const TOKEN_CLUSTERS: [&str; 15] = [
     "first-start",
     "second-task",
@@ -30,7 +30,7 @@ const TOKEN_CLUSTERS: [&str; 15] = [
     "examples",
 ];
 
-/// The clusters of the deployment that leaves tokens to the auth method.
+/// The clusters of the deployment in mode `auth-method`.
 const LOGIN_CLUSTERS: [&str; 7] = [
     "login-tokens",
     "login-tokens-other",
@@ -48,7 +48,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    /// The one fixture of this test process.
+    /// The fixture of this process.
     pub(crate) async fn get() -> &'static Self {
         static FIXTURE: OnceCell<Fixture> = OnceCell::const_new();
         FIXTURE.get_or_init(Self::start).await
@@ -92,18 +92,18 @@ impl Fixture {
             ("EcsClusterArns", &arns.join(",")),
             ("TokenMode", mode),
             ("SecretNamePrefix", name),
-            // So that a secret in a log line of any level would be seen.
+            // The most verbose level, so that a secret in any log line is found.
             ("LogLevel", "trace"),
             ("RevocationGraceSeconds", &grace),
-            // The auth method of tasks is of a type that Consul has from 1.12 on.
+            // The tasks' auth method has a type that Consul supports since 1.12.
             ("Bootstrap", "none"),
-            // What events do must not be mistaken for what a sweep does.
+            // Only events and the tests' own sweeps change anything.
             ("ReconcileRate", "rate(1 day)"),
         ];
         deploy(&stack.aws, name, &parameters).await
     }
 
-    /// Creates a secret; its ARN.
+    /// Creates a secret, and returns its ARN.
     pub(crate) async fn secret(&self, name: &str, value: &str) -> String {
         create_secret(self.stack, name, value).await
     }
@@ -120,7 +120,7 @@ impl Fixture {
         ]
     }
 
-    /// A deployment for one cluster alone, in front of any Consul.
+    /// A deployment for one cluster, with any Consul.
     pub(crate) async fn deployment_of_its_own<'a>(
         &'a self,
         consul: &'a Consul,

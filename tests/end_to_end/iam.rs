@@ -1,16 +1,16 @@
-//! Least privilege in AWS: what each function's role grants in the template is what the function calls, and nothing else.
+//! Least privilege in AWS: each function's role in the template grants exactly the function's calls.
 //!
-//! The calls are read off the sources; `leaks` compares them with what is really called.
+//! The calls are found in the sources; `leaks` compares the grants with the calls that are made.
 
 use std::collections::BTreeSet;
 
 use audit::document::{Node, parse_yaml};
 
-use test_harness::recorder::Seen;
+use test_harness::recorder::RecordedRequest;
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
-/// The sources that call AWS, and whom.
+/// The sources that call AWS, and the service that each calls.
 const EDGES: [(&str, &str); 9] = [
     ("crates/audit-function/src/announce.rs", "sns events"),
     ("crates/audit-function/src/report_store.rs", "s3"),
@@ -22,11 +22,11 @@ const EDGES: [(&str, &str); 9] = [
     ("crates/aws/src/queue.rs", "sqs"),
     ("crates/aws/src/secrets.rs", "secretsmanager"),
 ];
-/// The sources that only know AWS's types.
+/// The sources that use only AWS's types.
 const TYPES_ONLY: [&str; 3] =
     ["crates/aws/src/ecs/client.rs", "crates/aws/src/ecs/coverage.rs", "crates/aws/src/ecs/definition_json.rs"];
 
-/// What is granted because somebody else calls in the function's name.
+/// Grants for calls that Lambda makes with the function's role.
 const FOR_LAMBDA: [&str; 8] = [
     "logs:CreateLogStream",
     "logs:PutLogEvents",
@@ -38,7 +38,7 @@ const FOR_LAMBDA: [&str; 8] = [
     "ec2:UnassignPrivateIpAddresses",
 ];
 const FOR_THE_EVENT_SOURCE: [&str; 3] = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"];
-/// A secret is created with tags, and encrypted with the deployment's key.
+/// Grants for secrets with tags, encrypted with the deployment's key.
 const FOR_SECRETS_MANAGER: [&str; 3] = ["kms:Decrypt", "kms:GenerateDataKey", "secretsmanager:TagResource"];
 
 fn template() -> Node {
@@ -50,7 +50,7 @@ fn properties<'a>(template: &'a Node, resource: &str) -> &'a Node {
     resource.get("Properties").expect("properties")
 }
 
-/// What a list holds, where every condition is true: what may be granted at all.
+/// The items of a list if every condition is true: all grants that are possible.
 fn flattened(node: &Node) -> Vec<&Node> {
     match node.get("Fn::If") {
         Some(choice) => choice.items().iter().skip(1).flat_map(flattened).collect(),
@@ -64,7 +64,7 @@ fn statements_of(document: &Node) -> Vec<&Node> {
     flattened(all).into_iter().filter(|statement| statement.get("Effect").is_some()).collect()
 }
 
-/// All statements of a function's role, with those of the policy that two of them share.
+/// All statements of a function's role, including those of the shared policy.
 fn statements<'a>(template: &'a Node, role: &str) -> Vec<&'a Node> {
     let role = properties(template, role);
     let own = role.get("Policies").expect("policies").items().iter().flat_map(statements_of);
@@ -96,7 +96,7 @@ fn action(service: &str, method: &str) -> String {
     format!("{service}:{}", name.collect::<String>())
 }
 
-/// The calls in a source: methods of a client.
+/// The calls in a source: the methods of a client.
 fn calls(path: &str, services: &str) -> BTreeSet<String> {
     let text = std::fs::read_to_string(path).unwrap();
     let code: String = text.split("#[cfg(test)]").next().unwrap().split_whitespace().collect();
@@ -110,7 +110,7 @@ fn calls(path: &str, services: &str) -> BTreeSet<String> {
             }
         }
     }
-    assert!(!calls.is_empty(), "{path} calls nobody");
+    assert!(!calls.is_empty(), "{path} makes no calls");
     calls
 }
 
@@ -119,7 +119,7 @@ fn calls_of(paths: &[&str]) -> BTreeSet<String> {
     edges.flat_map(|(path, services)| calls(path, services)).collect()
 }
 
-/// What one function calls.
+/// The calls of one function.
 fn called_by(role: &str) -> BTreeSet<String> {
     let of_controller = [
         "crates/aws/src/ecs/addresses.rs",
@@ -133,7 +133,7 @@ fn called_by(role: &str) -> BTreeSet<String> {
         "TaskEventsRole" => calls_of(&of_controller),
         "ReconcileRole" => {
             let mut calls = calls_of(&of_controller);
-            // Only who takes messages hands them back.
+            // Only the function that receives messages returns them.
             assert!(calls.remove("sqs:ChangeMessageVisibility"));
             calls
         }
@@ -151,7 +151,7 @@ fn set(actions: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn each_role_grants_what_its_function_calls_and_nothing_else() {
+fn each_role_grants_exactly_its_calls() {
     let for_the_controller = [FOR_LAMBDA.as_slice(), &FOR_SECRETS_MANAGER].concat();
     for (role, for_others) in [
         ("TaskEventsRole", [for_the_controller.as_slice(), &FOR_THE_EVENT_SOURCE].concat()),
@@ -163,7 +163,7 @@ fn each_role_grants_what_its_function_calls_and_nothing_else() {
         assert!(missing.is_empty(), "{role} does not grant {missing:?}");
         let needless: Vec<_> =
             granted.iter().filter(|action| !called.contains(*action) && !others.contains(*action)).collect();
-        assert!(needless.is_empty(), "{role} grants {needless:?}, which nobody calls");
+        assert!(needless.is_empty(), "{role} grants {needless:?}, which no source calls");
         let stale: Vec<_> = others.difference(&granted).collect();
         assert!(stale.is_empty(), "{role} is said to grant {stale:?}");
         assert!(granted.iter().all(|action| !action.contains('*')), "{granted:?}");
@@ -171,21 +171,21 @@ fn each_role_grants_what_its_function_calls_and_nothing_else() {
 }
 
 #[test]
-fn nothing_else_in_the_sources_calls_aws() {
+fn only_listed_sources_call_aws() {
     let known: BTreeSet<&str> = EDGES.iter().map(|(path, _)| *path).chain(TYPES_ONLY).collect();
     for path in test_harness::sources::sources() {
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("aws_sdk_") || known.contains(path.as_str()), "{path} speaks to AWS");
+        assert!(!text.contains("aws_sdk_") || known.contains(path.as_str()), "{path} calls AWS");
         let hands_back = text.contains("return_after(");
         let may_hand_back = ["crates/aws/src/queue.rs", "crates/controller/src/events/mod.rs"].contains(&path.as_str());
-        assert!(!hands_back || may_hand_back, "{path} hands messages back");
+        assert!(!hands_back || may_hand_back, "{path} returns messages");
         let takes_messages = text.contains("controller.handle(");
-        assert!(!takes_messages || path == "src/task_events.rs", "{path} takes messages");
+        assert!(!takes_messages || path == "src/task_events.rs", "{path} receives messages");
     }
 }
 
 #[test]
-fn only_what_aws_knows_no_narrower_is_granted_on_everything() {
+fn wildcards_only_where_aws_requires_them() {
     let template = template();
     let mut on_everything = BTreeSet::new();
     for role in ["TaskEventsRole", "ReconcileRole", "AuditRole"] {
@@ -208,7 +208,7 @@ fn only_what_aws_knows_no_narrower_is_granted_on_everything() {
 }
 
 #[test]
-fn only_lambda_takes_the_roles_and_only_the_template_s_rules_fill_the_queue() {
+fn only_lambda_and_the_rules_have_access() {
     let template = template();
     for role in ["TaskEventsRole", "ReconcileRole", "AuditRole"] {
         let trust =
@@ -233,8 +233,8 @@ fn only_lambda_takes_the_roles_and_only_the_template_s_rules_fill_the_queue() {
     assert!(sources.len() >= 2 && sources.iter().all(is_a_rule), "{sources:?}");
 }
 
-/// That a role grants each of the calls that were seen.
-pub(crate) fn assert_granted(role: &str, seen: &[Seen]) {
+/// Asserts that a role grants each of these calls.
+pub(crate) fn assert_granted(role: &str, seen: &[RecordedRequest]) {
     let granted = granted(role);
     let mut known = BTreeSet::new();
     for target in seen.iter().filter_map(|seen| seen.header("x-amz-target")) {

@@ -1,5 +1,5 @@
-//! No secret in any output at any log level: canaries are planted wherever a secret is, and everything that the functions
-//! say is searched for them, whatever the encoding.
+//! No secret in any output at any log level: each secret has a canary, and all output of the functions is searched for the
+//! canaries in several encodings.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 use crate::iam::assert_granted;
 use local_stack::world::{TIME_BOUNDS, World, idle_check, task_id};
 use test_harness::{
-    function::{Function, Runtime, seen},
+    function::{Function, RuntimeApi, wait_for_requests},
     jwt::JwtAuthMethod,
-    recorder::{Answer, Recorder, Seen},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 const AWS_KEY: &str = "canary/aws+key/9f86d081884c7d659a2f";
 const AWS_SESSION: &str = "canary-session-60303ae22b998861bce3";
 
-/// The forms that a secret may turn up in.
+/// The encodings of a secret.
 fn forms(secret: &str) -> BTreeSet<String> {
     let bytes = secret.as_bytes();
     let digits = |prefix: &str| bytes.iter().map(|b| format!("{prefix}{b:02x}")).collect::<Vec<_>>().concat();
@@ -30,7 +30,7 @@ fn forms(secret: &str) -> BTreeSet<String> {
         numbers.join(", "),
         numbers.join(","),
     ]);
-    // Of base64 the middle, which is the same whatever surrounds it, for each of three ways to begin.
+    // The middle of the base64 text, which does not depend on the surrounding text, for each of the three offsets.
     for skip in 0..3 {
         let whole = &bytes[skip..skip + (bytes.len() - skip) / 3 * 3];
         forms.insert(base64(whole).to_lowercase());
@@ -39,7 +39,7 @@ fn forms(secret: &str) -> BTreeSet<String> {
     forms
 }
 
-/// Of whole groups of three bytes.
+/// The base64 text of the whole groups of three bytes.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let groups = bytes.chunks_exact(3).map(|group| {
@@ -61,8 +61,8 @@ fn assert_silent(what: &str, text: &str, secrets: &BTreeSet<String>) {
     }
 }
 
-/// Every secret that went over the wire: tokens that were used, made and stored.
-fn secrets_in(exchanges: &[Seen]) -> BTreeSet<String> {
+/// Every secret in the requests: tokens that were used, created and stored.
+fn secrets_in(exchanges: &[RecordedRequest]) -> BTreeSet<String> {
     let mut secrets = BTreeSet::new();
     for seen in exchanges {
         secrets.extend(seen.header("x-consul-token").map(str::to_owned));
@@ -79,15 +79,15 @@ fn batch(bodies: &[String]) -> Value {
     json!({ "Records": bodies.iter().enumerate().map(record).collect::<Vec<_>>() })
 }
 
-/// What happens while a service lives, what happens when it ends, and secrets that nobody sends.
-struct Life {
+/// The events of a service's start and end, and the secrets that exist but are not sent.
+struct ServiceEvents {
     task: String,
     beginning: Vec<Value>,
     end: Vec<Value>,
-    planted: BTreeSet<String>,
+    unsent: BTreeSet<String>,
 }
 
-impl Life {
+impl ServiceEvents {
     async fn of_a_service(world: &World<'_>) -> Self {
         let service = world.service();
         let task = world.run(&world.mesh_definition(&service).await).await;
@@ -95,11 +95,11 @@ impl Life {
         let login = JwtAuthMethod::create(world.consul, world.name).await;
         let login = login.log_in_task(&service, &world.cluster(), task_id(&task)).await;
         let adopted = format!("{}-old", world.name);
-        let old = world.token_of_old_controller(&adopted).await;
+        let old = world.consul_ecs_controller_token(&adopted).await;
         let old_task = world.run(&world.mesh_definition(&adopted).await).await;
         let foreign = format!("{}-foreign", world.name);
-        let somebodys = "canary-of-somebody-else-1";
-        world.put_secret(&world.secret_name(&foreign), &json!({ "password": somebodys })).await;
+        let foreign_value = "canary-of-another-owner-1";
+        world.put_secret(&world.secret_name(&foreign), &json!({ "password": foreign_value })).await;
         let foreign_task = world.run(&world.mesh_definition(&foreign).await).await;
         let malformed =
             json!({ "source": "aws.ecs", "detail-type": "ECS Task State Change", "detail": { "taskArn": 1 } });
@@ -117,15 +117,15 @@ impl Life {
             idle_check(&service).to_string(),
         ];
         let alone = |bodies: Vec<String>| bodies.into_iter().map(|body| batch(&[body])).collect();
-        let planted = [login.secret_id, old.token, somebodys.to_owned()].into();
-        Self { task, beginning: alone(beginning), end: alone(end), planted }
+        let unsent = [login.secret_id, old.token, foreign_value.to_owned()].into();
+        Self { task, beginning: alone(beginning), end: alone(end), unsent }
     }
 }
 
 #[tokio::test]
-async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
+async fn trace_logs_and_answers_show_no_secret() {
     let world = World::without_deployment("leaks").await;
-    let life = Life::of_a_service(&world).await;
+    let service_events = ServiceEvents::of_a_service(&world).await;
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let aws = Recorder::before(&world.aws.endpoint, |_, _| Answer::Forward).await;
     let secret = world.aws.secrets().create_secret().name("leaks-controller");
@@ -148,21 +148,21 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     ];
     let say = async |binary: &str, events: Vec<Value>| {
         let count = events.len();
-        let runtime = Runtime::start(events).await;
+        let runtime = RuntimeApi::start(events).await;
         let function = Function::start(binary, &runtime, &variables);
         (runtime.answers(count).await, function.end())
     };
-    // When a service lives and dies, and whatever else comes
-    let (mut answers, mut printed) = say(env!("CARGO_BIN_EXE_task-events"), life.beginning).await;
-    world.stop(&life.task).await;
-    let mut events = life.end;
+    // When a service starts and stops, with all other kinds of events
+    let (mut answers, mut printed) = say(env!("CARGO_BIN_EXE_task-events"), service_events.beginning).await;
+    world.stop(&service_events.task).await;
+    let mut events = service_events.end;
     events.push(json!({ "Records": "none" }));
     let (further, log) = say(env!("CARGO_BIN_EXE_task-events"), events).await;
     answers.extend(further);
     printed += &log;
-    assert_granted("TaskEventsRole", &aws.seen());
-    let before = aws.seen().len();
-    // And sweeps, and the deployment's own requests
+    assert_granted("TaskEventsRole", &aws.requests());
+    let before = aws.requests().len();
+    // And sweeps, and the requests of the deployment
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
     let request = |kind: &str| {
         json!({
@@ -176,26 +176,26 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
     answers.extend(further);
     printed += &log;
 
-    assert_granted("ReconcileRole", &aws.seen()[before..]);
+    assert_granted("ReconcileRole", &aws.requests()[before..]);
 
-    // Then the secrets are those that were meant, and the functions did talk
-    let mut secrets = secrets_in(&consul.seen());
-    secrets.extend(secrets_in(&aws.seen()));
-    assert!(secrets.contains(&world.consul.management_token), "the controller's own token was used");
+    // Then the secrets were used, and the functions have logged
+    let mut secrets = secrets_in(&consul.requests());
+    secrets.extend(secrets_in(&aws.requests()));
+    assert!(secrets.contains(&world.consul.management_token), "the controller's token was used");
     assert!(secrets.len() >= 3, "tokens were made: {}", consul.lines().join("\n"));
-    secrets.extend(life.planted);
+    secrets.extend(service_events.unsent);
     secrets.extend([AWS_KEY, AWS_SESSION, "canary-signature-77de"].map(str::to_owned));
     for word in ["create_token", "revoke", "\"outcome\":\"failed\"", "custom_resource"] {
         assert!(printed.contains(word), "nothing was said of {word}:\n{printed}");
     }
-    // And no secret is in what they printed, answered, or told CloudFormation and the queue
+    // And no secret is in their logs, answers, or requests to CloudFormation and the queue
     assert_silent("the log", &printed, &secrets);
-    let bodies = |seen: Vec<Seen>| seen.iter().map(|seen| seen.body.clone()).collect::<Vec<_>>().join("\n");
+    let bodies = |seen: Vec<RecordedRequest>| seen.iter().map(|seen| seen.body.clone()).collect::<Vec<_>>().join("\n");
     assert_silent("an answer", &bodies(answers), &secrets);
-    assert_silent("CloudFormation's answer", &bodies(cloud_formation.seen()), &secrets);
-    let queue = aws.seen().into_iter().filter(|seen| seen.operation().is_some_and(|name| name.contains("Message")));
+    assert_silent("CloudFormation's answer", &bodies(cloud_formation.requests()), &secrets);
+    let queue = aws.requests().into_iter().filter(|seen| seen.operation().is_some_and(|name| name.contains("Message")));
     assert_silent("a message", &bodies(queue.collect()), &secrets);
-    // And whatever came, every line is one record
+    // And every line is one record
     for line in printed.lines() {
         assert!(serde_json::from_str::<Value>(line).is_ok_and(|record| record.is_object()), "not a record: {line:?}");
         assert!(!line.chars().any(char::is_control), "{line:?}");
@@ -203,14 +203,14 @@ async fn no_secret_is_in_anything_that_the_functions_say_at_the_finest_level() {
 }
 
 #[tokio::test]
-async fn servers_that_repeat_what_they_were_sent_get_no_secret_into_an_output() {
+async fn echoed_requests_show_no_secret() {
     let world = World::without_deployment("echoes").await;
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
     for status in [400, 403, 409, 500] {
-        // Given a Consul and a Secrets Manager that show the requests that they refuse
-        let echo = move |seen: &Seen| format!("{:?}\n{}", seen.headers, seen.body);
+        // Given a Consul and a Secrets Manager that repeat refused requests in their answers
+        let echo = move |seen: &RecordedRequest| format!("{:?}\n{}", seen.headers, seen.body);
         let consul = Recorder::start(move |seen, _| Answer::status(status, echo(seen))).await;
         let aws = Recorder::before(&world.aws.endpoint, move |seen, _| match seen.operation().as_deref() {
             Some("CreateSecret" | "PutSecretValue") if status == 400 => {
@@ -229,12 +229,12 @@ async fn servers_that_repeat_what_they_were_sent_get_no_secret_into_an_output() 
             ("LOG_LEVEL", "trace"),
             ("AWS_ENDPOINT_URL", aws.url.as_str()),
         ];
-        let runtime = Runtime::start(vec![batch(&[event.to_string()]), event.clone()]).await;
+        let runtime = RuntimeApi::start(vec![batch(&[event.to_string()]), event.clone()]).await;
         let function = Function::start(env!("CARGO_BIN_EXE_task-events"), &runtime, &variables);
         let answers = runtime.answers(2).await;
         let printed = function.end();
-        let mut secrets = secrets_in(&consul.seen());
-        secrets.extend(secrets_in(&aws.seen()));
+        let mut secrets = secrets_in(&consul.requests());
+        secrets.extend(secrets_in(&aws.requests()));
         assert!(!secrets.is_empty() && printed.contains("\"outcome\":\"failed\""), "{printed}");
         assert_silent("the log", &printed, &secrets);
         for answer in answers {
@@ -244,7 +244,7 @@ async fn servers_that_repeat_what_they_were_sent_get_no_secret_into_an_output() 
 }
 
 #[tokio::test]
-async fn a_secret_in_a_task_definition_is_in_no_report_and_no_announcement() {
+async fn audits_show_no_secret_of_a_definition() {
     let world = World::without_deployment("leaky-audit").await;
     let canary = "canary-database-7c211433f02071597741";
     let container = json!({
@@ -273,17 +273,17 @@ async fn a_secret_in_a_task_definition_is_in_no_report_and_no_announcement() {
     ];
     let formats = ["json", "text", "sarif", "junit", "github", "markdown", "html"];
     let orders = formats.map(|format| json!({ "taskDefinition": definition.0, "format": format }));
-    let runtime = Runtime::start(orders.to_vec()).await;
+    let runtime = RuntimeApi::start(orders.to_vec()).await;
     let audit = local_stack::functions::binary("AuditFunction");
     let function = Function::start(audit.to_str().unwrap(), &runtime, &variables);
     let answers = runtime.answers(formats.len()).await;
-    let announced = seen(&aws, 1, |seen| seen.body.contains("Publish")).await;
+    let announced = wait_for_requests(&aws, 1, |seen| seen.body.contains("Publish")).await;
     let printed = function.end();
     assert!(answers.iter().all(|answer| answer.uri.ends_with("/response") && answer.body.contains("leaky")));
     let secrets = BTreeSet::from([canary.to_owned()]);
     assert_silent("the log", &printed, &secrets);
     assert!(!announced.is_empty());
-    for said in answers.iter().chain(&aws.seen()) {
+    for said in answers.iter().chain(&aws.requests()) {
         assert_silent("a report or an announcement", &said.body, &secrets);
     }
 }

@@ -1,7 +1,7 @@
-//! The functions as they are deployed: by the SAM CLI from our own template, between real SQS messages and a real Consul; and
-//! their binaries, started as Lambda starts them.
+//! The functions as deployed by the SAM CLI from the template, with SQS messages and a real Consul; and their binaries, started
+//! as by Lambda.
 //!
-//! The tests run side by side in one stack, each in a cluster of its own.
+//! The tests run concurrently in one stack, each in its own cluster.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

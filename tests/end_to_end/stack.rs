@@ -1,4 +1,4 @@
-//! The test stack itself: it starts, the template goes into it, and each part does what the other tests count on.
+//! The local stack itself: it starts, the template is deployed, and each part does what other tests rely on.
 
 use reqwest::Method;
 use serde_json::json;
@@ -26,7 +26,7 @@ async fn deployed(stack: &Stack, name: &str) -> Deployed {
 }
 
 #[tokio::test]
-async fn the_template_deploys_and_messages_reach_the_function() {
+async fn messages_reach_the_deployed_function() {
     let stack = Stack::shared().await;
     let deployed = deployed(stack, "smoke").await;
 
@@ -46,7 +46,7 @@ async fn the_template_deploys_and_messages_reach_the_function() {
 }
 
 #[tokio::test]
-async fn stacks_live_side_by_side() {
+async fn two_stacks_can_coexist() {
     let stack = Stack::shared().await;
     let (one, two) = tokio::join!(deployed(stack, "side-one"), deployed(stack, "side-two"));
     assert_ne!(one.function_name, two.function_name);
@@ -54,7 +54,7 @@ async fn stacks_live_side_by_side() {
 }
 
 #[tokio::test]
-async fn the_deployed_rule_matches_events_of_its_cluster_only() {
+async fn the_rule_matches_only_its_cluster() {
     let stack = Stack::shared().await;
     let deployed = deployed(stack, "pattern").await;
     let rule = stack.aws.call("events", "AWSEvents.DescribeRule", &json!({ "Name": deployed.rule_name })).await;
@@ -71,7 +71,7 @@ async fn the_deployed_rule_matches_events_of_its_cluster_only() {
 }
 
 #[tokio::test]
-async fn a_login_writes_its_meta_into_the_token() {
+async fn a_login_s_meta_is_in_the_token() {
     let consul = &Stack::shared().await.consul;
     let method = JwtAuthMethod::create(consul, "smoke-jwt").await;
     let token = method.log_in_task("web", "arn:aws:ecs:us-east-1:000000000000:cluster/c", "0123").await;
@@ -85,7 +85,7 @@ async fn a_login_writes_its_meta_into_the_token() {
 }
 
 #[tokio::test]
-async fn a_consul_that_was_stopped_knows_everything_when_it_is_back() {
+async fn a_restarted_consul_keeps_its_data() {
     let consul = Consul::start().await;
     let token = consul.token_with_rules("some", r#"node_prefix "" { policy = "read" }"#).await;
     consul.stop();
@@ -94,16 +94,16 @@ async fn a_consul_that_was_stopped_knows_everything_when_it_is_back() {
 
     consul.start_again().await;
     let own = consul.call(Method::GET, "/v1/acl/token/self", &token.secret_id, None).await;
-    assert_eq!(own.good().unwrap()["AccessorID"], token.accessor_id.as_str());
+    assert_eq!(own.success().unwrap()["AccessorID"], token.accessor_id.as_str());
 }
 
 #[tokio::test]
-async fn a_consul_with_tls_is_trusted_by_its_name_only() {
+async fn a_tls_consul_is_trusted_by_name() {
     let consul = Consul::start_with_certificate("server.dc1.consul", certificate_for("server.dc1.consul")).await;
     assert!(consul.get("/v1/acl/token/self").await["AccessorID"].is_string());
 
     let certificate = reqwest::Certificate::from_pem(consul.ca_certificate.as_ref().unwrap().as_bytes()).unwrap();
     let client = local_stack::http::builder().tls_certs_only([certificate]).build().unwrap();
     let by_address = client.get(format!("{}/v1/status/leader", consul.address)).send().await;
-    assert!(by_address.is_err(), "the certificate does not bear the address");
+    assert!(by_address.is_err(), "the certificate does not contain the address");
 }

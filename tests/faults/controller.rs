@@ -1,9 +1,9 @@
-//! The controller in this process, with a clock that is ahead: for what is not under test, and for looks that are due
-//! later.
+//! The controller in this process, with a clock that can be advanced: for work that is not under test, and for idle checks that are
+//! due later.
 //!
-//! A token is hidden for a while before it is deleted: until whoever was at work has ended, and ECS's lists have caught up.
-//! Both can be had at once here: a test sees when no message is in work any more, and `MiniStack`'s lists do not lag. So the
-//! waiting looks are taken from the queue, and done by the same controller at the time that they are due.
+//! A hidden token is deleted only after the time bounds, when concurrent attempts have ended and ECS's listings have caught up.
+//! A test need not wait for that: it sees when no message is in flight, and `MiniStack`'s listings do not lag. So it takes
+//! delayed idle checks from the queue, and handles them with a clock at which they are due.
 
 use std::{
     sync::{
@@ -20,29 +20,29 @@ use ecs_mesh_controller::wiring;
 use jiff::{SignedDuration, Timestamp};
 use local_stack::world::TIME_BOUNDS;
 use serde_json::Value;
-use test_harness::crowd::Crowd;
+use test_harness::fleet::Fleet;
 
-/// The function's time-out.
+/// The function's timeout.
 const TIME: Duration = Duration::from_secs(60);
-/// Later than a look is due that deletes a hidden token.
+/// Longer than the delay of the idle check that deletes a hidden token.
 const LATER_SECONDS: i64 = 75;
-/// How often a message is delivered.
+/// The most deliveries of a message.
 const DELIVERIES: usize = 5;
-/// How often looks may ask for further ones: the one that hides a token asks for the one that deletes it.
+/// The most rounds of idle checks: the check that hides a token schedules the one that deletes it.
 const ROUNDS: usize = 6;
-/// How many messages make a batch.
+/// The messages of a batch.
 const BATCH: usize = 10;
 
-/// The controller, as it is configured for a crowd.
+/// The controller, configured for a fleet.
 pub(crate) struct LocalController {
     controller: Controller,
-    ahead: Arc<AtomicI64>,
+    clock_offset: Arc<AtomicI64>,
 }
 
-/// A clock that is so many seconds ahead.
-struct Ahead(Arc<AtomicI64>);
+/// A clock with an offset in seconds.
+struct OffsetClock(Arc<AtomicI64>);
 
-impl Clock for Ahead {
+impl Clock for OffsetClock {
     fn now(&self) -> Timestamp {
         Timestamp::now() + SignedDuration::from_secs(self.0.load(Ordering::SeqCst))
     }
@@ -50,8 +50,8 @@ impl Clock for Ahead {
 
 impl LocalController {
     /// A controller with this grace period.
-    pub(crate) async fn start(crowd: &Crowd<'_>, grace: Duration) -> Self {
-        let world = &crowd.world;
+    pub(crate) async fn start(fleet: &Fleet<'_>, grace: Duration) -> Self {
+        let world = &fleet.world;
         let settings = Settings::read(|name| {
             Some(match name {
                 "CONSUL_HTTP_ADDR" => world.consul.address.clone(),
@@ -59,27 +59,27 @@ impl LocalController {
                 "ECS_CLUSTER_ARNS" => world.cluster(),
                 "SECRET_NAME_PREFIX" => world.prefix.to_owned(),
                 "QUEUE_URL" => world.deployed.queue_url.clone(),
-                "TOKEN_MODE" => crowd.mode.to_owned(),
+                "TOKEN_MODE" => fleet.mode.to_owned(),
                 "REVOCATION_GRACE_SECONDS" => grace.as_secs().to_string(),
                 "TIME_BOUNDS" => TIME_BOUNDS.to_owned(),
-                // The auth method of tasks is of a type that Consul has from 1.12 on.
+                // The tasks' auth method has a type that Consul supports since 1.12.
                 "BOOTSTRAP" => "none".to_owned(),
                 _ => return None,
             })
         })
         .expect("settings");
         let edges = wiring::connect(&settings, &world.aws.sdk()).await.expect("edges");
-        let ahead = Arc::new(AtomicI64::new(0));
-        let edges = Edges { clock: Arc::new(Ahead(Arc::clone(&ahead))), ..edges };
-        Self { controller: Controller::new(settings.scope, edges), ahead }
+        let clock_offset = Arc::new(AtomicI64::new(0));
+        let edges = Edges { clock: Arc::new(OffsetClock(Arc::clone(&clock_offset))), ..edges };
+        Self { controller: Controller::new(settings.scope, edges), clock_offset }
     }
 
-    /// Does a message's work; what fails on a busy machine is delivered again, as SQS does.
-    pub(crate) async fn done(&self, message: &Value) {
-        self.all_done(&[message.to_string()]).await;
+    /// Handles a message. If it fails, as calls may on a busy machine, it is delivered again, as by SQS.
+    pub(crate) async fn handle(&self, message: &Value) {
+        self.handle_all(&[message.to_string()]).await;
     }
 
-    async fn all_done(&self, bodies: &[String]) {
+    async fn handle_all(&self, bodies: &[String]) {
         let mut report = BatchReport::default();
         for _ in 0..DELIVERIES {
             let delivery = |(index, body): (usize, &String)| Delivery {
@@ -97,16 +97,16 @@ impl LocalController {
         panic!("{bodies:#?} failed {DELIVERIES} times: {report:#?}");
     }
 
-    /// Sweeps until idle services have nothing.
-    pub(crate) async fn sweep_to_the_end(&self) {
-        for _ in 0..SWEEPS_TO_THE_END {
+    /// Sweeps until idle services have no tokens.
+    pub(crate) async fn sweep_until_clean(&self) {
+        for _ in 0..SWEEPS_UNTIL_CLEAN {
             self.sweep_later().await;
         }
     }
 
-    /// Sweeps when everything that there is now is old, again if a busy machine lets a call time out.
+    /// Advances the clock so that no token is too young, and sweeps. If a call times out on a busy machine, it sweeps again.
     pub(crate) async fn sweep_later(&self) {
-        self.ahead.fetch_add(LATER_SECONDS, Ordering::SeqCst);
+        self.clock_offset.fetch_add(LATER_SECONDS, Ordering::SeqCst);
         let order = SweepOrder { force: true, ..SweepOrder::default() };
         let mut report = None;
         for _ in 0..DELIVERIES {
@@ -119,9 +119,9 @@ impl LocalController {
         panic!("{DELIVERIES} sweeps were incomplete, at last: {report:#?}");
     }
 
-    /// Does all that waits in the queue of a crowd whose functions are at work on nothing, each at the time that it is due.
-    pub(crate) async fn finish(&self, crowd: &Crowd<'_>) {
-        let (aws, url) = (crowd.world.aws, &crowd.world.deployed.queue_url);
+    /// Handles all messages in a fleet's queue, including delayed ones. No function may be handling a message.
+    pub(crate) async fn finish(&self, fleet: &Fleet<'_>) {
+        let (aws, url) = (fleet.world.aws, &fleet.world.deployed.queue_url);
         let mut waiting = Vec::new();
         for _ in 0..ROUNDS {
             waiting = aws.messages(url).await;
@@ -129,29 +129,29 @@ impl LocalController {
                 return;
             }
             aws.sqs().purge_queue().queue_url(url).send().await.expect("PurgeQueue");
-            self.ahead.fetch_add(LATER_SECONDS, Ordering::SeqCst);
+            self.clock_offset.fetch_add(LATER_SECONDS, Ordering::SeqCst);
             let mut bodies: Vec<String> = waiting.iter().map(|it| it["Body"].as_str().unwrap().to_owned()).collect();
-            // Looks at one service do the same.
+            // Idle checks of one service are equal.
             bodies.sort();
             bodies.dedup();
             for batch in bodies.chunks(BATCH) {
-                self.all_done(batch).await;
+                self.handle_all(batch).await;
             }
         }
-        panic!("looks ask for further looks without end: {waiting:#?}");
+        panic!("idle checks remain after {ROUNDS} rounds: {waiting:#?}");
     }
 }
 
-/// How many sweeps an idle service needs at most: one hides its token, one deletes it, and one what no secret names.
-const SWEEPS_TO_THE_END: usize = 3;
+/// The most sweeps that an idle service requires: one hides its token, one deletes it, and one deletes tokens that no secret names.
+const SWEEPS_UNTIL_CLEAN: usize = 3;
 
-/// After a sweep: waits until the events are done, does the looks that are due later, sweeps until idle services have nothing,
-/// and asserts that nothing was given up and that everything has converged.
-pub(crate) async fn converges(crowd: &Crowd<'_>) {
-    crowd.worked_off().await;
-    let controller = LocalController::start(crowd, local_stack::world::GRACE).await;
-    controller.finish(crowd).await;
-    controller.sweep_to_the_end().await;
-    crowd.nothing_given_up().await;
-    crowd.converged().await;
+/// Waits until the events are handled, handles the delayed idle checks, sweeps until idle services have no tokens, and asserts
+/// that the dead-letter queue is empty and that the state has converged.
+pub(crate) async fn assert_converges(fleet: &Fleet<'_>) {
+    fleet.events_handled().await;
+    let controller = LocalController::start(fleet, local_stack::world::GRACE).await;
+    controller.finish(fleet).await;
+    controller.sweep_until_clean().await;
+    fleet.assert_no_dead_letters().await;
+    fleet.converged().await;
 }

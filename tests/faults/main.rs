@@ -1,9 +1,9 @@
-//! Faults on the real stack: a proxy that spoils requests, servers that die, processes that are killed and stopped, while
+//! Faults on the local stack: network faults by a proxy, servers that fail, processes that are killed and suspended, while
 //! tasks start and stop.
 //!
-//! After each, everything has converged: the living tasks have what they need, of the stopped ones nothing is left, no
-//! message is lost, and what is somebody else's is as it was. `SEED` repeats a run's decisions; `CHAOS_SECONDS` makes the
-//! storm and the rounds of `leader` and `pause` last longer; `LOAD_TASKS` is how many tasks `load` replaces.
+//! After each, the state has converged: the running tasks have what they demand, nothing of the stopped tasks is left, no
+//! message is lost, and nothing of other owners has changed. `SEED` repeats a run's random decisions; `CHAOS_SECONDS` extends
+//! `storm`, `leader` and `pause`; `LOAD_TASKS` is the number of tasks that `load` replaces.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -17,17 +17,19 @@ mod storm;
 
 use std::{io::Write, time::Duration};
 
-/// How long the storm, and the rounds of `leader` and `pause`, go on at least.
+/// The least duration of `storm`, `leader` and `pause`.
 fn chaos_time() -> Duration {
     Duration::from_secs(number("CHAOS_SECONDS").unwrap_or_default())
 }
 
-/// A number in the environment.
+/// A number in an environment variable.
 fn number(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+    std::env::var(variable)
+        .ok()
+        .map(|text| text.parse().unwrap_or_else(|_| panic!("{variable} is not a number: {text}")))
 }
 
-/// Tells a figure, also of a test that passes.
-fn tell(text: &str) {
+/// Prints a figure, also of a test that passes.
+fn print_figure(text: &str) {
     let _ = writeln!(std::io::stderr(), "faults: {text}");
 }

@@ -1,52 +1,51 @@
-//! An outage of Consul that lasts longer than the queue delivers messages.
+//! An outage of Consul that lasts until messages are in the dead-letter queue.
 
 use std::collections::BTreeSet;
 
 use aws_sdk_sqs::types::QueueAttributeName;
 use serde_json::{Value, json};
 
-use crate::{controller::converges, tell};
-use local_stack::{Stack, progress::until_done};
+use crate::{controller::assert_converges, print_figure};
+use local_stack::{Stack, progress::wait_until_done};
 use test_harness::{
-    crowd::Crowd,
-    proxy::{Dialect, Fault, Proxy, What, When},
+    fleet::Fleet,
+    proxy::{Dialect, Fault, FaultKind, FaultPoint, Proxy},
 };
 
 const SERVICES: usize = 6;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redriven() {
+async fn messages_of_a_long_outage_can_be_redriven() {
     let stack = Stack::shared().await;
     let proxy = Proxy::before(&stack.consul.address, Dialect::Consul).await;
-    let place = ("outage", "secrets-manager");
-    let mut crowd = Crowd::deploy(&stack.aws, &stack.consul, place, &proxy.url, &[]).await;
-    crowd.leaves_orphans = true;
-    // Given a queue that gives up after two receives, not after fourteen, which take 48 minutes at least
-    give_up_after(&crowd, 2).await;
-    crowd.found_services(SERVICES).await;
+    let name = ("outage", "secrets-manager");
+    let mut fleet = Fleet::deploy(&stack.aws, &stack.consul, name, &proxy.url, &[]).await;
+    fleet.leaves_orphans = true;
+    // Given a queue with a maximum of 2 receives instead of 14, which take 48 minutes at least
+    set_max_receives(&fleet, 2).await;
+    fleet.add_services(SERVICES).await;
     let mut events = Vec::new();
     for service in 0..SERVICES {
-        events.extend(crowd.start(service, 4).await);
+        events.extend(fleet.start(service, 4).await);
     }
-    crowd.plant_foreign().await;
+    fleet.create_foreign().await;
     for service in 0..SERVICES {
         let stopping = if service < SERVICES / 2 { 4 } else { 2 };
-        for index in crowd.living(service).into_iter().take(stopping) {
-            events.extend(crowd.stop(index).await);
+        for index in fleet.running(service).into_iter().take(stopping) {
+            events.extend(fleet.stop(index).await);
         }
     }
-    let held_before = crowd.world.service_ids().await;
+    let held_before = fleet.world.service_ids().await;
 
-    // When Consul is down all the time
-    proxy.script(|_| Some(Fault { what: What::ServerError(3), when: When::Before }));
-    crowd.world.deliver(&events).await;
-    // Then every message whose work is not done is in the dead-letter queue. Of several about one task the newest does
-    // the work of all
+    // When Consul is down
+    proxy.script(|_| Some(Fault { kind: FaultKind::ServerError(3), point: FaultPoint::Before }));
+    fleet.world.deliver(&events).await;
+    // Then every task's newest event is in the dead-letter queue; earlier events of a task may be acknowledged
     let newest = newest_of_each_task(&events);
-    until_done("every task's newest event in the dead-letter queue", || async {
-        let waiting = crowd.world.waiting(&crowd.world.deployed.queue_url).await;
-        let given_up = bodies(&crowd.world.waiting(&crowd.world.deployed.failed_queue_url).await);
-        let missing = newest.iter().filter(|event| !given_up.contains(*event)).count();
+    wait_until_done("every task's newest event in the dead-letter queue", || async {
+        let waiting = fleet.world.waiting(&fleet.world.deployed.queue_url).await;
+        let dead = bodies(&fleet.world.waiting(&fleet.world.deployed.failed_queue_url).await);
+        let missing = newest.iter().filter(|event| !dead.contains(*event)).count();
         if missing == 0 && waiting.is_empty() {
             Ok(())
         } else {
@@ -54,28 +53,28 @@ async fn an_outage_that_outlasts_the_receives_leaves_every_message_to_be_redrive
         }
     })
     .await;
-    // And nothing was taken away meanwhile
-    assert_eq!(crowd.world.service_ids().await, held_before);
-    tell(&format!("outage: {} messages, {}", events.len(), proxy.tally));
+    // And nothing was deregistered
+    assert_eq!(fleet.world.service_ids().await, held_before);
+    print_figure(&format!("outage: {} messages, {}", events.len(), proxy.stats));
 
-    // When it is back, and a person redrives the messages
-    proxy.let_everything_through();
-    give_up_after(&crowd, 14).await;
-    let redriven = redrive(&crowd).await;
+    // When Consul is up again, and the dead-letter queue is redriven
+    proxy.pass_through();
+    set_max_receives(&fleet, 14).await;
+    let redriven = redrive(&fleet).await;
     assert!(redriven >= newest.len());
-    // Then they are done like any other
-    crowd.worked_off().await;
-    crowd.sweep().await;
-    converges(&crowd).await;
+    // Then all messages are handled
+    fleet.events_handled().await;
+    fleet.sweep().await;
+    assert_converges(&fleet).await;
 }
 
-async fn give_up_after(crowd: &Crowd<'_>, receives: u32) {
-    let url = &crowd.world.deployed.failed_queue_url;
-    let call = crowd.world.aws.sqs().get_queue_attributes().queue_url(url);
+async fn set_max_receives(fleet: &Fleet<'_>, receives: u32) {
+    let url = &fleet.world.deployed.failed_queue_url;
+    let call = fleet.world.aws.sqs().get_queue_attributes().queue_url(url);
     let answer = call.attribute_names(QueueAttributeName::QueueArn).send().await.expect("GetQueueAttributes");
     let arn = &answer.attributes.expect("attributes")[&QueueAttributeName::QueueArn];
     let policy = json!({ "deadLetterTargetArn": arn, "maxReceiveCount": receives });
-    crowd.set_queue(QueueAttributeName::RedrivePolicy, &policy.to_string()).await;
+    fleet.set_queue(QueueAttributeName::RedrivePolicy, &policy.to_string()).await;
 }
 
 fn newest_of_each_task(events: &[Value]) -> BTreeSet<String> {
@@ -91,9 +90,9 @@ fn bodies(messages: &[Value]) -> BTreeSet<String> {
     messages.iter().filter_map(|message| message["Body"].as_str()).map(str::to_owned).collect()
 }
 
-/// Moves what is in the dead-letter queue back, as the console's button does.
-async fn redrive(crowd: &Crowd<'_>) -> usize {
-    let (sqs, url) = (crowd.world.aws.sqs(), &crowd.world.deployed.failed_queue_url);
+/// Moves the messages of the dead-letter queue back, as a redrive in the console does.
+async fn redrive(fleet: &Fleet<'_>) -> usize {
+    let (sqs, url) = (fleet.world.aws.sqs(), &fleet.world.deployed.failed_queue_url);
     let mut moved = 0;
     loop {
         let received = sqs.receive_message().queue_url(url).max_number_of_messages(10).send().await;
@@ -102,7 +101,7 @@ async fn redrive(crowd: &Crowd<'_>) -> usize {
             return moved;
         }
         let bodies: Vec<String> = messages.iter().filter_map(|message| message.body.clone()).collect();
-        crowd.world.deliver_raw(&bodies).await;
+        fleet.world.deliver_raw(&bodies).await;
         for message in &messages {
             let receipt = message.receipt_handle().expect("a receipt");
             sqs.delete_message().queue_url(url).receipt_handle(receipt).send().await.expect("DeleteMessage");

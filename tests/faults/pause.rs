@@ -1,4 +1,4 @@
-//! AWS stands still in the middle of the functions' calls, and does later what it was asked before.
+//! AWS is suspended during the functions' calls, and handles them later.
 
 use std::{
     sync::{
@@ -8,23 +8,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{chaos_time, controller::converges, tell};
+use crate::{chaos_time, controller::assert_converges, print_figure};
 use local_stack::{
     Stack,
     aws::Aws,
     pids::{self, Signal},
     ports,
-    progress::until_done,
+    progress::wait_until_done,
 };
 use test_harness::{
-    crowd::Crowd,
-    proxy::{Call, Dialect, Fault, Proxy, What, When, action, seed},
+    fleet::Fleet,
+    proxy::{Call, Dialect, Fault, FaultKind, FaultPoint, Proxy, action, seed},
 };
 
 const SERVICES: usize = 8;
-/// The calls at which AWS stands still, one kind in each round, and how many of them a round causes at least: those that each
-/// new service needs; and, from the second round on, those that each service needs whose tasks have all stopped, and those
-/// that all of them need together.
+/// The calls at which AWS is suspended, one kind in each round, and the least number of them in a round: calls for each new
+/// service; and, from the second round on, calls for each service whose tasks have all stopped, and calls for all of those
+/// together.
 const FATAL: [(&str, usize); 5] = [
     ("CreateSecret", SERVICES),
     ("PutSecretValue", SERVICES),
@@ -32,57 +32,57 @@ const FATAL: [(&str, usize); 5] = [
     ("ListTasks", 1),
     ("SendMessageBatch", 1),
 ];
-/// AWS goes on when so many further calls have come: the retries of those that were given up after five seconds, and those
-/// of other invocations.
+/// AWS is resumed after this many further calls: retries of calls that timed out after five seconds, and calls of other
+/// invocations.
 const CALLS_MEANWHILE: usize = 4;
-/// Or after this long: functions that wait for AWS to take their answer call no more.
+/// Or after this time: functions that wait for AWS to accept their answer make no calls.
 const LONGEST: Duration = Duration::from_secs(12);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn aws_that_stands_still_for_a_while_loses_nothing() {
+async fn a_pause_of_aws_loses_nothing() {
     let seed = seed("pause");
     let mut random = fastrand::Rng::with_seed(seed);
     let port = ports::reserve();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;
     let (aws, stack) = tokio::join!(Aws::start_behind(port, &before_aws.url), Stack::shared());
-    let place = ("freeze", "secrets-manager");
-    let mut crowd = Crowd::deploy(&aws, &stack.consul, place, &stack.consul.address, &[]).await;
-    crowd.leaves_orphans = true;
+    let name = ("freeze", "secrets-manager");
+    let mut fleet = Fleet::deploy(&aws, &stack.consul, name, &stack.consul.address, &[]).await;
+    fleet.leaves_orphans = true;
     let (began, mut round) = (Instant::now(), 0);
     while round < FATAL.len() || began.elapsed() < chaos_time() {
-        let events = crowd.come_and_go(round, SERVICES, 3).await;
-        // When AWS stands still at one of the calls that the events cause
+        let events = fleet.replace_services(round, SERVICES, 3).await;
+        // When AWS is suspended at one of the calls for the events
         let (operation, calls) = FATAL[round % FATAL.len()];
         let number = random.usize(1..=calls);
         let pause = Pause::at(&before_aws, aws.pid(), operation, number);
-        crowd.world.deliver(&events).await;
-        until_done(&format!("AWS to stand still at the {number}th {operation}, and to go on"), || async {
-            before_aws.tally.must_not_have_panicked();
+        fleet.world.deliver(&events).await;
+        wait_until_done(&format!("AWS to be suspended at the {number}th {operation}, and to be resumed"), || async {
+            before_aws.stats.assert_no_panic();
             if pause.is_over() { Ok(()) } else { Err(format!("{} such calls", pause.calls.load(Ordering::SeqCst))) }
         })
         .await;
-        // Then it goes on after some of them were given up, and all is done
-        crowd.worked_off().await;
+        // Then it is resumed after some calls have timed out, and all events are handled
+        fleet.events_handled().await;
         round += 1;
     }
-    before_aws.let_everything_through();
-    crowd.sweep().await;
-    converges(&crowd).await;
-    tell(&format!("AWS stood still {round} times, in {:.0?}: {}", began.elapsed(), before_aws.tally));
+    before_aws.pass_through();
+    fleet.sweep().await;
+    assert_converges(&fleet).await;
+    print_figure(&format!("AWS was suspended {round} times, in {:.0?}: {}", began.elapsed(), before_aws.stats));
 }
 
-/// One time that AWS stands still.
+/// One suspension of AWS.
 #[derive(Clone, Default)]
 struct Pause {
-    /// How many calls have come at which it could begin.
+    /// The number of calls of the operation.
     calls: Arc<AtomicUsize>,
-    /// How many calls have come since it began.
+    /// The number of calls since the suspension.
     meanwhile: Arc<AtomicUsize>,
     is_over: Arc<AtomicBool>,
 }
 
 impl Pause {
-    /// Stops the process at the n-th call of an operation from now, and lets it go on later.
+    /// Suspends the process at the n-th call of an operation from now, and resumes it later.
     fn at(before_aws: &Proxy, pid: u32, operation: &'static str, number: usize) -> Self {
         let pause = Self::default();
         let shared = pause.clone();
@@ -98,7 +98,7 @@ impl Pause {
                         true
                     }
                 });
-                return Some(Fault { what: What::Act("AWS stopped", stop), when: When::Before });
+                return Some(Fault { kind: FaultKind::Act("AWS stopped", stop), point: FaultPoint::Before });
             }
             if shared.calls.load(Ordering::SeqCst) >= number && !shared.is_over() {
                 shared.meanwhile.fetch_add(1, Ordering::SeqCst);
@@ -108,7 +108,7 @@ impl Pause {
         pause
     }
 
-    /// Lets the process go on when enough calls have come, or after a while.
+    /// Resumes the process after enough calls, or after a while.
     async fn end(self, pid: u32) {
         let began = Instant::now();
         while self.meanwhile.load(Ordering::SeqCst) < CALLS_MEANWHILE && began.elapsed() < LONGEST {

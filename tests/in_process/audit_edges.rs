@@ -1,5 +1,5 @@
-//! The audit function's clients of S3, SNS and `EventBridge` against recorded exchanges: what exactly they send, and how they
-//! take what AWS answers.
+//! The audit function's clients of S3, SNS and `EventBridge` against a recorder: their exact requests, and their handling of
+//! answers.
 
 use audit_function::{Announcer, AwsAnnouncer, Event, Message};
 use audit_function::{ReportStore, S3Store, Version};
@@ -7,7 +7,7 @@ use aws_config::{SdkConfig, retry::RetryConfig};
 use aws_sdk_ecs::config::{Credentials, SharedCredentialsProvider};
 use reqwest::Url;
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 use crate::environment::sdk_at;
 
@@ -40,8 +40,8 @@ fn refusal(status: u16, code: &str) -> Answer {
     Answer::status(status, format!("<Error><Code>{code}</Code><Message>as S3 says it</Message></Error>"))
 }
 
-/// What SNS's query protocol was sent.
-fn form(seen: &Seen) -> Vec<(String, String)> {
+/// The form of a request in SNS's query protocol.
+fn form(seen: &RecordedRequest) -> Vec<(String, String)> {
     let url = Url::parse(&format!("http://form/?{}", seen.body)).unwrap();
     url.query_pairs().into_owned().collect()
 }
@@ -49,7 +49,7 @@ fn form(seen: &Seen) -> Vec<(String, String)> {
 // ---- SNS ----
 
 #[tokio::test]
-async fn a_message_has_its_subject_its_text_and_a_severity_to_filter_by() {
+async fn a_message_has_subject_text_and_severity() {
     let server = Recorder::start(|_, _| {
         Answer::ok("<PublishResponse><PublishResult><MessageId>m</MessageId></PublishResult></PublishResponse>")
     })
@@ -57,7 +57,7 @@ async fn a_message_has_its_subject_its_text_and_a_severity_to_filter_by() {
     let message =
         Message { subject: "1 error in web:7".to_owned(), text: "ünder\nlines".to_owned(), severity: "error" };
     announcer(&server).notify(&message).await.unwrap();
-    let seen = server.seen();
+    let seen = server.requests();
     assert_eq!(server.lines(), ["POST /"]);
     let expected = [
         ("Action", "Publish"),
@@ -73,7 +73,7 @@ async fn a_message_has_its_subject_its_text_and_a_severity_to_filter_by() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_refused_is_an_error_with_the_reason() {
+async fn a_refused_message_is_an_error() {
     let server = Recorder::start(|_, _| {
         let error = "<Error><Type>Sender</Type><Code>AuthorizationError</Code><Message>not allowed</Message></Error>";
         Answer::status(403, format!("<ErrorResponse>{error}</ErrorResponse>"))
@@ -91,7 +91,7 @@ fn events(number: usize) -> Vec<Event> {
 }
 
 #[tokio::test]
-async fn events_go_to_the_default_bus_ten_at_a_time() {
+async fn events_are_put_ten_at_a_time() {
     let server = Recorder::start(|seen, _| {
         let entries = vec![json!({ "EventId": "e" }); seen.json()["Entries"].as_array().unwrap().len()];
         Answer::ok(json!({ "FailedEntryCount": 0, "Entries": entries }).to_string())
@@ -99,7 +99,7 @@ async fn events_go_to_the_default_bus_ten_at_a_time() {
     .await;
     announcer(&server).emit(&events(12)).await.unwrap();
     assert_eq!(server.operations(), ["PutEvents"; 2]);
-    let calls: Vec<Value> = server.seen().iter().map(Seen::json).collect();
+    let calls: Vec<Value> = server.requests().iter().map(RecordedRequest::json).collect();
     assert_eq!(calls[0]["Entries"].as_array().unwrap().len(), 10);
     let expected = |n: usize| {
         json!({
@@ -113,7 +113,7 @@ async fn events_go_to_the_default_bus_ten_at_a_time() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_not_taken_fails_all_although_the_call_succeeds() {
+async fn a_rejected_event_fails_the_call() {
     let server = Recorder::start(|_, _| {
         let refused = json!({ "ErrorCode": "ThrottlingException", "ErrorMessage": "too many" });
         Answer::ok(json!({ "FailedEntryCount": 1, "Entries": [{ "EventId": "e" }, refused] }).to_string())
@@ -126,10 +126,10 @@ async fn an_event_that_is_not_taken_fails_all_although_the_call_succeeds() {
 // ---- S3 ----
 
 #[tokio::test]
-async fn a_report_has_its_type() {
+async fn a_report_has_its_content_type() {
     let server = Recorder::start(|_, _| with_etag("\"1\"", "")).await;
     bucket(&server).put_report("reports/a.html", "<p>".to_owned(), "text/html; charset=utf-8").await.unwrap();
-    let seen = &server.seen()[0];
+    let seen = &server.requests()[0];
     assert_eq!(seen.line(), "PUT /mesh-reports/reports/a.html?x-id=PutObject");
     assert_eq!(seen.header("content-type"), Some("text/html; charset=utf-8"));
     assert_eq!(seen.body, "<p>");
@@ -137,7 +137,7 @@ async fn a_report_has_its_type() {
 }
 
 #[tokio::test]
-async fn a_link_works_for_an_hour_and_costs_no_call() {
+async fn a_link_is_valid_for_an_hour() {
     let server = Recorder::start(|_, _| Answer::Hang).await;
     let link = bucket(&server).link("reports/a b.html").await.unwrap();
     let link = Url::parse(&link).unwrap();
@@ -146,11 +146,11 @@ async fn a_link_works_for_an_hour_and_costs_no_call() {
     assert_eq!(value("X-Amz-Expires").as_deref(), Some("3600"));
     assert_eq!(value("X-Amz-Security-Token").as_deref(), Some("session"));
     assert!(value("X-Amz-Signature").is_some());
-    assert_eq!(server.seen().len(), 0);
+    assert_eq!(server.requests().len(), 0);
 }
 
 #[tokio::test]
-async fn a_record_is_created_only_where_there_is_none() {
+async fn a_record_is_created_only_once() {
     let server = Recorder::start(|_, before| match before {
         0 => with_etag("\"1\"", ""),
         1 => refusal(412, "PreconditionFailed"),
@@ -161,7 +161,7 @@ async fn a_record_is_created_only_where_there_is_none() {
     assert_eq!(bucket.create(KEY, "{}".to_owned()).await.unwrap(), Some(Version("\"1\"".to_owned())));
     assert_eq!(bucket.create(KEY, "{}".to_owned()).await.unwrap(), None);
     assert_eq!(bucket.create(KEY, "{}".to_owned()).await.unwrap(), None);
-    for seen in server.seen() {
+    for seen in server.requests() {
         assert_eq!(seen.line(), "PUT /mesh-reports/announced/web/7.json?x-id=PutObject");
         assert_eq!((seen.header("if-none-match"), seen.header("if-match")), (Some("*"), None));
         assert_eq!(seen.body, "{}");
@@ -169,7 +169,7 @@ async fn a_record_is_created_only_where_there_is_none() {
 }
 
 #[tokio::test]
-async fn a_record_is_replaced_only_in_the_state_that_was_seen() {
+async fn a_record_is_replaced_by_version() {
     let server = Recorder::start(|seen, before| match (seen.method.as_str(), before) {
         ("GET", _) => with_etag("\"7\"", "{\"announced\":{}}"),
         (_, 1) => with_etag("\"8\"", ""),
@@ -184,13 +184,13 @@ async fn a_record_is_replaced_only_in_the_state_that_was_seen() {
     assert_eq!(replaced, Some(Version("\"8\"".to_owned())));
     assert_eq!(bucket.replace(KEY, "{}".to_owned(), &stored.version).await.unwrap(), None);
     assert_eq!(bucket.replace(KEY, "{}".to_owned(), &stored.version).await.unwrap(), None, "gone meanwhile");
-    for seen in server.seen().iter().skip(1) {
+    for seen in server.requests().iter().skip(1) {
         assert_eq!((seen.header("if-match"), seen.header("if-none-match")), (Some("\"7\""), None));
     }
 }
 
 #[tokio::test]
-async fn what_s3_forbids_is_an_error_that_names_the_object() {
+async fn a_denied_request_names_the_object() {
     let server = Recorder::start(|_, _| refusal(403, "AccessDenied")).await;
     let bucket = bucket(&server);
     for error in [

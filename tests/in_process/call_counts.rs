@@ -1,5 +1,5 @@
-//! The cost model: how many calls each kind of event costs, counted by recording proxies before a real Consul and
-//! MiniStack. The numbers are those of the table in docs/cost.md.
+//! The cost model: the number of calls for each kind of event, counted by recorders in front of a real Consul and MiniStack.
+//! The numbers are those of the table in docs/cost.md.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, idle_check};
 use serde_json::json;
 use test_harness::{
-    crowd::Crowd,
+    fleet::Fleet,
     recorder::{Answer, Recorder},
 };
 
@@ -18,7 +18,7 @@ fn none() -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_task_outside_the_mesh_costs_one_call_once_and_then_nothing() {
+async fn a_task_outside_the_mesh_costs_one_call() {
     let world = World::without_deployment("cost-plain").await;
     let definition = world.definition("cost-plain-app", &json!([]), None).await;
     let task = world.run(&definition).await;
@@ -40,7 +40,7 @@ async fn an_event_of_another_cluster_costs_nothing() {
 }
 
 #[tokio::test]
-async fn starting_tasks_cost_less_the_more_is_known() {
+async fn known_tokens_make_starts_cheaper() {
     let world = World::without_deployment("cost-start").await;
     let definition = world.mesh_definition("cost-start-web").await;
     let second = world.mesh_definition("cost-start-api").await;
@@ -48,17 +48,17 @@ async fn starting_tasks_cost_less_the_more_is_known() {
     let (event, other_event) = (world.event(&task).await, world.event(&other).await);
     let environment = Environment::start(&world, "secrets-manager").await;
 
-    // Nothing exists, not even the client agents' token: both tokens are made
+    // Nothing exists: the service's and the client agents' tokens are created
     let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
     assert_eq!(aws, ["CreateSecret", "CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
     assert_eq!(consul, ["PUT acl/policy", "PUT acl/token", "PUT acl/token"]);
 
-    // Nothing exists of the service: two AWS calls (and one for the new definition), one of Consul's
+    // The service has no token: two AWS calls, one more for the new definition, and one Consul call
     let (aws, consul) = environment.calls_for(&[other_event]).await;
     assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "GetSecretValue"]);
     assert_eq!(consul, ["PUT acl/token"]);
 
-    // The token is known good to this environment: nothing
+    // The environment has the token in its cache: no calls
     let next = world.run(&definition).await;
     assert_eq!(environment.calls_for(&[world.event(&next).await]).await, (none(), none()));
 
@@ -70,7 +70,7 @@ async fn starting_tasks_cost_less_the_more_is_known() {
 }
 
 #[tokio::test]
-async fn a_token_that_consul_has_lost_is_restored_in_one_write_of_each() {
+async fn a_lost_token_costs_two_writes() {
     let world = World::without_deployment("cost-lost").await;
     let definition = world.mesh_definition("cost-lost-web").await;
     let task = world.run(&definition).await;
@@ -82,19 +82,19 @@ async fn a_token_that_consul_has_lost_is_restored_in_one_write_of_each() {
     let cold = Environment::start(&world, "secrets-manager").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
-    // The client agents' token, this one, and our own: that it is gone is believed only of a credential that is good
+    // Reads of the client agents' token, of this one, and of the controller's: absence requires a valid credential
     assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
     assert_eq!(world.provisioned(&world.secret_name("cost-lost-web")).await, pair);
 }
 
 #[tokio::test]
-async fn an_old_event_costs_one_call_more_before_anything_is_made() {
+async fn an_old_event_costs_one_more_call() {
     let world = World::without_deployment("cost-old").await;
     let definition = world.mesh_definition("cost-old-web").await;
     let task = world.run(&definition).await;
     let environment = Environment::start(&world, "secrets-manager").await;
     environment.calls_for(&[world.event(&task).await]).await;
-    // Given a service whose secret is empty, and an event of an hour ago
+    // Given a service with an empty secret, and an event from an hour ago
     world.put_secret("cost-old-cost-old-api", &json!({})).await;
     let second = world.mesh_definition("cost-old-api").await;
     let other = world.run(&second).await;
@@ -108,18 +108,18 @@ async fn an_old_event_costs_one_call_more_before_anything_is_made() {
 
 #[tokio::test]
 async fn a_batch_of_stopped_tasks_shares_its_reads() {
-    let mut crowd = Crowd::of(World::without_deployment("cost-stop").await, "auth-method").await;
-    crowd.found_services(1).await;
-    let environment = Environment::start(&crowd.world, "auth-method").await;
-    crowd.start(0, 3).await;
-    crowd.logs_in = false;
-    let started = crowd.start(0, 37).await;
+    let mut fleet = Fleet::of(World::without_deployment("cost-stop").await, "auth-method").await;
+    fleet.add_services(1).await;
+    let environment = Environment::start(&fleet.world, "auth-method").await;
+    fleet.start(0, 3).await;
+    fleet.logs_in = false;
+    let started = fleet.start(0, 37).await;
     let mut events = Vec::new();
     for task in 0..40 {
-        let [_, stopped] = crowd.stop(task).await;
+        let [_, stopped] = fleet.stop(task).await;
         events.push(stopped);
     }
-    // Given that the definition was seen before
+    // Given a task definition in the cache
     environment.calls_for(&started[..1]).await;
     // When 40 tasks with 80 instances and 3 login tokens stop: no AWS call, one list, one read, ⌈80/64⌉ transactions
     let (aws, consul) = environment.calls_for(&events).await;
@@ -136,13 +136,13 @@ async fn a_batch_of_stopped_tasks_shares_its_reads() {
             "PUT txn",
         ]
     );
-    // And a replay finds nothing to do
+    // And a replay changes nothing
     let (aws, consul) = environment.calls_for(&events).await;
     assert_eq!((aws, consul), (none(), vec!["GET acl/tokens".to_owned(), "GET catalog/node-services".to_owned()]));
 }
 
 #[tokio::test]
-async fn a_task_told_to_stop_costs_two_reads_and_one_write() {
+async fn a_stopping_task_costs_three_calls() {
     let world = World::without_deployment("cost-drain").await;
     let definition = world.mesh_definition("cost-drain-web").await;
     let task = world.run(&definition).await;
@@ -156,7 +156,7 @@ async fn a_task_told_to_stop_costs_two_reads_and_one_write() {
 }
 
 #[tokio::test]
-async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing() {
+async fn the_last_stop_schedules_an_idle_check() {
     let world = World::without_deployment("cost-revoke").await;
     let definition = world.mesh_definition("cost-revoke-web").await;
     let task = world.run(&definition).await;
@@ -167,14 +167,14 @@ async fn the_last_task_s_stop_costs_one_message_and_the_look_a_listing() {
     assert_eq!(aws, ["SendMessageBatch"]);
     assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services"]);
 
-    // Before the grace period is over, the look only lists
+    // Before the end of the grace period, the idle check only lists tasks
     let listing = ["DescribeTasks", "ListTasks", "ListTasks"];
     let (aws, consul) = environment.calls_for(&[idle_check("cost-revoke-web")]).await;
     assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
 }
 
 #[tokio::test]
-async fn of_many_stops_of_a_service_in_a_short_time_only_the_first_asks_for_a_look() {
+async fn many_stops_share_one_idle_check() {
     let world = World::without_deployment("cost-looks").await;
     let definition = world.mesh_definition("cost-looks-web").await;
     let other = world.mesh_definition("cost-looks-api").await;
@@ -186,12 +186,12 @@ async fn of_many_stops_of_a_service_in_a_short_time_only_the_first_asks_for_a_lo
         world.stop(&task).await;
         events.push(world.event(&task).await);
     }
-    // Each look lists every task: a deployment of thousands must not ask for thousands
+    // Each idle check lists every task: a deployment of thousands must not schedule thousands of checks
     for (event, asked) in events.iter().zip([1, 0, 1]) {
         let (aws, _) = environment.calls_for(std::slice::from_ref(event)).await;
         assert_eq!(aws, vec!["SendMessageBatch"; asked]);
     }
-    // And without a grace period nothing is waited for
+    // And without a grace period, every stop schedules a check
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let settings = [("REVOCATION_GRACE_SECONDS", "0")];
     let environment = Environment::with(&world, consul, &settings, |edges| edges).await;
@@ -201,7 +201,7 @@ async fn of_many_stops_of_a_service_in_a_short_time_only_the_first_asks_for_a_lo
     }
 }
 
-/// An environment without a grace period, so many hours later.
+/// An environment without a grace period, `hours` later.
 async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(hours)));
@@ -209,33 +209,33 @@ async fn hours_later(world: &World<'_>, hours: i64) -> Environment {
 }
 
 #[tokio::test]
-async fn a_revocation_costs_two_looks_with_a_listing_each() {
+async fn a_revocation_costs_two_idle_checks() {
     let world = World::without_deployment("cost-gone").await;
     let definition = world.mesh_definition("cost-gone-web").await;
     let task = world.run(&definition).await;
     Environment::start(&world, "secrets-manager").await.calls_for(&[world.event(&task).await]).await;
     world.stop(&task).await;
     let listing = ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"];
-    // The look that hides the token asks for the one that deletes it
+    // The idle check that hides the token schedules the one that deletes it
     let (aws, consul) = hours_later(&world, 1).await.calls_for(&[idle_check("cost-gone-web")]).await;
     assert_eq!(aws, [&listing[..], &["PutSecretValue", "SendMessageBatch"]].concat());
     assert_eq!(consul, ["GET acl/token"]);
     let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;
     assert_eq!(aws, [&listing[..], &["PutSecretValue"]].concat());
     assert_eq!(consul, ["DELETE acl/token"]);
-    // A look at a service that has no token any more
+    // An idle check of a service without a token
     let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;
     assert_eq!((aws, consul), (listing.map(str::to_owned).to_vec(), none()));
 }
 
 #[tokio::test]
-async fn an_event_writes_the_secret_anew_only_where_its_version_is_old() {
+async fn an_old_version_of_a_secret_is_renewed() {
     let world = World::without_deployment("cost-anew").await;
     let definition = world.mesh_definition("cost-anew-web").await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
     Environment::start(&world, "secrets-manager").await.calls_for(std::slice::from_ref(&event)).await;
-    // When the version may be hidden soon, one call more for each of the two tokens, and then nothing
+    // When the version may be hidden soon: one more call for each of the two tokens, and then none
     let later = hours_later(&world, 1).await;
     let (aws, consul) = later.calls_for(std::slice::from_ref(&event)).await;
     let writes = aws.iter().filter(|call| *call == "PutSecretValue").count();
@@ -244,14 +244,14 @@ async fn an_event_writes_the_secret_anew_only_where_its_version_is_old() {
 }
 
 #[tokio::test]
-async fn a_stopped_task_with_an_agent_of_its_own_costs_one_question_more() {
+async fn a_task_with_an_agent_costs_one_more() {
     let world = World::without_deployment("cost-agent").await;
     let agent = json!({ "name": "consul-client", "image": "hashicorp/consul:1.8", "essential": false });
     let task = world.run(&world.definition_with("cost-agent-web", &[agent]).await).await;
     let environment = Environment::start(&world, "auth-method").await;
     environment.calls_for(&[world.event(&task).await]).await;
     world.stop(&task).await;
-    // Its agent has left as it should: nothing of it is in the catalog
+    // Its agent has left: the catalog has nothing of it
     let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
     assert_eq!(aws, none());
     assert_eq!(consul, ["GET acl/tokens", "GET catalog/node-services", "GET catalog/service"]);

@@ -1,4 +1,4 @@
-//! Many environments of the function at once: one token, one secret value, whatever the order of their calls.
+//! Concurrent environments of the function: one token and one secret value, in any order of their calls.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -9,18 +9,17 @@ use futures::future::join_all;
 use local_stack::{wait::eventually, world::World};
 use serde_json::Value;
 use test_harness::{
-    crowd::Crowd,
+    fleet::Fleet,
     proxy::{Dialect, Proxy},
     recorder::{Answer, Gate, Recorder},
 };
 
-/// How many environments start a task of the same service at the same moment.
+/// How many environments handle the start of a task of one service at once.
 const ENVIRONMENTS: usize = 20;
-/// How many of them create its token before any creation is done.
+/// How many of them create the token before any creation has finished.
 const CREATORS: usize = 3;
 
-/// Handles an event until that succeeds, as the queue has it handled: who finds the secret changed again and again comes
-/// back later.
+/// Handles an event until that succeeds, as with redeliveries of the queue: an attempt may find the secret changed repeatedly.
 async fn handled(environment: &Environment, event: &Value) {
     eventually("an event to be handled", LONG, || async {
         let report = environment.handle(std::slice::from_ref(event)).await;
@@ -36,10 +35,10 @@ async fn handled(environment: &Environment, event: &Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
+async fn twenty_environments_create_one_token() {
     let world = World::without_deployment("rush").await;
     let definition = world.mesh_definition(&world.service()).await;
-    // Given environments of which several create the service's token in Consul at the same moment
+    // Given environments of which several create the service's token in Consul at once
     let gate = Gate::of(CREATORS);
     let mut environments = Vec::new();
     for _ in 0..ENVIRONMENTS {
@@ -53,11 +52,11 @@ async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
         environments.push((environment, world.event(&task).await));
     }
     join_all(environments.iter().map(|(environment, event)| handled(environment, event))).await;
-    // Then the secret has only ever named one token, and whoever lost the race for it has deleted its own
+    // Then all versions of the secret name one token, and the losers of the race have deleted theirs
     let secret = world.secret_name(&world.service());
     let pair = world.provisioned(&secret).await;
     assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));
-    let creations = environments.iter().flat_map(|(environment, _)| environment.consul.seen());
+    let creations = environments.iter().flat_map(|(environment, _)| environment.consul.requests());
     let creations =
         creations.filter(|seen| seen.line() == "PUT /v1/acl/token" && seen.body.contains(&world.service())).count();
     assert!(creations >= CREATORS, "{creations}");
@@ -67,13 +66,13 @@ async fn twenty_environments_that_start_one_service_at_once_make_one_token() {
 }
 
 #[tokio::test]
-async fn of_two_writers_that_saw_the_same_version_one_wins_and_the_other_deletes_its_token() {
+async fn the_losing_writer_deletes_its_token() {
     let world: &World<'static> = Box::leak(Box::new(World::without_deployment("lost-race").await));
     let definition = world.mesh_definition(&world.service()).await;
     let secret = world.secret_name(&world.service());
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    // Given an environment that is about to show the token that it has created
+    // Given an environment that has created a token, and has not written the secret yet
     let gate = Gate::closed();
     let (held, service) = (Arc::clone(&gate), world.service());
     let aws = crate::environment::aws(move |seen, _| match seen.operation().as_deref() {
@@ -89,7 +88,7 @@ async fn of_two_writers_that_saw_the_same_version_one_wins_and_the_other_deletes
             if gate.arrived() > 0 { Ok(()) } else { Err("it is not yet") }
         })
         .await;
-        // When another one is faster
+        // When another environment writes the secret first
         let winner = Environment::start(world, "secrets-manager").await;
         let report = winner.handle(std::slice::from_ref(&event)).await;
         gate.open();
@@ -97,7 +96,7 @@ async fn of_two_writers_that_saw_the_same_version_one_wins_and_the_other_deletes
     };
     let (slow, fast) = tokio::join!(slow, fast);
     assert!(slow.failures.is_empty() && fast.failures.is_empty(), "{slow:?} {fast:?}");
-    // Then its token is shown, and the first one has deleted its own
+    // Then its token is shown, and the first environment has deleted its own
     let pair = world.provisioned(&secret).await;
     assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));
     assert_eq!(world.tokens_about(&world.service()).await.len(), 1);
@@ -105,37 +104,37 @@ async fn of_two_writers_that_saw_the_same_version_one_wins_and_the_other_deletes
     assert_eq!(deleted, 1);
 }
 
-/// How many requests to Consul one environment has under way at once.
+/// The most concurrent requests to Consul of one environment.
 const AT_ONCE: usize = 8;
-/// How many services start, and how many of their tasks stop: more of each than that.
+/// The services that start, and the tasks that stop: each more than `AT_ONCE`.
 const SERVICES: usize = 12;
 
 #[tokio::test]
-async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_once() {
-    let mut crowd = Crowd::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
-    crowd.logs_in = true;
-    // Given services that start, and tasks of them that have stopped and leave their login tokens
-    crowd.found_services(SERVICES).await;
+async fn a_batch_makes_eight_concurrent_calls() {
+    let mut fleet = Fleet::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
+    fleet.logs_in = true;
+    // Given services that start, and stopped tasks whose login tokens are left
+    fleet.add_services(SERVICES).await;
     let mut events = Vec::new();
     for service in 0..SERVICES {
-        crowd.start(service, 1).await;
-        let [_, stopped] = crowd.stop(crowd.members.len() - 1).await;
+        fleet.start(service, 1).await;
+        let [_, stopped] = fleet.stop(fleet.tasks.len() - 1).await;
         events.push(stopped);
-        events.extend(crowd.start(service, 1).await);
+        events.extend(fleet.start(service, 1).await);
     }
-    // And a Consul that answers no write until it is told to
+    // And a Consul that answers no write until the gate opens
     let gate = Gate::closed();
     let held = Arc::clone(&gate);
-    let consul = Recorder::before(&crowd.world.consul.address, move |seen, _| match seen.method.as_str() {
+    let consul = Recorder::before(&fleet.world.consul.address, move |seen, _| match seen.method.as_str() {
         "GET" => Answer::Forward,
         _ => Answer::ForwardThrough(Arc::clone(&held)),
     })
     .await;
     let counted = Proxy::before(&consul.url, Dialect::Consul).await;
     let address: &'static str = counted.url.clone().leak();
-    let environment = Environment::with(&crowd.world, consul, &[("CONSUL_HTTP_ADDR", address)], |edges| edges).await;
-    // When it is asked for all of it at once
-    let look = async {
+    let environment = Environment::with(&fleet.world, consul, &[("CONSUL_HTTP_ADDR", address)], |edges| edges).await;
+    // When one batch contains all of it
+    let watch = async {
         eventually("as many writes as may be under way", LONG, || async {
             match gate.arrived() {
                 AT_ONCE.. => Ok(()),
@@ -145,8 +144,8 @@ async fn whatever_work_meets_in_a_batch_eight_calls_to_consul_are_under_way_at_o
         .await;
         gate.open();
     };
-    let (report, ()) = tokio::join!(environment.handle(&events), look);
+    let (report, ()) = tokio::join!(environment.handle(&events), watch);
     assert!(report.failures.is_empty(), "{report:?}");
-    // Then that many were under way while none was answered, and never more, be they reads or writes
-    assert_eq!(counted.tally.peak_under_way(), AT_ONCE);
+    // Then eight requests were under way before the first answer, and never more, including reads
+    assert_eq!(counted.stats.peak_under_way(), AT_ONCE);
 }

@@ -1,4 +1,4 @@
-//! Consul Enterprise: exact requests against a recording server, because the Community Edition refuses them.
+//! Consul Enterprise: exact requests against a recorder, because the Community Edition refuses them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,10 +6,10 @@ use crate::{environment::Environment, time::LONG};
 use controller::{Deadline, SweepOrder, SweepOutcome};
 use local_stack::world::World;
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
-/// A Consul Enterprise that knows no token yet, and one instance of a task.
-fn enterprise(seen: &Seen) -> Answer {
+/// A Consul Enterprise without tokens, and with one instance of a task.
+fn enterprise(seen: &RecordedRequest) -> Answer {
     let path = seen.uri.split('?').next().unwrap_or_default();
     match (seen.method.as_str(), path) {
         ("PUT", "/v1/acl/token") => {
@@ -31,7 +31,7 @@ fn enterprise(seen: &Seen) -> Answer {
 }
 
 #[tokio::test]
-async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called() {
+async fn tags_decide_tenancy_and_secret_names() {
     let world = World::without_deployment("enterprise").await;
     let tags = json!([
         { "key": "consul.hashicorp.com/mesh", "value": "true" },
@@ -55,7 +55,7 @@ async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called
             "PUT /v1/acl/token?partition=team&ns=store",
         ]
     );
-    let made: Vec<Value> = environment.consul.seen().iter().map(Seen::json).collect();
+    let made: Vec<Value> = environment.consul.requests().iter().map(RecordedRequest::json).collect();
     let service = made.iter().find(|body| body.get("ServiceIdentities").is_some()).expect("the service's token");
     assert_eq!(
         service["Description"],
@@ -68,14 +68,14 @@ async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called
     );
     assert!(world.pair("enterprise-shop-store-team").await.is_some());
 
-    // And when the task stops, its partition's tokens are listed across all namespaces, its own namespace's catalog read
+    // And when the task stops, its partition's tokens are listed across all namespaces, and its namespace's catalog is read
     environment.consul.forget();
     world.stop(&task).await;
     let report = environment.handle(&[world.event(&task).await]).await;
     assert!(report.failures.is_empty(), "{report:?}");
     let node = world.cluster().replace('/', "%2F");
     let filter = format!("filter=Meta%5B%22task-id%22%5D+%3D%3D+%22{}%22", local_stack::world::task_id(&task));
-    // Side by side, in any order
+    // Concurrent requests, in any order
     let mut lines = environment.consul.lines();
     lines.sort();
     assert_eq!(
@@ -85,14 +85,14 @@ async fn enterprise_tags_decide_where_tokens_are_made_and_how_secrets_are_called
             format!("GET /v1/catalog/node-services/{node}?{filter}&partition=team&ns=store"),
         ]
     );
-    // And since Consul holds the service's token, a look at the service is asked for
+    // And since Consul has the service's token, an idle check of the service is scheduled
     let messages = world.aws.messages(&world.deployed.queue_url).await;
     let body: Value = serde_json::from_str(messages[0]["Body"].as_str().unwrap()).unwrap();
     assert_eq!(body["detail"], json!({ "service": "shop", "partition": "team", "namespace": "store" }));
 }
 
 #[tokio::test]
-async fn the_deployment_s_partition_is_where_untagged_tasks_live() {
+async fn untagged_tasks_use_the_deployment_s_partition() {
     let world = World::without_deployment("partition").await;
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
@@ -104,11 +104,11 @@ async fn the_deployment_s_partition_is_where_untagged_tasks_live() {
     assert!(world.pair("partition-partition-web-default-team").await.is_some());
 }
 
-/// The accessor ID of a login that nobody ended.
+/// The accessor ID of a login token whose task did not log out.
 const LEFT_BEHIND: &str = "22222222-2222-4333-8444-555555555555";
 
-/// A Consul Enterprise with three partitions. In one of them, a task that ECS has forgotten has left everything behind.
-fn with_zombie_in_team_b(cluster: &str) -> impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static + use<> {
+/// A Consul Enterprise with three partitions, one of which has the services and the login token of a task that ECS has forgotten.
+fn with_forgotten_task(cluster: &str) -> impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static + use<> {
     let cluster = cluster.to_owned();
     let is_cleared = AtomicBool::new(false);
     move |seen, _| {
@@ -148,7 +148,7 @@ fn with_zombie_in_team_b(cluster: &str) -> impl Fn(&Seen, usize) -> Answer + Sen
     }
 }
 
-/// The writes, each once.
+/// The distinct writes.
 fn writes(environment: &Environment) -> Vec<String> {
     let mut lines = environment.consul.lines();
     lines.retain(|line| !line.starts_with("GET"));
@@ -158,11 +158,11 @@ fn writes(environment: &Environment) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_sweep_reads_every_partition_because_only_leftovers_tell_where_a_task_has_lived() {
+async fn a_sweep_reads_every_partition() {
     let world = World::without_deployment("partitions").await;
     world.run(&world.definition("partitions-other", &json!([]), None).await).await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
+    let environment = Environment::scripted(&world, &settings, with_forgotten_task(&world.cluster())).await;
     let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
 
@@ -188,13 +188,13 @@ async fn a_sweep_reads_every_partition_because_only_leftovers_tell_where_a_task_
 }
 
 #[tokio::test]
-async fn partitions_that_cannot_be_listed_are_a_problem_and_the_known_ones_are_swept() {
+async fn unlisted_partitions_are_a_problem() {
     let world = World::without_deployment("unlisted").await;
     let settings = [("CONSUL_PARTITION", "team-b"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let zombie = with_zombie_in_team_b(&world.cluster());
+    let answers = with_forgotten_task(&world.cluster());
     let environment = Environment::scripted(&world, &settings, move |seen, before| match seen.uri.as_str() {
         "/v1/partitions" => Answer::status(403, "Permission denied"),
-        _ => zombie(seen, before),
+        _ => answers(seen, before),
     })
     .await;
     let order = SweepOrder { force: true, ..SweepOrder::default() };
@@ -212,10 +212,10 @@ async fn community_edition_is_not_asked_for_partitions() {
 }
 
 #[tokio::test]
-async fn a_clean_up_takes_the_cluster_s_node_out_of_every_partition() {
+async fn clean_up_covers_every_partition() {
     let world = World::without_deployment("cleanup-partitions").await;
     let settings = [("CONSUL_PARTITION", "team"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];
-    let environment = Environment::scripted(&world, &settings, with_zombie_in_team_b(&world.cluster())).await;
+    let environment = Environment::scripted(&world, &settings, with_forgotten_task(&world.cluster())).await;
     let report = environment.controller.clean_up(Deadline::after(LONG)).await;
     assert!(report.problems.is_empty(), "{:?}", report.problems);
     assert_eq!(

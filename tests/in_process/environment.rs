@@ -1,5 +1,5 @@
-//! One environment of the function in the test's own process, before a real Consul and MiniStack: for what has to be
-//! counted, stopped halfway, or shown another answer.
+//! One environment of the function in the test's process, against a real Consul and MiniStack, with recorders in front of both
+//! that count requests and can change answers.
 
 use std::sync::Arc;
 
@@ -16,15 +16,15 @@ use serde_json::Value;
 
 use crate::time::{Fixed, LONG};
 use local_stack::{Stack, world::World};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
-/// Settings of a client of Consul that waits for an answer as long as it takes: requests that time out are repeated, and would
-/// be counted twice. A server that is not there, or says that it cannot answer now, is asked again all the same.
+/// A retry policy without timeouts: a request that times out would be retried, and counted twice. Unavailable servers are retried
+/// nevertheless.
 pub(crate) fn without_time_limits() -> RetryPolicy {
     RetryPolicy { connect: 2 * LONG, request: 2 * LONG, discovery: 2 * LONG, ..RetryPolicy::default() }
 }
 
-/// A token that does not change.
+/// A constant credential.
 pub(crate) struct Token(pub(crate) String);
 
 #[async_trait]
@@ -34,7 +34,7 @@ impl CredentialSource for Token {
     }
 }
 
-/// The function's own edges, with a client of Consul without time limits and a clock that stands still.
+/// The production edges, with a Consul client without timeouts and a fixed clock.
 pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
     let edges = wiring::connect(settings, aws).await.expect("edges");
     let servers = discovery::servers(&settings.consul_addresses, Arc::new(aws::ecs::AwsEcs::new(aws)));
@@ -44,7 +44,7 @@ pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, 
     Edges { bootstrap: consul.clone(), consul, clock: Arc::new(Fixed(Timestamp::now())), ..edges }
 }
 
-/// The configuration of AWS clients that find their endpoint at a URL, and wait for an answer as long as it takes.
+/// The configuration of AWS clients with this endpoint, without timeouts.
 pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
     let credentials = Credentials::new("test", "test", None, None, "tests");
     SdkConfig::builder()
@@ -53,17 +53,17 @@ pub(crate) fn sdk_at(endpoint: &str) -> SdkConfig {
         .endpoint_url(endpoint)
         .credentials_provider(SharedCredentialsProvider::new(credentials))
         .http_client(aws_smithy_http_client::Builder::new().build_http())
-        // A request that times out is repeated, and would be counted twice.
+        // A request that times out would be retried, and counted twice.
         .timeout_config(TimeoutConfig::disabled())
         .build()
 }
 
-/// AWS, of which some answers are `script`'s.
-pub(crate) async fn aws(script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Recorder {
+/// A recorder in front of AWS; `script` decides which requests are forwarded.
+pub(crate) async fn aws(script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static) -> Recorder {
     Recorder::before_aws(&Stack::shared().await.aws, script).await
 }
 
-/// The function, and proxies before all that it calls.
+/// The function, and recorders in front of the servers that it calls.
 pub(crate) struct Environment {
     pub(crate) controller: Controller,
     pub(crate) consul: Recorder,
@@ -77,17 +77,17 @@ impl Environment {
         Self::with(world, consul, &[("TOKEN_MODE", mode)], |edges| edges).await
     }
 
-    /// An environment before a Consul that answers by `script`, with further settings.
+    /// An environment whose Consul answers by `script`, with further settings.
     pub(crate) async fn scripted(
         world: &World<'_>,
         settings: &[(&'static str, &'static str)],
-        script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+        script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
     ) -> Self {
         let consul = Recorder::before(&world.consul.address, script).await;
         Self::with(world, consul, settings, |edges| edges).await
     }
 
-    /// An environment whose edges are changed by `change`. Its time of day is that of its making.
+    /// An environment with changed edges. Its clock shows the time of its creation.
     pub(crate) async fn with(
         world: &World<'_>,
         consul: Recorder,
@@ -124,7 +124,7 @@ impl Environment {
         Self { controller: Controller::new(settings.scope, change(edges)), consul, aws }
     }
 
-    /// How many requests to Consul and to AWS wait for their answers, and whether anything sent to or by either is unread.
+    /// The numbers of unanswered requests to Consul and to AWS, and whether a connection to either has unread data.
     pub(crate) fn under_way(&self) -> ([usize; 2], bool) {
         let both = [&self.consul, &self.aws];
         (both.map(Recorder::under_way), both.into_iter().any(Recorder::has_unread))
@@ -147,18 +147,18 @@ impl Environment {
         self.handle_until(Deadline::after(LONG), events).await
     }
 
-    /// Handles events as one batch, and says what was called: AWS operations and Consul requests, both sorted.
+    /// Handles events as one batch, and returns the calls: AWS operations and Consul requests, both sorted.
     pub(crate) async fn calls_for(&self, events: &[Value]) -> (Vec<String>, Vec<String>) {
         self.aws.forget();
         self.consul.forget();
         let report = self.handle(events).await;
         assert!(report.failures.is_empty(), "{:?}", report.failures);
-        let request = |seen: &Seen| {
+        let request = |seen: &RecordedRequest| {
             let path = seen.uri.split('?').next().unwrap_or_default();
             let parts: Vec<&str> = path.split('/').skip(2).take(2).filter(|part| !part.is_empty()).collect();
             format!("{} {}", seen.method, parts.join("/"))
         };
-        let mut consul: Vec<String> = self.consul.seen().iter().map(request).collect();
+        let mut consul: Vec<String> = self.consul.requests().iter().map(request).collect();
         consul.sort();
         (self.aws.operations(), consul)
     }

@@ -1,4 +1,4 @@
-//! Time that runs out, and messages that are too large.
+//! Deadlines, and messages that are too large.
 
 use crate::{
     environment::Environment,
@@ -10,15 +10,15 @@ use serde_json::json;
 use test_harness::recorder::Answer;
 
 #[tokio::test]
-async fn time_that_runs_out_hands_back_what_is_not_done_and_only_that() {
+async fn a_deadline_hands_back_only_unfinished_messages() {
     let world = World::without_deployment("deadline").await;
     let mesh = world.mesh_definition(&world.service()).await;
     let plain = world.definition("deadline-plain", &json!([]), None).await;
     let (in_mesh, outside) = (world.run(&mesh).await, world.run(&plain).await);
-    // Given a Consul that takes connections and never answers
+    // Given a Consul that accepts connections and never answers
     let environment = Environment::scripted(&world, &[], |_, _| Answer::Hang).await;
     let events = [world.event(&in_mesh).await, world.event(&outside).await];
-    // When time runs out while it is asked
+    // When the deadline passes during a request
     let deadline = Deadline::after(LONG);
     let is_stuck = || match (environment.consul.under_way(), environment.consul.has_unread()) {
         (1.., false) => Ok(()),
@@ -27,7 +27,7 @@ async fn time_that_runs_out_hands_back_what_is_not_done_and_only_that() {
     let work = environment.handle_until(deadline, &events);
     let (report, overrun) =
         over_when(work, "a request that Consul does not answer", is_stuck, || deadline.left()).await;
-    // Then the answer comes at once
+    // Then the function answers at once
     assert_eq!(overrun.as_secs(), 0, "it took {overrun:?} after the deadline");
     let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
     assert_eq!(failed, ["0"]);

@@ -1,5 +1,5 @@
-//! The controller and its clients in the test's own process, before a real Consul, before `MiniStack`, or before recorded
-//! answers of either: what exactly is asked, how often, and what is made of each answer.
+//! The controller and its clients in the test's process, against a real Consul, `MiniStack`, or scripted answers of either: the
+//! exact requests, their number, and the handling of each answer.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

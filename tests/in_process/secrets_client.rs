@@ -1,4 +1,4 @@
-//! The Secrets Manager client against recorded exchanges: what it writes, and AWS's answers that its emulator differs in.
+//! The Secrets Manager client against a recorder: its writes, and answers of AWS that the emulator does not give.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use mesh::{
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 use crate::environment::sdk_at;
 
@@ -37,14 +37,14 @@ fn refusal(kind: &str) -> Answer {
     Answer::status(400, json!({ "__type": kind, "Message": "as AWS says it" }).to_string())
 }
 
-/// The bodies of the calls of one operation.
+/// The bodies of all calls of an operation.
 fn bodies(server: &Recorder, operation: &str) -> Vec<Value> {
-    let seen = server.seen();
-    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(Seen::json).collect()
+    let seen = server.requests();
+    seen.iter().filter(|seen| seen.operation().as_deref() == Some(operation)).map(RecordedRequest::json).collect()
 }
 
 #[tokio::test]
-async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
+async fn a_new_secret_has_key_tags_and_pair() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     client(&server, Some("arn:aws:kms:us-east-1:123456789012:key/k"))
         .write(NAME, &missing(), &SecretState::Active(pair()))
@@ -59,7 +59,7 @@ async fn a_new_secret_has_its_key_its_tags_and_the_pair() {
 }
 
 #[tokio::test]
-async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
+async fn one_version_read_gives_one_version_id() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
     secrets.write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap();
@@ -72,14 +72,14 @@ async fn writers_that_saw_the_same_version_write_under_the_same_version_id() {
 }
 
 #[tokio::test]
-async fn of_two_writes_of_the_same_on_the_same_version_secrets_manager_can_let_one_win() {
+async fn two_writes_of_one_pair_differ() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
     for _ in 0..2 {
         secrets.write(NAME, &empty("version-1"), &SecretState::Active(pair())).await.unwrap();
     }
     let writes = bodies(&server, "PutSecretValue");
-    // Under one version ID, so that the second is refused: for the same pair in another text
+    // One version ID with different contents, so that the second write is refused
     assert_eq!(writes[0]["ClientRequestToken"], writes[1]["ClientRequestToken"]);
     assert_ne!(writes[0]["SecretString"], writes[1]["SecretString"]);
     for write in &writes {
@@ -89,7 +89,7 @@ async fn of_two_writes_of_the_same_on_the_same_version_secrets_manager_can_let_o
 }
 
 #[tokio::test]
-async fn a_written_secret_is_known_by_its_version_without_reading_it_again() {
+async fn a_write_returns_the_version() {
     let server = Recorder::start(|_, _| Answer::ok("{}")).await;
     let secrets = client(&server, None);
     let retiring = SecretState::Retiring(pair(), Retirement::default());
@@ -103,14 +103,14 @@ async fn a_written_secret_is_known_by_its_version_without_reading_it_again() {
 }
 
 #[tokio::test]
-async fn the_second_of_two_writers_is_told_that_the_secret_has_changed() {
+async fn the_second_writer_sees_a_change() {
     let server = Recorder::start(|_, _| refusal("ResourceExistsException")).await;
     let error = client(&server, None).write(NAME, &empty("version-1"), &SecretState::Empty).await.unwrap_err();
     assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_from_a_failure_that_may_have_had_an_effect() {
+async fn a_refusal_differs_from_an_uncertain_failure() {
     for (kind, is_refused) in
         [("AccessDeniedException", true), ("LimitExceededException", true), ("InternalServiceError", false)]
     {
@@ -123,7 +123,7 @@ async fn a_refusal_is_told_from_a_failure_that_may_have_had_an_effect() {
 }
 
 #[tokio::test]
-async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer() {
+async fn a_secret_without_value_has_one_writer() {
     let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
         Some("GetSecretValue") => refusal("ResourceNotFoundException"),
         Some("CreateSecret") => refusal("ResourceExistsException"),
@@ -137,7 +137,7 @@ async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer
     secrets.write(NAME, &seen, &SecretState::Active(pair())).await.unwrap();
     let written = bodies(&server, "PutSecretValue");
     assert_eq!(written.len(), 2);
-    // And under the ID that a creation has, so that a creation which is not visible yet is not overwritten
+    // And the version ID is that of a creation, so that a creation that is not visible yet is not overwritten
     let created = bodies(&server, "CreateSecret");
     for body in written.iter().chain(&created) {
         assert_eq!(body["ClientRequestToken"], written[0]["ClientRequestToken"]);
@@ -145,7 +145,7 @@ async fn a_secret_that_terraform_made_without_a_value_is_filled_in_by_one_writer
 }
 
 #[tokio::test]
-async fn a_secret_that_somebody_else_created_meanwhile_is_not_overwritten() {
+async fn a_concurrently_created_secret_is_kept() {
     let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
         Some("GetSecretValue") => Answer::ok(json!({ "SecretString": "{}", "VersionId": "v" }).to_string()),
         _ => refusal("ResourceExistsException"),
@@ -157,14 +157,14 @@ async fn a_secret_that_somebody_else_created_meanwhile_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn a_secret_marked_for_deletion_says_what_to_do() {
+async fn a_secret_scheduled_for_deletion_is_reported() {
     let server = Recorder::start(|_, _| refusal("InvalidRequestException")).await;
     let error = client(&server, None).read(NAME).await.unwrap_err().to_string();
     assert!(error.contains(NAME) && error.contains("restore it"), "{error}");
 }
 
 #[tokio::test]
-async fn somebody_s_own_value_is_refused_and_not_repeated() {
+async fn a_foreign_value_is_refused_and_redacted() {
     let server =
         Recorder::start(|_, _| Answer::ok(json!({ "SecretString": "canary-3", "VersionId": "v" }).to_string())).await;
     let error = client(&server, None).read(NAME).await.unwrap_err();

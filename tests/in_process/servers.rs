@@ -1,4 +1,4 @@
-//! `ecs://cluster/family-or-service:port`: Consul servers that run as tasks, and what ECS is asked to find them.
+//! `ecs://cluster/family-or-service:port`: Consul servers that run as ECS tasks, and the requests that find them.
 
 use std::{
     net::IpAddr,
@@ -16,7 +16,7 @@ use ecs_mesh_controller::wiring;
 use mesh::tenancy::Tenancy;
 use serde_json::{Value, json};
 use test_harness::{
-    recorder::{Answer, Recorder, Seen},
+    recorder::{Answer, RecordedRequest, Recorder},
     tls::certificate_for,
 };
 
@@ -77,11 +77,11 @@ async fn addresses(ecs: &Recorder) -> Result<Vec<String>, EcsError> {
 
 /// The bodies of the calls so far.
 fn bodies(ecs: &Recorder) -> Vec<Value> {
-    ecs.seen().iter().map(Seen::json).collect()
+    ecs.requests().iter().map(RecordedRequest::json).collect()
 }
 
 #[tokio::test]
-async fn the_running_tasks_of_the_family_are_asked_for_and_nothing_else() {
+async fn only_running_tasks_are_listed() {
     let ecs = Recorder::start(|seen, _| match seen.operation().as_deref() {
         Some("ListTasks") => listed(&["a", "b", "c", "d"]),
         _ => described(&[
@@ -100,7 +100,7 @@ async fn the_running_tasks_of_the_family_are_asked_for_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn a_service_is_looked_for_where_the_family_has_no_running_task() {
+async fn a_service_is_the_second_choice() {
     for of_family in [listed_nothing, listed_pending] {
         let ecs = Recorder::start(move |seen, _| match (seen.operation().as_deref(), seen.json()) {
             (Some("ListTasks"), body) if body["serviceName"] == NAME => listed(&["running"]),
@@ -125,12 +125,12 @@ fn listed_pending() -> Answer {
 }
 
 #[tokio::test]
-async fn a_name_that_ecs_does_not_know_has_no_tasks() {
+async fn an_unknown_name_has_no_tasks() {
     assert_eq!(addresses(&ecs_with(&[]).await).await.unwrap(), Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn a_cluster_that_ecs_does_not_know_is_an_error() {
+async fn an_unknown_cluster_is_an_error() {
     let ecs = Recorder::start(|_, _| refusal("ClusterNotFoundException")).await;
     let error = addresses(&ecs).await.unwrap_err().to_string();
     for part in [CLUSTER, NAME, "ClusterNotFoundException"] {
@@ -139,7 +139,7 @@ async fn a_cluster_that_ecs_does_not_know_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_container_s_interface_does_for_the_task_s() {
+async fn a_container_s_interface_suffices() {
     let ecs = Recorder::start(|seen, _| {
         let mut only_container = task("RUNNING", "10.0.1.7");
         only_container["attachments"] = json!([]);
@@ -170,7 +170,7 @@ async fn all_pages_are_read() {
     assert_eq!(addresses(&ecs).await.unwrap(), ["10.0.1.1", "10.0.2.1"]);
 }
 
-/// A client of the servers at an address, which ECS helps to find.
+/// A client of the servers at an `ecs://` address.
 fn client(address: &str, ecs: &Recorder, tls: &TlsSettings, token: &str) -> HttpConsul {
     let ecs = Arc::new(AwsEcs::new(&sdk_at(&ecs.url)));
     let servers = discovery::servers(&address.parse().unwrap(), ecs);
@@ -188,7 +188,7 @@ fn port(url: &str) -> &str {
 #[tokio::test]
 async fn the_function_finds_its_servers_in_ecs() {
     let consul = Recorder::start(|_, _| Answer::ok("[]")).await;
-    // Of two tasks one has just died
+    // One of the two tasks has just stopped
     let ecs = ecs_with(&["127.0.0.2", "127.0.0.1"]).await;
     let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
     let settings = Settings::read(|name| {
@@ -202,15 +202,15 @@ async fn the_function_finds_its_servers_in_ecs() {
     })
     .unwrap();
     let edges = wiring::connect(&settings, &sdk_at(&ecs.url)).await.unwrap();
-    assert_eq!(ecs.operations(), Vec::<String>::new(), "nothing is looked for before it is needed");
+    assert_eq!(ecs.operations(), Vec::<String>::new(), "no discovery before the first request");
     ask(&*edges.consul).await.unwrap();
     ask(&*edges.consul).await.unwrap();
-    assert_eq!(consul.seen().len(), 2);
+    assert_eq!(consul.requests().len(), 2);
     assert_eq!(ecs.operations(), ["DescribeTasks", "ListTasks"]);
 }
 
 #[tokio::test]
-async fn no_running_task_is_a_clear_error_that_may_pass() {
+async fn no_running_task_is_a_transient_error() {
     let ecs = Arc::new(AwsEcs::new(&sdk_at(&ecs_with(&[]).await.url)));
     let servers = discovery::servers(&"ecs://infra/consul-server:8500".parse().unwrap(), ecs);
     let error = servers.servers().await.unwrap_err();
@@ -222,9 +222,9 @@ async fn no_running_task_is_a_clear_error_that_may_pass() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_still_to_run_is_waited_for() {
+async fn a_pending_task_is_waited_for() {
     let consul = Recorder::start(|_, _| Answer::ok("[]")).await;
-    // Given a family whose task runs when it is asked for the third time
+    // Given a family whose task runs at the third request
     let asked = AtomicUsize::new(0);
     let ecs = Recorder::start(move |seen, _| match seen.operation().as_deref() {
         Some("ListTasks") if seen.json()["family"] == NAME && asked.fetch_add(1, Ordering::SeqCst) >= 2 => {
@@ -236,13 +236,13 @@ async fn a_task_that_is_still_to_run_is_waited_for() {
     .await;
     let address = format!("ecs://{CLUSTER}/{NAME}:{}", port(&consul.url));
     ask(&client(&address, &ecs, &TlsSettings::default(), "own")).await.unwrap();
-    assert_eq!(consul.seen().len(), 1);
-    let of_family = ecs.seen().iter().filter(|seen| seen.json()["family"] == NAME).count();
+    assert_eq!(consul.requests().len(), 1);
+    let of_family = ecs.requests().iter().filter(|seen| seen.json()["family"] == NAME).count();
     assert_eq!(of_family, 3, "{:?}", ecs.operations());
 }
 
 #[tokio::test]
-async fn what_ecs_refuses_is_told_at_once() {
+async fn an_ecs_refusal_is_reported_at_once() {
     let ecs = Recorder::start(|_, _| refusal("AccessDeniedException")).await;
     let error = ask(&client("ecs://infra/consul-server:8500", &ecs, &TlsSettings::default(), "own")).await.unwrap_err();
     let text = error.to_string();
@@ -251,7 +251,7 @@ async fn what_ecs_refuses_is_told_at_once() {
 }
 
 #[tokio::test]
-async fn the_certificate_of_a_server_in_a_task_is_verified_against_the_configured_name() {
+async fn certificates_are_verified_against_the_configured_name() {
     let consul =
         local_stack::consul::Consul::start_with_certificate("server.dc1.consul", certificate_for("server.dc1.consul"))
             .await;
@@ -263,7 +263,7 @@ async fn the_certificate_of_a_server_in_a_task_is_verified_against_the_configure
     let address = format!("ecs://{CLUSTER}/{NAME}:{}?scheme=https", port(&consul.address));
     let client = |address: &str, name| client(address, &ecs, &tls(name), &consul.management_token);
     ask(&client(&address, Some("server.dc1.consul"))).await.unwrap();
-    // Any other name, and the task's address, is not what the certificate bears
+    // The certificate has neither another name nor the task's address
     for name in [Some("another.name"), None] {
         let error = ask(&client(&address, name)).await.unwrap_err();
         assert!(
@@ -271,7 +271,7 @@ async fn the_certificate_of_a_server_in_a_task_is_verified_against_the_configure
             "{error}"
         );
     }
-    // And the same through a name that DNS knows
+    // And the same with a name that DNS resolves
     let named = format!("https://localhost:{}", port(&consul.address));
     ask(&client(&named, Some("server.dc1.consul"))).await.unwrap();
     ask(&client(&named, None)).await.unwrap_err();

@@ -1,4 +1,4 @@
-//! Time in tests whose result must not depend on how fast the machine is: it stands still, or passes when a test says so.
+//! Time in tests whose result must not depend on the machine's speed: it is paused, or advanced by the test.
 
 use std::{pin::Pin, time::Duration};
 
@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use local_stack::wait::eventually;
 use tokio::time::Instant;
 
-/// How long a test waits for what has to come. Far more than it takes on a slow machine.
+/// How long tests wait for an expected event: far longer than it takes on a slow machine.
 pub(crate) const LONG: Duration = Duration::from_secs(600);
 
-/// A time of day that does not go on.
+/// A clock that always shows the same time.
 pub(crate) struct Fixed(pub(crate) Timestamp);
 
 impl Clock for Fixed {
@@ -19,10 +19,10 @@ impl Clock for Fixed {
     }
 }
 
-/// Does `work` until `is_stuck`; then so much time passes at once as `jump` says, and the work goes on. An `Err` of `is_stuck`
-/// says what is under way instead.
+/// Runs `work` until `is_stuck`, then advances time by `jump` at once, and completes the work. `Err` of `is_stuck` is the
+/// observed state.
 ///
-/// Only for a runtime of one thread, which every `#[tokio::test]` has unless it says otherwise.
+/// Only for a single-threaded runtime, the default of `#[tokio::test]`.
 pub(crate) async fn later_when<T>(
     work: impl Future<Output = T>,
     what: &str,
@@ -35,8 +35,8 @@ pub(crate) async fn later_when<T>(
     work.await
 }
 
-/// The same with a time that stands still after the jump, for work that then waits for nothing. The answer says how much time
-/// passed all the same: the work has waited for a timer.
+/// The same, with paused time after the jump, for work that then must not wait. Returns the time that has passed nevertheless,
+/// because the work waited for a timer.
 pub(crate) async fn over_when<T>(
     work: impl Future<Output = T>,
     what: &str,
@@ -54,10 +54,10 @@ pub(crate) async fn over_when<T>(
     (done, overrun)
 }
 
-/// Does `work`, and skips the pauses that it makes: whenever it has waited for a while, a second of its time passes at once.
+/// Runs `work`, and skips its pauses: whenever it has waited for a while, time advances by one second.
 ///
-/// It cannot be told here whether it waits for a timer or for an answer, so time limits come nearer, too. At most 40 seconds are
-/// skipped. Every time limit of `work` has to be longer than 40 seconds.
+/// Waiting for a timer cannot be distinguished from waiting for an answer, so that timeouts come nearer as well. At most 40
+/// seconds are skipped: every timeout of `work` has to be longer.
 pub(crate) async fn without_pauses<T>(work: impl Future<Output = T>) -> T {
     const SKIPS: usize = 40;
     const WHILE: Duration = Duration::from_millis(20);
@@ -65,7 +65,7 @@ pub(crate) async fn without_pauses<T>(work: impl Future<Output = T>) -> T {
     for _ in 0..SKIPS {
         let waits = async {
             tokio::time::sleep(WHILE).await;
-            // What has arrived meanwhile is read.
+            // Read what has arrived meanwhile.
             turns().await;
         };
         tokio::select! {
@@ -85,18 +85,17 @@ async fn until_stuck<T>(
 ) {
     let stuck = async {
         eventually(what, LONG, || async { is_stuck() }).await;
-        // Whoever asked has read the answers, and does what follows from them: all that is left are tasks of this runtime that
-        // wait for each other.
+        // All answers are read, and what remains are tasks of this runtime that wait for each other.
         turns().await;
     };
     tokio::select! {
         biased;
-        _ = work => panic!("all is done before {what}"),
+        _ = work => panic!("the work ended before {what}"),
         () = stuck => {}
     }
 }
 
-/// Lets every task of this runtime go on, many more times than tasks wait for each other in a row.
+/// Yields to every task of this runtime, many more times than tasks depend on each other in a row.
 async fn turns() {
     const TURNS: usize = 200;
     for _ in 0..TURNS {
@@ -104,7 +103,7 @@ async fn turns() {
     }
 }
 
-/// Lets so much time pass at once.
+/// Advances time at once.
 pub(crate) async fn pass(time: Duration) {
     tokio::time::pause();
     // A timer is due at the end of its millisecond.

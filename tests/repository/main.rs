@@ -1,5 +1,4 @@
-//! The repository agrees with itself: the template with the crate, the pages with the tests, and the sources with what is
-//! promised of them.
+//! Consistency of the repository: the template with the crates, the documentation with the tests, and rules for the sources.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! Secrets are held in a type that redacts itself and is zeroed when it is dropped.
+//! Secrets are in a type that redacts itself and is zeroed on drop.
 
 use controller::settings::{CredentialSetting, Settings};
 use mesh::{
@@ -10,7 +10,7 @@ use secrecy::{SecretString, zeroize::ZeroizeOnDrop};
 
 const CANARY: &str = "canary-2c26b46b68ffc68ff99b";
 
-/// Compiles only for types that are zeroed.
+/// Compiles only for types that are zeroed on drop.
 fn zeroed_on_drop<T: ZeroizeOnDrop>(_: &T) {}
 
 fn pair() -> TokenPair {
@@ -19,7 +19,7 @@ fn pair() -> TokenPair {
 }
 
 #[test]
-fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
+fn secret_types_redact_and_zero() {
     let settings = Settings::read(|name| {
         let value = match name {
             "CONSUL_HTTP_ADDR" => "http://127.0.0.1:8500",
@@ -57,8 +57,8 @@ fn whatever_holds_a_secret_shows_none_and_is_zeroed() {
     zeroed_on_drop(&SecretState::Retiring(pair(), Retirement::default()).render(uuid::Uuid::nil()));
 }
 
-/// Where secrets come out of their type, and how often: for requests, for the form in which they are stored, and to be
-/// compared. A new place has to be looked at before it is listed here.
+/// The files that expose secrets, and how often: for requests, for storage, and for comparisons. Review a new exposure before
+/// listing it here.
 const EXPOSURES: [(&str, usize); 7] = [
     ("crates/aws/src/secrets.rs", 3),
     ("crates/consul/src/acl.rs", 2),
@@ -70,7 +70,7 @@ const EXPOSURES: [(&str, usize); 7] = [
 ];
 
 #[test]
-fn secrets_come_out_of_their_type_only_where_they_are_sent_stored_or_compared() {
+fn secrets_are_exposed_only_in_listed_files() {
     let mut found = Vec::new();
     // Tests may look at what they planted.
     let is_code = |path: &String| !path.ends_with("/tests.rs") && !path.contains("/tests/");
@@ -79,7 +79,7 @@ fn secrets_come_out_of_their_type_only_where_they_are_sent_stored_or_compared() 
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let count = code.matches("expose_secret()").count();
         if count > 0 {
-            assert!(!code.contains("#[derive(Debug, Serialize"), "{path}: a secret's holder could be serialised");
+            assert!(!code.contains("#[derive(Debug, Serialize"), "{path}: a type with a secret could be serialised");
             found.push((path, count));
         }
     }

@@ -1,4 +1,4 @@
-//! The page about reliability cannot go stale: what it names as a proof is a test.
+//! docs/reliability.md: every test that it names exists.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
@@ -16,7 +16,7 @@ fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// The functions that bear a test's attribute.
+/// The functions with a test attribute.
 fn tests_in(source: &str) -> Vec<String> {
     let mut is_test = false;
     let mut names = Vec::new();
@@ -32,7 +32,7 @@ fn tests_in(source: &str) -> Vec<String> {
     names
 }
 
-/// The page's code words that are written as tests are.
+/// The page's code spans that have the form of a test's name: at least three underscores.
 fn named(page: &str) -> BTreeSet<&str> {
     let words = page.split('`').skip(1).step_by(2);
     let is_name = |word: &&str| {
@@ -43,7 +43,7 @@ fn named(page: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn every_test_that_is_named_in_the_reliability_page_exists() {
+fn every_test_on_the_page_exists() {
     let mut tests = BTreeSet::new();
     for folder in ["crates", "simulation", "src", "tests"] {
         tests_below(Path::new(folder), &mut tests);
@@ -55,15 +55,15 @@ fn every_test_that_is_named_in_the_reliability_page_exists() {
 }
 
 #[test]
-fn every_row_about_a_threat_or_a_failure_names_its_proof() {
+fn every_threat_and_failure_names_a_test() {
     let rows = PAGE.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---"));
     let (_, tables) = PAGE.split_once("### Who can do what").expect("the threats");
     let (tables, _) = tables.split_once("## How it was searched").expect("the end of the failures");
     let rows: Vec<&str> = rows.filter(|row| tables.contains(*row) && !row.contains("| tests |")).collect();
     assert!(rows.len() > 40, "{}", rows.len());
     for row in rows {
-        let proof = row.trim_end_matches(" |").rsplit(" | ").next().expect("a last column");
-        let is_proof = !named(proof).is_empty() || proof.contains("deny.toml") || proof.contains("above");
-        assert!(is_proof, "no proof in: {row}");
+        let tests = row.trim_end_matches(" |").rsplit(" | ").next().expect("a last column");
+        let is_proved = !named(tests).is_empty() || tests.contains("deny.toml") || tests.contains("above");
+        assert!(is_proved, "no test in: {row}");
     }
 }

@@ -1,4 +1,4 @@
-//! The template agrees with the crate: its version, what a setting may be, and what an update has to bring to Consul.
+//! The template agrees with the crates: the version, the values of a setting, and the parameters that update the mesh setup.
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,8 @@ use controller::settings::Settings;
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
-/// Not a question of what the functions do to Consul: how much they say, and what the template itself makes.
-const WITHOUT_CONSEQUENCE: [&str; 2] = ["LogLevel", "TaskEventsQueue"];
+/// The parameters without an effect on Consul: the log level, and a resource of the template.
+const WITHOUT_EFFECT: [&str; 2] = ["LogLevel", "TaskEventsQueue"];
 
 /// The lines below `heading`, up to the next line that is not indented further.
 fn section(heading: &str) -> String {
@@ -17,7 +17,7 @@ fn section(heading: &str) -> String {
     lines.take_while(|line| line.is_empty() || indent(line) > depth).collect::<Vec<_>>().join("\n")
 }
 
-/// What a section refers to by `!Ref`, or within a text by `${…}`.
+/// The references of a section: `!Ref`, and `${…}` within a text.
 fn references(section: &str) -> BTreeSet<&str> {
     let name = |rest| str::split(rest, |c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     let after = |mark| section.split(mark).skip(1).map(name);
@@ -25,13 +25,13 @@ fn references(section: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn a_new_release_is_brought_to_consul() {
+fn a_new_release_updates_the_mesh_setup() {
     let property = format!("ControllerVersion: \"{}\"", env!("CARGO_PKG_VERSION"));
     assert!(section("  MeshSetup:").contains(&property), "MeshSetup should have {property}");
 }
 
 #[test]
-fn whatever_the_functions_are_given_is_brought_to_consul_when_it_changes() {
+fn a_changed_parameter_updates_the_mesh_setup() {
     let globals = section("Globals:");
     let reconcile = section("  ReconcileFunction:");
     let (_, environment) = reconcile.split_once("Environment:").expect("an environment");
@@ -39,16 +39,16 @@ fn whatever_the_functions_are_given_is_brought_to_consul_when_it_changes() {
     let setup = section("  MeshSetup:");
     let watched = references(&setup);
     let missing: Vec<&str> = given.difference(&watched).copied().collect();
-    assert_eq!(missing, WITHOUT_CONSEQUENCE);
+    assert_eq!(missing, WITHOUT_EFFECT);
 }
 
 #[test]
-fn the_template_takes_the_health_sync_intervals_that_the_function_takes() {
+fn health_sync_intervals_match_the_function() {
     let parameter = section("  HealthSyncIntervalSeconds:");
     let (_, list) = parameter.split_once("AllowedValues: [").expect("a list");
     let (list, _) = list.split_once(']').expect("its end");
     let allowed: BTreeSet<u32> = list.split(',').map(|number| number.trim().parse().unwrap()).collect();
-    let is_taken = |seconds: &u32| {
+    let is_accepted = |seconds: &u32| {
         let settings = Settings::read(|name| {
             Some(match name {
                 "CONSUL_HTTP_ADDR" => "http://127.0.0.1:8500".to_owned(),
@@ -61,5 +61,5 @@ fn the_template_takes_the_health_sync_intervals_that_the_function_takes() {
         });
         settings.is_ok()
     };
-    assert_eq!(allowed, (0..=100).filter(is_taken).collect::<BTreeSet<u32>>());
+    assert_eq!(allowed, (0..=100).filter(is_accepted).collect::<BTreeSet<u32>>());
 }

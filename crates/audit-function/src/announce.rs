@@ -1,9 +1,9 @@
 //! Announcements of findings: an SNS topic for people, the default event bus of `EventBridge` for programs.
 
 use async_trait::async_trait;
-use aws_types::SdkConfig;
 use aws_sdk_eventbridge::types::PutEventsRequestEntry;
 use aws_sdk_sns::types::MessageAttributeValue;
+use aws_types::SdkConfig;
 use serde_json::Value;
 
 use aws::sdk::describe;

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_types::SdkConfig;
 use aws_sdk_s3::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
     operation::put_object::{PutObjectError, PutObjectOutput},
     presigning::PresigningConfig,
 };
+use aws_types::SdkConfig;
 
 use aws::sdk::describe;
 

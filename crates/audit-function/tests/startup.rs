@@ -1,4 +1,4 @@
-//! `audit` logs which setting is invalid, and keeps running, so that each invocation returns the reason.
+//! `audit` reports wrong settings and keeps running, so that each invocation answers with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ const GOOD: [(&str, &str); 3] = [
     ("REPORTS_BUCKET", "mesh-reports"),
 ];
 
-/// Starts the function without a Lambda runtime, so that it ends even after a successful start.
+/// Starts the function with a runtime API that refuses connections, so that a successful start ends as well.
 fn start(settings: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_audit"))
         .env_clear()
@@ -26,7 +26,7 @@ fn start(settings: &[(&str, &str)]) -> Output {
         .expect("the binary runs")
 }
 
-/// The logged reason of a failed start.
+/// The reason for which it refuses its settings, if it does.
 fn refusal(variable: &str, value: &str) -> Option<String> {
     let settings: Vec<(&str, &str)> = GOOD.into_iter().chain([(variable, value)]).collect();
     let output = start(&settings);
@@ -37,7 +37,7 @@ fn refusal(variable: &str, value: &str) -> Option<String> {
 }
 
 #[test]
-fn invalid_setting_is_named_with_valid_values() {
+fn each_wrong_setting_names_its_expectation() {
     for (variable, value, reason) in [
         ("ECS_CLUSTER_ARNS", "prod", "ECS_CLUSTER_ARNS: got \"prod\""),
         ("FINDINGS_TOPIC_ARN", "", "FINDINGS_TOPIC_ARN: got \"\""),
@@ -53,7 +53,7 @@ fn invalid_setting_is_named_with_valid_values() {
 #[test]
 fn valid_settings_are_accepted() {
     assert_eq!(refusal("AUDIT_CONFIGURATION", ""), None);
-    // It ends because there is no event, and not before
+    // It ends because it gets no event, and not sooner
     let output = start(&GOOD);
     let text = [output.stdout, output.stderr].concat();
     assert!(String::from_utf8_lossy(&text).contains("\"stopped\""), "it did not request an event");

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws_types::SdkConfig;
 use aws_sdk_sqs::{
     Client,
     types::{BatchResultErrorEntry, ChangeMessageVisibilityBatchRequestEntry, SendMessageBatchRequestEntry},
 };
+use aws_types::SdkConfig;
 use futures::future::try_join_all;
 
 use crate::sdk::describe;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use aws_types::SdkConfig;
 use aws_sdk_secretsmanager::{
     Client,
     error::{ProvideErrorMetadata, SdkError},
     types::Tag,
 };
+use aws_types::SdkConfig;
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;

@@ -1,4 +1,4 @@
-//! Our own template, deployed by the SAM CLI itself. Several deployments of one build live side by side.
+//! Deployments of the template by the SAM CLI. Several stacks of one build can exist at once.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -17,17 +17,17 @@ use super::world::TIME_BOUNDS;
 use super::{functions::built_template, in_repository, scratch, tool};
 
 const BUCKET: &str = "artifacts";
-/// How long one run of the SAM CLI may take, while others do on a busy machine.
+/// How long one run of the SAM CLI may take on a busy machine.
 const LONGEST_RUN: Duration = Duration::from_mins(10);
-/// How much of its output is shown when it takes longer.
+/// How many lines of its output are shown when it takes longer.
 const LAST_LINES: usize = 40;
 
-/// What the template's outputs name.
+/// The template's outputs.
 #[derive(Debug, Clone)]
 pub struct Deployed {
     /// URL of the SQS queue that task events arrive in.
     pub queue_url: String,
-    /// Where messages end that the function could not work off.
+    /// URL of the dead-letter queue.
     pub failed_queue_url: String,
     /// Name of the function that handles task events.
     pub function_name: String,
@@ -35,19 +35,19 @@ pub struct Deployed {
     pub rule_name: String,
     /// Name of the log group of the function that handles task events.
     pub log_group: String,
-    /// Name of the function that sweeps.
+    /// Name of the function `reconcile`.
     pub reconcile: String,
-    /// Name of the log group of the function that sweeps.
+    /// Name of the log group of `reconcile`.
     pub reconcile_log_group: String,
-    /// Name of the `EventBridge` rule for task definitions and services; it exists only where tokens are made ahead.
+    /// Name of the `EventBridge` rule for task definitions and services; it exists only if tokens are pre-provisioned.
     pub pre_provision_rule: Option<String>,
     /// Name of the `EventBridge` rule for deleted clusters.
     pub cluster_deleted_rule: String,
-    /// The audit, unless it is switched off.
+    /// The audit's outputs, unless it is disabled.
     pub audit: Option<DeployedAudit>,
 }
 
-/// What audits.
+/// The template's outputs for the audit.
 #[derive(Debug, Clone)]
 pub struct DeployedAudit {
     /// Name of the Lambda function that audits.
@@ -58,7 +58,7 @@ pub struct DeployedAudit {
     pub rule: String,
     /// ARN of the SNS topic that findings are published to.
     pub topic: String,
-    /// Name of the S3 bucket of large reports, and of what was announced.
+    /// Name of the S3 bucket for large reports and for the record of announcements.
     pub bucket: String,
 }
 
@@ -75,7 +75,7 @@ impl DeployedAudit {
 }
 
 impl Deployed {
-    /// No deployment at all, but a queue: for a function that runs in or beside the test itself.
+    /// Only a queue, without a stack: for a function that runs in the test's process or is started by it.
     pub fn only_queue(url: String) -> Self {
         let none = String::new;
         Self {
@@ -93,19 +93,19 @@ impl Deployed {
     }
 }
 
-/// Creates or updates a stack. On an update, a parameter that is not given keeps its value.
+/// Creates or updates a stack. On an update, omitted parameters keep their values.
 pub async fn deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Deployed {
     try_deploy(aws, stack, parameters).await.unwrap_or_else(|said| panic!("sam deploy of {stack}: {said}"))
 }
 
-/// The same, where it may fail: then it says what a user would see.
+/// Creates or updates a stack. `Err` is the output of the SAM CLI.
 pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> Result<Deployed, String> {
     let template = aws.packaged.get_or_init(|| package(aws)).await;
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
     let defaults = [("Architecture", architecture), ("TimeBounds", TIME_BOUNDS)];
     let defaults = defaults.iter().filter(|(key, _)| parameters.iter().all(|(given, _)| given != key));
     let parameters = defaults.chain(parameters).map(|(key, value)| {
-        // The SAM CLI splits at blanks, and takes quotes away.
+        // The SAM CLI splits at whitespace, and removes quotes.
         let is_plain = !value.contains(|c: char| c.is_whitespace() || c == '"');
         if is_plain { format!("{key}={value}") } else { format!("{key}='{value}'") }
     });
@@ -131,9 +131,9 @@ pub async fn try_deploy(aws: &Aws, stack: &str, parameters: &[(&str, &str)]) -> 
     Ok(deployed)
 }
 
-/// Brings the functions into an AWS's S3 once, where all stacks find them. The answer is a template that says where they are.
+/// Uploads the functions to S3, once for all stacks, and returns the packaged template.
 async fn package(aws: &Aws) -> PathBuf {
-    let bucket = Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.and_then(Answer::good);
+    let bucket = Answer::to(aws.request(Method::PUT, &format!("/{BUCKET}"), "s3")).await.and_then(Answer::success);
     bucket.unwrap_or_else(|error| panic!("CreateBucket of {BUCKET}: {error}"));
     let port = aws.endpoint.rsplit(':').next().unwrap_or_default();
     let packaged = scratch::directory().join(format!("packaged-{port}.yaml"));
@@ -144,7 +144,7 @@ async fn package(aws: &Aws) -> PathBuf {
     packaged
 }
 
-/// The SAM CLI, with nothing of the user's: neither their account nor a samconfig.toml in the repository.
+/// The SAM CLI without the user's AWS configuration and without the repository's samconfig.toml.
 fn sam(aws: &Aws, subcommand: &str) -> Command {
     let mut command = Command::new(tool("venv/bin/sam"));
     command
@@ -164,7 +164,7 @@ fn sam(aws: &Aws, subcommand: &str) -> Command {
     command
 }
 
-/// Runs it to its end. An `Err` is all that it has said; or the end of that, if it takes too long.
+/// Runs a command. `Err` is its output, or the end of its output if it takes too long.
 async fn run(command: &mut Command, name: &str) -> Result<(), String> {
     let path = scratch::directory().join(format!("sam-{name}.log"));
     let log = File::create(&path).unwrap();
@@ -183,13 +183,13 @@ async fn run(command: &mut Command, name: &str) -> Result<(), String> {
     }
 }
 
-/// Deletes a stack, and waits until it is gone. An `Err` says how it ended instead.
+/// Deletes a stack, and waits until it is deleted. `Err` is the description of a failed deletion.
 pub async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
     let call = async |action: &str| {
         let query = [("Action", action), ("Version", "2010-05-15"), ("StackName", stack)];
         Answer::to(aws.request(Method::GET, "/", "cloudformation").query(&query)).await
     };
-    call("DeleteStack").await.and_then(Answer::good)?;
+    call("DeleteStack").await.and_then(Answer::success)?;
     eventually(&format!("stack {stack} to be deleted"), Duration::from_mins(10), || async {
         let described = call("DescribeStacks").await?;
         let text = described.body.to_string();
@@ -204,14 +204,14 @@ pub async fn delete(aws: &Aws, stack: &str) -> Result<(), String> {
     .await
 }
 
-/// `DescribeStacks` answers in XML only, and this much of it can be read without a parser.
+/// A stack's outputs in the XML of `DescribeStacks`, which is searched as text.
 struct Outputs(String);
 
 impl Outputs {
     async fn of(aws: &Aws, stack: &str) -> Self {
         let query = [("Action", "DescribeStacks"), ("Version", "2010-05-15"), ("StackName", stack)];
         let request = aws.request(Method::GET, "/", "cloudformation").query(&query);
-        match Answer::to(request).await.and_then(Answer::good) {
+        match Answer::to(request).await.and_then(Answer::success) {
             Ok(Value::String(xml)) => Self(xml),
             other => panic!("DescribeStacks of {stack}: {other:?}"),
         }
@@ -228,12 +228,12 @@ impl Outputs {
     }
 }
 
-/// `MiniStack` takes the template's `MaximumConcurrency` for a string (AWS, for a number), and then polls no queue at
-/// all.
+/// Sets `MaximumConcurrency` to a number: `MiniStack` reads the template's value as a string (AWS as a number), and then does
+/// not poll the queue.
 async fn repair_concurrency(aws: &Aws, function: &str) {
     let mappings = "/2015-03-31/event-source-mappings/";
     let list = aws.request(Method::GET, mappings, "lambda").query(&[("FunctionName", function)]);
-    let list = Answer::to(list).await.and_then(Answer::good).unwrap();
+    let list = Answer::to(list).await.and_then(Answer::success).unwrap();
     let mapping = &list["EventSourceMappings"][0];
     let maximum = &mapping["ScalingConfig"]["MaximumConcurrency"];
     let maximum: u32 = maximum.as_str().map_or_else(|| maximum.to_string(), str::to_owned).parse().unwrap();
@@ -241,11 +241,11 @@ async fn repair_concurrency(aws: &Aws, function: &str) {
     let path = format!("{mappings}{}", mapping["UUID"].as_str().unwrap());
     let body = json!({ "ScalingConfig": { "MaximumConcurrency": maximum } });
     let update = aws.request(Method::PUT, &path, "lambda").json(&body);
-    Answer::to(update).await.and_then(Answer::good).unwrap();
+    Answer::to(update).await.and_then(Answer::success).unwrap();
 }
 
-/// How long a message stays away whose function died, or could not hand it back: as long as the function may run, and a second.
-/// The template's six times that are AWS's advice for a function that is throttled; here they would only be waited for.
+/// The queue's visibility timeout: the function's timeout, plus one second. The template's is six times the function's timeout,
+/// as AWS advises for a function that is throttled; here it would only make tests wait.
 const VISIBILITY_SECONDS: &str = "61";
 
 async fn shorten_visibility(aws: &Aws, queue_url: &str) {

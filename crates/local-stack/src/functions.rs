@@ -1,4 +1,4 @@
-//! The functions' binaries as cargo has built them beside the running program, and the template that names them.
+//! The functions' binaries, as cargo has built them next to the running program, and the template with them.
 
 use std::{
     env, fs,
@@ -12,10 +12,10 @@ use super::{in_repository, scratch};
 pub fn binary(function: &str) -> PathBuf {
     let template = fs::read_to_string(in_repository("template.yaml")).unwrap();
     let (_, binary) = functions(&template).into_iter().find(|(name, _)| name == function).expect("a function's name");
-    beside_us(&binary)
+    built_binary(&binary)
 }
 
-/// A template whose functions are the built binaries: what `sam build` makes of ours. It is made once in a run.
+/// The template with the built binaries as its functions, as `sam build` writes it. Written once per process.
 pub(crate) fn built_template() -> &'static Path {
     static TEMPLATE: OnceLock<PathBuf> = OnceLock::new();
     TEMPLATE.get_or_init(|| {
@@ -24,11 +24,12 @@ pub(crate) fn built_template() -> &'static Path {
         for (function, binary) in functions(&template) {
             let bootstrap = folder.join(&function).join("bootstrap");
             fs::create_dir_all(bootstrap.parent().unwrap()).unwrap();
-            fs::copy(beside_us(&binary), &bootstrap).unwrap();
+            fs::copy(built_binary(&binary), &bootstrap).unwrap();
             let head = format!("\n  {function}:\n    Type: AWS::Serverless::Function\n");
-            let (before, after) = template.split_once(&head).unwrap_or_else(|| panic!("{function} has another head"));
+            let (before, after) =
+                template.split_once(&head).unwrap_or_else(|| panic!("{function} is not declared as expected"));
             let (between, after) = after.split_once("    Properties:\n").expect("properties");
-            // A package of its own is built where it is.
+            // `CodeUri` is replaced: the binary was copied.
             let after = match after.split_once('\n') {
                 Some((first, rest)) if first.trim_start().starts_with("CodeUri: ") => rest,
                 _ => after,
@@ -41,7 +42,7 @@ pub(crate) fn built_template() -> &'static Path {
     })
 }
 
-/// The functions of a template, and the binary that each is built from.
+/// The functions of a template, each with the name of its binary.
 fn functions(template: &str) -> Vec<(String, String)> {
     let mut resource = "";
     let mut found = Vec::new();
@@ -58,14 +59,14 @@ fn functions(template: &str) -> Vec<(String, String)> {
     found
 }
 
-/// A binary of the profile that the running program was built with. Cargo builds the binaries of each package along with the
-/// package's tests, and `make` those of the functions along with the demo.
-pub fn beside_us(binary: &str) -> PathBuf {
+/// The path of a binary in the build directory of the running program. Cargo builds a package's binaries for its tests, and `make`
+/// builds those of the functions for the demo.
+pub fn built_binary(binary: &str) -> PathBuf {
     let program = env::current_exe().unwrap();
-    // Tests are one folder further down.
+    // Tests are in a subfolder.
     let folders = program.ancestors().skip(1).take(2);
     let found = folders.map(|folder| folder.join(binary)).find(|path| path.is_file());
     found.unwrap_or_else(|| {
-        panic!("{binary} is not built beside {}: run `make test` or `make demo`, which build it", program.display())
+        panic!("{binary} is not built next to {}: run `make test` or `make demo`, which build it", program.display())
     })
 }

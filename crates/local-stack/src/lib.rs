@@ -1,16 +1,18 @@
-//! The real stack on one machine, for tests and for the demo: a Consul server, `MiniStack` in the place of AWS, and
-//! our template deployed into it. Everything listens on loopback only, and dies with the process that started it.
+//! The local stack, for tests and for the demo: a Consul server, `MiniStack` in place of AWS, and the template deployed into it.
+//! Everything listens on loopback only, and ends with the process that started it.
 //!
 //! ```text
-//! wait    progress    scratch    http    pids   no knowledge of what runs
-//!    process     ports                    a child that cannot outlive us, and where it may listen
+//! wait    progress    scratch    http    pids   helpers
+//!    process     ports                    child processes, and the ports of servers
 //! consul           aws                    one server each
 //!           functions                     the functions' binaries, and the template that names them
-//!             deploy                      sam deploy into an aws
-//!              world                      clusters, definitions, tasks, and their events
+//!             deploy                      `sam deploy`
+//!              world                      clusters, task definitions, tasks, and their events
 //! ```
+//!
+//! Each module uses those above it.
 
-// A harness that cannot go on panics, and says why.
+// The harness panics with a reason when it cannot continue.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -41,7 +43,7 @@ use tokio::sync::OnceCell;
 use aws::Aws;
 use consul::Consul;
 
-/// Both servers, with nothing in them yet.
+/// Both servers, without content.
 pub struct Stack {
     /// AWS.
     pub aws: Aws,
@@ -50,13 +52,13 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Starts both.
+    /// Starts both servers.
     pub async fn start() -> Self {
         let (aws, consul) = tokio::join!(Aws::start(), Consul::start());
         Self { aws, consul }
     }
 
-    /// The one stack that all tests of a test binary share. They run at the same time: each must use names of its own.
+    /// The stack that all tests of a test binary share. They run concurrently, so that each must use unique names.
     pub async fn shared() -> &'static Self {
         static STACK: OnceCell<Stack> = OnceCell::const_new();
         STACK.get_or_init(Self::start).await

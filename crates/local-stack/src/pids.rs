@@ -1,19 +1,19 @@
-//! Processes as the kernel shows them: whose they are, what they hold, and how to stop them.
+//! Processes by /proc: their parents, memory and connections, and signals to them.
 
 use std::{fs, path::Path, process::Command};
 
-/// What a signal does.
+/// A signal.
 #[derive(Debug, Clone, Copy)]
 pub enum Signal {
-    /// Ends it at once.
+    /// Ends the process.
     Kill,
-    /// Stops it where it is.
+    /// Suspends the process.
     Stop,
-    /// Lets it go on.
+    /// Resumes the process.
     Continue,
 }
 
-/// Signals a process. One that is gone already needs none.
+/// Signals a process, if it has not ended.
 pub fn signal(pid: u32, signal: Signal) {
     let name = match signal {
         Signal::Kill => "-KILL",
@@ -24,7 +24,7 @@ pub fn signal(pid: u32, signal: Signal) {
     assert!(sent.success() || !Path::new("/proc").join(pid.to_string()).exists(), "{pid} cannot be signalled");
 }
 
-/// The processes that a process has started.
+/// The children of a process.
 pub fn children(parent: u32) -> Vec<u32> {
     let all = fs::read_dir("/proc").unwrap().flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -37,14 +37,14 @@ pub fn program(pid: u32) -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// How much memory a process has in use, in KiB.
+/// A process's resident memory, in KiB.
 pub fn resident_kib(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
-/// Which of these processes holds the connection that leaves from `port` of 127.0.0.1.
+/// The process among these with the connection from `port` of 127.0.0.1.
 pub fn owner_of(port: u16, among: &[u32]) -> Option<u32> {
     let socket = format!("socket:[{}]", inode_of(port)?);
     among.iter().copied().find(|pid| {
@@ -53,7 +53,7 @@ pub fn owner_of(port: u16, among: &[u32]) -> Option<u32> {
     })
 }
 
-/// Whether an open connection to or from `port` of 127.0.0.1 holds something that its reader has not read yet.
+/// Whether an open connection to or from `port` of 127.0.0.1 has unread data.
 pub fn has_unread(port: u16) -> bool {
     const ESTABLISHED: &str = "01";
     const NOTHING: &str = "00000000:00000000";
@@ -66,13 +66,13 @@ pub fn has_unread(port: u16) -> bool {
 
 fn inode_of(port: u16) -> Option<u64> {
     let end = format!("0100007F:{port:04X}");
-    // A connection that is over already belongs to nobody: its inode is 0.
+    // A closed connection has no owner: its inode is 0.
     let inode =
         |[_, local, .., inode]: &[String; FIELDS]| inode.parse().ok().filter(|inode| *local == end && *inode != 0);
     connections().iter().find_map(inode)
 }
 
-/// How many fields of the kernel's table are looked at: number, local and remote address, state, queues, timer, retransmits,
+/// The number of fields of the kernel's table that are read: number, local and remote address, state, queues, timer, retransmits,
 /// user, timeout, and inode.
 const FIELDS: usize = 10;
 
@@ -85,6 +85,6 @@ fn connections() -> Vec<[String; FIELDS]> {
 
 fn parent_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold anything, also spaces and brackets.
+    // The name may contain spaces and parentheses.
     stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
 }

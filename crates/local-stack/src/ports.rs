@@ -1,7 +1,8 @@
-//! Ports for servers that bind them later than they are chosen.
+//! Reservations of ports for servers that bind them later.
 //!
-//! A port is reserved by a socket with its number in its name, in Linux's abstract namespace: all checkouts and users of a machine
-//! share that, and it ends with the process. So no other test process takes the port meanwhile, also while its server is stopped.
+//! A port is reserved by a Unix socket with the port number in its name, in Linux's abstract namespace. All processes of a
+//! machine share that namespace, and the socket is closed with the process. So no other test process reserves the port, also
+//! while its server is stopped.
 
 use std::{
     net::{TcpListener, UdpSocket},
@@ -12,16 +13,16 @@ use std::{
     sync::Mutex,
 };
 
-/// The first port. All are below the range that Linux takes the ports of outgoing connections from, which begins at 32768 unless
-/// `net.ipv4.ip_local_port_range` says otherwise.
+/// The first port. All ports are below Linux's ephemeral port range, which begins at 32768 by default
+/// (`net.ipv4.ip_local_port_range`).
 const FIRST: u16 = 20_000;
-/// How many ports there are.
+/// The number of ports.
 const COUNT: u16 = 12_000;
 
-/// Reserves a port that nothing uses, on either of the addresses that servers here listen on.
+/// Reserves a port that is free on both addresses that servers listen on.
 pub fn reserve() -> u16 {
     static RESERVED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
-    // Test processes that run at the same time start looking at different places.
+    // Concurrent test processes begin at different ports.
     let first = u16::try_from(std::process::id() % u32::from(COUNT / 64)).unwrap() * 64;
     let mut reserved = RESERVED.lock().unwrap();
     for port in (0..COUNT).map(|next| FIRST + (first + next) % COUNT) {
@@ -33,7 +34,7 @@ pub fn reserve() -> u16 {
     panic!("none of the ports {FIRST} to {} is free", FIRST + COUNT - 1);
 }
 
-/// The reservation of a port, unless some process has it.
+/// The reservation of a port, unless another process has reserved it.
 fn reservation(port: u16) -> Option<UnixListener> {
     let name = SocketAddr::from_abstract_name(format!("ecs-mesh-controller-port-{port}")).unwrap();
     UnixListener::bind_addr(&name).ok()

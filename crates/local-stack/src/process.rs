@@ -1,4 +1,4 @@
-//! Servers as child processes that cannot outlive us.
+//! Servers as child processes, which end with this process.
 
 use std::io::Write;
 use std::os::unix::process::CommandExt;
@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use super::{pids, scratch};
 
-/// How long a child may take to end that is killed after five seconds.
+/// How long a child, which is killed five seconds after its termination signal, may take to end.
 const LONGEST_END: Duration = Duration::from_mins(2);
 
-/// Stands between us and a child. Its standard input is a pipe whose other end only we hold: when we end, for
-/// whatever reason, the pipe closes, and it ends its whole process group, with all that the child has started.
+/// The supervisor between this process and a child. Its standard input is a pipe whose other end only this process has: when this
+/// process ends, for any reason, the pipe closes, and the supervisor ends its process group with all that the child has started.
 const SUPERVISOR: &str = r#"
 exec 3<&0 </dev/null
 "$@" 3<&- &
@@ -39,8 +39,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts a program with nothing in its environment but `PATH`, a home and a temporary directory of its own, and
-    /// `env`.
+    /// Starts a program. Its environment is `PATH`, its own home and temporary directory, and `env`.
     pub fn start(name: &str, program: &Path, args: &[&str], env: &[(&str, String)]) -> Self {
         let (log, output) = scratch::log(name);
         let home = scratch::directory().join(name);
@@ -69,15 +68,15 @@ impl Process {
         self.supervisor.id()
     }
 
-    /// The program itself, without its supervisor.
+    /// The program's process ID.
     pub fn pid(&self) -> u32 {
-        // The supervisor's other child is a shell that waits, like itself.
+        // The supervisor's other child is a shell.
         let is_program = |pid: &u32| pids::program(*pid).is_some_and(|name| name != "sh");
         pids::children(self.group()).into_iter().find(is_program).expect("the program runs")
     }
 
-    /// Panics, with the end of its log, if it runs no more.
-    pub fn must_run(&mut self) {
+    /// Panics with the end of the log if the process has ended.
+    pub fn assert_running(&mut self) {
         if let Some(status) = self.supervisor.try_wait().unwrap() {
             panic!("{} has ended by itself ({status}); its log ends:\n{}", self.name, self.log_end());
         }
@@ -91,7 +90,7 @@ impl Process {
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
 
-    /// Ends it, and returns when nothing of it is left. (Dropping it ends it as well, but does not wait.)
+    /// Ends the process group, and waits for its end. (Dropping ends it as well, without waiting.)
     pub fn stop(mut self) {
         drop(self.supervisor.stdin.take());
         let start = Instant::now();
@@ -101,7 +100,7 @@ impl Process {
         }
     }
 
-    /// Ends it at once, as `kill -9` does, with all that it has started.
+    /// Kills the process group (`kill -9`).
     pub fn kill(mut self) {
         let group = format!("-{}", self.group());
         let killed = Command::new("kill").args(["-KILL", "--", &group]).status().unwrap();
@@ -109,7 +108,7 @@ impl Process {
         self.supervisor.wait().unwrap();
     }
 
-    /// Lets it live on after us.
+    /// Keeps the process running after this process.
     pub fn keep(mut self) {
         if let Some(mut pipe) = self.supervisor.stdin.take() {
             pipe.write_all(b"keep\n").unwrap();

@@ -1,17 +1,17 @@
-//! Waits for work to be done. There is no limit on how long it takes, only on how long nothing changes.
+//! Waiting for work that makes progress: the limit is on the time without a change, not on the whole time.
 
 use std::{
     fmt::Display,
     time::{Duration, Instant},
 };
 
-/// How long nothing may change. A message that has failed comes back after 15 minutes at most.
+/// The longest time without a change. A failed message returns after 15 minutes at most.
 const STANDSTILL: Duration = Duration::from_mins(16);
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Tries until `probe` answers `Ok`, and returns that. Its `Err` says what it saw. If it sees the same for 16 minutes, the
-/// answer is an `Err` that says what was waited for and what was seen.
-pub async fn while_it_goes_on<T, E, F>(what: &str, mut probe: impl FnMut() -> F) -> Result<T, String>
+/// Repeats `probe` until it returns `Ok`; its `Err` is the observed state. If that does not change for 16 minutes, returns an `Err`
+/// with `what` and the state.
+pub async fn wait_while_progressing<T, E, F>(what: &str, mut probe: impl FnMut() -> F) -> Result<T, String>
 where
     E: Display,
     F: Future<Output = Result<T, E>>,
@@ -26,17 +26,17 @@ where
             (last, since) = (seen, Instant::now());
         }
         if since.elapsed() > STANDSTILL {
-            return Err(format!("waited for {what}; nothing has changed for {STANDSTILL:?}; last saw: {last}"));
+            return Err(format!("waited for {what}; nothing has changed for {STANDSTILL:?}; last state: {last}"));
         }
         tokio::time::sleep(PAUSE).await;
     }
 }
 
-/// The same, where it has to be done.
-pub async fn until_done<T, E, F>(what: &str, probe: impl FnMut() -> F) -> T
+/// The same, but panics without progress.
+pub async fn wait_until_done<T, E, F>(what: &str, probe: impl FnMut() -> F) -> T
 where
     E: Display,
     F: Future<Output = Result<T, E>>,
 {
-    while_it_goes_on(what, probe).await.unwrap_or_else(|stalled| panic!("{stalled}"))
+    wait_while_progressing(what, probe).await.unwrap_or_else(|stalled| panic!("{stalled}"))
 }

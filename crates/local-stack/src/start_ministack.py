@@ -1,5 +1,5 @@
-"""MiniStack, in which versions of secrets are as AWS treats them: a version ID that exists with other content is refused, and
-with the same content nothing is written again. MiniStack writes whatever comes, and forgets the IDs of older versions.
+"""MiniStack with AWS's semantics for versions of secrets: a version ID that exists with other content is refused, and with the same
+content nothing is written. MiniStack itself overwrites the version, and removes the IDs of older versions.
 
 Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html
 """
@@ -11,7 +11,7 @@ import time
 from ministack.app import main
 from ministack.services import secretsmanager
 
-# The content of each version that was ever written, by the secret's ARN and the version's ID.
+# The content of every version, by the secret's ARN and the version's ID.
 contents = {}
 create_secret = secretsmanager._create_secret
 put_secret_value = secretsmanager._put_secret_value
@@ -49,7 +49,7 @@ def put_version(data):
 
 
 class SlowClock:
-    """The time module, whose time of day is late."""
+    """The time module with a slow wall clock."""
 
     def __init__(self, seconds):
         self.seconds = seconds

@@ -1,15 +1,14 @@
-//! Waiting for something to become true, with a deadline, and with a say about what was seen instead.
+//! Waiting for a condition, with a deadline.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
 
-/// How long a test waits for the stack to react. Far more than it takes: no test is about how fast a machine is.
+/// How long tests wait for the stack: far longer than it takes, because no test depends on the machine's speed.
 pub const SOON: Duration = Duration::from_mins(5);
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Tries until `probe` answers `Ok`, and returns that. Its `Err` says what it saw; the last one is shown when time is
-/// up.
+/// Repeats `probe` until it returns `Ok`; its `Err` is the observed state. Panics with the last state after `deadline`.
 pub async fn eventually<T, E, F>(what: &str, deadline: Duration, mut probe: impl FnMut() -> F) -> T
 where
     E: Display,
@@ -20,7 +19,7 @@ where
         match probe().await {
             Ok(value) => return value,
             Err(seen) if start.elapsed() > deadline => {
-                panic!("waited {deadline:?} in vain for {what}; last saw: {seen}")
+                panic!("waited {deadline:?} for {what}; last state: {seen}")
             }
             Err(_) => tokio::time::sleep(PAUSE).await,
         }

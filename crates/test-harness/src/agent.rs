@@ -1,4 +1,4 @@
-//! A real Consul client agent on 127.0.0.2, as a task of the client generation runs one.
+//! A real Consul client agent on 127.0.0.2, like those in tasks of the client generation.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub struct ClientAgent {
 }
 
 impl ClientAgent {
-    /// Starts an agent and waits until its server knows it.
+    /// Starts an agent, and waits until it is alive in the server's member list.
     pub async fn join(consul: &Consul, name: &str) -> Self {
         let directory = scratch::directory().join(name);
         std::fs::create_dir_all(&directory).unwrap();
@@ -57,8 +57,8 @@ impl ClientAgent {
         agent
     }
 
-    /// Registers a service with the agent, which brings it to the catalog. As long as the agent cannot ask its server whose
-    /// token that is, it refuses it.
+    /// Registers a service with the agent, and waits until it is in the catalog. The agent refuses the token until it can resolve
+    /// it at the server.
     pub async fn register(&self, consul: &Consul, service: &Value) {
         let id = service["ID"].as_str().unwrap();
         eventually(&format!("service {id} to be accepted by its agent"), Duration::from_mins(5), || async {
@@ -66,7 +66,7 @@ impl ClientAgent {
                 .put(format!("{}/v1/agent/service/register", self.address))
                 .header("X-Consul-Token", &self.token)
                 .json(service);
-            Answer::to(request).await.and_then(Answer::good)
+            Answer::to(request).await.and_then(Answer::success)
         })
         .await;
         eventually(&format!("service {id} in the catalog"), Duration::from_mins(5), || async {
@@ -76,30 +76,30 @@ impl ClientAgent {
         .await;
     }
 
-    /// `kill -9`, and waits until Consul has noticed.
-    pub async fn die(self, consul: &Consul) {
+    /// `kill -9`, and waits until Consul shows the agent as failed.
+    pub async fn kill_and_wait_until_failed(self, consul: &Consul) {
         self.process.kill();
-        eventually(&format!("agent {} to be missed", self.name), Duration::from_mins(5), || async {
+        eventually(&format!("agent {} to fail", self.name), Duration::from_mins(5), || async {
             let status = member_status(consul, &self.name).await;
             if status == Some(4) { Ok(()) } else { Err(format!("status {status:?}")) }
         })
         .await;
     }
 
-    /// `kill -9`, and no more.
-    pub fn die_unnoticed(self) {
+    /// `kill -9`, without waiting.
+    pub fn kill(self) {
         self.process.kill();
     }
 }
 
-/// serf's number for an agent; `None` for one that the server does not know.
+/// An agent's serf status; `None` if the server does not know the agent.
 pub async fn member_status(consul: &Consul, name: &str) -> Option<u64> {
     let members = consul.get("/v1/agent/members").await;
     let members = members.as_array().cloned().unwrap_or_default();
     members.iter().find(|member| member["Name"] == name)?["Status"].as_u64()
 }
 
-/// What the catalog says of a node.
+/// A node and its services in the catalog.
 pub async fn node_services(consul: &Consul, name: &str) -> String {
     let answer = consul.call(Method::GET, &format!("/v1/catalog/node/{name}"), &consul.management_token, None).await;
     answer.body.to_string()

@@ -1,5 +1,5 @@
-//! A function's own binary, with a Lambda in miniature before it: it is handed one event after the other, and what it says
-//! of each, and all that it prints, is kept.
+//! A function's binary, with a server for the Lambda runtime API: it gets one event after the other; its answers and its output are
+//! kept.
 
 use std::{
     io::Read,
@@ -15,16 +15,16 @@ use std::{
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::recorder::{Answer, Recorder, Seen};
+use crate::recorder::{Answer, RecordedRequest, Recorder};
 
-/// How long a function may take for what is waited for: far longer than its own time-out.
+/// How long tests wait for a function: far longer than its timeout.
 pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(5);
 
-/// What Lambda does.
-pub struct Runtime(pub Recorder);
+/// A server for the Lambda runtime API.
+pub struct RuntimeApi(pub Recorder);
 
-impl Runtime {
-    /// Hands over one event after the other, and takes what became of it.
+impl RuntimeApi {
+    /// Starts a server that hands out these events, one after the other, and records the answers.
     pub async fn start(events: Vec<Value>) -> Self {
         let next = AtomicUsize::new(0);
         let recorder = Recorder::start(move |seen, _| {
@@ -46,32 +46,36 @@ impl Runtime {
         Self(recorder.await)
     }
 
-    /// Waits until `count` events are answered; all answers so far, errors included.
-    pub async fn answers(&self, count: usize) -> Vec<Seen> {
-        let is_answer = |seen: &Seen| seen.uri.ends_with("/response") || seen.uri.ends_with("/error");
-        seen(&self.0, count, is_answer).await
+    /// Waits until `count` events are answered, and returns all answers so far, including errors.
+    pub async fn answers(&self, count: usize) -> Vec<RecordedRequest> {
+        let is_answer = |seen: &RecordedRequest| seen.uri.ends_with("/response") || seen.uri.ends_with("/error");
+        wait_for_requests(&self.0, count, is_answer).await
     }
 }
 
-/// Waits until a server has seen `count` requests that are meant; all of those.
-pub async fn seen(server: &Recorder, count: usize, is_meant: impl Fn(&Seen) -> bool) -> Vec<Seen> {
+/// Waits until a server has received `count` requests that match, and returns all that match.
+pub async fn wait_for_requests(
+    server: &Recorder,
+    count: usize,
+    matches: impl Fn(&RecordedRequest) -> bool,
+) -> Vec<RecordedRequest> {
     let start = Instant::now();
     loop {
-        let all = server.seen();
-        let seen: Vec<Seen> = all.into_iter().filter(|seen| is_meant(seen)).collect();
+        let all = server.requests();
+        let seen: Vec<RecordedRequest> = all.into_iter().filter(|seen| matches(seen)).collect();
         if seen.len() >= count {
             return seen;
         }
         assert!(
             start.elapsed() < TIME_LIMIT,
-            "waited {TIME_LIMIT:?} for {count} requests; came: {seen:?}; all requests: {:?}",
+            "waited {TIME_LIMIT:?} for {count} requests; received: {seen:?}; all requests: {:?}",
             server.lines()
         );
         sleep(Duration::from_millis(20)).await;
     }
 }
 
-/// A process that ends with the test.
+/// A running function, which ends with the test.
 pub struct Function {
     child: Arc<Mutex<Child>>,
     printed: Arc<Mutex<Vec<u8>>>,
@@ -79,8 +83,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// Starts a binary with nothing in its environment but what Lambda gives, and `variables`.
-    pub fn start(binary: &str, runtime: &Runtime, variables: &[(&str, &str)]) -> Self {
+    /// Starts a binary with Lambda's environment variables and `variables`, and no others.
+    pub fn start(binary: &str, runtime: &RuntimeApi, variables: &[(&str, &str)]) -> Self {
         let mut child = Command::new(binary)
             .env_clear()
             .env("AWS_LAMBDA_RUNTIME_API", runtime.0.url.trim_start_matches("http://"))
@@ -109,27 +113,27 @@ impl Function {
         self.child.lock().unwrap().id()
     }
 
-    /// What kills it at any time, as `kill -9` does. The answer says whether it lived until then.
+    /// A closure that kills the process (`kill -9`), and returns whether it was running.
     pub fn killer(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let child = Arc::clone(&self.child);
         move || {
             let mut child = child.lock().unwrap();
-            let lives = matches!(child.try_wait(), Ok(None));
-            lives && child.kill().is_ok()
+            let is_running = matches!(child.try_wait(), Ok(None));
+            is_running && child.kill().is_ok()
         }
     }
 
-    /// Whether the process is gone.
+    /// Whether the process has ended.
     pub fn has_ended(&self) -> bool {
         self.child.lock().unwrap().try_wait().expect("the process can be waited for").is_some()
     }
 
-    /// All that it has printed so far.
+    /// The output so far.
     pub fn printed(&self) -> String {
         String::from_utf8_lossy(&self.printed.lock().unwrap()).into_owned()
     }
 
-    /// Ends it; all that it has printed.
+    /// Ends the process, and returns its whole output.
     pub fn end(mut self) -> String {
         self.kill_and_wait();
         for reader in self.readers.drain(..) {

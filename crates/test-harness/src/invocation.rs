@@ -1,54 +1,59 @@
-//! One invocation of a function's own binary, in a deployed world: for what has to be killed at a chosen moment.
+//! Invocations of a function's binary in a world, for tests that kill the function at a chosen moment.
 
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::function::{Function, Runtime, TIME_LIMIT, seen};
+use crate::function::{Function, RuntimeApi, TIME_LIMIT, wait_for_requests};
 use local_stack::{
     pids,
     world::{TIME_BOUNDS, World},
 };
 
-/// Which function, and where it finds the others.
-pub struct Place<'a> {
+/// A function's binary, and the endpoints that it calls.
+pub struct FunctionSetup<'a> {
     /// Path of the function's executable.
     pub binary: &'a str,
-    /// The function's `CONSUL_HTTP_ADDR`: URL of Consul's HTTP API, or of a proxy before it.
+    /// The function's `CONSUL_HTTP_ADDR`: URL of Consul's HTTP API, or of a proxy in front of it.
     pub consul_address: &'a str,
-    /// The function's `AWS_ENDPOINT_URL`: that of `MiniStack`, or of a proxy before it.
+    /// The function's `AWS_ENDPOINT_URL`: URL of `MiniStack`, or of a proxy in front of it.
     pub aws_endpoint: &'a str,
 }
 
-/// A process of the function, and the event that it was handed.
+/// A process of the function, and its runtime API.
 pub struct Invocation {
     process: Function,
-    runtime: Runtime,
+    runtime: RuntimeApi,
 }
 
 impl Invocation {
-    /// Starts the function and hands it one event.
-    pub async fn start(world: &World<'_>, place: &Place<'_>, event: &Value) -> Self {
-        Self::start_with(world, place, &[], event).await
+    /// Starts the function with one event.
+    pub async fn start(world: &World<'_>, setup: &FunctionSetup<'_>, event: &Value) -> Self {
+        Self::start_with(world, setup, &[], event).await
     }
 
-    /// The same with further settings.
-    pub async fn start_with(world: &World<'_>, place: &Place<'_>, settings: &[(&str, &str)], event: &Value) -> Self {
-        Self::of_events(world, place, settings, vec![event.clone()]).await
+    /// Starts the function with one event and further settings.
+    pub async fn start_with(
+        world: &World<'_>,
+        setup: &FunctionSetup<'_>,
+        settings: &[(&str, &str)],
+        event: &Value,
+    ) -> Self {
+        Self::of_events(world, setup, settings, vec![event.clone()]).await
     }
 
-    /// Starts the function and hands it one event after the other.
+    /// Starts the function with several events.
     pub async fn of_events(
         world: &World<'_>,
-        place: &Place<'_>,
+        setup: &FunctionSetup<'_>,
         settings: &[(&str, &str)],
         events: Vec<Value>,
     ) -> Self {
-        let runtime = Runtime::start(events).await;
+        let runtime = RuntimeApi::start(events).await;
         let cluster = world.cluster();
         let variables = [
-            ("AWS_ENDPOINT_URL", place.aws_endpoint),
-            ("CONSUL_HTTP_ADDR", place.consul_address),
+            ("AWS_ENDPOINT_URL", setup.aws_endpoint),
+            ("CONSUL_HTTP_ADDR", setup.consul_address),
             ("CONSUL_HTTP_TOKEN", world.consul.management_token.as_str()),
             ("ECS_CLUSTER_ARNS", cluster.as_str()),
             ("SECRET_NAME_PREFIX", world.prefix),
@@ -56,32 +61,32 @@ impl Invocation {
             ("TIME_BOUNDS", TIME_BOUNDS),
         ];
         let variables: Vec<(&str, &str)> = variables.into_iter().chain(settings.iter().copied()).collect();
-        Self { process: Function::start(place.binary, &runtime, &variables), runtime }
+        Self { process: Function::start(setup.binary, &runtime, &variables), runtime }
     }
 
-    /// What kills the function at any time, as `kill -9` does. The answer says whether it lived until then.
+    /// A closure that kills the function (`kill -9`), and returns whether it was running.
     pub fn killer(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         self.process.killer()
     }
 
-    /// Waits for the function's answer; an `Err` is the error that it reports.
+    /// Waits for the function's answer; `Err` is the error that the function reports.
     pub async fn answered(&self) -> Result<Value, Value> {
         let ended = self.ended().await;
         ended.unwrap_or_else(|| panic!("the function ended without an answer; it printed:\n{}", self.process.printed()))
     }
 
-    /// The function's answer, if it has given one.
+    /// The function's answer, if it has answered.
     pub fn answer(&self) -> Option<Result<Value, Value>> {
-        let all = self.runtime.0.seen();
+        let all = self.runtime.0.requests();
         let answer = all.iter().find(|seen| seen.uri.ends_with("/response") || seen.uri.ends_with("/error"))?;
         Some(if answer.uri.ends_with("/response") { Ok(answer.json()) } else { Err(answer.json()) })
     }
 
-    /// Waits until it has answered, or has been killed: `None`.
+    /// Waits until the function has answered or was killed (`None`).
     pub async fn ended(&self) -> Option<Result<Value, Value>> {
         let start = Instant::now();
         loop {
-            // Before the answer: one that has ended says no more.
+            // Read before the answer: the process may answer and end in between.
             let has_ended = self.process.has_ended();
             if let Some(answer) = self.answer() {
                 return Some(answer);
@@ -89,25 +94,24 @@ impl Invocation {
             if has_ended {
                 return None;
             }
-            let seen = || (self.runtime.0.lines(), self.process.printed());
+            let details = || (self.runtime.0.lines(), self.process.printed());
             assert!(
                 start.elapsed() < TIME_LIMIT,
                 "waited {TIME_LIMIT:?} for the function to answer or end: {:#?}",
-                seen()
+                details()
             );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
-    /// Waits until the function has answered so many events and asks for the next one. How much memory it then has in use,
-    /// in KiB.
+    /// Waits until the function has answered this many events and requests the next one, and returns its resident memory in KiB.
     pub async fn resident_kib_after(&self, events: usize) -> u64 {
         self.runtime.answers(events).await;
-        seen(&self.runtime.0, events + 1, |seen| seen.uri.ends_with("/invocation/next")).await;
+        wait_for_requests(&self.runtime.0, events + 1, |seen| seen.uri.ends_with("/invocation/next")).await;
         pids::resident_kib(self.process.pid()).expect("the function runs")
     }
 
-    /// All that the function has printed so far.
+    /// The output so far.
     pub fn printed(&self) -> String {
         self.process.printed()
     }

@@ -1,7 +1,6 @@
-//! Genuine login tokens, without AWS: a `jwt` auth method whose key pair we hold.
+//! Login tokens without AWS: a `jwt` auth method, with the key pair of the test.
 //!
-//! Consul does the same for it as for `aws-iam`, which older servers lack: it writes the login's meta into the
-//! token's description.
+//! As with `aws-iam`, which older servers do not have, Consul writes the login's meta into the token's description.
 
 use std::time::SystemTime;
 
@@ -27,8 +26,7 @@ impl JwtKey {
         Self { public: key.public_key_pem(), private }
     }
 
-    /// What an auth method of type `jwt` has to hold in order to trust this key. `claims` says which claims are which
-    /// values of binding rules.
+    /// The configuration of a `jwt` auth method that trusts this key. `claims` are its `ClaimMappings`.
     pub fn config(&self, claims: &Value) -> Value {
         json!({
             "BoundIssuer": ISSUER,
@@ -38,22 +36,22 @@ impl JwtKey {
         })
     }
 
-    /// Logs in with claims and meta, and returns the token with all that it may do.
+    /// Logs in with claims and meta, and returns the token.
     pub async fn log_in(&self, consul: &Consul, method: &str, claims: &Value, meta: &Value) -> Value {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
         let now = now.unwrap().as_secs();
-        // Without `nbf`, Consul counts it back from the expiry: two and a half minutes.
+        // Without `nbf`, Consul assumes 150 seconds before the expiry.
         let mut all = json!({ "iss": ISSUER, "nbf": now, "exp": now + 3600 });
         all.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
         let bearer = jsonwebtoken::encode(&Header::new(Algorithm::ES256), &all, &self.private).unwrap();
         let login = json!({ "AuthMethod": method, "BearerToken": bearer, "Meta": meta });
         let request = consul.request(reqwest::Method::POST, "/v1/acl/login", "").json(&login);
-        let token = Answer::to(request).await.and_then(Answer::good);
+        let token = Answer::to(request).await.and_then(Answer::success);
         token.unwrap_or_else(|error| panic!("login with {claims}: {error}"))
     }
 }
 
-/// An auth method of a server, and the key that signs for it.
+/// An auth method, and the key that signs logins.
 pub struct JwtAuthMethod<'a> {
     consul: &'a Consul,
     name: String,
@@ -61,7 +59,7 @@ pub struct JwtAuthMethod<'a> {
 }
 
 impl<'a> JwtAuthMethod<'a> {
-    /// Makes the auth method, and a rule that binds a login to the service that it names.
+    /// Creates the auth method, and a binding rule that binds a login to the service in its claim.
     pub async fn create(consul: &'a Consul, name: &str) -> Self {
         let key = JwtKey::generate();
         let method = json!({ "Name": name, "Type": "jwt", "Config": key.config(&json!({ "service": "service" })) });
@@ -71,7 +69,7 @@ impl<'a> JwtAuthMethod<'a> {
         Self { consul, name: name.to_owned(), key }
     }
 
-    /// Logs a task of a service in, as `mesh-init` of consul-ecs does.
+    /// Logs in as a task of a service, as consul-ecs's `mesh-init` does.
     pub async fn log_in_task(&self, service: &str, cluster_arn: &str, task_id: &str) -> Token {
         let meta = json!({
             "consul.hashicorp.com/cluster": cluster_arn,
@@ -80,7 +78,7 @@ impl<'a> JwtAuthMethod<'a> {
         self.log_in(service, &meta).await
     }
 
-    /// Logs a service in with any meta.
+    /// Logs in as a service with this meta.
     pub async fn log_in(&self, service: &str, meta: &Value) -> Token {
         Token::from(&self.key.log_in(self.consul, &self.name, &json!({ "service": service }), meta).await)
     }

@@ -1,14 +1,14 @@
-//! What tests put between a program and the servers that it calls, and whom they have call it.
+//! Test doubles and fixtures around the functions and the servers that they call.
 //!
 //! - [`recorder`]: an HTTP server that records every request, and answers by a script or forwards to a real server.
-//! - [`proxy`]: a proxy before a real server that spoils requests, and counts what passes.
-//! - [`function`], [`invocation`]: a function's own binary, with a Lambda in miniature before it.
-//! - [`crowd`]: many tasks of many services at once, and what Consul and Secrets Manager then have to hold.
-//! - [`skip`]: tests that cannot run here.
-//! - [`sources`]: what is shipped, as text.
+//! - [`proxy`]: a proxy in front of a real server that injects faults and counts requests.
+//! - [`function`], [`invocation`]: a function's binary, with a server for the Lambda runtime API.
+//! - [`fleet`]: many tasks of many services, and the expected state of Consul and Secrets Manager.
+//! - [`skip`]: tests whose requirements are missing.
+//! - [`sources`]: the production sources as text.
 //! - [`agent`], [`jwt`], [`tls`]: client agents, logins and certificates for a real Consul.
 
-// A harness that cannot go on panics, and says why.
+// The harness panics with a reason when it cannot continue.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -21,7 +21,7 @@
 )]
 
 pub mod agent;
-pub mod crowd;
+pub mod fleet;
 pub mod function;
 pub mod invocation;
 pub mod jwt;

@@ -1,15 +1,15 @@
-//! Tests that cannot run here: they say so, and the summary of the suites shows it.
+//! Skipped tests: they print a line, which the summary of the suites shows.
 
 use std::{env, fmt, io::Write, thread};
 
-/// What a test needs and has not found.
+/// A requirement of a test that was not found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// A Chromium, which set-up finds, or installs where it may.
+    /// A Chromium; scripts/setup-browser.sh finds or installs one.
     Browser,
 }
 
-/// What may be missing in continuous integration: nothing, because set-up brings it all.
+/// The requirements that may be missing in continuous integration: none, because `make setup` installs all.
 const MAY_BE_MISSING_IN_CI: &[Missing] = &[];
 
 impl fmt::Display for Missing {
@@ -20,15 +20,15 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Says that the running test is skipped, and why. The test then returns.
+/// Prints that the running test is skipped, and why. The test then returns.
 ///
 /// # Panics
 ///
-/// With `CI=true`, if set-up should have brought what is missing.
+/// With `CI=true`, if `make setup` should have installed the requirement.
 pub fn skip(missing: Missing) {
     let is_ci = env::var("CI").is_ok_and(|value| value == "true");
-    assert!(!is_ci || MAY_BE_MISSING_IN_CI.contains(&missing), "set-up should have brought it: {missing}");
+    assert!(!is_ci || MAY_BE_MISSING_IN_CI.contains(&missing), "make setup should have installed it: {missing}");
     let thread = thread::current();
-    // Written past the capture of the test's output, which a test that passes does not show.
+    // Written to standard error directly: the captured output of a test that passes is not shown.
     let _ = writeln!(std::io::stderr(), "\nskipped: {}: {missing}", thread.name().unwrap_or("a test"));
 }

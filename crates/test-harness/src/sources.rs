@@ -1,4 +1,4 @@
-//! The sources of what is shipped, for tests of what they must not say.
+//! The production sources, for tests of what they must not contain.
 
 use std::{fs, path::Path};
 
@@ -7,8 +7,7 @@ use local_stack::in_repository;
 /// The crates that only tests and the demo use.
 const NOT_SHIPPED: [&str; 2] = ["local-stack", "test-harness"];
 
-/// Every source file of what is shipped, by its path in the repository, in order: a new crate's are among them without being
-/// named here.
+/// The path of every production source file in the repository, sorted. New crates are included automatically.
 pub fn sources() -> Vec<String> {
     let mut found = Vec::new();
     walk("src", &mut found);

@@ -1,14 +1,14 @@
-//! A certificate authority for one server, as those who run Consul with TLS have one of their own.
+//! Certificates for a Consul server, each with its own certificate authority.
 
 use local_stack::consul::ServerCertificate;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, ExtendedKeyUsagePurpose, IsCa, KeyPair};
 
-/// A new authority's certificate for a server, good for this one name, not for the server's address.
+/// A certificate by a new authority, valid for this name and not for the server's address.
 pub fn certificate_for(server_name: &str) -> ServerCertificate {
     issue(server_name, false)
 }
 
-/// The same, but for a server whose certificate nobody has renewed in time.
+/// The same, but expired.
 pub fn expired_certificate_for(server_name: &str) -> ServerCertificate {
     issue(server_name, true)
 }

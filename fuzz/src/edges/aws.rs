@@ -1,4 +1,4 @@
-//! ECS, Secrets Manager and SQS, as that small world has them.
+//! ECS, Secrets Manager and SQS of the fake world.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use mesh::{
     task::DescribedTask,
 };
 
-use super::{LIVING, STOPPED, World, is_ours, task};
+use super::{RUNNING, STOPPED, World, is_ours, task};
 
 #[async_trait]
 impl TaskDefinitions for World {
@@ -43,12 +43,12 @@ impl Clusters for World {
 impl Tasks for World {
     async fn list_running(&self, cluster: &ClusterArn) -> Result<Vec<TaskArn>, EcsError> {
         is_ours(cluster);
-        Ok(vec![task(LIVING)])
+        Ok(vec![task(RUNNING)])
     }
 
     async fn list_tasks(&self, cluster: &ClusterArn) -> Result<TaskList, EcsError> {
         is_ours(cluster);
-        Ok(TaskList { running: vec![task(LIVING)], stopped: vec![task(STOPPED)] })
+        Ok(TaskList { running: vec![task(RUNNING)], stopped: vec![task(STOPPED)] })
     }
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
@@ -61,7 +61,7 @@ impl Tasks for World {
             stopped_at: None,
             containers: Vec::new(),
         };
-        let all = [described(LIVING, TaskPhase::Active), described(STOPPED, TaskPhase::Stopped)];
+        let all = [described(RUNNING, TaskPhase::Active), described(STOPPED, TaskPhase::Stopped)];
         Ok(all.into_iter().filter(|task| tasks.contains(&task.arn)).collect())
     }
 }

@@ -1,4 +1,4 @@
-//! Consul, as that small world has it.
+//! Consul of the fake world.
 
 use async_trait::async_trait;
 use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object};
@@ -11,13 +11,13 @@ use mesh::{
     token::{AccessorId, ListedToken, NewToken, Token},
 };
 
-use super::{CLUSTER, LIVING, STOPPED, World, is_ours, task};
+use super::{CLUSTER, RUNNING, STOPPED, World, is_ours, task};
 
-/// The login tokens of the two.
-const LIVING_LOGIN: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
+/// The login tokens of the two tasks.
+const RUNNING_LOGIN: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
 const STOPPED_LOGIN: &str = "7f5b4cef-7e2f-4e4d-b5dd-2f3e4d5c6b7a";
 
-/// A token that somebody made by hand.
+/// A token that was created by hand.
 const MADE_BY_HAND: &str = "11111111-2222-4333-8444-555555555555";
 
 fn instance(id: &str) -> ServiceInstance {
@@ -54,7 +54,7 @@ impl Acl for World {
     }
 
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
-        assert!(new.description.contains(CLUSTER), "a token that nobody could know for ours: {}", new.description);
+        assert!(new.description.contains(CLUSTER), "a token without the controller's mark: {}", new.description);
         Ok(Token { pair: new.pair.clone(), description: new.description.clone(), grants: serde_json::Map::new() })
     }
 
@@ -63,14 +63,14 @@ impl Acl for World {
     }
 
     async fn delete_token(&self, _: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
-        // An event may say of either that it has stopped; of others there is no token of ours to delete.
-        assert!([LIVING_LOGIN, STOPPED_LOGIN].contains(&accessor.to_string().as_str()), "{accessor} is not ours");
+        // An event may report either task as stopped; no other token may be deleted.
+        assert!([RUNNING_LOGIN, STOPPED_LOGIN].contains(&accessor.to_string().as_str()), "{accessor} is not ours");
         Ok(())
     }
 
     async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
         let hand_made = ListedToken { description: "by hand".to_owned(), ..login(MADE_BY_HAND, STOPPED) };
-        let mut tokens = vec![login(LIVING_LOGIN, LIVING), login(STOPPED_LOGIN, STOPPED), hand_made];
+        let mut tokens = vec![login(RUNNING_LOGIN, RUNNING), login(STOPPED_LOGIN, STOPPED), hand_made];
         for token in &mut tokens {
             token.tenancy = tenancy.clone();
         }
@@ -99,7 +99,7 @@ impl Catalog for World {
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError> {
         is_ours(cluster);
-        let all = [LIVING, STOPPED].map(instance);
+        let all = [RUNNING, STOPPED].map(instance);
         Ok(all.into_iter().filter(|instance| tasks.contains(&instance.task)).collect())
     }
 
@@ -113,8 +113,8 @@ impl Catalog for World {
     }
 
     async fn node(&self, name: &str, _: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
-        assert_eq!(name, CLUSTER, "another cluster's node is none of our business");
-        let instances = [LIVING, STOPPED].map(instance).to_vec();
+        assert_eq!(name, CLUSTER, "another cluster's node was read");
+        let instances = [RUNNING, STOPPED].map(instance).to_vec();
         Ok(Some(CatalogNode { is_synthetic: true, instances, others: vec!["a stranger's".to_owned()] }))
     }
 
@@ -150,7 +150,7 @@ impl Catalog for World {
     }
 
     async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
-        panic!("nobody has deleted the cluster of node {node}");
+        panic!("the cluster of node {node} is not deleted");
     }
 
     async fn deregister_check(&self, check: &HealthCheck) -> Result<(), ConsulError> {

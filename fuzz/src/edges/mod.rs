@@ -1,5 +1,5 @@
-//! A small world for events to happen in: one cluster, one mesh service with a living and a stopped task, and what they
-//! left in Consul. Whoever touches anything else breaks a promise.
+//! A fake world for events: one cluster, one mesh service with a running and a stopped task, and their state in Consul. Access to
+//! anything else fails.
 
 mod aws;
 mod consul;
@@ -15,19 +15,19 @@ use mesh::{
     secret::SecretState,
 };
 
-/// The cluster that is looked after.
+/// The managed cluster.
 pub const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
-/// The task that lives.
-pub const LIVING: &str = "0123456789abcdef0123456789abcdef";
-/// The task that does not.
+/// The running task.
+pub const RUNNING: &str = "0123456789abcdef0123456789abcdef";
+/// The stopped task.
 pub const STOPPED: &str = "fedcba9876543210fedcba9876543210";
-/// Everything outside of the function.
+/// Everything outside the function.
 #[derive(Default)]
 pub struct World {
     secrets: Mutex<BTreeMap<String, SecretState>>,
 }
 
-/// The edges that lead to a new world.
+/// The edges of a new world.
 pub fn edges() -> Edges {
     let world = Arc::new(World::default());
     Edges {
@@ -50,5 +50,5 @@ fn task(id: &str) -> TaskArn {
 }
 
 fn is_ours(cluster: &ClusterArn) {
-    assert_eq!(cluster.as_str(), CLUSTER, "another cluster is none of our business");
+    assert_eq!(cluster.as_str(), CLUSTER, "another cluster was read");
 }

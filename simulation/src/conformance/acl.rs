@@ -9,7 +9,7 @@ use mesh::{
 use secrecy::{ExposeSecret, SecretString};
 
 use super::{Exchange, assert_same, direct::Direct, real};
-use crate::board::{Fate, Fault};
+use crate::calls::{CallOutcome, Fault};
 use local_stack::world::World;
 
 const HOME: Tenancy = Tenancy::Community;
@@ -34,7 +34,7 @@ fn of_service() -> Grant {
     Grant::ServiceIdentity("conformance-web".parse().unwrap())
 }
 
-/// A token, by all that the controller reads of it.
+/// All fields of a token that the controller reads.
 fn seen(token: &Token) -> String {
     let mut grants: Vec<String> = Vec::new();
     for (kind, links) in &token.grants {
@@ -84,8 +84,8 @@ async fn tokens(consul: &dyn Consul) -> Exchange {
     all.note("delete", consul.delete_token(&HOME, accessor(0)).await);
     all.note("read what was deleted", read(consul, 0).await);
     let back = NewToken { grant: renamed.grant.clone(), ..token(0, 0, of_service()) };
-    all.note("put the same pair back", consul.create_token(&back).await.map(|made| seen(&made)));
-    all.note("list what is back", listed(consul).await);
+    all.note("restore the same pair", consul.create_token(&back).await.map(|made| seen(&made)));
+    all.note("list what was restored", listed(consul).await);
     all.note("delete in the end", consul.delete_token(&HOME, accessor(0)).await);
     all.note("nothing is listed", listed(consul).await);
     all
@@ -101,19 +101,19 @@ async fn policies(consul: &dyn Consul) -> Exchange {
     all.note("make a policy", consul.create_policy(&policy()).await);
     all.note("make it again", consul.create_policy(&policy()).await);
     all.note("create", consul.create_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await.map(drop));
-    all.note("list what carries it", listed(consul).await);
+    all.note("list the token with the policy", listed(consul).await);
     all.note("delete the policy", consul.delete_policy(&policy()).await);
     all.note("delete it again", consul.delete_policy(&policy()).await);
-    all.note("read what carried it", read(consul, 0).await);
-    all.note("make the policy anew", consul.create_policy(&policy()).await);
-    all.note("give it back", consul.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await);
-    all.note("read what has it back", read(consul, 0).await);
+    all.note("read the token that had the policy", read(consul, 0).await);
+    all.note("create the policy again", consul.create_policy(&policy()).await);
+    all.note("restore the policy", consul.update_token(&token(0, 0, Grant::Policy(POLICY.to_owned()))).await);
+    all.note("read the token with the restored policy", read(consul, 0).await);
     all.note("delete the token", consul.delete_token(&HOME, accessor(0)).await);
     all.note("delete the policy in the end", consul.delete_policy(&policy()).await);
     all
 }
 
-/// Whatever is asked with a token of one's own that Consul does not know.
+/// Every request, with a token that Consul does not know.
 async fn refusals(consul: &dyn Consul) -> Exchange {
     let mut all = Exchange::default();
     all.note("read", read(consul, 0).await);
@@ -129,30 +129,30 @@ async fn refusals(consul: &dyn Consul) -> Exchange {
 }
 
 #[tokio::test]
-async fn tokens_behave_as_on_a_real_consul() {
+async fn tokens_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-acl").await;
     let real = tokens(real(&world, None).await.consul.as_ref()).await;
     let simulated = Direct::new();
-    assert_same(&simulated.drive(Fate::Served, tokens(simulated.edges.consul.as_ref())), &real);
+    assert_same(&simulated.drive(CallOutcome::Served, tokens(simulated.edges.consul.as_ref())), &real);
 }
 
 #[tokio::test]
-async fn the_client_agents_policy_behaves_as_on_a_real_consul() {
+async fn client_policies_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-policy").await;
     let real = policies(real(&world, None).await.consul.as_ref()).await;
     let simulated = Direct::new();
-    assert_same(&simulated.drive(Fate::Served, policies(simulated.edges.consul.as_ref())), &real);
+    assert_same(&simulated.drive(CallOutcome::Served, policies(simulated.edges.consul.as_ref())), &real);
 }
 
 #[tokio::test]
-async fn a_credential_that_consul_does_not_know_is_refused_as_by_a_real_one() {
+async fn unknown_credentials_are_refused_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-credential").await;
     let real = real(&world, Some("00000000-0000-4000-8000-0000000000ff")).await;
     let real = refusals(real.consul.as_ref()).await;
     let simulated = Direct::new();
-    let fate = Fate::Refused(Fault::Credential);
-    assert_same(&simulated.drive(fate, refusals(simulated.edges.consul.as_ref())), &real);
+    let outcome = CallOutcome::Refused(Fault::Credential);
+    assert_same(&simulated.drive(outcome, refusals(simulated.edges.consul.as_ref())), &real);
 }

@@ -14,7 +14,7 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::{Exchange, assert_same, direct::Direct, real};
-use crate::board::Fate;
+use crate::calls::CallOutcome;
 use local_stack::world::World;
 
 fn pair(secret: &str) -> TokenPair {
@@ -59,16 +59,16 @@ async fn secrets(secrets: &dyn SecretStore, name: &str) -> Exchange {
     let empty = written(&mut all, secrets, (name, &retiring), SecretState::Empty).await;
     let active = written(&mut all, secrets, (name, &empty), SecretState::Active(pair("two"))).await;
     written(&mut all, secrets, (name, &active), SecretState::Active(pair("two"))).await;
-    // Who has seen an older version comes too late, with whatever it writes
+    // A writer that has read an older version is refused
     written(&mut all, secrets, (name, &empty), SecretState::Empty).await;
     written(&mut all, secrets, (name, &empty), SecretState::Active(pair("two"))).await;
     all.note(
-        "created by somebody else",
+        "created by another writer",
         secrets.write(name, &missing, &SecretState::Active(pair("three"))).await.map(drop),
     );
     let read = secrets.read(name).await;
     all.note(
-        "it stands",
+        "the value is unchanged",
         read.as_ref().map(seen).map_err(|e| SecretsError::Failed { name: String::new(), reason: e.to_string() }),
     );
     all
@@ -81,11 +81,11 @@ async fn secrets_behave_as_on_ministack() {
     let name = format!("{}-service-0", world.prefix);
     let real = secrets(real(&world, None).await.secrets.as_ref(), &name).await;
     let simulated = Direct::new();
-    assert_same(&simulated.drive(Fate::Served, secrets(simulated.edges.secrets.as_ref(), &name)), &real);
+    assert_same(&simulated.drive(CallOutcome::Served, secrets(simulated.edges.secrets.as_ref(), &name)), &real);
 }
 
 #[tokio::test]
-async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack() {
+async fn foreign_and_empty_values_read_as_on_ministack() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-values").await;
     let edges = real(&world, None).await;
@@ -94,7 +94,7 @@ async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack(
     world.put_secret(&empty, &json!({})).await;
     let ask = async |secrets: &dyn SecretStore| {
         let mut all = Exchange::default();
-        all.note("somebody's own", secrets.read(&own).await.map(|read| seen(&read)));
+        all.note("a person's value", secrets.read(&own).await.map(|read| seen(&read)));
         all.note("empty", secrets.read(&empty).await.map(|read| seen(&read)));
         all
     };
@@ -104,7 +104,7 @@ async fn somebody_s_own_value_and_a_secret_without_one_are_read_as_on_ministack(
         world.put_secret(&own, "1".to_owned(), "by hand".to_owned());
         world.put_secret(&empty, "1".to_owned(), "{}".to_owned());
     });
-    assert_same(&simulated.drive(Fate::Served, ask(simulated.edges.secrets.as_ref())), &real);
+    assert_same(&simulated.drive(CallOutcome::Served, ask(simulated.edges.secrets.as_ref())), &real);
 }
 
 async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionArn, known: &[TaskArn; 2]) -> Exchange {
@@ -140,25 +140,25 @@ async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionA
         "definition",
         answer.as_ref().map(mesh).map_err(|e| EcsError::Failed { subject: String::new(), reason: e.to_string() }),
     );
-    let unknown = "arn:aws:ecs:us-east-1:123456789012:task-definition/nobody-77:1".parse().unwrap();
+    let unknown = "arn:aws:ecs:us-east-1:123456789012:task-definition/unknown-77:1".parse().unwrap();
     all.note("unknown definition", ecs.task_definition(&unknown).await.map(drop));
     all
 }
 
 #[tokio::test]
-async fn tasks_are_listed_and_described_as_on_ministack() {
+async fn tasks_are_read_as_on_ministack() {
     let _turn = super::turn().await;
-    // Given a running and a stopped task
+    // Given a running and a stopped task on MiniStack
     let world = World::without_deployment("conform-ecs").await;
     let definition = world.mesh_definition("conform-ecs-web").await;
     let (running, stopped) = (world.run(&definition).await, world.run(&definition).await);
     world.stop(&stopped).await;
-    let _alone = world.aws.ecs_alone().await;
+    let _ecs = world.aws.lock_ecs().await;
     let known = [running.parse().unwrap(), stopped.parse().unwrap()];
     let edges = real(&world, None).await;
     let cluster = world.cluster().parse().unwrap();
     let real = tasks(edges.ecs.as_ref(), &cluster, &definition.0.parse().unwrap(), &known).await;
-    // And the same in the simulation
+    // And the same tasks in the simulation
     let simulated = Direct::new();
     let (cluster, definition, known) = simulated.with(|world| {
         let stopped = simulated_twin(world);
@@ -168,15 +168,16 @@ async fn tasks_are_listed_and_described_as_on_ministack() {
             [world.ecs.tasks[0].arn.clone(), stopped],
         )
     });
-    let simulated = simulated.drive(Fate::Served, tasks(simulated.edges.ecs.as_ref(), &cluster, &definition, &known));
+    let simulated =
+        simulated.drive(CallOutcome::Served, tasks(simulated.edges.ecs.as_ref(), &cluster, &definition, &known));
     assert_same(&simulated, &real);
 }
 
-/// The first task runs; another one of its kind has stopped.
+/// A running task, and a stopped task of the same definition: its ARN.
 fn simulated_twin(world: &mut crate::world::World) -> TaskArn {
     use crate::{
         ecs::{Ecs, End},
-        life::LIFE,
+        task_lifecycle::LIFECYCLE,
     };
 
     let (scenario, clusters) = (world.scenario.clone(), world.scope.clusters.clone());
@@ -192,7 +193,7 @@ fn simulated_twin(world: &mut crate::world::World) -> TaskArn {
     for _ in 0..4 {
         world.step(0);
     }
-    for _ in 0..LIFE.len() {
+    for _ in 0..LIFECYCLE.len() {
         if !world.ecs.tasks[1].is_stopped() {
             world.step(1);
         }
@@ -201,7 +202,7 @@ fn simulated_twin(world: &mut crate::world::World) -> TaskArn {
 }
 
 #[tokio::test]
-async fn messages_come_and_come_back_as_on_ministack() {
+async fn messages_return_as_on_ministack() {
     const BODY: &str = r#"{"detail":{}}"#;
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-queue").await;
@@ -214,8 +215,8 @@ async fn messages_come_and_come_back_as_on_ministack() {
         let count = |message: &aws_sdk_sqs::types::Message| {
             message.attributes.as_ref().unwrap().values().next().unwrap().parse::<u32>().unwrap()
         };
-        let told: Vec<_> = messages.iter().map(|m| (m.body.clone().unwrap(), count(m))).collect();
-        (told, messages.first().and_then(|message| message.receipt_handle.clone()))
+        let received: Vec<_> = messages.iter().map(|m| (m.body.clone().unwrap(), count(m))).collect();
+        (received, messages.first().and_then(|message| message.receipt_handle.clone()))
     };
     let queue = edges.queue.as_ref();
     queue.send_later(&[BODY.to_owned()], Duration::ZERO).await.unwrap();
@@ -228,17 +229,17 @@ async fn messages_come_and_come_back_as_on_ministack() {
 
     let simulated = Direct::new();
     let receive = || {
-        let received = simulated.with(crate::world::World::receive);
-        let told: Vec<_> = received.iter().map(|delivery| (delivery.body.clone(), delivery.receives)).collect();
-        (told, received.first().and_then(|delivery| delivery.receipt.clone()))
+        let deliveries = simulated.with(crate::world::World::receive);
+        let received: Vec<_> = deliveries.iter().map(|delivery| (delivery.body.clone(), delivery.receives)).collect();
+        (received, deliveries.first().and_then(|delivery| delivery.receipt.clone()))
     };
     let queue = simulated.edges.queue.as_ref();
-    let send = |delay| simulated.drive(Fate::Served, queue.send_later(&[BODY.to_owned()], delay)).unwrap();
+    let send = |delay| simulated.drive(CallOutcome::Served, queue.send_later(&[BODY.to_owned()], delay)).unwrap();
     send(Duration::ZERO);
     send(Duration::from_secs(600));
     let (first, receipt) = receive();
     let (hidden, _) = receive();
-    simulated.drive(Fate::Served, queue.return_after(&[(receipt.unwrap(), Duration::ZERO)])).unwrap();
+    simulated.drive(CallOutcome::Served, queue.return_after(&[(receipt.unwrap(), Duration::ZERO)])).unwrap();
     let (again, _) = receive();
     assert_eq!([first, hidden, again], real, "left: simulated, right: real");
     assert_eq!(real.map(|all| all.len()), [1, 0, 1]);

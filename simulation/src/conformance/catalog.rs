@@ -10,7 +10,7 @@ use mesh::{
 use serde_json::json;
 
 use super::{Exchange, assert_same, direct::Direct, real};
-use crate::board::Fate;
+use crate::calls::CallOutcome;
 use local_stack::world::World;
 
 const HOME: Tenancy = Tenancy::Community;
@@ -22,7 +22,7 @@ fn task() -> TaskId {
     TASK.parse().unwrap()
 }
 
-/// A service, by all that the controller reads of it.
+/// All fields of a service that the controller reads.
 fn seen(instance: &ServiceInstance, cluster: &ClusterArn) -> String {
     let on_it = instance.node == cluster.as_str();
     let of_cluster = instance.task_arn.as_ref().is_some_and(|arn| arn.is_in(cluster));
@@ -52,69 +52,68 @@ async fn node(consul: &dyn Consul, name: &str, cluster: &ClusterArn) -> Result<O
     Ok(node.map(|node| format!("{} {:?} {:?}", node.is_synthetic, all_seen(&node.instances, cluster), node.others)))
 }
 
-/// What the simulated and the real cluster hold: one task's service and sidecar proxy with their checks, and somebody
-/// else's service.
+/// Reads and changes of a cluster's node with one task's service, its sidecar proxy, their checks, and another owner's service.
 async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     let (mut all, name) = (Exchange::default(), cluster.as_str());
-    let nobody: TaskId = "ffffffffffffffffffffffffffffffff".parse().unwrap();
+    let unknown: TaskId = "ffffffffffffffffffffffffffffffff".parse().unwrap();
     all.note("node that is not there", node(consul, "nowhere", cluster).await);
     all.note("node", node(consul, name, cluster).await);
-    let found = consul.instances(cluster, &HOME, &[nobody.clone(), task()]).await.unwrap();
+    let found = consul.instances(cluster, &HOME, &[unknown.clone(), task()]).await.unwrap();
     all.note("instances", Ok::<_, ConsulError>(all_seen(&found, cluster)));
-    all.note("of nobody", consul.instances(cluster, &HOME, std::slice::from_ref(&nobody)).await);
+    all.note("of an unknown task", consul.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
     all.note("of no task", consul.instances(cluster, &HOME, &[]).await);
     let service = SERVICE.parse().unwrap();
     let of_service = consul.instances_of(&service, &HOME, &[task()]).await.map(|all| all_seen(&all, cluster));
     all.note("of the service", of_service);
-    all.note("of the service, of nobody", consul.instances_of(&service, &HOME, &[nobody]).await);
+    all.note("of the service, of an unknown task", consul.instances_of(&service, &HOME, &[unknown]).await);
     let checks = consul.checks(&found).await.unwrap();
     all.note("checks", Ok::<_, ConsulError>(checks_seen(&checks)));
     all.note("checks of nothing", consul.checks(&[]).await);
     all.note("checks of the node", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     all.note("checks of no node", consul.node_checks("nowhere", &HOME).await);
 
-    let ailing: Vec<HealthCheck> =
+    let critical: Vec<HealthCheck> =
         checks.iter().map(|c| HealthCheck { status: CheckStatus::Critical, ..c.clone() }).collect();
-    all.note("ail", consul.set_checks(&ailing).await);
-    all.note("what ails", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
-    // Checks that are new
+    all.note("set checks to critical", consul.set_checks(&critical).await);
+    all.note("critical checks", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    // New checks
     let mut drains: Vec<HealthCheck> = found.iter().map(HealthCheck::maintenance).collect();
     all.note("drain", consul.set_checks(&drains).await);
     all.note("drain again", consul.set_checks(&drains).await);
     all.note("recover", consul.set_checks(&checks).await);
-    all.note("what is drained", consul.checks(&found).await.map(|checks| checks_seen(&checks)));
-    let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..ailing[0].clone() };
+    all.note("checks of the drained", consul.checks(&found).await.map(|checks| checks_seen(&checks)));
+    let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..critical[0].clone() };
     all.note("check of a service that is gone", consul.set_checks(&[stray]).await);
     "once more".clone_into(&mut drains[0].output);
     drains.push(HealthCheck::maintenance(&ServiceInstance { id: "gone".to_owned(), ..found[0].clone() }));
     all.note("drain one of them that is gone", consul.set_checks(&drains).await);
     all.note("all or nothing", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
-    all.note("take a check out", consul.deregister_check(&checks[0]).await);
-    all.note("take it out again", consul.deregister_check(&checks[0]).await);
-    all.note("what is left of the checks", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
+    all.note("deregister a check", consul.deregister_check(&checks[0]).await);
+    all.note("deregister the check again", consul.deregister_check(&checks[0]).await);
+    all.note("remaining checks", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
 
     let stale = ServiceInstance { modify_index: found[0].modify_index + 1_000, ..found[0].clone() };
     all.note("one of two has changed", consul.deregister(&[found[1].clone(), stale]).await);
-    all.note("nothing has gone", node(consul, name, cluster).await);
+    all.note("nothing was deregistered", node(consul, name, cluster).await);
     let many: Vec<ServiceInstance> =
         (0..200).map(|number| ServiceInstance { id: format!("none-{number}"), ..found[0].clone() }).collect();
     all.note("too many at once", consul.deregister(&many).await);
     all.note("deregister", consul.deregister(&found).await);
-    all.note("only the other's is left", node(consul, name, cluster).await);
+    all.note("only the other owner's service is left", node(consul, name, cluster).await);
     all.note("deregister node", consul.deregister_node(name, &HOME).await);
     all.note("node that is gone", node(consul, name, cluster).await);
     all.note("deregister it again", consul.deregister_node(name, &HOME).await);
-    all.note("force an unknown agent to leave", consul.force_leave("nobody", &HOME).await);
+    all.note("force an unknown agent to leave", consul.force_leave("unknown", &HOME).await);
     let servers = consul
         .members(&HOME)
         .await
         .map(|all| all.iter().any(|member| member.status == mesh::catalog::AgentStatus::Alive));
-    all.note("some agent lives", servers);
+    all.note("an agent is alive", servers);
     all
 }
 
 #[tokio::test]
-async fn the_catalog_behaves_as_on_a_real_consul() {
+async fn the_catalog_behaves_as_on_consul() {
     let _turn = super::turn().await;
     // Given a task's services on the synthetic node of a real cluster
     let world = World::without_deployment("conform-catalog").await;
@@ -123,7 +122,7 @@ async fn the_catalog_behaves_as_on_a_real_consul() {
     world.register_instance(SERVICE, arn.as_str()).await;
     world.register_raw(&json!({ "Service": { "ID": "database", "Service": "database" } })).await;
     let real = exchange(real(&world, None).await.consul.as_ref(), &cluster).await;
-    // And the same in the simulation
+    // And the same services in the simulation
     let simulated = Direct::new();
     let cluster = simulated.with(|world| {
         world.register(0);
@@ -133,13 +132,13 @@ async fn the_catalog_behaves_as_on_a_real_consul() {
         world.is_cleaned_up = true;
         cluster
     });
-    let simulated = simulated.drive(Fate::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
+    let simulated = simulated.drive(CallOutcome::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
     assert_same(&simulated, &real);
 }
 
-/// An instance that is not there any more: a transaction of deletions that compare has nothing to compare.
+/// A check-and-set deletion of an instance that does not exist.
 #[tokio::test]
-async fn what_is_deregistered_twice_is_told_apart_as_by_a_real_consul() {
+async fn deregistering_twice_behaves_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-twice").await;
     let cluster: ClusterArn = world.cluster().parse().unwrap();
@@ -158,5 +157,5 @@ async fn what_is_deregistered_twice_is_told_apart_as_by_a_real_consul() {
         world.is_cleaned_up = true;
         world.scope.clusters[0].clone()
     });
-    assert_same(&simulated.drive(Fate::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
+    assert_same(&simulated.drive(CallOutcome::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
 }

@@ -1,4 +1,4 @@
-//! The simulated services without a schedule: every call is served at once, in the order in which it comes.
+//! The simulated services without a schedule: calls are served at once, in order.
 
 use std::{
     pin::pin,
@@ -11,14 +11,14 @@ use fastrand::Rng;
 use mesh::rules::TokenMode;
 
 use crate::{
-    board::{Fate, Stage},
+    calls::{CallOutcome, Shared},
     environment::edges,
     scenario::{Limits, Scenario},
     world::World,
 };
 
-/// Nothing goes wrong, and nobody else is there.
-const CALMEST: Limits = Limits {
+/// One task, without faults, lag or anything of other owners.
+const MINIMAL: Limits = Limits {
     tasks: 1,
     services: 1,
     clusters: 1,
@@ -27,46 +27,47 @@ const CALMEST: Limits = Limits {
     kills: 0,
     faults: false,
     lag: false,
-    hasty: false,
-    strangers: false,
-    ahead: false,
-    disturbed: false,
+    races: false,
+    foreign_tokens: false,
+    pre_provisioned: false,
+    manual_changes: false,
     exceeded: None,
     extras: false,
 };
 
-/// A world in which nothing happens by itself, and the way to it.
+/// A world without a schedule, and the edges that reach it.
 pub(crate) struct Direct {
-    pub(crate) stage: Arc<Stage>,
+    pub(crate) shared: Arc<Shared>,
     pub(crate) edges: Edges,
 }
 
 impl Direct {
-    /// One cluster, one service, no tasks yet.
+    /// One cluster and one service; its task has not started.
     pub(crate) fn new() -> Self {
         let mut random = Rng::with_seed(1);
-        let mut scenario = Scenario::draw(&mut random, &CALMEST);
+        let mut scenario = Scenario::draw(&mut random, &MINIMAL);
         scenario.mode = TokenMode::SecretsManager;
-        let stage = Arc::new(Stage { world: Mutex::new(World::new(scenario, random, false)), board: Mutex::default() });
-        let edges = edges(&stage, 0);
-        Self { stage, edges }
+        let shared =
+            Arc::new(Shared { world: Mutex::new(World::new(scenario, random, false)), pending: Mutex::default() });
+        let edges = edges(&shared, 0);
+        Self { shared, edges }
     }
 
     pub(crate) fn with<T>(&self, change: impl FnOnce(&mut World) -> T) -> T {
-        change(&mut self.stage.world.lock().unwrap())
+        change(&mut self.shared.world.lock().unwrap())
     }
 
-    /// Runs to the end whatever calls the edges; each call meets the same fate.
-    pub(crate) fn drive<T>(&self, fate: Fate, work: impl Future<Output = T>) -> T {
+    /// Runs work to its end, with the same outcome for each of its calls.
+    pub(crate) fn drive<T>(&self, outcome: CallOutcome, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         loop {
             if let Poll::Ready(done) = work.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
                 return done;
             }
-            let mut call = self.stage.board.lock().unwrap().remove(0);
-            let mut world = self.stage.world.lock().unwrap();
+            let mut call = self.shared.pending.lock().unwrap().remove(0);
+            let mut world = self.shared.world.lock().unwrap();
             world.now += 1_000;
-            call.perform(&mut world, fate);
+            call.perform(&mut world, outcome);
             drop(world);
             call.deliver();
         }

@@ -1,9 +1,9 @@
-//! The simulator is honest: the same exchanges, through the same edges, with the simulated services and with real ones (a
-//! real Consul; MiniStack for AWS), and the answers compared. What the real ones make up (indexes, times) is left out.
+//! Conformance tests: the same requests, through the same edges, to the simulated services and to real ones (Consul; MiniStack for
+//! AWS). The answers have to be equal, except for generated indexes and times.
 //!
-//! Where the simulation differs on purpose: its answers may lag, fail and get lost; and a creation of a token is two steps,
-//! between which others go on, as it was measured on real servers. Where MiniStack differs from AWS, the simulation does as
-//! AWS's documentation says, and the test names the difference.
+//! The simulation differs on purpose: its answers may lag, fail and be lost, and the creation of a token has two steps between
+//! which other calls are served, as measured on real servers. Where MiniStack differs from AWS, the simulation follows AWS's
+//! documentation, and the test names the difference.
 
 mod acl;
 mod aws;
@@ -18,7 +18,7 @@ use controller::{Edges, settings::Settings};
 use ecs_mesh_controller::wiring;
 use local_stack::world::World;
 
-/// The edges of a real environment, whose own token may be another one.
+/// The production edges, with the management token or with another one.
 async fn real(world: &World<'_>, own_token: Option<&str>) -> Edges {
     let settings = Settings::read(|name| {
         Some(match name {
@@ -33,7 +33,7 @@ async fn real(world: &World<'_>, own_token: Option<&str>) -> Edges {
     wiring::connect(&settings.expect("settings"), &world.aws.sdk()).await.expect("edges")
 }
 
-/// What was asked, and what came of it.
+/// A list of requests, each with its answer.
 #[derive(Default)]
 struct Exchange(Vec<String>);
 
@@ -46,13 +46,13 @@ impl Exchange {
     }
 }
 
-/// The real services are shared, and every exchange uses the names that the simulation has: one after the other.
+/// Serialises the tests: they use the same names on shared services.
 async fn turn() -> tokio::sync::MutexGuard<'static, ()> {
     static TURN: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
     TURN.lock().await
 }
 
-/// Which error it is: what the controller tells apart.
+/// The kind of an error, which the controller distinguishes.
 trait Kind {
     fn kind(&self) -> String;
 }
@@ -80,9 +80,9 @@ fn first_word(error: &impl Debug) -> String {
     text.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default().to_owned()
 }
 
-/// Both did the same.
+/// Asserts that the simulated and the real answers are equal.
 fn assert_same(simulated: &Exchange, real: &Exchange) {
-    assert!(!real.0.is_empty(), "nothing was asked");
+    assert!(!real.0.is_empty(), "no requests were made");
     for (simulated, real) in simulated.0.iter().zip(&real.0) {
         assert_eq!(simulated, real, "left: simulated, right: real");
     }

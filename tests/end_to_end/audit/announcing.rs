@@ -1,4 +1,4 @@
-//! What is new reaches subscribers of the topic and of the event bus, once.
+//! New findings are published to the topic and to the event bus once.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use local_stack::{
 };
 
 impl Audit {
-    /// A queue that the topic's messages go to.
+    /// A queue that is subscribed to the topic.
     async fn subscriber(&self, name: &str) -> String {
         let url = self.queue(name).await;
         let endpoint = format!("arn:aws:sqs:{REGION}:{ACCOUNT}:{name}");
@@ -22,7 +22,7 @@ impl Audit {
         url
     }
 
-    /// A queue that the findings' events go to.
+    /// A queue for the findings' events.
     async fn watcher(&self, name: &str) -> String {
         let url = self.queue(name).await;
         let pattern = json!({ "source": ["ecs-mesh-controller"], "detail-type": ["ECS Mesh Audit Finding"] });
@@ -38,14 +38,14 @@ impl Audit {
         queue.queue_url.expect("a URL")
     }
 
-    /// What arrived in a queue about a revision, as JSON.
+    /// The messages about a revision in a queue, as JSON.
     async fn arrived(&self, queue: &str, revision: &str) -> Vec<Value> {
         let messages = self.aws.messages(queue).await;
         let bodies = messages.iter().filter_map(|message| message["Body"].as_str());
         bodies.filter(|body| body.contains(revision)).map(|body| serde_json::from_str(body).unwrap()).collect()
     }
 
-    /// Waits until something arrives about a revision.
+    /// Waits for a message about a revision.
     async fn awaited(&self, queue: &str, revision: &str) -> Vec<Value> {
         eventually(&format!("{revision} in {queue}"), SOON, || async {
             let arrived = self.arrived(queue, revision).await;
@@ -56,29 +56,29 @@ impl Audit {
 }
 
 #[tokio::test]
-async fn a_registered_definition_is_audited_and_announced_once() {
+async fn registered_definitions_are_announced_once() {
     let audit = Audit::shared().await;
     let (people, programs) = (audit.subscriber("people").await, audit.watcher("programs").await);
     let revision = audit.register_broken("announced-web", &["db", "cache"]).await;
-    // When it is registered, and audited twice more under other names
+    // When it is registered, and audited twice more by other references
     let report = audit.invoke(&registered(&revision)).await.unwrap();
     assert_eq!(report["summary"]["errors"], 2, "{report}");
     for order in [json!({ "family": "announced-web" }), json!({ "taskDefinition": revision })] {
         audit.invoke(&order).await.unwrap();
     }
-    // And another one after it, so that all that was sent before has arrived
+    // And another one after it, so that all earlier messages have arrived
     let last = audit.register_broken("announced-last", &["db"]).await;
     audit.invoke(&registered(&last)).await.unwrap();
     audit.awaited(&people, &last).await;
     audit.awaited(&programs, &last).await;
-    // Then people got one message
+    // Then the topic has one message
     let messages = audit.arrived(&people, &revision).await;
     assert_eq!(messages.len(), 1, "{messages:#?}");
     assert_eq!(messages[0]["Subject"], "mesh-audit: 2 errors in announced-web:1");
     assert_eq!(messages[0]["MessageAttributes"]["severity"]["Value"], "error");
     let text = messages[0]["Message"].as_str().unwrap();
     assert!(text.contains("waits for db") && text.contains("waits for cache") && text.contains("fix: "), "{text}");
-    // And programs an event for each finding
+    // And the event bus has an event for each finding
     let events = audit.arrived(&programs, &revision).await;
     assert_eq!(events.len(), 2, "{events:#?}");
     for event in events {
@@ -92,12 +92,12 @@ async fn a_registered_definition_is_audited_and_announced_once() {
 }
 
 #[tokio::test]
-async fn of_many_audits_at_once_one_announces() {
+async fn one_of_many_concurrent_audits_announces() {
     let audit = Audit::shared().await;
     let people = audit.subscriber("people-at-once").await;
     let revision = audit.register_broken("at-once", &["db"]).await;
     let event = registered(&revision);
-    let alone = audit.aws.ecs_alone().await;
+    let alone = audit.aws.lock_ecs().await;
     let invoke = || audited(audit.aws, &audit.deployed, &event);
     let (a, b, c, d) = tokio::join!(invoke(), invoke(), invoke(), invoke());
     drop(alone);
@@ -111,7 +111,7 @@ async fn of_many_audits_at_once_one_announces() {
 }
 
 #[tokio::test]
-async fn the_schedule_audits_what_the_clusters_run_and_measures_it() {
+async fn the_schedule_audits_running_definitions() {
     let audit = Audit::shared().await;
     let people = audit.subscriber("people-of-the-schedule").await;
     let revision = audit.register_broken("scheduled-web", &["db"]).await;
@@ -120,13 +120,13 @@ async fn the_schedule_audits_what_the_clusters_run_and_measures_it() {
         "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
     });
     {
-        let _alone = audit.aws.ecs_alone().await;
+        let _ecs = audit.aws.lock_ecs().await;
         audit.aws.call("ecs", "AmazonEC2ContainerServiceV20141113.RunTask", &body).await;
     }
     let report = audit.invoke(&json!({ "scheduled": true })).await.unwrap();
     assert!(report["definitions"].to_string().contains(&revision), "{report}");
     audit.awaited(&people, &revision).await;
-    // The deployment logs warnings only; what metrics are made of is there all the same
+    // The deployment logs only warnings, but the line of the metrics is logged at any level
     eventually("the line of the metrics", SOON, || async {
         let lines = audit.aws.logs(&audit.deployed.log_group).await;
         let is_metric = |line: &&String| line.contains("\"action\":\"audit\"") && line.contains("\"errors\":");
@@ -136,10 +136,10 @@ async fn the_schedule_audits_what_the_clusters_run_and_measures_it() {
 }
 
 #[tokio::test]
-async fn calls_that_failed_and_definitions_that_are_gone() {
+async fn failed_calls_and_missing_definitions() {
     let audit = Audit::shared().await;
     let mut failed = registered("arn:aws:ecs:us-east-1:000000000000:task-definition/never:1");
-    // Nobody reads the answer to an event: what cannot be read is an error, so that Lambda tries again
+    // The answer to an event is not read: an unreadable definition is an error, so that Lambda retries
     let error = audit.invoke(&failed).await.expect_err("ECS does not know it");
     assert!(error["errorMessage"].as_str().unwrap().contains("never:1"), "{error}");
     failed["detail"]["errorCode"] = json!("ClientException");
@@ -147,7 +147,7 @@ async fn calls_that_failed_and_definitions_that_are_gone() {
 }
 
 #[tokio::test]
-async fn what_one_decided_to_live_with_is_reported_as_such_and_not_announced() {
+async fn tolerated_findings_are_not_announced() {
     let audit = Audit::shared().await;
     let revision = audit.register_broken("tolerated-web", &["db"]).await;
     let report = audit.invoke(&json!({ "taskDefinition": revision })).await.unwrap();

@@ -1,4 +1,4 @@
-//! What somebody who asks gets.
+//! The answers of the audit function.
 
 use serde_json::json;
 
@@ -20,7 +20,7 @@ async fn each_format_is_answered() {
 }
 
 #[tokio::test]
-async fn an_order_that_makes_no_sense_is_an_error_that_says_what_would() {
+async fn an_invalid_order_names_valid_ones() {
     let audit = Audit::shared().await;
     for (order, why) in [
         (json!({}), "nothing is asked for"),
@@ -34,20 +34,20 @@ async fn an_order_that_makes_no_sense_is_an_error_that_says_what_would() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_is_in_the_report() {
+async fn unknown_names_are_in_the_report() {
     let audit = Audit::shared().await;
-    // Of a cluster that it does not know, the local ECS says that nothing runs in it; ECS itself answers an error
-    for order in [json!({ "taskDefinition": "nobody:1" }), json!({ "family": "nobody" })] {
+    // For an unknown cluster, the local ECS lists no tasks; AWS answers with an error
+    for order in [json!({ "taskDefinition": "unknown:1" }), json!({ "family": "unknown" })] {
         let report = audit.invoke(&order).await.unwrap();
-        assert!(report["problems"].to_string().contains("nobody"), "{report}");
+        assert!(report["problems"].to_string().contains("unknown"), "{report}");
     }
 }
 
 #[tokio::test]
-async fn a_report_that_is_too_large_for_an_answer_is_stored_and_can_be_read_by_its_link() {
+async fn a_large_report_is_stored_with_a_link() {
     let audit = Audit::shared().await;
     let missing: Vec<String> =
-        (0..500).map(|n| format!("a-container-that-nobody-has-defined-anywhere-{n:04}")).collect();
+        (0..500).map(|n| format!("a-container-that-is-not-defined-in-this-task-{n:04}")).collect();
     let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
     for n in 0..30 {
         audit.register_broken(&format!("large-{n:02}"), &missing).await;
@@ -62,5 +62,5 @@ async fn a_report_that_is_too_large_for_an_answer_is_stored_and_can_be_read_by_i
     let page = http::client().get(link).send().await.unwrap();
     assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8");
     let page = page.error_for_status().unwrap().text().await.unwrap();
-    assert!(page.len() > 5_000_000 && page.contains("a-container-that-nobody-has-defined-anywhere-0499"));
+    assert!(page.len() > 5_000_000 && page.contains("a-container-that-is-not-defined-in-this-task-0499"));
 }

@@ -1,21 +1,21 @@
-//! The audit comes and goes with its parameter, and the stack with what it has written.
+//! The parameter that enables the audit, and the deletion of a stack with an audit.
 
 use crate::audit::{audited, deployment, register_broken, registered};
 use local_stack::{Stack, deploy::delete};
 
 #[tokio::test]
-async fn without_the_audit_nothing_of_it_is_there() {
+async fn a_disabled_audit_creates_nothing() {
     let deployed = deployment("unaudited", "unaudited", &[("Audit", "false")]).await;
     assert!(deployed.audit.is_none());
 }
 
 #[tokio::test]
-async fn a_stack_that_has_announced_something_can_be_deleted_and_its_bucket_stays() {
+async fn a_deleted_stack_keeps_its_bucket() {
     let aws = &Stack::shared().await.aws;
     let audit = deployment("audit-deleted", "audit-deleted", &[]).await.audit.expect("the audit");
     let revision = register_broken(aws, "cleanup-web", &["db"]).await;
     {
-        let _alone = aws.ecs_alone().await;
+        let _ecs = aws.lock_ecs().await;
         audited(aws, &audit, &registered(&revision)).await.unwrap();
     }
     delete(aws, "audit-deleted").await.unwrap();

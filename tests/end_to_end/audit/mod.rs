@@ -1,4 +1,4 @@
-//! The `audit` function, deployed from our own template: what it answers, announces, remembers and stores.
+//! The `audit` function, deployed from the template: its answers, announcements, records and reports.
 
 mod announcing;
 mod answers;
@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 /// The cluster of the deployment that the tests share.
 const CLUSTER: &str = "audited";
 
-/// What the shared deployment lives with: a `mesh-audit.toml`.
+/// The findings that the shared deployment tolerates, as a `mesh-audit.toml`.
 const TOLERATED: &str = r#"
 [[ignore]]
 rule = "ecs-dependency-unknown"
@@ -26,7 +26,7 @@ family = "tolerated-*"
 reason = "goes away in December"
 "#;
 
-/// A deployment that audits only when it is told to, or to be updated with other parameters.
+/// A deployment without an audit schedule; deployed again, it is updated with other parameters.
 async fn deployment(name: &str, cluster: &str, further: &[(&str, &str)]) -> Deployed {
     let stack = Stack::shared().await;
     stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
@@ -40,7 +40,7 @@ async fn deployment(name: &str, cluster: &str, further: &[(&str, &str)]) -> Depl
         ("EcsClusterArns", &cluster),
         ("SecretNamePrefix", name),
         ("ReconcileRate", "rate(1 day)"),
-        // The auth method of tasks is of a type that Consul has from 1.12 on.
+        // The tasks' auth method has a type that Consul supports since 1.12.
         ("Bootstrap", "none"),
         ("LogLevel", "warn"),
     ];
@@ -66,16 +66,16 @@ impl Audit {
 
     /// Invokes the function while nothing changes in ECS.
     async fn invoke(&self, payload: &Value) -> Result<Value, Value> {
-        let _alone = self.aws.ecs_alone().await;
+        let _ecs = self.aws.lock_ecs().await;
         audited(self.aws, &self.deployed, payload).await
     }
 
-    /// Registers a definition whose app waits for containers that do not exist; its ARN.
+    /// Registers a definition whose app depends on containers that do not exist, and returns its ARN.
     async fn register_broken(&self, family: &str, missing: &[&str]) -> String {
         register_broken(self.aws, family, missing).await
     }
 
-    /// The text of a record, if there is one.
+    /// The text of a record, if it exists.
     async fn record(&self, revision: &str) -> Option<Value> {
         let (_, name) = revision.split_once(":task-definition/").expect("an ARN");
         let key = format!("announced/{}.json", name.replace(':', "/"));
@@ -89,8 +89,7 @@ impl Audit {
     }
 }
 
-/// Invokes the function; again as long as a call of it times out, which happens on a busy machine. An `Err` is the error object
-/// that it ended in otherwise.
+/// Invokes the function, and repeats the invocation while a call times out on a busy machine. `Err` is any other error object.
 pub(crate) async fn audited(aws: &Aws, audit: &DeployedAudit, payload: &Value) -> Result<Value, Value> {
     eventually("an audit none of whose calls times out", SOON, || async {
         match aws.invoke(&audit.function, payload).await {
@@ -109,12 +108,12 @@ async fn register_broken(aws: &Aws, family: &str, missing: &[&str]) -> String {
             { "name": "app", "image": "example/app:1", "essential": true, "dependsOn": waits },
         ],
     });
-    let _alone = aws.ecs_alone().await;
+    let _ecs = aws.lock_ecs().await;
     let answer = aws.call("ecs", "AmazonEC2ContainerServiceV20141113.RegisterTaskDefinition", &body).await;
     answer["taskDefinition"]["taskDefinitionArn"].as_str().unwrap_or_else(|| panic!("no ARN in {answer}")).to_owned()
 }
 
-/// The event of a registration, as `CloudTrail` has it.
+/// `CloudTrail`'s event of a registration.
 fn registered(revision: &str) -> Value {
     json!({
         "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail", "account": ACCOUNT, "region": REGION,

@@ -1,4 +1,4 @@
-//! Client agents that died with their tasks: real agents, killed for real.
+//! Client agents that failed with their tasks: real agents, which are killed.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use local_stack::{
 };
 use test_harness::agent::{ClientAgent, member_status, node_services};
 
-/// A definition whose tasks run an agent of their own.
+/// A definition whose tasks run a client agent.
 async fn client_generation(world: &World<'_>) -> local_stack::world::Definition {
     world
         .definition_with(
@@ -27,50 +27,50 @@ fn service(name: &str, task: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_sweep_forces_an_agent_to_leave_that_died_with_its_task() {
+async fn a_sweep_removes_a_failed_agent() {
     let world = world("dead-agent").await;
     let definition = client_generation(&world).await;
-    let (stopped, living) = (world.run(&definition).await, world.run(&definition).await);
+    let (stopped, running) = (world.run(&definition).await, world.run(&definition).await);
     let (dying, staying) = tokio::join!(
         ClientAgent::join(world.consul, "ip-10-0-1-11.dead-agent"),
         ClientAgent::join(world.consul, "ip-10-0-1-12.dead-agent"),
     );
     dying.register(world.consul, &service(&world.service(), &stopped)).await;
-    // The living agent hosts a service of a task that is stopped as well: its own business
+    // The running agent also has a service of a stopped task, which is the agent's responsibility
     staying.register(world.consul, &service(&world.service(), &stopped)).await;
     let (dead, alive) = (dying.name.clone(), staying.name.clone());
     world.stop(&stopped).await;
-    dying.die(world.consul).await;
+    dying.kill_and_wait_until_failed(world.consul).await;
     let summary = world.swept().await;
     assert_eq!(summary["deleted"]["clientAgents"], 1, "{summary}");
-    eventually("the dead agent to be forgotten", SOON, || async {
+    eventually("the failed agent to be removed", SOON, || async {
         match (member_status(world.consul, &dead).await, node_services(world.consul, &dead).await.as_str()) {
             (None, "null") => Ok(()),
             (status, node) => Err(format!("{status:?} {node}")),
         }
     })
     .await;
-    // A busy machine may be late with its gossip, and the living agent be missed for a moment
-    eventually("the living agent to be known as alive", SOON, || async {
+    // On a busy machine, gossip may be late, and report the running agent as failed for a moment
+    eventually("the running agent to be alive", SOON, || async {
         let status = member_status(world.consul, &alive).await;
         if status == Some(1) { Ok(()) } else { Err(format!("{status:?}")) }
     })
     .await;
     assert!(node_services(world.consul, &alive).await.contains(task_id(&stopped)));
-    drop(living);
+    drop(running);
 }
 
 #[tokio::test]
-async fn the_stopped_event_forces_the_agent_to_leave_once_it_has_failed() {
+async fn a_stopped_event_removes_a_failed_agent() {
     let world = world("dead-agent-event").await;
     let definition = client_generation(&world).await;
     let task = world.run(&definition).await;
     let agent = ClientAgent::join(world.consul, "ip-10-0-2-11.dead-agent-event").await;
     agent.register(world.consul, &service(&world.service(), &task)).await;
     let name = agent.name.clone();
-    // Given an agent that was killed with its task, and an event that comes back until Consul has noticed
+    // Given an agent that was killed with its task, and an event that fails until Consul shows the agent as failed
     world.stop(&task).await;
-    agent.die_unnoticed();
+    agent.kill();
     eventually("the event to be done", SOON, || async {
         let status = member_status(world.consul, &name).await;
         let event = world.event(&task).await.to_string();
@@ -80,8 +80,8 @@ async fn the_stopped_event_forces_the_agent_to_leave_once_it_has_failed() {
         if is_done { Ok(()) } else { Err(format!("status {status:?}: {answer}")) }
     })
     .await;
-    // Then the agent is forgotten
-    eventually("the dead agent to be forgotten", SOON, || async {
+    // Then the agent is removed
+    eventually("the failed agent to be removed", SOON, || async {
         match (member_status(world.consul, &name).await, node_services(world.consul, &name).await.as_str()) {
             (None, "null") => Ok(()),
             (status, node) => Err(format!("{status:?} {node}")),
@@ -91,7 +91,7 @@ async fn the_stopped_event_forces_the_agent_to_leave_once_it_has_failed() {
 }
 
 #[tokio::test]
-async fn an_agent_that_hosts_anybody_else_s_service_is_left_to_them() {
+async fn an_agent_with_foreign_services_stays() {
     let world = world("shared-agent").await;
     let task = world.run(&client_generation(&world).await).await;
     let agent = ClientAgent::join(world.consul, "ip-10-0-3-11.shared-agent").await;
@@ -99,7 +99,7 @@ async fn an_agent_that_hosts_anybody_else_s_service_is_left_to_them() {
     agent.register(world.consul, &json!({ "ID": "by-hand", "Name": "by-hand", "Port": 1 })).await;
     let name = agent.name.clone();
     world.stop(&task).await;
-    agent.die(world.consul).await;
+    agent.kill_and_wait_until_failed(world.consul).await;
     world.swept().await;
     assert_eq!(member_status(world.consul, &name).await, Some(4));
     assert!(node_services(world.consul, &name).await.contains("by-hand"));

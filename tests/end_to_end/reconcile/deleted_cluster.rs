@@ -1,4 +1,4 @@
-//! Clusters that are no more, and clusters that never were.
+//! Deleted clusters, and clusters that never existed.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ use local_stack::{
 };
 
 #[tokio::test]
-async fn a_deleted_cluster_is_swept_as_a_whole_and_until_then_its_absence_is_an_error() {
+async fn a_deleted_cluster_is_swept_entirely() {
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules("gone-cluster", &documented_policy()).await;
     let clusters = ["gone-cluster", "staying-cluster"];
     let deployed = deployment(&stack.consul, "gone-cluster", &clusters, &token.secret_id, &[]).await.unwrap();
     let gone = World::new(stack, &deployed, "gone-cluster", "gone-cluster");
     let staying = World::new(stack, &deployed, "gone-cluster", "staying-cluster");
-    // Given services in both clusters, of which one is deleted with all that ran in it
+    // Given services in two clusters, one of which is deleted with its tasks
     let definition = gone.mesh_definition(&gone.service()).await;
     let task = gone.run(&definition).await;
     gone.register_instance(&gone.service(), &task).await;
@@ -25,25 +25,25 @@ async fn a_deleted_cluster_is_swept_as_a_whole_and_until_then_its_absence_is_an_
     let pair = gone.provisioned(&gone.secret_name(&gone.service())).await;
     let other = staying.run(&staying.mesh_definition(&staying.service()).await).await;
     staying.register_instance(&staying.service(), &other).await;
-    // ECS deletes no cluster in which tasks run; of these stops nobody hears
+    // ECS deletes no cluster with running tasks; the events of these stops are lost
     gone.stop(&task).await;
     gone.stop(&started).await;
     gone.ecs_call("DeleteCluster", &json!({ "cluster": gone.name })).await;
 
-    // The local ECS forgets a deleted cluster at once: a sweep cannot tell it from one that never was, and says so. It is
-    // invoked once: repeated, as `World::sweep` is, it would end no better
+    // The local ECS forgets a deleted cluster at once: a sweep cannot distinguish it from a cluster that never existed, which is an
+    // error. `World::sweep` would repeat the sweep, with the same result
     let error = gone.aws.invoke(&deployed.reconcile, &json!({})).await.expect_err("an unknown cluster is an error");
     let message = error["errorMessage"].as_str().unwrap();
     assert!(message.contains(&gone.cluster()) && message.contains("ECS_CLUSTER_ARNS"), "{message}");
     assert_eq!(gone.service_ids().await.len(), 2, "and deletes nothing of it");
-    // The other cluster is done all the same
+    // The other cluster is swept nevertheless
     staying.provisioned(&staying.secret_name(&staying.service())).await;
 
-    // When the event says that it was deleted
+    // When the event of the deletion is handled
     let event = deleted(&gone.cluster());
     let summary = gone.invoke_reconcile(&event, &[]).await.unwrap();
     assert_eq!(summary["clusters"][0]["status"], "deleted", "{summary}");
-    // Then everything of it is gone, its synthetic node included, and nothing of the other
+    // Then everything of it is deleted, including its synthetic node, and nothing of the other cluster
     assert_eq!(gone.service_ids().await, Vec::<String>::new());
     let nodes = stack.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&gone.cluster()) && nodes.contains(&staying.cluster()), "{nodes}");

@@ -1,4 +1,4 @@
-//! The guard: what would delete too much waits for a person.
+//! The guard: a sweep that would delete too much requires `force`.
 
 use serde_json::json;
 
@@ -21,7 +21,7 @@ async fn alarmed(world: &World<'_>) -> String {
 }
 
 #[tokio::test]
-async fn more_than_the_allowed_share_waits_for_a_person() {
+async fn a_large_share_trips_the_guard() {
     let world = world("guard-share").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
@@ -33,7 +33,7 @@ async fn more_than_the_allowed_share_waits_for_a_person() {
         }
     }
     let before = world.node_services().await;
-    // 8 of 20 services: 40 %, where 30 % are allowed
+    // 8 of 20 services are 40 %; the limit is 30 %
     let summary = world.sweep(&json!({})).await.unwrap();
     assert_eq!(summary["outcome"], "guard_tripped", "{summary}");
     let cluster = &summary["clusters"][0];
@@ -42,16 +42,16 @@ async fn more_than_the_allowed_share_waits_for_a_person() {
     assert_eq!(cluster["deleted"], json!({}));
     assert_eq!(world.node_services().await, before);
     alarmed(&world).await;
-    // But what the living need is done all the same
+    // But the running tasks' tokens are provisioned nevertheless
     world.provisioned(&world.secret_name(&service)).await;
-    // And with a person's word it goes on
+    // And with `force` it deletes
     let summary = world.sweep(&json!({ "force": true })).await.unwrap();
     assert_eq!(summary["clusters"][0]["deleted"]["services"], 8, "{summary}");
     assert_eq!(world.service_ids().await.len(), 12);
 }
 
 #[tokio::test]
-async fn a_cluster_of_which_ecs_lists_nothing_is_not_believed_empty() {
+async fn an_empty_listing_trips_the_guard() {
     let world = world("guard-nothing").await;
     let forgotten = format!("arn:aws:ecs:us-east-1:000000000000:task/guard-nothing/{}", "0".repeat(32));
     world.register_instance(&world.service(), &forgotten).await;

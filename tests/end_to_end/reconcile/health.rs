@@ -1,5 +1,5 @@
-//! Health sync as it is deployed. The local ECS knows no container's health, which Consul has to hear as critical; what
-//! the other answers mean is proved in `tests/consul/health_sync.rs`.
+//! Health sync as deployed. The local ECS reports no container's health, which is critical in Consul.
+//! `tests/in_process/health_sync` tests the other values.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use local_stack::{
     world::{World, documented_policy},
 };
 
-/// A running task whose app ECS checks, with all its checks passing in Consul.
+/// A running task whose app has a health check, with all its checks passing in Consul.
 pub(crate) async fn healthy_task(world: &World<'_>) -> String {
     let checked = json!({ "name": "web", "image": "example/web:1", "healthCheck": { "command": ["true"] } });
     let definition = world.definition_with(&world.service(), &[checked]).await;
@@ -24,7 +24,7 @@ pub(crate) fn statuses(checks: &[Value]) -> Vec<&str> {
 
 #[tokio::test]
 async fn on_demand_health_is_synced_once() {
-    // Given a deployment of its own: health is synced in all clusters of one
+    // Given a separate deployment: health is synced in all clusters of a deployment
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules("health", &documented_policy()).await;
     let deployed = deployment(&stack.consul, "health", &["health"], &token.secret_id, &[]).await.unwrap();
@@ -33,7 +33,7 @@ async fn on_demand_health_is_synced_once() {
     assert_eq!(statuses(&world.checks_of(&task).await), ["passing"; 3]);
     let report = world.invoke_reconcile(&json!({ "healthSync": true }), &[]).await.unwrap();
     assert_eq!(report["rounds"], 1, "{report}");
-    // The dataplane's two checks; the app is not among the containers that ECS checks, and its check is an orphan
+    // The dataplane's two checks; the app has no health check in ECS, so that its check is orphaned
     let checks = world.checks_of(&task).await;
     assert_eq!(statuses(&checks), ["critical"; 2], "{checks:?}");
     assert!(checks[0]["Output"].as_str().unwrap().contains("consul-dataplane"), "{checks:?}");

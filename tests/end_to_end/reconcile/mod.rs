@@ -1,14 +1,14 @@
-//! The `reconcile` function, deployed from our own template: sweeps, the guard, the custom resource, dead agents, and the
-//! clean-up. Assertions are about what Consul and Secrets Manager hold.
+//! The `reconcile` function, deployed from the template: sweeps, the guard, the custom resource, failed agents, and the clean-up.
+//! Assertions are about the state of Consul and Secrets Manager.
 
 mod agents;
-mod ahead;
+mod concurrency;
 mod deleted_cluster;
 mod guard;
 mod health;
+mod pre_provision;
 mod setup;
 mod sweeping;
-mod together;
 
 use local_stack::{
     Stack,
@@ -30,14 +30,14 @@ const CLUSTERS: [&str; 15] = [
     "guard-share",
     "guard-nothing",
     "side-by-side",
-    "ahead",
-    "ahead-failed",
+    "pre-provision",
+    "pre-provision-failed",
     "dead-agent",
     "dead-agent-event",
     "shared-agent",
 ];
 
-/// The parameters of a deployment that revokes at once and sweeps only when it is told to.
+/// The parameters of a deployment without a grace period and without scheduled sweeps.
 async fn parameters(
     stack: &Stack,
     consul: &Consul,
@@ -63,7 +63,7 @@ async fn parameters(
     parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
-/// A deployment with further parameters, or what a user sees if it fails.
+/// A deployment with further parameters, or the output of its failure.
 async fn deployment(
     consul: &Consul,
     name: &str,
@@ -75,7 +75,7 @@ async fn deployment(
     let mut all = parameters(stack, consul, name, clusters, token).await;
     all.extend(further.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
     let all: Vec<(&str, &str)> = all.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
-    // The SAM CLI prints tables, and breaks lines where they are full.
+    // The SAM CLI wraps lines in tables.
     try_deploy(&stack.aws, name, &all).await.map_err(|said| said.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 

@@ -1,4 +1,4 @@
-//! The custom resource: a deployment that cannot work fails with the reason, and one that goes leaves nothing behind.
+//! The custom resource: a deployment that cannot work fails with the reason, and a deleted stack leaves nothing behind.
 
 use serde_json::json;
 
@@ -22,12 +22,12 @@ async fn a_deployment_fails_where_consul_is_down() {
     consul.stop();
     let said = deployment(&consul, "down", &["down"], &token.secret_id, &[]).await.expect_err("Consul is down");
     assert!(said.contains("Consul is unavailable") && said.contains("refused"), "{said}");
-    // And the failed stack can be deleted, although there is nobody to clean up with
+    // And the failed stack can be deleted, although the clean-up cannot reach Consul
     delete(&Stack::shared().await.aws, "down").await.unwrap();
 }
 
 #[tokio::test]
-async fn a_deployment_fails_where_the_credential_is_too_weak_and_names_what_is_missing() {
+async fn a_weak_credential_fails_the_deployment() {
     let consul = &Stack::shared().await.consul;
     let weak = documented_policy().replace("acl = \"write\"", "acl = \"read\"");
     let token = consul.token_with_rules("weak", &weak).await;
@@ -37,14 +37,14 @@ async fn a_deployment_fails_where_the_credential_is_too_weak_and_names_what_is_m
 }
 
 #[tokio::test]
-async fn a_deployment_with_wrong_settings_says_which() {
+async fn wrong_settings_fail_the_deployment() {
     let consul = &Stack::shared().await.consul;
     let token = consul.token_with_rules("settings", &documented_policy()).await;
-    let wrong = [("ClusterPartitions", "nobody=team")];
+    let wrong = [("ClusterPartitions", "unknown=team")];
     let said =
         deployment(consul, "settings", &["settings"], &token.secret_id, &wrong).await.expect_err("wrong settings");
     assert!(said.contains("CLUSTER_PARTITIONS"), "{said}");
-    // What the template can tell by itself never gets as far as the function
+    // The template itself rejects invalid values of its parameters
     let wrong = [("HealthSyncIntervalSeconds", "5")];
     let said =
         deployment(consul, "interval", &["interval"], &token.secret_id, &wrong).await.expect_err("no such interval");
@@ -61,18 +61,18 @@ async fn an_update_checks_and_sweeps_again() {
     world.register_instance(&world.service(), &task).await;
     world.stop(&task).await;
     assert_eq!(world.service_ids().await.len(), 2);
-    // When a parameter changes that only the functions' environment knows
+    // When a parameter changes that is only in the functions' environment
     deploy(&stack.aws, "update", &[("MaxDeletePercent", "40")]).await;
     // Then the deployment has swept
     assert_eq!(world.service_ids().await, Vec::<String>::new());
-    // And an update with a setting that does not work fails with the reason
-    let said = try_deploy(&stack.aws, "update", &[("ClusterPartitions", "nobody=team")]).await;
+    // And an update with an invalid setting fails with the reason
+    let said = try_deploy(&stack.aws, "update", &[("ClusterPartitions", "unknown=team")]).await;
     let said = said.expect_err("wrong settings").split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("CLUSTER_PARTITIONS"), "{said}");
 }
 
-/// A stack with a service that runs, and something of somebody else's on the same node.
-async fn lived_in(consul: &'static Consul, name: &'static str, cleanup: &str) -> (World<'static>, String) {
+/// A stack with a running service, and another owner's service on the same node.
+async fn stack_with_services(consul: &'static Consul, name: &'static str, cleanup: &str) -> (World<'static>, String) {
     let stack = Stack::shared().await;
     let token = consul.token_with_rules(name, &documented_policy()).await;
     let further = [("CleanupOnDelete", cleanup)];
@@ -89,15 +89,15 @@ async fn lived_in(consul: &'static Consul, name: &'static str, cleanup: &str) ->
 }
 
 #[tokio::test]
-async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
+async fn deleting_everything_leaves_a_clean_catalog() {
     let stack = Stack::shared().await;
-    let (world, login) = lived_in(&stack.consul, "cleanup", "true").await;
+    let (world, login) = stack_with_services(&stack.consul, "cleanup", "true").await;
     let pair = world.pair(&world.secret_name(&world.service())).await.unwrap();
     let client = world.pair("cleanup-consul-client-token").await.unwrap();
     let by_hand = stack.consul.put("/v1/acl/token", &json!({ "Description": "cleanup: made by hand" })).await;
-    // When the stack is destroyed, and its services with it
+    // When the stack and its services are deleted
     delete(&stack.aws, "cleanup").await.unwrap();
-    // Then nothing of the controller's is left
+    // Then nothing of the controller is left
     let nodes = stack.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&format!("\"{}\"", world.cluster())), "{nodes}");
     for token in [&login, &pair.token, &client.token] {
@@ -106,23 +106,23 @@ async fn services_and_controller_destroyed_together_leave_a_clean_catalog() {
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
     let policies = stack.consul.get("/v1/acl/policies").await.to_string();
     assert!(!policies.contains("\"cleanup-consul-client-policy\""), "{policies}");
-    // And what is somebody else's is
+    // And everything of other owners is
     assert!(world.is_valid(by_hand["SecretID"].as_str().unwrap()).await);
 }
 
 #[tokio::test]
-async fn a_node_that_somebody_else_uses_stays_with_what_is_theirs() {
+async fn a_node_with_foreign_services_stays() {
     let stack = Stack::shared().await;
-    let (world, _) = lived_in(&stack.consul, "cleanup-shared", "true").await;
+    let (world, _) = stack_with_services(&stack.consul, "cleanup-shared", "true").await;
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
     delete(&stack.aws, "cleanup-shared").await.unwrap();
     assert_eq!(world.service_ids().await, ["by-hand"]);
 }
 
 #[tokio::test]
-async fn without_being_asked_to_a_stack_leaves_everything() {
+async fn clean_up_is_off_by_default() {
     let stack = Stack::shared().await;
-    let (world, login) = lived_in(&stack.consul, "no-cleanup", "false").await;
+    let (world, login) = stack_with_services(&stack.consul, "no-cleanup", "false").await;
     delete(&stack.aws, "no-cleanup").await.unwrap();
     assert_eq!(world.service_ids().await.len(), 2);
     assert!(world.is_valid(&login).await);
@@ -131,13 +131,13 @@ async fn without_being_asked_to_a_stack_leaves_everything() {
 }
 
 #[tokio::test]
-async fn the_schedules_sweep_and_sync_health_by_themselves() {
+async fn the_schedules_sweep_and_sync_health() {
     let stack = Stack::shared().await;
     let token = stack.consul.token_with_rules("schedule", &documented_policy()).await;
     let further = [("ReconcileRate", "rate(1 minute)"), ("HealthSyncIntervalSeconds", "20")];
     let deployed = deployment(&stack.consul, "schedule", &["schedule"], &token.secret_id, &further).await.unwrap();
     let world = World::new(stack, &deployed, "schedule", "schedule");
-    let living = healthy_task(&world).await;
+    let running = healthy_task(&world).await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
     world.stop(&task).await;
@@ -147,7 +147,7 @@ async fn the_schedules_sweep_and_sync_health_by_themselves() {
     })
     .await;
     eventually("the schedule to sync health", SOON, || async {
-        let checks = world.checks_of(&living).await;
+        let checks = world.checks_of(&running).await;
         if statuses(&checks) == ["critical"; 2] { Ok(()) } else { Err(format!("{checks:?}")) }
     })
     .await;

@@ -1,4 +1,4 @@
-//! What events alone cannot give: lost events, zombies, and what nobody remembers.
+//! Sweeps: lost events, tasks that ECS has forgotten, and manual changes.
 
 use std::time::Duration;
 
@@ -14,54 +14,54 @@ use local_stack::{
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
-async fn events_that_were_all_lost_are_repaired_by_one_sweep() {
+async fn one_sweep_repairs_lost_events() {
     let world = world("lost-events").await;
     let (web, gone) = (world.service(), "lost-events-gone".to_owned());
     let definition = world.mesh_definition(&web).await;
-    let living = world.run(&definition).await;
-    world.register_instance(&web, &living).await;
-    // A service whose only task has come and gone, and left everything behind
-    let old = world.token_of_old_controller(&gone).await;
+    let running = world.run(&definition).await;
+    world.register_instance(&web, &running).await;
+    // A service whose only task has stopped without a clean-up
+    let old = world.consul_ecs_controller_token(&gone).await;
     let stopped = world.run(&world.mesh_definition(&gone).await).await;
     world.register_instance(&gone, &stopped).await;
     let method = JwtAuthMethod::create(world.consul, "lost-events").await;
-    let kept = method.log_in_task(&web, &world.cluster(), task_id(&living)).await;
-    let zombie = method.log_in_task(&gone, &world.cluster(), task_id(&stopped)).await;
+    let kept = method.log_in_task(&web, &world.cluster(), task_id(&running)).await;
+    let leftover = method.log_in_task(&gone, &world.cluster(), task_id(&stopped)).await;
     world.stop(&stopped).await;
 
-    // When no event is ever delivered, and one sweep runs. The other tests' clusters may be empty: a sweep of one cluster
-    // does not take their word for it
+    // When no event is delivered, and one sweep runs. The other tests' clusters may be empty: a sweep of one cluster does not
+    // rely on their listings
     let answer = world.sweep(&json!({ "force": true })).await.unwrap();
     let summary = &answer["clusters"][0];
 
-    // Then the living have what they need, and of the stopped nothing is left
+    // Then the running tasks have what they demand, and nothing of the stopped task is left
     world.provisioned(&world.secret_name(&web)).await;
     world.provisioned("sweep-consul-client-token").await;
     assert_eq!(
         world.service_ids().await,
-        [format!("{web}-{}", task_id(&living)), format!("{web}-{}-sidecar-proxy", task_id(&living)),]
+        [format!("{web}-{}", task_id(&running)), format!("{web}-{}-sidecar-proxy", task_id(&running)),]
     );
-    assert!(world.is_valid(&kept.secret_id).await && !world.is_valid(&zombie.secret_id).await);
+    assert!(world.is_valid(&kept.secret_id).await && !world.is_valid(&leftover.secret_id).await);
     assert_eq!(
         (&summary["deleted"]["loginTokens"], &summary["deleted"]["services"]),
         (&json!(1), &json!(2)),
         "{summary}"
     );
     assert_eq!(summary["found"]["livingTasks"], 1);
-    // And the idle service's token is revoked when its secret is old enough, and then it was hidden for long enough
+    // And the idle service's token is revoked once its secret is old enough and it was hidden for long enough
     eventually("the idle service's token to be revoked", SOON, || async {
         world.sweep(&json!({ "force": true })).await.unwrap();
         if world.is_valid(&old.token).await { Err("Consul still knows it") } else { Ok(()) }
     })
     .await;
     assert_eq!(world.is_empty(&world.secret_name(&gone)).await, Some(true));
-    // And the next sweep finds nothing to do
+    // And the next sweep changes nothing
     let again = world.swept().await;
     assert_eq!((&again["deleted"], &again["created"], &again["left"]), (&json!({}), &json!({}), &json!(0)));
 }
 
 #[tokio::test]
-async fn fifty_stops_while_the_controller_was_down_take_one_sweep() {
+async fn one_sweep_handles_fifty_missed_stops() {
     let world = world("fifty-stops").await;
     let definition = world.mesh_definition(&world.service()).await;
     for _ in 0..50 {
@@ -69,10 +69,10 @@ async fn fifty_stops_while_the_controller_was_down_take_one_sweep() {
         world.register_instance(&world.service(), &task).await;
         world.stop(&task).await;
     }
-    let living = world.run(&definition).await;
-    world.register_instance(&world.service(), &living).await;
+    let running = world.run(&definition).await;
+    world.register_instance(&world.service(), &running).await;
     assert_eq!(world.service_ids().await.len(), 102);
-    // So many at once need a person's word
+    // So many deletions require `force`
     let summary = world.sweep(&json!({ "force": true })).await.unwrap();
     assert_eq!(summary["outcome"], "done", "{summary}");
     assert_eq!(summary["clusters"][0]["deleted"]["services"], 100);
@@ -81,11 +81,11 @@ async fn fifty_stops_while_the_controller_was_down_take_one_sweep() {
 }
 
 #[tokio::test]
-async fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
+async fn a_dry_run_changes_nothing() {
     let world = world("dry-run").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
-    let (living, stopped) = (world.run(&definition).await, world.run(&definition).await);
+    let (running, stopped) = (world.run(&definition).await, world.run(&definition).await);
     world.register_instance(&service, &stopped).await;
     world.stop(&stopped).await;
     let before = world.node_services().await;
@@ -96,31 +96,31 @@ async fn a_dry_run_says_what_it_would_do_and_changes_nothing() {
     assert_eq!(actions.iter().filter(|action| **action == "deregister").count(), 2, "{planned:?}");
     assert_eq!(actions.iter().filter(|action| **action == "provision").count(), 2, "{planned:?}");
     assert!(planned.iter().any(|action| action["taskId"] == task_id(&stopped)), "{planned:?}");
-    // And everything is as it was
+    // And nothing has changed
     assert_eq!(world.node_services().await, before);
     assert_eq!(world.secret_text(&world.secret_name(&service)).await, None);
-    drop(living);
+    drop(running);
 }
 
 #[tokio::test]
-async fn what_is_not_ours_stays_byte_for_byte() {
+async fn foreign_state_is_unchanged_by_sweeps() {
     let world = world("foreign").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
-    let (living, stopped) = (world.run(&definition).await, world.run(&definition).await);
-    world.register_instance(&service, &living).await;
-    // Somebody's own service on the node, and a node of somebody's own
+    let (running, stopped) = (world.run(&definition).await, world.run(&definition).await);
+    world.register_instance(&service, &running).await;
+    // Another owner's service on the node, and another owner's node
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand", "Port": 1 } })).await;
     let elsewhere = json!({
         "Node": "foreign-node", "Address": "10.1.2.3",
         "Service": { "ID": "old", "Service": "old", "Meta": { "task-id": task_id(&stopped) } },
     });
     world.consul.put("/v1/catalog/register", &elsewhere).await;
-    // Tokens made by hand, by a controller of another cluster, and of a cluster of the same name in another account
+    // Tokens created by hand, by a controller of another cluster, and of a cluster with the same name in another account
     let method = JwtAuthMethod::create(world.consul, "foreign").await;
     let unknown = "ffffffffffffffffffffffffffffffff";
     let other_account = world.cluster().replace("000000000000", "999999999999");
-    for cluster in [other_account.as_str(), &cluster_arn("somebody-elses"), world.name] {
+    for cluster in [other_account.as_str(), &cluster_arn("another-owners"), world.name] {
         method.log_in_task(&service, cluster, unknown).await;
     }
     for description in [
@@ -154,24 +154,24 @@ async fn foreign_objects(world: &local_stack::world::World<'_>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn zombies_that_ecs_has_long_forgotten_go_too() {
+async fn forgotten_tasks_are_cleaned_up() {
     let world = world("forgotten").await;
     let service = world.service();
-    let living = world.run(&world.mesh_definition(&service).await).await;
-    world.register_instance(&service, &living).await;
-    // Stopped tasks are described for an hour; of these ECS knows nothing
-    let forgotten = format!("{}/{}", living.rsplit_once('/').unwrap().0, "0".repeat(32));
+    let running = world.run(&world.mesh_definition(&service).await).await;
+    world.register_instance(&service, &running).await;
+    // ECS describes stopped tasks for an hour; these are unknown
+    let forgotten = format!("{}/{}", running.rsplit_once('/').unwrap().0, "0".repeat(32));
     world.register_instance(&service, &forgotten).await;
     let method = JwtAuthMethod::create(world.consul, "forgotten").await;
-    let zombie = method.log_in_task(&service, &world.cluster(), task_id(&forgotten)).await;
+    let leftover = method.log_in_task(&service, &world.cluster(), task_id(&forgotten)).await;
     world.swept().await;
-    assert!(!world.is_valid(&zombie.secret_id).await);
+    assert!(!world.is_valid(&leftover.secret_id).await);
     let left = world.service_ids().await;
-    assert!(left.len() == 2 && left.iter().all(|id| id.contains(task_id(&living))), "{left:?}");
+    assert!(left.len() == 2 && left.iter().all(|id| id.contains(task_id(&running))), "{left:?}");
 }
 
 #[tokio::test]
-async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
+async fn an_emptied_secret_gets_its_token_back() {
     let world = world("orphan-token").await;
     let service = world.service();
     world.run(&world.mesh_definition(&service).await).await;
@@ -180,7 +180,7 @@ async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
     let emptied = world.aws.secrets().put_secret_value().secret_id(world.secret_name(&service)).secret_string("{}");
     emptied.send().await.expect("PutSecretValue");
     let emptied_at = Timestamp::now();
-    // Before that, its token may be one that its creator is about to show, or one that is being deleted
+    // Before that, the token may be one that its creator has not shown yet, or one that is being deleted
     let bounds: Bounds = TIME_BOUNDS.parse().unwrap();
     eventually("the emptied secret to be old enough", SOON, || async {
         let age = elapsed(emptied_at, Timestamp::now());
@@ -192,7 +192,7 @@ async fn a_secret_that_was_emptied_by_hand_gets_its_token_back() {
 }
 
 #[tokio::test]
-async fn a_client_token_whose_policy_was_deleted_gets_it_back() {
+async fn a_deleted_client_policy_is_restored() {
     let world = world("lost-policy").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
     world.swept().await;
@@ -205,12 +205,12 @@ async fn a_client_token_whose_policy_was_deleted_gets_it_back() {
 }
 
 #[tokio::test]
-async fn a_misspelt_order_is_refused_with_what_is_expected() {
+async fn a_misspelt_order_is_refused() {
     let world = world("dry-run").await;
     for (order, said) in [
         (json!({ "dryrun": true }), "dryRun"),
         (json!({ "clusters": ["prod"] }), "a cluster ARN such as"),
-        (json!({ "clusters": [cluster_arn("nobodys")] }), "is not in ECS_CLUSTER_ARNS"),
+        (json!({ "clusters": [cluster_arn("unknown")] }), "is not in ECS_CLUSTER_ARNS"),
         (json!("sweep"), "dryRun"),
     ] {
         let error = world.aws.invoke(&world.deployed.reconcile, &order).await.expect_err("a wrong order");

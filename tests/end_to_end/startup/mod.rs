@@ -20,7 +20,7 @@ fn start(binary: &str, changes: &[(&str, &str)]) -> Output {
         .env_clear()
         .envs(GOOD)
         .envs(changes.iter().copied())
-        // Where Lambda's runtime would answer: nobody does, so that even a start that succeeds ends.
+        // The runtime API refuses connections, so that a successful start ends as well.
         .env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:1")
         .env("AWS_REGION", "us-east-1")
         .env("AWS_LAMBDA_FUNCTION_NAME", "task-events")
@@ -31,7 +31,7 @@ fn start(binary: &str, changes: &[(&str, &str)]) -> Output {
 }
 
 #[test]
-fn each_wrong_setting_ends_in_one_line_that_names_it() {
+fn each_wrong_setting_is_named() {
     for (variable, value) in [
         ("CONSUL_HTTP_ADDR", "consul:8500"),
         ("ECS_CLUSTER_ARNS", "prod"),
@@ -64,7 +64,7 @@ fn each_wrong_setting_ends_in_one_line_that_names_it() {
 fn right_settings_are_accepted() {
     let output = start_with(&[]);
     let text = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    // Nobody hands it an event, so it ends; but not for its settings
+    // It ends without an event, and not because of its settings
     assert!(!text.contains(": got "), "{text}");
     assert!(!text.contains("canary-token"), "{text}");
 }

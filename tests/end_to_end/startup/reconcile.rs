@@ -1,4 +1,4 @@
-//! `reconcile` starts although its settings are wrong or a secret cannot be read: CloudFormation waits for an answer.
+//! `reconcile` starts with wrong settings or an unreadable secret, because CloudFormation waits for an answer.
 
 use std::sync::{
     Arc,
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 
 use crate::startup::GOOD;
 use test_harness::{
-    function::{Function, Runtime, seen},
-    recorder::{Answer, Recorder, Seen},
+    function::{Function, RuntimeApi, wait_for_requests},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 const CA_SECRET: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:ca-AbCdEf";
 
-fn start(runtime: &Runtime, aws: &Recorder, changes: &[(&str, &str)]) -> Function {
+fn start(runtime: &RuntimeApi, aws: &Recorder, changes: &[(&str, &str)]) -> Function {
     let variables: Vec<(&str, &str)> =
         GOOD.into_iter().chain(changes.iter().copied()).chain([("AWS_ENDPOINT_URL", aws.url.as_str())]).collect();
     Function::start(env!("CARGO_BIN_EXE_reconcile"), runtime, &variables)
 }
 
-/// Waits until a request arrived that `is_meant`, and returns the bodies of all those.
+/// Waits for a request that matches, and returns the bodies of all that match.
 async fn bodies(server: &Recorder, is_meant: impl Fn(&str) -> bool) -> Vec<Value> {
-    seen(server, 1, |seen| is_meant(&seen.line())).await.iter().map(Seen::json).collect()
+    wait_for_requests(server, 1, |seen| is_meant(&seen.line())).await.iter().map(RecordedRequest::json).collect()
 }
 
 fn update(cloud_formation: &Recorder) -> Value {
@@ -35,19 +35,19 @@ fn update(cloud_formation: &Recorder) -> Value {
 }
 
 #[tokio::test]
-async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation() {
-    let is_told = Arc::new(AtomicBool::new(false));
-    let told = Arc::clone(&is_told);
+async fn a_failed_start_is_retried() {
+    let is_answered = Arc::new(AtomicBool::new(false));
+    let answered = Arc::clone(&is_answered);
     let cloud_formation = Recorder::start(move |_, _| {
-        told.store(true, Ordering::SeqCst);
+        answered.store(true, Ordering::SeqCst);
         Answer::ok("")
     })
     .await;
-    let runtime = Runtime::start(vec![update(&cloud_formation), json!({ "healthSync": true })]).await;
+    let runtime = RuntimeApi::start(vec![update(&cloud_formation), json!({ "healthSync": true })]).await;
     let pem = rcgen::generate_simple_self_signed(vec!["consul".to_owned()]).unwrap().cert.pem();
-    // The secret cannot be read before CloudFormation is told so
+    // The secret cannot be read until CloudFormation has its answer
     let aws = Recorder::start(move |seen, _| {
-        if seen.operation().as_deref() == Some("GetSecretValue") && is_told.load(Ordering::SeqCst) {
+        if seen.operation().as_deref() == Some("GetSecretValue") && is_answered.load(Ordering::SeqCst) {
             return Answer::ok(json!({ "Name": "ca", "SecretString": pem }).to_string());
         }
         Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "not yet" }).to_string())
@@ -55,23 +55,23 @@ async fn a_start_that_failed_for_a_moment_is_tried_again_at_the_next_invocation(
     .await;
     let _running =
         start(&runtime, &aws, &[("CONSUL_HTTP_ADDR", "https://127.0.0.1:1"), ("CONSUL_CACERT_SECRET_ARN", CA_SECRET)]);
-    // CloudFormation is told all the same
-    let told = bodies(&cloud_formation, |line| line == "PUT /answer").await;
-    assert_eq!(told[0]["Status"], "FAILED");
-    assert!(told[0]["Reason"].as_str().unwrap().starts_with("CONSUL_CACERT_SECRET_ARN: "), "{told:?}");
-    // And the next invocation gets as far as ECS, which refuses
+    // CloudFormation gets an answer nevertheless
+    let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
+    assert_eq!(answers[0]["Status"], "FAILED");
+    assert!(answers[0]["Reason"].as_str().unwrap().starts_with("CONSUL_CACERT_SECRET_ARN: "), "{answers:?}");
+    // And the next invocation calls ECS, which refuses the call
     let failed = bodies(&runtime.0, |line| line.ends_with("/request-1/error")).await;
     assert_eq!(failed[0]["errorType"], "incomplete", "{failed:?}");
     assert!(aws.operations().contains(&"ListTasks".to_owned()), "{:?}", aws.operations());
 }
 
 #[tokio::test]
-async fn an_update_with_a_wrong_setting_is_answered_with_the_line_that_names_it() {
+async fn an_update_names_its_wrong_setting() {
     let cloud_formation = Recorder::start(|_, _| Answer::ok("")).await;
-    let runtime = Runtime::start(vec![update(&cloud_formation)]).await;
+    let runtime = RuntimeApi::start(vec![update(&cloud_formation)]).await;
     let aws = Recorder::start(|_, _| Answer::status(400, "{}")).await;
     let _running = start(&runtime, &aws, &[("MAX_DELETE_PERCENT", "101")]);
-    let told = bodies(&cloud_formation, |line| line == "PUT /answer").await;
-    assert_eq!(told[0]["Status"], "FAILED");
-    assert!(told[0]["Reason"].as_str().unwrap().starts_with("MAX_DELETE_PERCENT: got"), "{told:?}");
+    let answers = bodies(&cloud_formation, |line| line == "PUT /answer").await;
+    assert_eq!(answers[0]["Status"], "FAILED");
+    assert!(answers[0]["Reason"].as_str().unwrap().starts_with("MAX_DELETE_PERCENT: got"), "{answers:?}");
 }

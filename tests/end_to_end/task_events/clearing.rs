@@ -1,4 +1,4 @@
-//! What stopping and stopped tasks leave in Consul: login tokens, services, sidecar proxies, checks.
+//! Login tokens, services, sidecar proxies and checks of stopping and stopped tasks.
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use local_stack::world;
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
-async fn of_login_tokens_only_the_stopped_task_s_go() {
+async fn only_the_stopped_task_s_logins_are_deleted() {
     let world = Fixture::login("login-tokens").await;
     let other = Fixture::login("login-tokens-other").await;
     let service = world.service();
@@ -17,7 +17,7 @@ async fn of_login_tokens_only_the_stopped_task_s_go() {
     let log_in =
         async |cluster: &str, task: &str| method.log_in_task(&service, cluster, world::task_id(task)).await.secret_id;
     let gone = [log_in(&world.cluster(), &stopping).await, log_in(&world.cluster(), &stopping).await];
-    // The same task ID in another cluster, another task, and a login whose meta is not a task's
+    // The same task ID in another cluster, another task, and a login without a task's meta
     let kept = [
         log_in(&other.cluster(), &stopping).await,
         log_in(&world.cluster(), &staying).await,
@@ -29,7 +29,7 @@ async fn of_login_tokens_only_the_stopped_task_s_go() {
         assert!(!world.is_valid(&token).await, "a login token of the stopped task is left");
     }
     for token in kept {
-        assert!(world.is_valid(&token).await, "a login token of somebody else is gone");
+        assert!(world.is_valid(&token).await, "a login token of another owner was deleted");
     }
 }
 
@@ -44,9 +44,9 @@ async fn auth_method_mode_creates_nothing() {
 }
 
 #[tokio::test]
-async fn auth_method_mode_revokes_an_idle_service_s_old_token_all_the_same() {
+async fn auth_method_mode_revokes_old_idle_tokens() {
     let world = Fixture::login("left-behind").await;
-    let old = world.token_of_old_controller(&world.service()).await;
+    let old = world.consul_ecs_controller_token(&world.service()).await;
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.start_task(&definition).await;
     world.stop_task(&task).await;
@@ -55,7 +55,7 @@ async fn auth_method_mode_revokes_an_idle_service_s_old_token_all_the_same() {
 }
 
 #[tokio::test]
-async fn of_the_catalog_only_the_stopped_task_s_services_go() {
+async fn only_the_stopped_task_s_services_are_deregistered() {
     let world = Fixture::login("catalog").await;
     let definition = world.mesh_definition(&world.service()).await;
     let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
@@ -71,7 +71,7 @@ async fn of_the_catalog_only_the_stopped_task_s_services_go() {
 }
 
 #[tokio::test]
-async fn a_hundred_tasks_stopping_at_once_are_all_cleared() {
+async fn a_hundred_stopped_tasks_are_cleared() {
     let world = Fixture::login("hundred-stops").await;
     let definition = world.mesh_definition(&world.service()).await;
     let mut events = Vec::new();
@@ -87,7 +87,7 @@ async fn a_hundred_tasks_stopping_at_once_are_all_cleared() {
 }
 
 #[tokio::test]
-async fn told_to_stop_keeps_traffic_from_the_task_and_from_no_other() {
+async fn a_stopping_task_gets_no_traffic() {
     let world = Fixture::login("told-to-stop").await;
     let definition = world.mesh_definition(&world.service()).await;
     let (stopping, staying) = (world.run(&definition).await, world.run(&definition).await);
@@ -96,7 +96,7 @@ async fn told_to_stop_keeps_traffic_from_the_task_and_from_no_other() {
     let (before, of_staying) = (world.checks_of(&stopping).await, world.checks_of(&staying).await);
     world.deliver(&[world.event_as(&stopping, "RUNNING", "STOPPED", 9).await]).await;
     world.settled().await;
-    // Neither the service nor its proxy gets traffic any more, as if an agent had put them into maintenance mode
+    // Neither the service nor its proxy gets traffic, as in an agent's maintenance mode
     let left = format!("{}-{}", world.service(), world::task_id(&staying));
     let proxies = format!("{}-sidecar-proxy", world.service());
     assert_eq!(world.passing(&proxies).await, [format!("{left}-sidecar-proxy")]);

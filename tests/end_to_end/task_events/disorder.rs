@@ -1,4 +1,4 @@
-//! Events in any order and any number, things that are not ours, and messages that cannot be understood.
+//! Duplicate and reordered events, state of other owners, and invalid messages.
 
 use serde_json::{Value, json};
 
@@ -19,11 +19,11 @@ async fn duplicate_reordered_and_replayed_events_change_nothing() {
     let provisioning = world.event_as(&task, "PROVISIONING", "RUNNING", 1).await;
     world.register_instance(&world.service(), &task).await;
     world.register_instance(&world.service(), &staying).await;
-    // Given a start that was seen twice and in the wrong order
+    // Given a start whose events arrive twice and in the wrong order
     world.deliver(&[running.clone(), provisioning.clone(), running.clone(), world.event(&staying).await]).await;
     world.settled().await;
     let pair = world.provisioned(&secret).await;
-    // When the task stops, and old news of it arrives late
+    // When the task stops, and an older event arrives late
     world.stop(&task).await;
     let stopped = world.event(&task).await;
     world.deliver(&[stopped.clone(), running.clone(), stopped.clone(), provisioning.clone()]).await;
@@ -32,7 +32,7 @@ async fn duplicate_reordered_and_replayed_events_change_nothing() {
     assert_eq!(world.service_ids().await, [left.clone(), format!("{left}-sidecar-proxy")]);
     assert_eq!(world.pair(&secret).await, Some(pair.clone()));
     assert!(world.is_valid(&pair.token).await);
-    // And when the service is gone, a replay of its whole life brings nothing back
+    // And when the service is gone, a replay of all its events creates nothing
     world.stop_task(&staying).await;
     world.emptied(&secret).await;
     for event in [provisioning, running, stopped] {
@@ -44,13 +44,13 @@ async fn duplicate_reordered_and_replayed_events_change_nothing() {
 }
 
 #[tokio::test]
-async fn foreign_and_hand_made_tokens_and_services_survive_everything() {
+async fn foreign_tokens_and_services_are_kept() {
     let world = Fixture::tokens("strangers").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
     let task = world.start_task(&definition).await;
     world.provisioned(&world.secret_name(&service)).await;
-    // Given tokens that look almost like ours
+    // Given tokens that are similar to the controller's
     let id = world::task_id(&task);
     for description in [
         format!("made by hand for {service}"),
@@ -62,7 +62,7 @@ async fn foreign_and_hand_made_tokens_and_services_survive_everything() {
         let body = json!({ "Description": description, "ServiceIdentities": [{ "ServiceName": service }] });
         world.consul.put("/v1/acl/token", &body).await;
     }
-    // And services that a hand registered on our node, one of them with a meta that is not the task's
+    // And services that were registered by hand on the cluster's node, one of them with another task's meta
     world.register_instance(&service, &task).await;
     world.register_raw(&json!({ "Service": { "ID": "by-hand", "Service": "by-hand" } })).await;
     world.register_raw(&json!({ "Service": { "ID": format!("by-hand-{id}"), "Service": "by-hand" } })).await;
@@ -85,13 +85,13 @@ async fn foreign_and_hand_made_tokens_and_services_survive_everything() {
     world.stop_task(&task).await;
     world.emptied(&world.secret_name(&service)).await;
     world.settled().await;
-    // Then all of them are there, byte for byte
+    // Then all of them are unchanged
     assert_eq!(strangers().await, before);
     assert_eq!(world.service_ids().await.len(), 3);
 }
 
 #[tokio::test]
-async fn a_hand_made_token_in_the_secret_is_left_alone() {
+async fn hand_made_tokens_in_secrets_are_kept() {
     let world = Fixture::tokens("hand-made").await;
     let service = world.service();
     let made = world.consul.put("/v1/acl/token", &json!({ "Description": format!("mine, for {service}") })).await;
@@ -99,7 +99,7 @@ async fn a_hand_made_token_in_the_secret_is_left_alone() {
     world.put_secret(&world.secret_name(&service), &value).await;
     let definition = world.mesh_definition(&service).await;
     let task = world.start_task(&definition).await;
-    world.worked_off().await;
+    world.events_handled().await;
     world.stop_task(&task).await;
     world.settled().await;
     let secret = world.secret_text(&world.secret_name(&service)).await.unwrap();
@@ -108,7 +108,7 @@ async fn a_hand_made_token_in_the_secret_is_left_alone() {
 }
 
 #[tokio::test]
-async fn poison_ends_in_the_dead_letter_queue_while_the_rest_of_its_batch_is_done() {
+async fn poison_messages_fail_alone() {
     let world = Fixture::tokens("poison").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;

@@ -1,4 +1,4 @@
-//! Consul down, a wrong credential, and TLS with an authority of its own.
+//! An outage of Consul, a wrong credential, and TLS with a private authority.
 
 use crate::fixture::{Fixture, controller_token};
 use local_stack::{
@@ -10,9 +10,9 @@ use test_harness::jwt::JwtAuthMethod;
 use test_harness::tls::certificate_for;
 
 #[tokio::test]
-async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
+async fn messages_wait_while_consul_is_down() {
     let fixture = Fixture::get().await;
-    // Given a deployment with a Consul of its own, which is down
+    // Given a deployment with its own Consul, which is down
     let consul = Consul::start().await;
     let token = controller_token(&consul, "outage").await;
     let world = fixture.deployment_of_its_own(&consul, "outage", &token.secret_id, &[]).await;
@@ -22,22 +22,22 @@ async fn while_consul_is_down_messages_wait_and_afterwards_they_are_done() {
     consul.stop();
     world.stop(&stopping).await;
     world.deliver(&[world.event(&starting).await, world.event(&stopping).await]).await;
-    eventually("both messages to have come back at least once", SOON, || async {
+    eventually("both messages to have returned at least once", SOON, || async {
         let waiting = world.waiting(&world.deployed.queue_url).await;
         let back = waiting.iter().filter(|message| message["ReceiveCount"].as_u64() >= Some(2)).count();
         if back == 2 { Ok(()) } else { Err(format!("{waiting:#?}")) }
     })
     .await;
-    // When it is back
+    // When Consul is up again
     consul.start_again().await;
-    // Then they are done, without anybody's help
+    // Then the messages are handled
     world.settled().await;
     world.provisioned(&world.secret_name(&world.service())).await;
     assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
 
 #[tokio::test]
-async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_until_it_is_right() {
+async fn a_wrong_credential_changes_nothing() {
     let fixture = Fixture::get().await;
     let consul = &fixture.stack.consul;
     let wrong = "11111111-2222-3333-4444-555555555555";
@@ -54,10 +54,10 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
     world.register_instance(&service, &stopping).await;
     let method = JwtAuthMethod::create(consul, "wrong-credential").await;
     let login = method.log_in_task(&service, &world.cluster(), world::task_id(&stopping)).await;
-    let old = world.token_of_old_controller(&service).await;
+    let old = world.consul_ecs_controller_token(&service).await;
     world.stop(&stopping).await;
     world.deliver(&[world.event(&starting).await, world.event(&stopping).await]).await;
-    // Then the messages come back, with an error that says what to do
+    // Then the messages return to the queue, with an error that says what to do
     let log = eventually("a clear error in the log", SOON, || async {
         let lines = world.aws.logs(&world.deployed.log_group).await;
         let found = lines.iter().find(|line| line.contains("consul_credential_rejected"));
@@ -66,11 +66,11 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
     .await;
     assert!(log.contains("CONSUL_HTTP_TOKEN_SECRET_ARN"), "{log}");
     assert!(!log.contains(wrong), "{log}");
-    // And everything is as it was
+    // And nothing has changed
     assert!(world.is_valid(&login.secret_id).await && world.is_valid(&old.token).await);
     assert_eq!(world.service_ids().await.len(), 2);
     assert_eq!(world.pair(&world.secret_name(&service)).await, Some(old.clone()));
-    // And once the secret holds a right one, it is read again, and the work is done
+    // And once the secret has a valid credential, it is read again, and the messages are handled
     put_credential(&right.secret_id).await;
     world.settled().await;
     assert_eq!(world.service_ids().await, Vec::<String>::new());
@@ -79,7 +79,7 @@ async fn with_a_wrong_credential_nothing_is_deleted_and_nothing_provisioned_unti
 }
 
 #[tokio::test]
-async fn consul_behind_tls_with_its_own_authority_and_another_name() {
+async fn consul_behind_tls_with_another_name() {
     let fixture = Fixture::get().await;
     let consul = Consul::start_with_certificate("server.dc1.consul", certificate_for("server.dc1.consul")).await;
     let token = controller_token(&consul, "tls").await;

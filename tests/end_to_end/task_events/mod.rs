@@ -1,7 +1,6 @@
-//! The `task-events` function, deployed from our own template, between real SQS messages and a real Consul server.
+//! The `task-events` function, deployed from the template, with SQS messages and a real Consul server.
 //!
-//! Assertions are about what Consul and Secrets Manager hold. The tests run side by side in one stack, each in a
-//! cluster of its own.
+//! Assertions are about the state of Consul and Secrets Manager. The tests run concurrently in one stack, each in its own cluster.
 
 mod clearing;
 mod disorder;

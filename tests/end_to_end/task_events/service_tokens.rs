@@ -1,11 +1,11 @@
-//! Service tokens when tasks stop: kept, revoked after the grace period, made anew.
+//! Service tokens when tasks stop: kept, revoked after the grace period, and created again.
 
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn one_of_two_tasks_stopping_keeps_the_token() {
+async fn one_remaining_task_keeps_the_token() {
     let world = Fixture::tokens("one-of-two").await;
     let definition = world.mesh_definition(&world.service()).await;
     let first = world.start_task(&definition).await;
@@ -18,7 +18,7 @@ async fn one_of_two_tasks_stopping_keeps_the_token() {
 }
 
 #[tokio::test]
-async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
+async fn the_last_stop_revokes_the_token() {
     let world = Fixture::tokens("last-task").await;
     let secret = world.secret_name(&world.service());
     let definition = world.mesh_definition(&world.service()).await;
@@ -27,10 +27,10 @@ async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
     // When the last task stops and the grace period passes
     world.stop_task(&task).await;
     world.emptied(&secret).await;
-    // Then the token is gone
+    // Then the token is deleted
     world.revoked(&stolen).await;
     assert_eq!(world.tokens_about(&world.service()).await, Vec::<Value>::new());
-    // And one line of the log says why
+    // And one line of the log has the reason
     let log = world.aws.logs(&world.deployed.log_group).await;
     let revoked =
         |line: &&String| line.contains("\"revoke\"") && line.contains(&stolen.accessor_id) && line.contains("done");
@@ -40,7 +40,7 @@ async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
         (&json!("event"), &json!("idle"), &json!(task))
     );
     assert!(line["idle_since"].is_string(), "{line}");
-    // And a restart gets a new token: the stolen one stays dead
+    // And a restart gets a new token: a stolen copy of the old one stays invalid
     world.start_task(&definition).await;
     let new = world.provisioned(&secret).await;
     assert_ne!((&new.accessor_id, &new.token), (&stolen.accessor_id, &stolen.token));
@@ -48,13 +48,13 @@ async fn the_last_task_stopping_revokes_the_token_and_a_restart_gets_another() {
 }
 
 #[tokio::test]
-async fn a_restart_within_the_grace_period_keeps_the_token() {
+async fn a_quick_restart_keeps_the_token() {
     let world = Fixture::tokens("quick-restart").await;
     let secret = world.secret_name(&world.service());
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.start_task(&definition).await;
     let pair = world.provisioned(&secret).await;
-    // When a task stops and its successor starts before the look that is due after the grace period
+    // When a task stops, and its successor starts before the idle check that is due after the grace period
     world.stop(&task).await;
     let successor = world.run(&definition).await;
     world.deliver(&[world.event(&task).await, world.event(&successor).await]).await;

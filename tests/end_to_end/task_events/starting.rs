@@ -1,4 +1,4 @@
-//! Tasks that start: who gets a token, and what it may do.
+//! Tasks that start: which of them get a token, and what it grants.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn a_first_start_provisions_tokens_that_really_work() {
+async fn a_first_start_provisions_working_tokens() {
     let world = Fixture::tokens("first-start").await;
     let service = world.service();
     // When the first task of a service starts
     let definition = world.mesh_definition(&service).await;
     world.start_task(&definition).await;
-    // Then the service's secret holds a token that can register the service and its proxy, and no other service
+    // Then the service's secret has a token that can register the service and its proxy, and no other service
     let own = world.provisioned(&world.secret_name(&service)).await;
     let register = async |name: &str| {
         let body = json!({
@@ -26,21 +26,21 @@ async fn a_first_start_provisions_tokens_that_really_work() {
     world.register_raw(&json!({})).await;
     assert_eq!(register(&service).await, 200);
     assert_eq!(register(&format!("{service}-sidecar-proxy")).await, 200);
-    assert_eq!(register("somebody-else").await, 403);
-    // And the client agents' secret holds one that can register a node
+    assert_eq!(register("another-service").await, 403);
+    // And the client agents' secret has a token that can register a node
     let client = world.provisioned("mesh-consul-client-token").await;
     let node = json!({ "Node": "ip-10-0-1-12", "Address": "10.0.1.12" });
     let as_client = async |method: Method, path: &str, body: Option<&Value>| {
         world.consul.call(method, path, &client.token, body).await.status
     };
     assert_eq!(as_client(Method::PUT, "/v1/catalog/register", Some(&node)).await, 200);
-    // And nothing beyond
+    // And nothing else
     let service = json!({
-        "Node": "ip-10-0-1-12", "Address": "10.0.1.12", "Service": { "ID": "x", "Service": "somebody-else" },
+        "Node": "ip-10-0-1-12", "Address": "10.0.1.12", "Service": { "ID": "x", "Service": "another-service" },
     });
     assert_eq!(as_client(Method::PUT, "/v1/catalog/register", Some(&service)).await, 403);
     assert_eq!(as_client(Method::GET, "/v1/acl/tokens", None).await, 403);
-    // And no secret half has reached the function's log, which tells all that it can
+    // And no secret half is in the function's log, which has the most verbose level
     world.settled().await;
     let log = world.aws.logs(&world.deployed.log_group).await.join("\n");
     assert!(log.contains("create_token"), "{log}");
@@ -48,7 +48,7 @@ async fn a_first_start_provisions_tokens_that_really_work() {
 }
 
 #[tokio::test]
-async fn a_second_task_of_the_service_makes_no_new_token() {
+async fn a_second_task_creates_no_token() {
     let world = Fixture::tokens("second-task").await;
     let definition = world.mesh_definition(&world.service()).await;
     world.start_task(&definition).await;
@@ -60,7 +60,7 @@ async fn a_second_task_of_the_service_makes_no_new_token() {
 }
 
 #[tokio::test]
-async fn twenty_concurrent_first_starts_yield_one_token_and_one_secret_value() {
+async fn twenty_concurrent_starts_create_one_token() {
     let world = Fixture::tokens("twenty-starts").await;
     let definition = world.mesh_definition(&world.service()).await;
     let mut events = Vec::new();
@@ -74,29 +74,29 @@ async fn twenty_concurrent_first_starts_yield_one_token_and_one_secret_value() {
     let tokens = world.tokens_about(&world.service()).await;
     assert_eq!(tokens.len(), 1, "{tokens:#?}");
     assert_eq!(tokens[0]["AccessorID"], pair.accessor_id);
-    // And the secret has never named another
+    // And no version of the secret names another token
     let secret = world.secret_name(&world.service());
     assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token]));
 }
 
 #[tokio::test]
-async fn an_old_controller_s_token_is_adopted_and_later_revoked() {
+async fn a_consul_ecs_controller_token_is_adopted() {
     let world = Fixture::tokens("adopted").await;
     let service = world.service();
-    let old = world.token_of_old_controller(&service).await;
+    let old = world.consul_ecs_controller_token(&service).await;
     let definition = world.mesh_definition(&service).await;
     let task = world.start_task(&definition).await;
     world.settled().await;
     assert_eq!(world.pair(&world.secret_name(&service)).await, Some(old.clone()), "the secret stays as it was");
     assert_eq!(world.tokens_about(&service).await.len(), 1, "no second token");
-    // And when its service is idle, it goes like our own
+    // And when its service is idle, it is revoked like the controller's own tokens
     world.stop_task(&task).await;
     world.emptied(&world.secret_name(&service)).await;
     world.revoked(&old).await;
 }
 
 #[tokio::test]
-async fn a_secret_without_a_value_and_one_with_an_empty_object_are_filled_in() {
+async fn empty_secrets_are_filled_in() {
     let world = Fixture::tokens("empty-secret").await;
     let (blank, bare) = (world.service(), format!("{}-bare", world.name));
     world.put_secret(&world.secret_name(&blank), &json!({})).await;
@@ -109,7 +109,7 @@ async fn a_secret_without_a_value_and_one_with_an_empty_object_are_filled_in() {
 }
 
 #[tokio::test]
-async fn a_task_is_in_the_mesh_by_its_own_tags_where_its_definition_has_none() {
+async fn task_tags_suffice_for_the_mesh() {
     let world = Fixture::tokens("own-tags").await;
     let service = world.service();
     let config = json!({ "service": { "name": service } });
@@ -121,7 +121,7 @@ async fn a_task_is_in_the_mesh_by_its_own_tags_where_its_definition_has_none() {
 }
 
 #[tokio::test]
-async fn tasks_outside_the_mesh_and_gateways_get_no_token() {
+async fn gateways_and_other_tasks_get_no_token() {
     let world = Fixture::tokens("not-in-mesh").await;
     let plain = world.definition(&format!("{}-plain", world.name), &json!([]), None).await;
     let mesh = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);

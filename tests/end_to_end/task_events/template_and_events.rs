@@ -1,4 +1,4 @@
-//! The rule of the template, and the files in `events/`.
+//! The rules of the template, and the files in `events/`.
 
 use serde_json::{Value, json};
 
@@ -9,22 +9,22 @@ use crate::{
 use local_stack::aws;
 
 #[tokio::test]
-async fn each_rule_s_pattern_matches_its_files_in_events_and_no_other() {
+async fn each_rule_matches_exactly_its_events() {
     let fixture = Fixture::get().await;
     let world = Fixture::tokens("examples").await;
-    let ahead = world.deployed.pre_provision_rule.clone().expect("the rule of the mode that makes tokens");
+    let pre_provision = world.deployed.pre_provision_rule.clone().expect("the rule of the mode that makes tokens");
     let audited = world.deployed.audit.clone().expect("the audit").rule;
     let expected = |rule: &str, file: &str| match file {
         "task-in-another-account.json" | "sqs-batch.json" => false,
-        "api-call-register-task-definition.json" => rule == ahead || rule == audited,
-        "api-call-create-service.json" => rule == ahead,
+        "api-call-register-task-definition.json" => rule == pre_provision || rule == audited,
+        "api-call-create-service.json" => rule == pre_provision,
         "api-call-delete-cluster.json" => rule == world.deployed.cluster_deleted_rule,
         _ => file.starts_with("task-") || file.starts_with("gateway-"),
     };
-    for rule in [&world.deployed.rule_name, &ahead, &world.deployed.cluster_deleted_rule, &audited] {
+    for rule in [&world.deployed.rule_name, &pre_provision, &world.deployed.cluster_deleted_rule, &audited] {
         let described = fixture.stack.aws.call("events", "AWSEvents.DescribeRule", &json!({ "Name": rule })).await;
         let pattern = described["EventPattern"].as_str().expect("a pattern");
-        // The local stack's account and cluster become the examples'
+        // Replaces the local stack's account and cluster by the examples'
         let pattern = pattern.replace(aws::ACCOUNT, "123456789012").replace("cluster/examples", "cluster/prod");
         for (name, event) in fixture::example_events() {
             if name.starts_with("sweep-") || name.starts_with("audit-") {
@@ -49,7 +49,7 @@ async fn every_file_in_events_can_be_invoked() {
     let config = json!({ "gateway": { "kind": "mesh-gateway" } });
     let gateway = world.definition("mesh-gateway", &mesh, Some(&config)).await;
     for (name, event) in fixture::example_events() {
-        // The examples' account, cluster and revisions become those of the local stack
+        // Replaces the examples' account, cluster and revisions by those of the local stack
         let text = event
             .to_string()
             .replace("123456789012", aws::ACCOUNT)
@@ -80,7 +80,7 @@ async fn every_file_in_events_can_be_invoked() {
             }
             "audit-family.json" => assert_eq!(answer.expect(&name)["definitions"][0]["label"], "web"),
             "sweep-dry-run.json" => assert_eq!(answer.expect(&name)["outcome"], "dry_run"),
-            // The cluster exists: it is swept like any other
+            // The cluster exists: it is swept
             "sweep-force.json" | "api-call-delete-cluster.json" => assert_eq!(answer.expect(&name)["outcome"], "done"),
             "task-malformed.json" => {
                 let error = answer.expect_err(&name);

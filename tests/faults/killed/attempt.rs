@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use test_harness::proxy::{Fault, Proxy, What, When, action};
+use test_harness::proxy::{Fault, FaultKind, FaultPoint, Proxy, action};
 use tokio::sync::watch;
 
 /// The n-th call of a kind.
@@ -27,11 +27,11 @@ impl fmt::Display for Point {
 
 type Killer = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// What all proxies of an attempt share.
+/// The state that all proxies of an attempt share.
 pub(super) struct Attempt {
     progress: Arc<Mutex<Progress>>,
-    when: When,
-    /// Known only when the process runs.
+    when: FaultPoint,
+    /// `None` until the process runs.
     victim: watch::Sender<Option<Killer>>,
 }
 
@@ -56,29 +56,29 @@ impl Progress {
 }
 
 impl Attempt {
-    /// Kills nobody at these calls.
-    pub(super) fn sparing(spared: &BTreeSet<Point>, when: When) -> Self {
+    /// An attempt that does not kill at these calls.
+    pub(super) fn sparing(spared: &BTreeSet<Point>, when: FaultPoint) -> Self {
         let progress = Progress { spared: spared.clone(), counts: BTreeMap::new(), reached: None };
         Self { progress: Arc::new(Mutex::new(progress)), when, victim: watch::Sender::new(None) }
     }
 
-    /// From now on, calls through a proxy count.
+    /// Counts the calls through a proxy from now on.
     pub(super) fn watch(&self, proxy: &Proxy) {
         let (progress, when, victim) = (Arc::clone(&self.progress), self.when, self.victim.subscribe());
         proxy.script(move |call| {
             let victim = victim.clone();
             let kill = action(move |_| kill(victim.clone()));
             let is_fatal = progress.lock().unwrap().is_fatal(call.kind());
-            is_fatal.then(|| Fault { what: What::End("function killed", kill), when })
+            is_fatal.then(|| Fault { kind: FaultKind::End("function killed", kill), point: when })
         });
     }
 
-    /// Names who is to be killed.
-    pub(super) fn victim_is(&self, killer: impl Fn() -> bool + Send + Sync + 'static) {
+    /// Sets the process to kill.
+    pub(super) fn set_victim(&self, killer: impl Fn() -> bool + Send + Sync + 'static) {
         self.victim.send_replace(Some(Arc::new(killer)));
     }
 
-    /// The call that was to be the last one, if the function came to it.
+    /// The call at which the function was to be killed, if it made that call.
     pub(super) fn reached(&self) -> Option<Point> {
         self.progress.lock().unwrap().reached.clone()
     }

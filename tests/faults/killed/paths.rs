@@ -1,36 +1,36 @@
-//! The paths through the functions: what there is before, the message, and what is undone afterwards.
+//! The paths through the functions: the state before, the message, and the clean-up afterwards.
 
 use local_stack::world::idle_check;
 use serde_json::{Value, json};
 
-use super::{RECONCILE, Scene, TASK_EVENTS};
+use super::{Fixture, RECONCILE, TASK_EVENTS};
 
 /// A path.
 pub(super) struct Path {
     pub(super) name: &'static str,
-    /// The calls that it cannot do without, and before and after which it therefore has to be killed: `PUT acl/token 2` is
-    /// the second of that kind.
+    /// The calls that every run of the path makes, so that it has to be killed before and after each: `PUT acl/token 2` is the
+    /// second call of that kind.
     pub(super) calls: &'static [&'static str],
     kind: Kind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Ahead,
+    PreProvision,
     FirstStart,
     ToldToStop,
     Stopped,
-    IdleLook,
-    DeletingLook,
-    LivingLook,
+    HidingCheck,
+    DeletingCheck,
+    RestoringCheck,
     Sweep,
 }
 
-/// All of them.
+/// All paths.
 pub(super) const PATHS: [Path; 8] = [
     Path {
-        name: "killed-ahead",
-        kind: Kind::Ahead,
+        name: "killed-registered",
+        kind: Kind::PreProvision,
         calls: &[
             "DescribeTaskDefinition",
             "GetSecretValue",
@@ -75,7 +75,7 @@ pub(super) const PATHS: [Path; 8] = [
     },
     Path {
         name: "killed-hiding",
-        kind: Kind::IdleLook,
+        kind: Kind::HidingCheck,
         calls: &[
             "ListTasks",
             "ListTasks 2",
@@ -88,12 +88,12 @@ pub(super) const PATHS: [Path; 8] = [
     },
     Path {
         name: "killed-deleting",
-        kind: Kind::DeletingLook,
+        kind: Kind::DeletingCheck,
         calls: &["ListTasks", "ListTasks 2", "DescribeTasks", "GetSecretValue", "PutSecretValue", "DELETE acl/token"],
     },
     Path {
         name: "killed-restoring",
-        kind: Kind::LivingLook,
+        kind: Kind::RestoringCheck,
         calls: &[
             "ListTasks",
             "ListTasks 2",
@@ -127,54 +127,54 @@ pub(super) const PATHS: [Path; 8] = [
     },
 ];
 
-impl Scene<'_> {
-    /// Brings about what a path begins with. The answer is who gets which message.
+impl Fixture<'_> {
+    /// Prepares the state before a path. Returns the function and its message.
     pub(super) async fn prepare(&mut self, path: &Path) -> (&'static str, Value) {
-        let service = format!("{}-0", self.crowd.world.name);
+        let service = format!("{}-0", self.fleet.world.name);
         match path.kind {
-            Kind::Ahead => {
-                self.forget_tokens().await;
+            Kind::PreProvision => {
+                self.delete_tokens().await;
                 (TASK_EVENTS, self.registered())
             }
             Kind::FirstStart => {
-                self.forget_tokens().await;
-                (TASK_EVENTS, self.crowd.start(0, 1).await.remove(0))
+                self.delete_tokens().await;
+                (TASK_EVENTS, self.fleet.start(0, 1).await.remove(0))
             }
             Kind::ToldToStop => (TASK_EVENTS, self.started_and_stopped().await.0),
             Kind::Stopped => (TASK_EVENTS, self.started_and_stopped().await.1),
-            Kind::IdleLook => {
+            Kind::HidingCheck => {
                 let (_, stopped) = self.started_and_stopped().await;
-                self.controller.done(&stopped).await;
+                self.controller.handle(&stopped).await;
                 (TASK_EVENTS, idle_check(&service))
             }
-            Kind::DeletingLook => {
+            Kind::DeletingCheck => {
                 let (_, stopped) = self.started_and_stopped().await;
-                self.controller.done(&stopped).await;
-                self.controller.done(&idle_check(&service)).await;
+                self.controller.handle(&stopped).await;
+                self.controller.handle(&idle_check(&service)).await;
                 (TASK_EVENTS, idle_check(&service))
             }
-            Kind::LivingLook => {
-                let started = self.crowd.start(0, 1).await.remove(0);
-                self.controller.done(&started).await;
-                let pair = self.crowd.world.pair(&self.crowd.world.secret_name(&service)).await.unwrap();
-                self.crowd.world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
+            Kind::RestoringCheck => {
+                let started = self.fleet.start(0, 1).await.remove(0);
+                self.controller.handle(&started).await;
+                let pair = self.fleet.world.pair(&self.fleet.world.secret_name(&service)).await.unwrap();
+                self.fleet.world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
                 (TASK_EVENTS, idle_check(&service))
             }
             Kind::Sweep => {
                 // The events of one service's start and of the other one's stop are lost.
-                let starting = usize::from(!self.crowd.living(0).is_empty());
-                self.crowd.start(starting, 1).await;
-                for index in self.crowd.living(1 - starting) {
-                    self.crowd.stop(index).await;
+                let starting = usize::from(!self.fleet.running(0).is_empty());
+                self.fleet.start(starting, 1).await;
+                for index in self.fleet.running(1 - starting) {
+                    self.fleet.stop(index).await;
                 }
                 (RECONCILE, json!({}))
             }
         }
     }
 
-    /// There is nothing of the service's and the client agents' tokens, as before the first task of all.
-    async fn forget_tokens(&self) {
-        let world = &self.crowd.world;
+    /// Deletes the tokens of the service and of the client agents, with their secrets, as before the first task.
+    async fn delete_tokens(&self) {
+        let world = &self.fleet.world;
         let client = format!("{}-consul-client-token", world.prefix);
         for secret in [client, world.secret_name(&format!("{}-0", world.name))] {
             if world.secret_text(&secret).await.is_some() {
@@ -182,50 +182,50 @@ impl Scene<'_> {
                 call.send().await.expect("DeleteSecret");
             }
         }
-        for accessor in self.crowd.tokens_of(&["consul-client", &format!("{}-0 service", world.name)]).await {
+        for accessor in self.fleet.tokens_of(&["consul-client", &format!("{}-0 service", world.name)]).await {
             world.consul.delete(&format!("/v1/acl/token/{accessor}")).await;
         }
     }
 
-    /// What CloudTrail tells when the service's definition is registered.
+    /// CloudTrail's event of the registration of the service's task definition.
     fn registered(&self) -> Value {
         let mut event: Value =
             serde_json::from_str(include_str!("../../../events/api-call-register-task-definition.json")).unwrap();
-        event["detail"]["responseElements"]["taskDefinition"]["taskDefinitionArn"] = json!(self.crowd.definition(0));
+        event["detail"]["responseElements"]["taskDefinition"]["taskDefinitionArn"] = json!(self.fleet.definition(0));
         event
     }
 
-    /// A service has its token, and its only task has stopped: the events that say so.
+    /// Starts a service's task, so that it has its token, and stops it. Returns the events of its stopping and of its stop.
     async fn started_and_stopped(&mut self) -> (Value, Value) {
-        let started = self.crowd.start(0, 1).await.remove(0);
-        self.controller.done(&started).await;
-        let [told, stopped] = self.crowd.stop(self.crowd.members.len() - 1).await;
-        (told, stopped)
+        let started = self.fleet.start(0, 1).await.remove(0);
+        self.controller.handle(&started).await;
+        let [stopping, stopped] = self.fleet.stop(self.fleet.tasks.len() - 1).await;
+        (stopping, stopped)
     }
 
-    /// Ends what a path has begun, so that it can begin anew.
+    /// Stops the service's tasks and deletes its token, so that the path can be repeated.
     pub(super) async fn clean_up(&mut self, path: &Path) {
         if path.kind == Kind::Sweep {
             return;
         }
-        if path.kind == Kind::Ahead {
-            // Then the first task finds its token.
-            let started = self.crowd.start(0, 1).await.remove(0);
-            self.controller.done(&started).await;
+        if path.kind == Kind::PreProvision {
+            // The first task finds its token.
+            let started = self.fleet.start(0, 1).await.remove(0);
+            self.controller.handle(&started).await;
         }
-        if path.kind == Kind::Ahead || path.kind == Kind::FirstStart || path.kind == Kind::LivingLook {
-            // What has just been made has to be right before it goes.
-            let wrong = self.crowd.violations().await;
+        if path.kind == Kind::PreProvision || path.kind == Kind::FirstStart || path.kind == Kind::RestoringCheck {
+            // Check what was created before it is deleted.
+            let wrong = self.fleet.violations().await;
             assert!(wrong.is_empty(), "{}: {wrong:#?}", path.name);
         }
-        for index in self.crowd.living(0) {
-            self.crowd.stop(index).await;
+        for index in self.fleet.running(0) {
+            self.fleet.stop(index).await;
         }
-        let stopped = self.crowd.replay().pop().expect("a task");
-        self.controller.done(&stopped).await;
-        // The first look hides the token, and the second one deletes it.
+        let stopped = self.fleet.replay().pop().expect("a task");
+        self.controller.handle(&stopped).await;
+        // The first idle check hides the token, and the second deletes it.
         for _ in 0..2 {
-            self.controller.done(&idle_check(&format!("{}-0", self.crowd.world.name))).await;
+            self.controller.handle(&idle_check(&format!("{}-0", self.fleet.world.name))).await;
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Two controllers of different accounts set up one Consul at the same time.
+//! Concurrent bootstraps of one Consul by controllers in different accounts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -34,7 +34,7 @@ impl Collision {
 }
 
 #[tokio::test]
-async fn two_controllers_at_once_end_in_the_union() {
+async fn concurrent_controllers_end_in_the_union() {
     let fake = Fake::new();
     let upstream = fake.start().await;
     let (policies, methods, rules) = (Collision::new(), Collision::new(), Collision::new());
@@ -48,7 +48,7 @@ async fn two_controllers_at_once_end_in_the_union() {
     let dataplane = ("BOOTSTRAP", "dataplane");
     let one = controller(&consul.url, "own", &[dataplane]).await;
     let other = controller(&consul.url, "own", &[dataplane, ("ECS_CLUSTER_ARNS", OTHER_CLUSTER)]).await;
-    // In real time: the pauses before each looks again, and which of them is longer, are part of it
+    // In real time: the lengths of both controllers' pauses before a retry are part of the test
     let deadline = Deadline::after(LONG);
     let (first, second) = tokio::join!(one.bootstrap(deadline), other.bootstrap(deadline));
     assert_eq!((errors(&first), errors(&second)), (vec![], vec![]));
@@ -64,7 +64,7 @@ async fn two_controllers_at_once_end_in_the_union() {
     let put_back = consul.lines().iter().filter(|line| line.contains("PUT /v1/acl/auth-method")).count();
     assert!(put_back >= 3, "the first write was lost, and written again: {put_back}");
 
-    // And each binding rule is there once, although two were made
+    // And each binding rule exists once, although two were created
     let rules = fake.all("acl/binding-rule");
     assert_eq!(rules.len(), 4, "{rules:?}");
     assert!(consul.lines().iter().any(|line| line.starts_with("DELETE /v1/acl/binding-rule/")));
@@ -72,11 +72,11 @@ async fn two_controllers_at_once_end_in_the_union() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_keeps_undoing_is_reported() {
+async fn a_concurrent_overwriter_is_reported() {
     let fake = Fake::new();
     let upstream = fake.start().await;
     let consul = Recorder::before(&upstream.url, |seen, _| match seen.line().as_str() {
-        // Written, and written over before anybody can read it
+        // Written, and overwritten before it is read again
         "PUT /v1/acl/auth-method" => Answer::ok("{}"),
         _ => Answer::Forward,
     })

@@ -1,4 +1,4 @@
-//! Consul Enterprise: the partition, its namespaces, and where everything else goes.
+//! Consul Enterprise: the partition, its namespaces, and the tenancy of all other objects.
 
 use serde_json::json;
 
@@ -8,7 +8,7 @@ use test_harness::recorder::{Answer, Recorder};
 const PARTITION: (&str, &str) = ("CONSUL_PARTITION", "team");
 const CROSS_NAMESPACE_RULES: &str = r#"partition "team" { namespace_prefix "" { service_prefix "" { policy = "read" } node_prefix "" { policy = "read" } } }"#;
 
-/// A Consul that does not have the partition yet; its namespaces come with it.
+/// A Consul without the partition; once it exists, it has namespaces.
 fn fake() -> Fake {
     let fake = Fake::new();
     fake.put("namespace/default", json!({ "Name": "default" }));
@@ -19,7 +19,7 @@ fn fake() -> Fake {
 }
 
 #[tokio::test]
-async fn the_namespaces_are_set_up_whoever_makes_tokens() {
+async fn namespaces_are_set_up_in_secrets_manager_mode() {
     let fake = fake();
     let consul = fake.start().await;
     let controller = controller(&consul.url, "own", &[PARTITION, ("TOKEN_MODE", "secrets-manager")]).await;
@@ -63,7 +63,7 @@ async fn the_namespaces_are_set_up_whoever_makes_tokens() {
 }
 
 #[tokio::test]
-async fn logins_are_set_up_in_the_partition_s_default_namespace() {
+async fn logins_are_in_the_default_namespace() {
     let fake = fake();
     let consul = fake.start().await;
     let report = bootstrap(&controller(&consul.url, "own", &[PARTITION]).await).await;
@@ -82,7 +82,7 @@ async fn logins_are_set_up_in_the_partition_s_default_namespace() {
     assert_eq!(place("PUT /v1/acl/auth-method"), ["partition=team&ns=default"]);
     assert_eq!(place("PUT /v1/acl/binding-rule"), ["partition=team&ns=default"]);
     assert_eq!(place("PUT /v1/catalog/register"), ["partition=team"]);
-    // One anonymous token is for all partitions
+    // All partitions share one anonymous token
     assert_eq!(place("PUT /v1/acl/token"), ["partition=default&ns=default"]);
     let rules = |policy: &str| fake.get(&format!("acl/policy/{policy}"))["Rules"].as_str().unwrap().to_owned();
     let read_all =
@@ -103,7 +103,7 @@ async fn logins_are_set_up_in_the_partition_s_default_namespace() {
 }
 
 #[tokio::test]
-async fn a_partition_on_the_community_edition_is_said_to_be_one() {
+async fn community_edition_rejects_a_partition() {
     let upstream = Fake::new().start().await;
     let consul = Recorder::before(&upstream.url, |seen, _| match seen.uri.as_str() {
         uri if uri.starts_with("/v1/partition") => Answer::status(404, ""),

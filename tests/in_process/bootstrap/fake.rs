@@ -1,4 +1,4 @@
-//! A Consul that remembers what is set up in it, as far as the bootstrap asks.
+//! A fake Consul that stores the objects of the bootstrap.
 
 use std::{
     collections::BTreeMap,
@@ -10,13 +10,13 @@ use std::{
 
 use serde_json::{Map, Value, json};
 
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
 pub(crate) const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000002";
 
 type Objects = BTreeMap<String, Map<String, Value>>;
 
-/// What the fake holds: objects by kind and name (`acl/policy/p`).
+/// The fake: objects by kind and name (`acl/policy/p`).
 #[derive(Clone)]
 pub(crate) struct Fake {
     objects: Arc<Mutex<Objects>>,
@@ -25,14 +25,14 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    /// A Consul in which nothing was set up yet. Its datacenter is `dc1`.
+    /// A Consul without objects, in datacenter `dc1`.
     pub(crate) fn new() -> Self {
         let fake = Self { objects: Arc::default(), index: Arc::default(), primary: "dc1" };
         fake.put(&format!("acl/token/{ANONYMOUS}"), json!({ "AccessorID": ANONYMOUS, "Policies": null }));
         fake
     }
 
-    /// The same, in a datacenter whose primary is another one.
+    /// The same, in a secondary datacenter.
     pub(crate) fn secondary() -> Self {
         Self { primary: "dc0", ..Self::new() }
     }
@@ -42,7 +42,7 @@ impl Fake {
         Recorder::start(move |seen, _| fake.answer(seen)).await
     }
 
-    /// Puts something there that somebody else made.
+    /// Adds an object of another owner.
     pub(crate) fn put(&self, key: &str, object: Value) {
         let object = serde_json::from_value(object).unwrap();
         self.objects.lock().unwrap().insert(key.to_owned(), object);
@@ -59,7 +59,7 @@ impl Fake {
         of_kind.map(|(_, object)| Value::Object(object.clone())).collect()
     }
 
-    fn answer(&self, seen: &Seen) -> Answer {
+    fn answer(&self, seen: &RecordedRequest) -> Answer {
         let path = seen.uri.split('?').next().unwrap().trim_start_matches("/v1/");
         match (seen.method.as_str(), path) {
             ("GET", "acl/token/self") => Answer::ok("{}"),
@@ -102,7 +102,7 @@ impl Fake {
         Answer::ok(Value::from(listed).to_string())
     }
 
-    fn write(&self, kind: &str, name: &str, seen: &Seen) -> Answer {
+    fn write(&self, kind: &str, name: &str, seen: &RecordedRequest) -> Answer {
         let mut object: Map<String, Value> = serde_json::from_str(&seen.body).unwrap();
         let mut objects = self.objects.lock().unwrap();
         let index = self.index.fetch_add(1, Ordering::SeqCst);

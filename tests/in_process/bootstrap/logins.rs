@@ -1,5 +1,5 @@
-//! Real logins at a real Consul that was set up by the controller. It is too old for `aws-iam`: a translator before it
-//! turns such methods into `jwt` ones whose claims stand for the tags of IAM roles.
+//! Logins at a real Consul after the bootstrap. Its version does not support `aws-iam`: a translator in front of it replaces such
+//! methods by `jwt` methods whose claims represent the tags of IAM roles.
 
 use std::{
     collections::BTreeMap,
@@ -12,25 +12,25 @@ use crate::bootstrap::{CLUSTER, POLICY, bootstrap, controller, errors, fake::ANO
 use local_stack::consul::Consul;
 use test_harness::{
     jwt::JwtKey,
-    recorder::{Answer, Recorder, Seen, Translation},
+    recorder::{Answer, RecordedRequest, Recorder, Translation},
 };
 
 const METHOD: &str = "iam-ecs-service-token";
-/// What binding rules say of tags, and of claims.
+/// The variables of binding rules for tags, and for claims.
 const WORDS: [(&str, &str); 2] = [
     (r#"entity_tags["consul.hashicorp.com.gateway-kind"]"#, "value.gateway_kind"),
     ("${entity_tags.consul.hashicorp.com.service-name}", "${value.service_name}"),
 ];
 
-/// Speaks `aws-iam` to the controller and `jwt` to Consul.
+/// Translates between `aws-iam` for the controller and `jwt` for Consul.
 struct Translator {
     key: Arc<JwtKey>,
-    /// The configurations that the controller wrote, by method.
+    /// The configurations that the controller has written, by method.
     configs: Arc<Mutex<BTreeMap<String, Value>>>,
 }
 
 impl Translator {
-    fn answer(&self, seen: &Seen) -> Answer {
+    fn answer(&self, seen: &RecordedRequest) -> Answer {
         let path = seen.uri.split('?').next().unwrap();
         if path.starts_with("/v1/acl/auth-method") {
             return Answer::ForwardAs(self.method(seen), self.method_back());
@@ -41,7 +41,7 @@ impl Translator {
         Answer::Forward
     }
 
-    fn method(&self, seen: &Seen) -> String {
+    fn method(&self, seen: &RecordedRequest) -> String {
         let mut method = seen.json();
         if method["Type"] != "aws-iam" {
             return seen.body.clone();
@@ -65,7 +65,7 @@ impl Translator {
     }
 }
 
-/// Translates rules in the text of JSON.
+/// Translates the rules in a JSON text.
 fn rule(text: &str, is_back: bool) -> String {
     WORDS.iter().fold(text.to_owned(), |text, (tag, claim)| {
         let tag = tag.replace('"', "\\\"");
@@ -73,7 +73,7 @@ fn rule(text: &str, is_back: bool) -> String {
     })
 }
 
-/// Everything that the bootstrap made, with its `ModifyIndex`.
+/// All objects of the bootstrap, with their `ModifyIndex`.
 async fn snapshot(consul: &Consul) -> Vec<Value> {
     let mut all = Vec::new();
     for path in ["policies", "roles", "auth-methods", "binding-rules", "tokens"] {
@@ -94,7 +94,7 @@ async fn translated(consul: &Consul) -> (Recorder, Arc<JwtKey>) {
 }
 
 #[tokio::test]
-async fn tasks_and_gateways_log_in_at_a_real_consul_that_was_set_up() {
+async fn tasks_and_gateways_can_log_in() {
     let consul = Consul::start().await;
     let own = consul.token_with_rules("controller", POLICY).await;
     let (proxy, key) = translated(&consul).await;
@@ -103,7 +103,7 @@ async fn tasks_and_gateways_log_in_at_a_real_consul_that_was_set_up() {
     assert_eq!(errors(&report), [""; 0]);
     assert_eq!((report.created.len(), report.updated.len()), (16, 1), "{report:?}");
 
-    // A service gets exactly its own identity
+    // A service gets exactly its service identity
     let meta = json!({ "consul.hashicorp.com/cluster": CLUSTER, "consul.hashicorp.com/task-id": "0123" });
     let token = key.log_in(&consul, METHOD, &json!({ "service_name": "web" }), &meta).await;
     assert_eq!(token["ServiceIdentities"], json!([{ "ServiceName": "web" }]));
@@ -123,17 +123,17 @@ async fn tasks_and_gateways_log_in_at_a_real_consul_that_was_set_up() {
     let token = key.log_in(&consul, "iam-ecs-client-token", &json!({}), &meta).await;
     assert_eq!(names(&token["Roles"]), ["consul-ecs-client-role"]);
 
-    // Whoever brings no token finds services and nodes
+    // Requests without a token can read services and nodes
     let anonymous = consul.get(&format!("/v1/acl/token/{ANONYMOUS}")).await;
     assert_eq!(names(&anonymous["Policies"]), ["anonymous-token-policy"]);
-    let services = consul.call(reqwest::Method::GET, "/v1/catalog/services", "", None).await.good().unwrap();
+    let services = consul.call(reqwest::Method::GET, "/v1/catalog/services", "", None).await.success().unwrap();
     assert!(services.get("consul").is_some(), "{services}");
 
     let node = &consul.get("/v1/catalog/nodes?filter=Node%20matches%20%22arn%22").await[0];
     assert_eq!((&node["Node"], &node["Address"]), (&json!(CLUSTER), &json!("127.0.0.1")));
     assert_eq!(node["Meta"], json!({ "synthetic-node": "true" }));
 
-    // And doing it again changes nothing
+    // And a repetition changes nothing
     let before = snapshot(&consul).await;
     let report = bootstrap(&controller).await;
     assert_eq!((errors(&report).len(), report.unchanged.len()), (0, 17), "{report:?}");
@@ -141,7 +141,7 @@ async fn tasks_and_gateways_log_in_at_a_real_consul_that_was_set_up() {
 }
 
 #[tokio::test]
-async fn a_real_consul_without_aws_iam_is_told_from_a_fault() {
+async fn a_missing_aws_iam_is_reported() {
     let consul = Consul::start().await;
     let version = consul.get("/v1/agent/self").await["Config"]["Version"].as_str().unwrap().to_owned();
     let controller = controller(&consul.address, &consul.management_token, &[("BOOTSTRAP", "dataplane")]).await;

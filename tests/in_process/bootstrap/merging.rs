@@ -1,11 +1,11 @@
-//! What others have set up stays.
+//! The bootstrap keeps what other owners have set up.
 
 use serde_json::json;
 
 use crate::bootstrap::{bootstrap, controller, errors, fake::Fake, writes};
 
 #[tokio::test]
-async fn the_auth_method_of_another_account_s_controller_is_extended() {
+async fn another_account_s_auth_method_is_extended() {
     let fake = Fake::new();
     let theirs = "arn:aws:iam::999999999999:role/consul-ecs/*";
     let method = json!({
@@ -43,7 +43,7 @@ async fn the_auth_method_of_another_account_s_controller_is_extended() {
 }
 
 #[tokio::test]
-async fn a_role_keeps_a_user_s_policy_and_a_policy_its_rules() {
+async fn a_user_s_policies_and_rules_are_kept() {
     let fake = Fake::new();
     let user = json!({ "ID": "p-1", "Name": "user" });
     fake.put(
@@ -64,7 +64,7 @@ async fn a_role_keeps_a_user_s_policy_and_a_policy_its_rules() {
 }
 
 #[tokio::test]
-async fn an_auth_method_of_another_type_is_reported_and_left_alone() {
+async fn an_auth_method_of_another_type_stays() {
     let fake = Fake::new();
     let theirs = json!({ "Name": "iam-ecs-service-token", "Type": "jwt", "Config": { "BoundIssuer": "theirs" } });
     fake.put("acl/auth-method/iam-ecs-service-token", theirs.clone());
@@ -74,6 +74,6 @@ async fn an_auth_method_of_another_type_is_reported_and_left_alone() {
     assert_eq!(errors.len(), 5, "the method and its four rules: {errors:?}");
     assert!(errors[0].contains("iam-ecs-service-token") && errors[0].contains("\"jwt\""), "{}", errors[0]);
     assert_eq!(fake.get("acl/auth-method/iam-ecs-service-token"), theirs);
-    // And the client agents' method was made all the same
+    // And the client agents' method is created nevertheless
     assert_eq!(fake.get("acl/auth-method/iam-ecs-client-token")["Type"], "aws-iam");
 }

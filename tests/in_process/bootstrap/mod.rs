@@ -1,12 +1,12 @@
-//! Setting Consul up: exact requests, merging, concurrent controllers, and real logins; and the preflight.
+//! The bootstrap of Consul (exact requests, merging, concurrent controllers, logins), and the preflight.
 
-mod again;
 mod concurrency;
 mod enterprise;
 mod fake;
 mod logins;
 mod merging;
 mod preflight;
+mod repeated;
 mod requests;
 
 use controller::{BootstrapReport, Controller, Deadline, settings::Settings};
@@ -20,7 +20,7 @@ use crate::{
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 
-/// The policy that the controller's own token needs.
+/// The policy of the controller's token.
 const POLICY: &str = r#"
     acl      = "write"
     operator = "write"
@@ -30,14 +30,13 @@ const POLICY: &str = r#"
     service_prefix ""   { policy = "write" }
 "#;
 
-/// A controller in auth-method mode, unless `changes` says otherwise. All that it asks of AWS is whether its clusters exist,
-/// and they do.
+/// A controller in auth-method mode, with changed settings. All its clusters exist.
 async fn controller(consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
     let ecs = ecs(|_| "ACTIVE").await;
     controller_beside(&ecs.url, consul, token, changes).await
 }
 
-/// An ECS that says of each cluster, by its ARN, what status it has; of one without a status it knows nothing.
+/// An ECS with clusters by their ARN and status; a cluster without a status is unknown.
 async fn ecs(status: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> Recorder {
     Recorder::start(move |seen, _| {
         if seen.operation().as_deref() != Some("DescribeClusters") {
@@ -53,7 +52,7 @@ async fn ecs(status: impl Fn(&str) -> &'static str + Send + Sync + 'static) -> R
     .await
 }
 
-/// A controller whose AWS answers at `aws`.
+/// A controller with its AWS endpoint at `aws`.
 async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
     let settings = Settings::read(|name| {
         if let Some((_, value)) = changes.iter().find(|(key, _)| *key == name) {
@@ -78,14 +77,14 @@ async fn bootstrap(controller: &Controller) -> BootstrapReport {
     without_pauses(controller.bootstrap(Deadline::after(LONG))).await
 }
 
-/// What was asked of Consul, but for the proof that the controller's own token is good.
+/// The requests to Consul, except the check of the controller's token.
 fn lines(consul: &Recorder) -> Vec<String> {
     consul.lines().into_iter().filter(|line| !line.contains("/acl/token/self")).collect()
 }
 
-/// What was written: method and path, and the body.
+/// The writes: method and path, and body.
 fn writes(consul: &Recorder) -> Vec<(String, Value)> {
-    let written = consul.seen().into_iter().filter(|seen| seen.method != "GET");
+    let written = consul.requests().into_iter().filter(|seen| seen.method != "GET");
     written.map(|seen| (seen.line(), seen.json())).collect()
 }
 

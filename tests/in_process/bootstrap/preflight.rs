@@ -1,4 +1,4 @@
-//! The preflight, before a real Consul.
+//! The preflight, against a real Consul and a recorder.
 
 use consul::ConsulError;
 use controller::PreflightError;
@@ -12,12 +12,12 @@ use local_stack::consul::Consul;
 use test_harness::recorder::{Answer, Recorder};
 
 #[tokio::test]
-async fn the_token_is_good_too_weak_or_unknown_and_consul_may_be_down() {
+async fn each_preflight_result_is_distinguished() {
     let consul = Consul::start().await;
     let enough = consul.token_with_rules("enough", POLICY).await;
     controller(&consul.address, &enough.secret_id, &[]).await.preflight().await.expect("enough");
 
-    // What is missing is named as the policy spells it
+    // A missing permission is named as in the policy
     let without_acl = POLICY.replace("acl      = \"write\"", "acl = \"read\"");
     let weak = consul.token_with_rules("weak", &without_acl).await;
     let error = controller(&consul.address, &weak.secret_id, &[]).await.preflight().await.unwrap_err();
@@ -41,7 +41,7 @@ async fn the_token_is_good_too_weak_or_unknown_and_consul_may_be_down() {
     let error = controller(&consul.address, unknown, &[]).await.preflight().await.unwrap_err();
     assert!(matches!(error, PreflightError::Consul(ConsulError::CredentialRejected { .. })), "{error}");
 
-    // A server without the question is asked by calls
+    // A server without the endpoint for permissions is checked by calls
     let older = Recorder::before(&consul.address, |seen, _| {
         if seen.uri == "/v1/internal/acl/authorize" { Answer::status(404, "") } else { Answer::Forward }
     })
@@ -57,7 +57,7 @@ async fn the_token_is_good_too_weak_or_unknown_and_consul_may_be_down() {
 }
 
 #[tokio::test]
-async fn every_partition_of_the_clusters_is_asked_and_what_is_missing_is_said_with_its_clusters() {
+async fn missing_permissions_name_their_clusters() {
     let consul = Recorder::start(|seen, _| {
         let is_weak = seen.uri.contains("partition=store");
         let mut questions = seen.json();
@@ -84,12 +84,16 @@ async fn every_partition_of_the_clusters_is_asked_and_what_is_missing_is_said_wi
         consul.lines(),
         ["POST /v1/internal/acl/authorize", "POST /v1/internal/acl/authorize?partition=store&ns=default"]
     );
-    let asked: Vec<usize> = consul.seen().iter().map(|seen| seen.json().as_array().unwrap().len()).collect();
-    assert_eq!(asked, [6, 5], "everything where the first cluster is, and what is of a partition in the other");
+    let asked: Vec<usize> = consul.requests().iter().map(|seen| seen.json().as_array().unwrap().len()).collect();
+    assert_eq!(
+        asked,
+        [6, 5],
+        "all permissions in the first cluster's partition, and those of a partition in the other"
+    );
 }
 
 #[tokio::test]
-async fn enterprise_is_asked_for_the_datacenter_and_for_the_partition() {
+async fn enterprise_checks_datacenter_and_partition() {
     let consul = Recorder::start(|seen, _| {
         let mut questions = seen.json();
         for question in questions.as_array_mut().unwrap() {
@@ -104,14 +108,14 @@ async fn enterprise_is_asked_for_the_datacenter_and_for_the_partition() {
         ["POST /v1/internal/acl/authorize", "POST /v1/internal/acl/authorize?partition=team&ns=default"]
     );
     assert_eq!(
-        consul.seen()[0].json(),
+        consul.requests()[0].json(),
         json!([
             { "Resource": "operator", "Access": "write", "Segment": "" },
             { "Resource": "agent", "Access": "read", "Segment": "" },
         ])
     );
     assert_eq!(
-        consul.seen()[1].json(),
+        consul.requests()[1].json(),
         json!([
             { "Resource": "acl", "Access": "write", "Segment": "" },
             { "Resource": "node", "Access": "read", "Segment": "" },

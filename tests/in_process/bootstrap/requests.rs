@@ -1,4 +1,4 @@
-//! Exact requests of a first bootstrap, and of the next one.
+//! The exact requests of the first bootstrap and of a repeated one.
 
 use controller::{BootstrapError, ControllerError, Deadline};
 use serde_json::{Value, json};
@@ -95,14 +95,14 @@ fn first_methods_and_node() -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn the_first_bootstrap_creates_all_and_the_next_one_writes_nothing() {
+async fn a_second_bootstrap_writes_nothing() {
     let fake = Fake::new();
     let consul = fake.start().await;
     let controller = controller(&consul.url, "own", &[]).await;
 
     let report = bootstrap(&controller).await;
     assert_eq!(errors(&report), [""; 0]);
-    // The anonymous token is there from Consul's first moment on
+    // The anonymous token always exists
     assert_eq!(report.updated, ["the anonymous ACL token"]);
     assert_eq!(report.created.len(), 16);
     let written = writes(&consul);
@@ -146,7 +146,7 @@ fn encoded(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_secondary_datacenter_leaves_the_anonymous_token_to_the_primary() {
+async fn a_secondary_datacenter_keeps_the_anonymous_token() {
     let fake = Fake::secondary();
     let consul = fake.start().await;
     let report = bootstrap(&controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await).await;
@@ -156,7 +156,7 @@ async fn a_secondary_datacenter_leaves_the_anonymous_token_to_the_primary() {
 }
 
 #[tokio::test]
-async fn where_there_is_nothing_to_set_up_nothing_is_asked() {
+async fn an_unnecessary_bootstrap_makes_no_requests() {
     let consul = Fake::new().start().await;
     for changes in [("BOOTSTRAP", "none"), ("TOKEN_MODE", "secrets-manager")] {
         let report = bootstrap(&controller(&consul.url, "own", &[changes]).await).await;
@@ -166,7 +166,7 @@ async fn where_there_is_nothing_to_set_up_nothing_is_asked() {
 }
 
 #[tokio::test]
-async fn an_old_consul_is_told_from_a_fault_and_the_rest_is_made_all_the_same() {
+async fn an_old_consul_lacks_only_the_auth_method() {
     let fake = Fake::new();
     let upstream = fake.start().await;
     let consul = Recorder::before(&upstream.url, |seen, _| match seen.line().as_str() {
@@ -190,7 +190,7 @@ async fn an_old_consul_is_told_from_a_fault_and_the_rest_is_made_all_the_same() 
 }
 
 #[tokio::test]
-async fn time_running_out_is_said_of_everything_that_is_not_done() {
+async fn work_beyond_the_deadline_is_reported() {
     let upstream = Fake::new().start().await;
     let consul = Recorder::before(&upstream.url, |seen, _| {
         if seen.line() == "PUT /v1/acl/auth-method" { Answer::Hang } else { Answer::Forward }

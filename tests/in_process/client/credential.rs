@@ -1,4 +1,4 @@
-//! The controller's own token, and the answers that say one thing and may mean another.
+//! The controller's token, and Consul's answers that are ambiguous without it.
 
 use consul::{Acl as _, Catalog as _, ConsulError};
 use mesh::{arn::ClusterArn, tenancy::Tenancy};
@@ -7,11 +7,11 @@ use serde_json::json;
 use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, client, token_json};
 use test_harness::recorder::{Answer, Recorder};
 
-/// What Consul answers where a token is not known: up to 1.14, and from 1.15 on.
+/// Consul's answers about an unknown token: until 1.14, and since 1.15.
 const UNKNOWN: [(u16, &str); 2] = [(403, "ACL not found"), (404, "Supplied token does not exist")];
 
 #[tokio::test]
-async fn a_token_that_is_not_found_is_absent_only_if_our_own_is_good() {
+async fn absence_requires_a_valid_credential() {
     for (status, body) in UNKNOWN {
         let server = Recorder::start(move |seen, _| match seen.uri.as_str() {
             "/v1/acl/token/self" => Answer::ok(token_json()),
@@ -30,7 +30,7 @@ async fn a_token_that_is_not_found_is_absent_only_if_our_own_is_good() {
 }
 
 #[tokio::test]
-async fn with_a_bad_token_of_our_own_nothing_is_absent_and_nothing_deleted() {
+async fn a_bad_credential_proves_no_absence() {
     for (status, body) in UNKNOWN {
         let server = Recorder::start(move |_, _| Answer::status(status, body)).await;
         let credential = Rotating::new(&["revoked"]);
@@ -47,7 +47,7 @@ async fn with_a_bad_token_of_our_own_nothing_is_absent_and_nothing_deleted() {
 }
 
 #[tokio::test]
-async fn a_rotated_credential_is_read_again_once_and_used() {
+async fn a_rotated_credential_is_read_again() {
     for (status, body) in UNKNOWN {
         let server = Recorder::start(move |seen, _| match seen.header("x-consul-token") {
             Some("new") => Answer::ok("[]"),
@@ -71,7 +71,7 @@ async fn a_missing_permission_names_itself() {
 }
 
 #[tokio::test]
-async fn an_answer_from_which_consul_left_things_out_is_no_answer() {
+async fn a_filtered_answer_is_an_error() {
     let filtered = vec![("X-Consul-Results-Filtered-By-ACLs", "true".to_owned())];
     let server = Recorder::start(move |_, _| Answer::Reply(200, filtered.clone(), "{}".to_owned())).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
@@ -81,7 +81,7 @@ async fn an_answer_from_which_consul_left_things_out_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_hidden_secret_half_is_a_missing_permission_not_a_token() {
+async fn a_hidden_secret_half_is_an_error() {
     let server = Recorder::start(|_, _| {
         Answer::ok(json!({ "AccessorID": ACCESSOR, "SecretID": "<hidden>", "Description": "" }).to_string())
     })

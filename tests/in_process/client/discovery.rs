@@ -1,4 +1,4 @@
-//! Servers that are found, lost, found elsewhere, and waited for.
+//! The discovery of servers: found, lost, replaced, and waited for.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -21,7 +21,7 @@ use tokio::{
 use crate::client::{Rotating, closed_address, quick_retries, urls};
 use test_harness::recorder::{Answer, Recorder};
 
-/// A source that answers by how often it was asked before, and takes a moment for it.
+/// A source that answers by the number of earlier requests, after a moment.
 struct Scripted<F> {
     script: F,
     asks: AtomicUsize,
@@ -50,7 +50,7 @@ impl<F: Fn(usize) -> Result<Vec<Server>, NoServers> + Send + Sync> ServerSource 
     }
 }
 
-/// The server that a URL reaches at its own or, where that is a name, at another address.
+/// The server of a URL, at an address.
 fn server(url: &str, address: &str) -> Server {
     Server { url: url.parse().unwrap(), address: address.parse().unwrap() }
 }
@@ -63,13 +63,13 @@ fn at_url(url: &str) -> Server {
     server(url, "127.0.0.1")
 }
 
-/// An address where nobody listens.
+/// An address that refuses connections.
 fn dead() -> Server {
     at(closed_address())
 }
 
-/// An address that takes no connection, and of which the operating system says so without asking anybody: no packet has to
-/// come back before a time that stands still goes on.
+/// An address to which the operating system rejects connections without a packet, so that tests with paused time need not wait
+/// for one.
 fn unreachable() -> Server {
     at(SocketAddr::from(([255, 255, 255, 255], 8500)))
 }
@@ -78,7 +78,7 @@ fn not_up() -> Result<Vec<Server>, NoServers> {
     Err(NoServers::NotUp("no running task; start it".to_owned()))
 }
 
-/// As long as a test waits for servers that do not come up.
+/// A short limit for the wait for servers that do not start.
 fn short() -> RetryPolicy {
     RetryPolicy { discovery: Duration::from_millis(400), ..quick_retries() }
 }
@@ -87,7 +87,7 @@ async fn ask(consul: &HttpConsul) -> Result<(), ConsulError> {
     consul.tokens(&Tenancy::Community).await.map(drop)
 }
 
-/// Asks eight times side by side, as a batch does.
+/// Makes eight concurrent requests, as a batch does.
 async fn ask_together(consul: &HttpConsul) -> Vec<Result<(), ConsulError>> {
     join_all((0..8).map(|_| ask(consul))).await
 }
@@ -106,13 +106,13 @@ async fn every_address_behind_one_name_is_tried() {
     let consul = source.client(quick_retries());
     ask(&consul).await.unwrap();
     ask(&consul).await.unwrap();
-    assert_eq!((source.asks(), listening.seen().len()), (1, 2));
+    assert_eq!((source.asks(), listening.requests().len()), (1, 2));
     let host = url.trim_start_matches("http://");
-    assert_eq!(listening.seen()[0].header("host"), Some(host), "the request still goes to the name");
+    assert_eq!(listening.requests()[0].header("host"), Some(host), "the request still goes to the name");
 }
 
 #[tokio::test]
-async fn a_name_is_looked_up() {
+async fn a_name_is_resolved() {
     let listening = Recorder::start(|_, _| Answer::ok("[]")).await;
     let named = urls(&listening.url.replace("127.0.0.1", "localhost"));
     let found: Vec<IpAddr> = named.servers().await.unwrap().iter().map(|server| server.address).collect();
@@ -122,8 +122,8 @@ async fn a_name_is_looked_up() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_not_known_is_named_and_does_not_hide_the_others() {
-    // No label is that long, so that no name server is asked
+async fn an_unknown_name_hides_no_other() {
+    // The label is too long, so that no name server is queried
     let unknown = format!("http://{}.example:8500", "x".repeat(64));
     let error = urls(&unknown).servers().await.unwrap_err();
     let text = error.to_string();
@@ -133,8 +133,8 @@ async fn a_name_that_is_not_known_is_named_and_does_not_hide_the_others() {
 }
 
 #[tokio::test]
-async fn a_replaced_server_is_looked_for_once_nobody_takes_a_connection() {
-    // Given a server that goes away, at an address of its own: no other test may get its port
+async fn a_replaced_server_is_discovered_again() {
+    // Given a server that stops, at its own address, so that no other test gets its port
     let listener = tokio::net::TcpListener::bind("127.0.0.9:0").await.unwrap();
     let old = at(listener.local_addr().unwrap());
     let process = tokio::spawn(async move {
@@ -158,11 +158,11 @@ async fn a_replaced_server_is_looked_for_once_nobody_takes_a_connection() {
     // Then the next request goes to the new one
     ask(&consul).await.unwrap();
     ask(&consul).await.unwrap();
-    assert_eq!((source.asks(), new.seen().len()), (2, 2));
+    assert_eq!((source.asks(), new.requests().len()), (2, 2));
 }
 
 #[tokio::test]
-async fn a_server_that_answers_badly_is_still_the_right_one() {
+async fn an_error_answer_starts_no_discovery() {
     let listening = Recorder::start(|_, before| match before {
         0 => Answer::status(503, "upstream"),
         1 => Answer::status(429, "slow down"),
@@ -172,11 +172,11 @@ async fn a_server_that_answers_badly_is_still_the_right_one() {
     let found = at_url(&listening.url);
     let source = Scripted::new(move |_| Ok(vec![found.clone()]));
     ask(&source.client(quick_retries())).await.unwrap();
-    assert_eq!((source.asks(), listening.seen().len()), (1, 3));
+    assert_eq!((source.asks(), listening.requests().len()), (1, 3));
 }
 
 #[tokio::test]
-async fn requests_side_by_side_look_once() {
+async fn concurrent_requests_share_one_discovery() {
     let listening = Recorder::start(|_, _| Answer::ok("[]")).await;
     let found = at_url(&listening.url);
     let source = Scripted::new(move |before| Ok(vec![if before == 0 { dead() } else { found.clone() }]));
@@ -184,11 +184,11 @@ async fn requests_side_by_side_look_once() {
     for answer in ask_together(&consul).await {
         answer.unwrap();
     }
-    assert_eq!(source.asks(), 2, "once at first, and once after nobody took a connection");
+    assert_eq!(source.asks(), 2, "once at first, and once after refused connections");
 }
 
 #[tokio::test]
-async fn servers_that_come_up_are_waited_for() {
+async fn starting_servers_are_waited_for() {
     let listening = Recorder::start(|_, _| Answer::ok("[]")).await;
     let found = at_url(&listening.url);
     let source = Scripted::new(move |before| if before < 3 { not_up() } else { Ok(vec![found.clone()]) });
@@ -197,7 +197,7 @@ async fn servers_that_come_up_are_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_that_do_not_come_up_are_waited_for_once_and_then_named() {
+async fn servers_that_stay_down_are_named() {
     let source = Scripted::new(|_| not_up());
     let start = Instant::now();
     for answer in ask_together(&source.client(short())).await {
@@ -209,7 +209,7 @@ async fn servers_that_do_not_come_up_are_waited_for_once_and_then_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn servers_that_went_away_for_good_are_waited_for_once_as_well() {
+async fn lost_servers_are_awaited_only_once() {
     let source = Scripted::new(|before| if before == 0 { Ok(vec![unreachable()]) } else { not_up() });
     let start = Instant::now();
     assert_unavailable(ask(&source.client(short())).await, "no running task; start it");
@@ -218,7 +218,7 @@ async fn servers_that_went_away_for_good_are_waited_for_once_as_well() {
 }
 
 #[tokio::test]
-async fn a_later_request_looks_again() {
+async fn a_later_request_discovers_again() {
     let listening = Recorder::start(|_, _| Answer::ok("[]")).await;
     let found = at_url(&listening.url);
     let source = Scripted::new(move |before| match before {
@@ -227,12 +227,12 @@ async fn a_later_request_looks_again() {
     });
     let consul = source.client(quick_retries());
     assert_unavailable(ask(&consul).await, "not now");
-    assert_eq!(source.asks(), 1, "what cannot be found out is not waited for");
+    assert_eq!(source.asks(), 1, "a failed discovery is not repeated");
     ask(&consul).await.unwrap();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_search_that_does_not_end_is_given_up_on() {
+async fn an_endless_discovery_times_out() {
     struct Endless;
 
     #[async_trait]
@@ -247,7 +247,7 @@ async fn a_search_that_does_not_end_is_given_up_on() {
 }
 
 #[test]
-fn a_wrong_certificate_or_name_is_told_before_the_first_request() {
+fn tls_settings_are_checked_before_any_request() {
     let source = Scripted::new(|_| not_up());
     for (ca, name, field) in [
         (Some("nonsense"), None, "CONSUL_CACERT_SECRET_ARN"),

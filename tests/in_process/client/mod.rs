@@ -1,4 +1,4 @@
-//! The Consul client against recorded exchanges: exact requests, failover, retries, and the traps of the API.
+//! The Consul client against recorders: exact requests, failover, retries, and ambiguities of the API.
 
 mod credential;
 mod discovery;
@@ -27,7 +27,7 @@ const ACCESSOR: &str = "6e4a3bde-6d1e-4d3c-a4cc-1f2d3c4b5a69";
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";
 const TASK: &str = "0123456789abcdef0123456789abcdef";
 
-/// A source whose value changes with every reading, up to the last one.
+/// A credential source whose value changes with every read, up to the last one.
 struct Rotating {
     values: Vec<&'static str>,
     reads: AtomicUsize,
@@ -51,7 +51,7 @@ impl CredentialSource for Rotating {
     }
 }
 
-/// No time limits, and short pauses before the first retries.
+/// A retry policy without timeouts, and with short pauses before the first retries.
 pub(crate) fn quick_retries() -> RetryPolicy {
     RetryPolicy { first_retry: Duration::from_millis(5), ..without_time_limits() }
 }
@@ -61,7 +61,7 @@ fn client(addresses: &str, credential: &Arc<Rotating>) -> HttpConsul {
     HttpConsul::new(urls(addresses), &TlsSettings::default(), credential, quick_retries()).unwrap()
 }
 
-/// An address that refuses connections as long as this process lives: a socket is bound to it, and does not listen.
+/// An address that refuses connections: a socket of this process is bound to it, and does not listen.
 fn closed_address() -> SocketAddr {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();

@@ -1,4 +1,4 @@
-//! Exact requests, and what is read from answers of every version.
+//! Exact requests, and the parsing of answers of all versions.
 
 use consul::{Acl as _, Catalog as _};
 use mesh::{
@@ -30,13 +30,13 @@ fn check(tenancy: Tenancy) -> HealthCheck {
 }
 
 #[tokio::test]
-async fn community_edition_is_never_asked_for_a_namespace() {
+async fn community_edition_requests_have_no_namespace() {
     let server = Recorder::start(|_, _| Answer::ok(token_json())).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let token = consul.token(&Tenancy::Community, accessor()).await.unwrap().unwrap();
     assert_eq!(token.pair.secret.expose_secret(), "s3cret");
     assert_eq!(server.lines(), [format!("GET /v1/acl/token/{ACCESSOR}")]);
-    assert_eq!(server.seen()[0].header("x-consul-token"), Some("own"));
+    assert_eq!(server.requests()[0].header("x-consul-token"), Some("own"));
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
             "PUT /v1/catalog/register?partition=team&ns=shop".to_owned(),
         ]
     );
-    let bodies = server.seen();
+    let bodies = server.requests();
     assert_eq!(
         bodies[1].json(),
         json!({
@@ -128,7 +128,7 @@ async fn a_check_is_written_whole() {
     consul.set_checks(&[ailing, HealthCheck::maintenance(&instance(Tenancy::Community))]).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
-        server.seen()[0].json(),
+        server.requests()[0].json(),
         json!({ "Node": CLUSTER, "SkipNodeUpdate": true, "Checks": [{
             "Node": CLUSTER,
             "CheckID": format!("web-{TASK}-app"),
@@ -156,7 +156,7 @@ async fn a_check_is_written_whole() {
 }
 
 #[tokio::test]
-async fn lists_of_every_version_are_read_and_strange_entries_skipped() {
+async fn lists_of_all_versions_are_read() {
     let list = json!([
         { "AccessorID": ACCESSOR, "Description": "old list" },
         { "AccessorID": "", "Description": "legacy" },

@@ -1,4 +1,4 @@
-//! Exact requests of what only a sweep needs, and what is read from the answers.
+//! Exact requests that only sweeps make, and the parsing of their answers.
 
 use consul::{Acl as _, Agents as _, Catalog as _, ConsulError};
 use mesh::{
@@ -27,7 +27,7 @@ fn node_answer() -> String {
 }
 
 #[tokio::test]
-async fn a_node_is_read_whole_in_every_namespace_and_what_bears_no_mark_is_told_apart() {
+async fn a_node_is_read_across_namespaces() {
     let server = Recorder::start(|_, _| Answer::ok(node_answer())).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let node = consul.node(CLUSTER, &enterprise()).await.unwrap().expect("a node");
@@ -35,7 +35,11 @@ async fn a_node_is_read_whole_in_every_namespace_and_what_bears_no_mark_is_told_
     assert_eq!(node.others, ["by-hand"]);
     let instance = &node.instances[0];
     assert_eq!((instance.id.as_str(), instance.modify_index), ("web-1", 7));
-    assert_eq!(instance.tenancy.namespace().unwrap().as_str(), "store", "where it is, not where it was looked for");
+    assert_eq!(
+        instance.tenancy.namespace().unwrap().as_str(),
+        "store",
+        "the namespace of the service, not that of the request"
+    );
     assert_eq!(instance.task_arn.as_ref().unwrap().id().as_str(), TASK);
     consul.node(CLUSTER, &Tenancy::Community).await.unwrap();
     assert_eq!(
@@ -48,7 +52,7 @@ async fn a_node_is_read_whole_in_every_namespace_and_what_bears_no_mark_is_told_
 }
 
 #[tokio::test]
-async fn partitions_are_listed_but_for_those_that_are_being_deleted() {
+async fn partitions_being_deleted_are_not_listed() {
     let answer = json!([
         { "Name": "default", "Description": "Builtin Default Partition", "CreateIndex": 6, "ModifyIndex": 6 },
         { "Name": "team", "CreateIndex": 55, "ModifyIndex": 55 },
@@ -61,8 +65,8 @@ async fn partitions_are_listed_but_for_those_that_are_being_deleted() {
 }
 
 #[tokio::test]
-async fn a_listed_token_tells_when_it_was_made() {
-    // As Consul 1.8 answers, in whatever time zone it runs
+async fn a_listed_token_has_its_creation_time() {
+    // The format of Consul 1.8, in any time zone
     for (said, read) in [
         (json!("2026-11-21T14:43:28.328271478Z"), Some("2026-11-21T14:43:28.328271478Z")),
         (json!("2026-11-21T15:43:28.5+01:00"), Some("2026-11-21T14:43:28.5Z")),
@@ -78,7 +82,7 @@ async fn a_listed_token_tells_when_it_was_made() {
 }
 
 #[tokio::test]
-async fn a_node_that_nobody_has_registered_is_none() {
+async fn an_unknown_node_is_none() {
     for answer in ["null", r#"{"Node":null,"Services":null}"#] {
         let server = Recorder::start(move |_, _| Answer::ok(answer)).await;
         let consul = client(&server.url, &Rotating::new(&["own"]));
@@ -103,7 +107,7 @@ async fn only_a_failed_agent_is_dead() {
 }
 
 #[tokio::test]
-async fn an_agent_is_pruned_and_one_that_is_gone_already_is_no_error() {
+async fn pruning_an_unknown_agent_succeeds() {
     let server = Recorder::start(|_, before| match before {
         0 => Answer::ok(""),
         _ => Answer::status(500, "agent: No node found with name 'ip-10-0-1-12'"),
@@ -116,7 +120,7 @@ async fn an_agent_is_pruned_and_one_that_is_gone_already_is_no_error() {
 }
 
 #[tokio::test]
-async fn instances_of_a_service_are_found_on_any_node_by_their_task() {
+async fn instances_are_found_on_any_node() {
     let answer = json!([{
         "Node": "ip-10-0-1-12", "ServiceID": "web-1", "ServiceName": "web", "ModifyIndex": 7,
         "ServiceMeta": { "task-id": TASK },
@@ -131,16 +135,16 @@ async fn instances_of_a_service_are_found_on_any_node_by_their_task() {
 }
 
 #[tokio::test]
-async fn a_node_leaves_the_catalog_by_name() {
+async fn a_node_is_deregistered_by_name() {
     let server = Recorder::start(|_, _| Answer::ok("true")).await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/deregister?partition=team"]);
-    assert_eq!(server.seen()[0].json(), json!({ "Node": CLUSTER }));
+    assert_eq!(server.requests()[0].json(), json!({ "Node": CLUSTER }));
 }
 
 #[tokio::test]
-async fn a_token_gets_another_description_and_keeps_the_rest() {
+async fn a_description_update_keeps_the_rest() {
     let server = Recorder::start(|_, before| match before {
         1 => Answer::status(404, ""),
         _ => Answer::ok("{}"),
@@ -156,13 +160,13 @@ async fn a_token_gets_another_description_and_keeps_the_rest() {
     consul.update_token(&token).await.unwrap();
     assert_eq!(server.lines(), [format!("PUT /v1/acl/token/{ACCESSOR}?partition=team&ns=shop")]);
     let expected = json!({ "AccessorID": ACCESSOR, "SecretID": "s3cret", "Description": "used", "Local": true });
-    assert_eq!(server.seen()[0].json(), expected);
+    assert_eq!(server.requests()[0].json(), expected);
     let gone = consul.update_token(&token).await.unwrap_err();
     assert!(matches!(gone, ConsulError::NotFound { .. }), "{gone}");
 }
 
 #[tokio::test]
-async fn of_policies_only_our_own_is_deleted() {
+async fn only_the_controller_s_policy_is_deleted() {
     let delete_if_described_as = async |description: &'static str| {
         let server =
             Recorder::start(move |_, _| Answer::ok(json!({ "ID": "p1", "Description": description }).to_string()))

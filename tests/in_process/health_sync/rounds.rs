@@ -1,4 +1,4 @@
-//! When the rounds of one invocation begin, in a time that only goes on where somebody waits for it.
+//! The times at which the rounds of one invocation begin, with paused time that advances only while a task waits.
 
 use std::{
     collections::BTreeMap,
@@ -18,14 +18,14 @@ use tokio::time::Instant;
 
 use crate::environment::{edges_without_time_limits, sdk_at};
 
-/// What a deadline keeps for the answer.
+/// The time that a deadline reserves for the answer.
 const RESERVE: Duration = Duration::from_secs(3);
 
-/// An ECS without tasks that takes its time to say so.
+/// An ECS without tasks, which answers slowly.
 struct Empty {
     takes: Duration,
     start: Instant,
-    /// When it was asked, in seconds from the start on.
+    /// The times of the requests, in seconds since the start.
     asked: Arc<Mutex<Vec<f32>>>,
 }
 
@@ -64,7 +64,7 @@ impl Tasks for Empty {
     }
 }
 
-/// Syncs before an ECS whose answers take so long, with so much time for work: what came of it, and when ECS was asked.
+/// Syncs health with an ECS that takes this long to answer, until a deadline: the report, and the times of the requests.
 async fn synced(interval: Option<Duration>, takes: Duration, time: Duration) -> (HealthReport, Vec<f32>) {
     let settings = Settings::read(|name| {
         let value = match name {
@@ -88,8 +88,8 @@ async fn synced(interval: Option<Duration>, takes: Duration, time: Duration) -> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn intervals_under_a_minute_are_rounds_of_one_invocation() {
-    // What is left of the invocation bounds the rounds
+async fn short_intervals_are_rounds_of_one_invocation() {
+    // The remaining time of the invocation limits the rounds
     let (report, asked) = synced(Some(Duration::from_secs(1)), Duration::ZERO, Duration::from_millis(2_500)).await;
     assert_eq!((report.rounds, asked), (3, vec![0.0, 1.0, 2.0]));
     // And so does the next invocation, which begins after a minute
@@ -104,19 +104,19 @@ async fn without_an_interval_there_is_one_round() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_round_that_takes_longer_than_the_interval_is_followed_by_the_one_that_is_due() {
+async fn a_late_round_begins_at_once() {
     let (report, asked) =
         synced(Some(Duration::from_secs(2)), Duration::from_secs(3), Duration::from_millis(8_500)).await;
-    // Those of 2 and 4 seconds begin late, and the last one ends when time is over
+    // The rounds due at 2 and 4 seconds begin late, and the deadline ends the last one
     assert_eq!((report.rounds, asked), (3, vec![0.0, 3.0, 6.0]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_time_is_over_no_round_begins_although_one_is_due() {
-    // Given an ECS that does not answer in time, and rounds that were due meanwhile
+async fn no_round_begins_after_the_deadline() {
+    // Given an ECS that does not answer before the deadline, and rounds that are due meanwhile
     let (report, asked) =
         synced(Some(Duration::from_secs(1)), Duration::from_secs(60), Duration::from_millis(2_500)).await;
-    // Then there was one, which did not end
+    // Then there is one round, which does not end
     assert_eq!((report.rounds, asked), (1, vec![0.0]));
     assert_eq!(report.problems.iter().map(|problem| problem.label).collect::<Vec<_>>(), ["out_of_time"]);
 }

@@ -1,5 +1,5 @@
-//! The end of a token: hidden when its service is idle, deleted when every task that can have read it would be listed, and shown
-//! again for a task that comes in between.
+//! The revocation of a token: it is hidden when its service is idle, deleted once ECS would list every task that can have read
+//! it, and shown again if a task starts in between.
 
 mod previous_release;
 mod refused;
@@ -15,25 +15,25 @@ use local_stack::{
 };
 use serde_json::{Value, json};
 use test_harness::{
-    proxy::{Dialect, Fault, Proxy, What, When},
-    recorder::{Answer, Gate, Recorder, Seen},
+    proxy::{Dialect, Fault, FaultKind, FaultPoint, Proxy},
+    recorder::{Answer, Gate, RecordedRequest, Recorder},
 };
 
-/// Later than the version that shows a token has to stay.
+/// Longer than the version that shows a token stays.
 const HIDDEN: SignedDuration = SignedDuration::from_mins(50);
-/// Later than a token has to be hidden, and sooner than one that is shown now may be.
+/// Longer than a token is hidden before its deletion, and shorter than a version that shows one stays.
 const DELETED: SignedDuration = SignedDuration::from_mins(10);
 
-/// An environment so much later, that revokes without a grace period.
+/// An environment without a grace period, this much later.
 async fn later(world: &World<'_>, later: SignedDuration) -> Environment {
     later_with(world, later, |_| Answer::Forward).await
 }
 
-/// The same with a Secrets Manager that answers by `script`.
+/// The same, with a Secrets Manager that answers by `script`.
 async fn later_with(
     world: &World<'_>,
     later: SignedDuration,
-    script: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+    script: impl Fn(&RecordedRequest) -> Answer + Send + Sync + 'static,
 ) -> Environment {
     later_between(world, later, crate::environment::aws(move |seen, _| script(seen)).await).await
 }
@@ -44,69 +44,69 @@ async fn later_between(world: &World<'_>, later: SignedDuration, aws: Recorder) 
     Environment::between(world, consul, aws, &[("REVOCATION_GRACE_SECONDS", "0")], clock).await
 }
 
-fn done(report: &BatchReport) {
+fn assert_handled(report: &BatchReport) {
     assert!(report.failures.is_empty(), "{report:?}");
 }
 
-async fn look(world: &World<'_>, environment: &Environment) -> BatchReport {
+async fn check_idle(world: &World<'_>, environment: &Environment) -> BatchReport {
     environment.handle(&[idle_check(&world.service())]).await
 }
 
-/// What the service's secret holds.
+/// The value of the service's secret.
 async fn held(world: &World<'_>) -> Value {
     let text = world.secret_text(&world.secret_name(&world.service())).await.expect("a secret");
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// A service whose only task has stopped, and the token that it had.
+/// A service whose only task has stopped, and its token.
 async fn idle_service(world: &World<'_>) -> (Definition, Pair) {
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
     let pair = world.provisioned(&world.secret_name(&world.service())).await;
     world.stop(&task).await;
     (definition, pair)
 }
 
-/// An idle service, whose token is hidden.
+/// An idle service whose token is hidden, and that token.
 async fn hidden_token(world: &World<'_>) -> (Definition, Pair) {
     let (definition, pair) = idle_service(world).await;
-    done(&look(world, &later(world, HIDDEN).await).await);
+    assert_handled(&check_idle(world, &later(world, HIDDEN).await).await);
     assert_eq!(held(world).await["retiring"], json!(pair.token));
     (definition, pair)
 }
 
-/// Starts a task, of which an environment of its own is told.
+/// Starts a task, whose event a new environment handles.
 async fn start(world: &World<'_>, definition: &Definition) {
     let task = world.run(definition).await;
     let event = world.event(&task).await;
-    done(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
 }
 
 #[tokio::test]
-async fn an_idle_service_s_token_is_first_hidden_and_then_deleted() {
+async fn an_idle_token_is_hidden_then_deleted() {
     let world = World::without_deployment("hide-delete").await;
     let (_, pair) = idle_service(&world).await;
-    // A look before the version is old enough changes nothing
-    done(&look(&world, &later(&world, SignedDuration::ZERO).await).await);
+    // An idle check before the version is old enough changes nothing
+    assert_handled(&check_idle(&world, &later(&world, SignedDuration::ZERO).await).await);
     assert_eq!(world.pair(&world.secret_name(&world.service())).await, Some(pair.clone()));
-    // The next one hides the token, and asks for another
-    done(&look(&world, &later(&world, HIDDEN).await).await);
+    // The next one hides the token, and schedules another
+    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
     let hidden = held(&world).await;
     assert_eq!((&hidden["token"], &hidden["retiring"]), (&Value::Null, &json!(pair.token)));
-    assert!(world.is_valid(&pair.token).await, "whoever has read it can still use it");
+    assert!(world.is_valid(&pair.token).await, "a task that has read it can still use it");
     assert_eq!(world.aws.messages(&world.deployed.queue_url).await.len(), 1);
-    // One that comes too early changes nothing, and the one that was asked for deletes the token
-    done(&look(&world, &later(&world, SignedDuration::ZERO).await).await);
+    // An early check changes nothing, and the scheduled one deletes the token
+    assert_handled(&check_idle(&world, &later(&world, SignedDuration::ZERO).await).await);
     assert_eq!(held(&world).await, hidden);
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
     assert!(!world.is_valid(&pair.token).await);
 }
 
 #[tokio::test]
-async fn a_task_that_starts_while_its_token_is_hidden_gets_the_very_same_one() {
+async fn a_hidden_token_is_shown_again() {
     let world = World::without_deployment("shown-again").await;
     let (definition, pair) = hidden_token(&world).await;
     start(&world, &definition).await;
@@ -115,16 +115,16 @@ async fn a_task_that_starts_while_its_token_is_hidden_gets_the_very_same_one() {
 }
 
 #[tokio::test]
-async fn a_task_whose_event_was_lost_is_found_before_its_token_is_deleted() {
+async fn a_lost_start_event_keeps_the_token() {
     let world = World::without_deployment("found-in-time").await;
     let (definition, pair) = hidden_token(&world).await;
     world.run(&definition).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
 #[tokio::test]
-async fn a_hidden_token_whose_secret_a_person_has_edited_goes_if_consul_holds_it_as_the_controller_s() {
+async fn edited_hidden_tokens_are_judged_by_mark() {
     let world = World::without_deployment("edited-hidden").await;
     let (_, pair) = hidden_token(&world).await;
     let edit = async |value: Value| {
@@ -132,23 +132,23 @@ async fn a_hidden_token_whose_secret_a_person_has_edited_goes_if_consul_holds_it
         let call = world.aws.secrets().put_secret_value().secret_id(secret).secret_string(value.to_string());
         call.send().await.expect("PutSecretValue");
     };
-    // Given another token in the place of the hidden one, then that stays
+    // Given another token in place of the hidden one, then that stays
     let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
     edit(json!({ "accessor_id": made["AccessorID"], "retiring": made["SecretID"] })).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
-    // Given the hidden one without the nonce that vouches for it, then its description does
+    // Given the hidden token without its nonce, then its description identifies it
     edit(json!({ "accessor_id": pair.accessor_id, "retiring": pair.token })).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert!(!world.is_valid(&pair.token).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
 }
 
 #[tokio::test]
-async fn of_a_deletion_and_a_task_that_meet_the_task_wins_that_is_faster() {
+async fn a_faster_task_prevents_a_deletion() {
     let world: &World<'static> = Box::leak(Box::new(World::without_deployment("meeting").await));
     let (definition, pair) = hidden_token(world).await;
-    // Given a look that has seen no task, and is about to empty the secret
+    // Given an idle check that has found no task, and has not emptied the secret yet
     let gate = Gate::closed();
     let held_back = Arc::clone(&gate);
     let environment = later_with(world, DELETED, move |seen| match seen.operation().as_deref() {
@@ -156,9 +156,9 @@ async fn of_a_deletion_and_a_task_that_meet_the_task_wins_that_is_faster() {
         _ => Answer::Forward,
     })
     .await;
-    let deletion = look(world, &environment);
+    let deletion = check_idle(world, &environment);
     let task = async {
-        eventually("the look to be about to empty the secret", crate::time::LONG, || async {
+        eventually("the idle check to write the secret", crate::time::LONG, || async {
             if gate.arrived() > 0 { Ok(()) } else { Err("it is not yet") }
         })
         .await;
@@ -168,64 +168,66 @@ async fn of_a_deletion_and_a_task_that_meet_the_task_wins_that_is_faster() {
     };
     let (report, ()) = futures::join!(deletion, task);
     // Then the token stays
-    done(&report);
+    assert_handled(&report);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
     let deleted = environment.consul.lines().into_iter().filter(|line| line.starts_with("DELETE"));
     assert_eq!(deleted.count(), 0);
 }
 
 #[tokio::test]
-async fn what_a_write_whose_answer_was_lost_has_left_is_gone_on_with() {
+async fn a_write_without_an_answer_is_completed() {
     let world = World::without_deployment("lost-answer").await;
     let (_, pair) = idle_service(&world).await;
     let proxy = Proxy::before(&world.aws.endpoint, Dialect::Aws).await;
-    proxy.script(|call| (call.operation == "PutSecretValue").then(|| Fault { what: What::Reset, when: When::After }));
+    proxy.script(|call| {
+        (call.operation == "PutSecretValue").then(|| Fault { kind: FaultKind::Reset, point: FaultPoint::After })
+    });
     let unanswered = async |later: SignedDuration| {
         let aws = Recorder::before(&proxy.url, |_, _| Answer::Forward).await;
-        let report = look(&world, &later_between(&world, later, aws).await).await;
+        let report = check_idle(&world, &later_between(&world, later, aws).await).await;
         assert_eq!(report.failures.len(), 1, "the message comes back");
     };
-    // The token is hidden, and the look that comes back deletes it when it is time to
+    // The write that hides the token takes effect: the redelivered idle check deletes the token when it is due
     unanswered(HIDDEN).await;
     assert_eq!(held(&world).await["retiring"], json!(pair.token));
-    // The secret is emptied: its token is one that no secret names, until the next sweep
+    // The write that empties the secret takes effect: no secret names the token, until the next sweep
     unanswered(DELETED).await;
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert!(world.is_valid(&pair.token).await);
     let report = crate::sweep::swept(&later(&world, DELETED).await, &SweepOrder::default()).await;
     assert!(report.problems.is_empty() && !world.is_valid(&pair.token).await, "{report:?}");
 }
 
 #[tokio::test]
-async fn a_token_that_consul_has_lost_is_restored_for_a_living_task_and_goes_from_an_idle_secret() {
+async fn a_lost_token_is_restored_or_removed() {
     let world = World::without_deployment("lost-token").await;
     let (definition, pair) = idle_service(&world).await;
     let lose = || async { world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await };
     lose().await;
     let task = world.run(&definition).await;
-    done(&look(&world, &later(&world, HIDDEN).await).await);
+    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
     world.stop(&task).await;
     lose().await;
-    done(&look(&world, &later(&world, HIDDEN).await).await);
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
 }
 
 #[tokio::test]
-async fn a_hand_made_token_in_the_secret_survives_the_service_s_idleness() {
+async fn a_hand_made_token_is_never_revoked() {
     let world = World::without_deployment("by-hand").await;
     let made = world.consul.put("/v1/acl/token", &json!({ "Description": "mine" })).await;
     let value = json!({ "accessor_id": made["AccessorID"], "token": made["SecretID"] });
     world.put_secret(&world.secret_name(&world.service()), &value).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(held(&world).await, value);
     assert!(world.is_valid(made["SecretID"].as_str().unwrap()).await);
 }
 
 #[tokio::test]
-async fn a_service_that_only_a_task_s_own_tags_name_is_not_idle() {
+async fn task_tags_keep_a_service_in_use() {
     let world = World::without_deployment("by-own-tags").await;
     let (_, pair) = idle_service(&world).await;
     let other = world.definition(&format!("{}-other", world.name), &json!([]), None).await;
@@ -234,6 +236,6 @@ async fn a_service_that_only_a_task_s_own_tags_name_is_not_idle() {
         { "key": "consul.hashicorp.com/service-name", "value": world.service() },
     ]);
     world.run_tagged(&other, &tags).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }

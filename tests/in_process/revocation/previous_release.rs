@@ -1,14 +1,13 @@
-//! Secrets as the release before this one wrote them: each form is taken over.
+//! Secrets in the formats of the previous release: each is migrated.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{DELETED, HIDDEN, done, held, later, look};
+use super::{DELETED, HIDDEN, assert_handled, check_idle, held, later};
 use crate::environment::Environment;
 use local_stack::world::{Pair, World};
 
-/// A token as the release before made it, under an accessor ID that it derived from the secret's name, and a secret that holds
-/// it in this form.
+/// A token of the previous release, with an accessor ID derived from the secret's name, and a secret with it in this format.
 async fn written_before(world: &World<'_>, form: impl Fn(&Pair) -> Value) -> Pair {
     let service = world.service();
     let secret = world.secret_name(&service);
@@ -42,7 +41,7 @@ fn reserved(pair: &Pair) -> Value {
 }
 
 #[tokio::test]
-async fn a_token_that_was_shown_is_kept_for_its_tasks_and_goes_with_them() {
+async fn a_shown_token_is_kept_until_idle() {
     for (name, form) in
         [("before-shown", shown as fn(&Pair) -> Value), ("before-adopted", adopted), ("before-claimed", claimed)]
     {
@@ -50,47 +49,47 @@ async fn a_token_that_was_shown_is_kept_for_its_tasks_and_goes_with_them() {
         let pair = written_before(&world, form).await;
         let task = world.run(&world.mesh_definition(&world.service()).await).await;
         let event = world.event(&task).await;
-        done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+        assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
         assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair, "{name}");
         world.stop(&task).await;
-        done(&look(&world, &later(&world, HIDDEN).await).await);
+        assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
         assert_eq!(held(&world).await["retiring"], json!(pair.token), "{name}");
-        done(&look(&world, &later(&world, DELETED).await).await);
+        assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
         assert!(!world.is_valid(&pair.token).await, "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_reserved_token_is_shown_to_a_task_and_deleted_without_one() {
+async fn a_reserved_token_is_shown_or_deleted() {
     let world = World::without_deployment("before-reserved").await;
     let pair = written_before(&world, reserved).await;
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 
     let world = World::without_deployment("before-reserved-idle").await;
     let pair = written_before(&world, reserved).await;
-    done(&look(&world, &later(&world, DELETED).await).await);
+    assert_handled(&check_idle(&world, &later(&world, DELETED).await).await);
     assert_eq!(world.is_empty(&world.secret_name(&world.service())).await, Some(true));
     assert!(!world.is_valid(&pair.token).await);
 }
 
 #[tokio::test]
-async fn a_reserved_token_that_consul_never_held_is_created_for_a_task() {
+async fn a_missing_reserved_token_is_created() {
     let world = World::without_deployment("before-unmade").await;
     let pair = written_before(&world, reserved).await;
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let event = world.event(&task).await;
-    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
 #[tokio::test]
-async fn a_token_of_a_cluster_that_is_not_looked_after_any_more_is_marked_for_one_that_is() {
-    // Given a token whose description names another cluster, and which the secret says is the controller's
+async fn a_former_cluster_s_token_is_marked_anew() {
+    // Given a token whose description names another cluster, and whose secret identifies it as the controller's
     let world = World::without_deployment("before-moved").await;
     let pair = written_before(&world, claimed).await;
     let service = world.service();
@@ -101,11 +100,11 @@ async fn a_token_of_a_cluster_that_is_not_looked_after_any_more_is_marked_for_on
         .consul
         .put(&path, &json!({ "Description": elsewhere, "ServiceIdentities": [{ "ServiceName": service }] }))
         .await;
-    // When a task needs it
+    // When a task starts
     let task = world.run(&world.mesh_definition(&service).await).await;
     let event = world.event(&task).await;
-    done(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
-    // Then sweeps will see it, and it grants what it did
+    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    // Then its description names this cluster, and its grants are unchanged
     let token = world.consul.get(&path).await;
     assert!(token["Description"].as_str().is_some_and(|said| said.starts_with(&mark(&world.cluster()))), "{token}");
     assert_eq!(token["ServiceIdentities"][0]["ServiceName"], json!(service));

@@ -1,4 +1,4 @@
-//! Secrets Manager that refuses a write: nothing is left of the token that was to be shown.
+//! Writes that Secrets Manager refuses: the token that was to be shown is deleted.
 
 use serde_json::json;
 
@@ -10,7 +10,7 @@ use local_stack::world::World;
 use test_harness::recorder::Answer;
 
 #[tokio::test]
-async fn where_the_secret_may_not_be_written_no_token_stays() {
+async fn a_refused_write_leaves_no_token() {
     let world = World::without_deployment("not-allowed").await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let event = world.event(&task).await;
@@ -29,11 +29,11 @@ async fn where_the_secret_may_not_be_written_no_token_stays() {
 }
 
 #[tokio::test]
-async fn a_version_that_somebody_made_current_again_is_told_in_its_own_words_and_costs_no_token() {
+async fn an_older_current_version_is_reported() {
     let world = World::without_deployment("moved-back").await;
     let definition = world.mesh_definition(&world.service()).await;
     let secret = world.secret_name(&world.service());
-    // Given a secret whose first version, which is empty, somebody has made current again
+    // Given a secret whose first version, which is empty, a person has made current again
     world.put_secret(&secret, &json!({})).await;
     let secrets = world.aws.secrets();
     let first = secrets.get_secret_value().secret_id(&secret).send().await.unwrap().version_id.unwrap();
@@ -47,7 +47,7 @@ async fn a_version_that_somebody_made_current_again_is_told_in_its_own_words_and
     let event = world.event(&task).await;
     let environment = Environment::scripted(&world, &[("TIME_BOUNDS", "secrets-lag=0")], |_, _| Answer::Forward).await;
     let report = environment.handle(&[event]).await;
-    // Then the message fails for good, and says what to do
+    // Then the message fails permanently, and the error says what to do
     let error = &report.failures[0].error;
     assert!(error.is_permanent() && matches!(**error, ControllerError::Secrets(_)), "{error}");
     assert!(error.to_string().contains("made it current again; give the secret a new value"), "{error}");

@@ -1,5 +1,4 @@
-//! One noisy cluster does not hold up the others: neither slow answers nor conflicts nor floods of messages about it cost them
-//! time or work.
+//! A noisy cluster does not delay others: neither by slow answers, nor by conflicts, nor by floods of messages.
 
 use controller::Deadline;
 use serde_json::{Value, json};
@@ -9,16 +8,16 @@ use crate::{
     time::{LONG, later_when},
 };
 use local_stack::world::{World, cluster_arn};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 const LOGINS: (&str, &str) = ("TOKEN_MODE", "auth-method");
 
-/// Both clusters, for one deployment.
+/// The setting for one deployment with both clusters.
 fn both(noisy: &World<'_>, quiet: &World<'_>) -> (&'static str, &'static str) {
     ("ECS_CLUSTER_ARNS", Box::leak([noisy.cluster(), quiet.cluster()].join(",").into_boxed_str()))
 }
 
-/// The event of a stopped task that has left its services in Consul.
+/// The event of a stopped task whose services are left in Consul.
 async fn stopped(world: &World<'_>) -> Value {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
@@ -27,18 +26,18 @@ async fn stopped(world: &World<'_>) -> Value {
 }
 
 #[tokio::test]
-async fn a_cluster_whose_services_are_never_listed_costs_the_others_no_time() {
-    // Given a cluster that comes first, and of which Consul lists nothing in time
+async fn a_slow_cluster_delays_no_other() {
+    // Given a cluster that is handled first, and whose services Consul does not list in time
     let (noisy, quiet) =
         (World::without_deployment("fair-a-slow").await, World::without_deployment("fair-b-quiet").await);
     let events = [stopped(&noisy).await, stopped(&quiet).await];
-    let is_slow = |seen: &Seen, _: usize| {
+    let is_slow = |seen: &RecordedRequest, _: usize| {
         let is_noisy = seen.uri.contains("node-services") && seen.uri.contains("fair-a-slow");
         if is_noisy { Answer::Hang } else { Answer::Forward }
     };
     let is_asked = |lines: &[String], what: &str| lines.iter().any(|line| line.contains(what));
     let environment = Environment::scripted(&quiet, &[LOGINS, both(&noisy, &quiet)], is_slow).await;
-    // When a task of each has stopped, and half of the time is over before the list comes
+    // When a task of each cluster has stopped, and half of the time passes without the listing
     let is_stuck = || {
         let lines = environment.consul.lines();
         let all = ["/v1/acl/tokens", "cluster%2Ffair-a-slow", "cluster%2Ffair-b-quiet"];
@@ -51,7 +50,7 @@ async fn a_cluster_whose_services_are_never_listed_costs_the_others_no_time() {
     let deadline = Deadline::after(LONG);
     let work = environment.handle_until(deadline, &events);
     let report = later_when(work, "only the slow list to be missing", is_stuck, || deadline.left() / 2).await;
-    // Then only its own message comes back
+    // Then only the message of that cluster fails
     let failed: Vec<&str> = report.failures.iter().map(|failure| failure.id.as_str()).collect();
     assert_eq!(failed, ["0"], "{report:?}");
     assert_eq!(quiet.service_ids().await, Vec::<String>::new());
@@ -59,11 +58,11 @@ async fn a_cluster_whose_services_are_never_listed_costs_the_others_no_time() {
 }
 
 #[tokio::test]
-async fn who_keeps_changing_what_is_on_one_node_holds_up_no_transaction_of_the_others() {
+async fn conflicts_on_one_node_affect_no_other() {
     let (noisy, quiet) =
         (World::without_deployment("fair-a-restless").await, World::without_deployment("fair-b-calm").await);
     let events = [stopped(&noisy).await, stopped(&quiet).await];
-    let is_stale = |seen: &Seen, _: usize| {
+    let is_stale = |seen: &RecordedRequest, _: usize| {
         if seen.uri.starts_with("/v1/txn") && seen.body.contains("fair-a-restless") {
             let error = json!({ "Errors": [{ "OpIndex": 0, "What": "failed to delete service, index is stale" }] });
             return Answer::status(409, error.to_string());
@@ -78,7 +77,7 @@ async fn who_keeps_changing_what_is_on_one_node_holds_up_no_transaction_of_the_o
 }
 
 #[tokio::test]
-async fn a_flood_of_nonsense_fails_alone() {
+async fn a_flood_of_invalid_messages_fails_alone() {
     let quiet = World::without_deployment("fair-flooded").await;
     let noisy = cluster_arn("fair-flood");
     let nonsense = |number: u32| {

@@ -1,5 +1,5 @@
-//! Forged messages: what is of another account, region, partition or cluster, and what is no event at all, is dismissed or
-//! comes back to end in the dead-letter queue. Nothing is asked and nothing is done because of it.
+//! Forged messages: events of other accounts, regions, partitions or clusters are dismissed; messages that are no events fail
+//! and end in the dead-letter queue. Neither causes a call.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -12,17 +12,17 @@ use crate::{environment::Environment, time::LONG};
 use local_stack::world::{World, idle_check};
 use test_harness::recorder::Answer;
 
-/// Handles one message, and asserts that nobody was asked anything.
-async fn handled_in_silence(environment: &Environment, event: &Value) -> BatchReport {
+/// Handles one message, and asserts that it made no calls.
+async fn handled_without_calls(environment: &Environment, event: &Value) -> BatchReport {
     environment.aws.forget();
     environment.consul.forget();
     let report = environment.handle(std::slice::from_ref(event)).await;
-    assert!(environment.aws.seen().is_empty(), "{event}: {:?}", environment.aws.operations());
-    assert!(environment.consul.seen().is_empty(), "{event}: {:?}", environment.consul.lines());
+    assert!(environment.aws.requests().is_empty(), "{event}: {:?}", environment.aws.operations());
+    assert!(environment.consul.requests().is_empty(), "{event}: {:?}", environment.consul.lines());
     report
 }
 
-/// A genuine event with one thing exchanged throughout.
+/// A genuine event with one text replaced everywhere.
 fn exchanged(event: &Value, from: &str, to: &str) -> Value {
     let text = event.to_string();
     assert!(text.contains(from), "{text}");
@@ -35,7 +35,7 @@ async fn stopped(world: &World<'_>) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_of_somebody_else_s_cluster_is_dismissed_without_a_question() {
+async fn events_of_foreign_clusters_make_no_calls() {
     let world = World::without_deployment("forged-elsewhere").await;
     let genuine = stopped(&world).await;
     let environment = Environment::start(&world, "secrets-manager").await;
@@ -43,21 +43,21 @@ async fn what_is_of_somebody_else_s_cluster_is_dismissed_without_a_question() {
         ("000000000000", "999999999999"),
         ("us-east-1", "eu-west-1"),
         ("arn:aws:", "arn:aws-cn:"),
-        ("/forged-elsewhere", "/somebody-elses"),
+        ("/forged-elsewhere", "/another-owners"),
     ] {
-        let report = handled_in_silence(&environment, &exchanged(&genuine, from, to)).await;
+        let report = handled_without_calls(&environment, &exchanged(&genuine, from, to)).await;
         assert!(report.failures.is_empty(), "{to}: {report:?}");
     }
     for (field, value) in [("source", "aws.ec2"), ("source", "my.app"), ("detail-type", "ECS Service Action")] {
         let mut other = genuine.clone();
         other[field] = json!(value);
-        let report = handled_in_silence(&environment, &other).await;
+        let report = handled_without_calls(&environment, &other).await;
         assert!(report.failures.is_empty(), "{value}: {report:?}");
     }
 }
 
 #[tokio::test]
-async fn what_contradicts_itself_or_is_no_event_comes_back_without_a_question() {
+async fn invalid_messages_make_no_calls() {
     let world = World::without_deployment("forged-nonsense").await;
     let genuine = stopped(&world).await;
     let environment = Environment::start(&world, "secrets-manager").await;
@@ -68,30 +68,30 @@ async fn what_contradicts_itself_or_is_no_event_comes_back_without_a_question() 
     };
     let text = |field: &str| genuine["detail"][field].as_str().unwrap().to_owned();
     for event in [
-        // Parts that do not belong together
+        // Inconsistent fields
         with("taskArn", json!(text("taskArn").replace("000000000000", "999999999999"))),
         with("taskArn", json!(text("taskArn").replace("/forged-nonsense/", "/another/"))),
         with("taskArn", json!(text("taskArn").replace("arn:aws:", "arn:aws-cn:"))),
         with("taskDefinitionArn", json!(text("taskDefinitionArn").replace("000000000000", "999999999999"))),
-        // Parts that are none
+        // Invalid fields
         with("lastStatus", json!("STOPPED\" or \"\" == \"")),
         with("version", json!("9")),
         with("clusterArn", json!(["a"])),
-        // What other services put into queues
+        // Messages of other services
         json!({ "Type": "Notification", "TopicArn": "arn:aws:sns:us-east-1:0:t", "Message": genuine.to_string() }),
         json!({ "Records": [{ "eventSource": "aws:s3" }] }),
         json!([genuine]),
         json!(genuine.to_string()),
         Value::Null,
     ] {
-        let report = handled_in_silence(&environment, &event).await;
+        let report = handled_without_calls(&environment, &event).await;
         assert_eq!(report.failures.len(), 1, "{event}");
         assert!(report.failures[0].error.is_permanent(), "{event}: {report:?}");
     }
 }
 
 #[tokio::test]
-async fn a_forged_look_takes_nothing_from_a_service_that_lives() {
+async fn a_forged_idle_check_deletes_nothing() {
     let world = World::without_deployment("forged-look").await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let environment = Environment::start(&world, "secrets-manager").await;
@@ -105,7 +105,7 @@ async fn a_forged_look_takes_nothing_from_a_service_that_lives() {
 }
 
 #[tokio::test]
-async fn a_forged_deletion_of_a_cluster_takes_nothing_from_one_that_ecs_calls_active() {
+async fn a_forged_cluster_deletion_deletes_nothing() {
     let world = World::without_deployment("forged-deletion").await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
@@ -124,11 +124,11 @@ async fn a_forged_deletion_of_a_cluster_takes_nothing_from_one_that_ecs_calls_ac
     assert_eq!(own["outcome"], "done", "{own}");
     assert_eq!(world.service_ids().await.len(), 2, "{own}");
     assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET ")), "{:?}", environment.consul.lines());
-    // And one of another account's cluster is not even looked at
+    // And the deletion of another account's cluster is ignored
     environment.consul.forget();
     let foreign = world.cluster().replace("000000000000", "999999999999");
     assert_eq!(reconcile(&environment, deletion(&foreign)).await["outcome"], "ignored");
-    assert!(environment.consul.seen().is_empty());
+    assert!(environment.consul.requests().is_empty());
 }
 
 async fn reconcile(environment: &Environment, payload: Value) -> Value {

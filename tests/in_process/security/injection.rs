@@ -1,4 +1,4 @@
-//! Names from outside change no request: not its path, not its filter, not its policy, not a secret's name.
+//! Names from outside change no request: neither its path, filter or policy, nor a secret's name.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::environment::Environment;
 use local_stack::world::World;
 use test_harness::recorder::{Answer, Recorder};
 
-/// What would mean more than a name in HCL, a filter, a URL, JSON, a binding rule, a log line, or a page.
+/// Names with a special meaning in HCL, a filter, a URL, JSON, a binding rule, a log line, or HTML.
 const HOSTILE: [&str; 16] = [
     "web\" { policy = \"write\" } service_prefix \"",
     "web\"\nkey_prefix \"\" { policy = \"write\" }",
@@ -50,7 +50,7 @@ fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, S
 }
 
 #[test]
-fn a_name_that_means_more_than_a_name_is_refused_wherever_it_comes_from() {
+fn hostile_names_are_refused_everywhere() {
     assert_eq!(identified(&[], None).as_deref(), Ok("web"));
     for name in HOSTILE {
         let refusals = [
@@ -62,14 +62,14 @@ fn a_name_that_means_more_than_a_name_is_refused_wherever_it_comes_from() {
         ];
         for refused in refusals {
             let line = refused.expect_err(name);
-            // In one line, without what a terminal would obey
+            // On one line, without control characters
             assert!(!line.chars().any(char::is_control), "{line:?}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_hostile_tag_reaches_neither_consul_nor_a_secret() {
+async fn a_hostile_tag_changes_no_request() {
     let world = World::without_deployment("hostile-tags").await;
     let environment = Environment::start(&world, "secrets-manager").await;
     for name in HOSTILE.iter().filter(|name| !name.chars().any(char::is_control)) {
@@ -82,15 +82,15 @@ async fn a_hostile_tag_reaches_neither_consul_nor_a_secret() {
         assert!(report.failures[0].error.to_string().starts_with(SERVICE_NAME_TAG), "{report:?}");
         assert_eq!(environment.aws.operations(), ["DescribeTaskDefinition"], "{name}");
     }
-    assert!(environment.consul.seen().is_empty(), "{:?}", environment.consul.lines());
+    assert!(environment.consul.requests().is_empty(), "{:?}", environment.consul.lines());
 }
 
 #[tokio::test]
-async fn what_somebody_registers_in_the_catalog_cannot_widen_a_drain_or_a_removal() {
+async fn hostile_registrations_widen_no_change() {
     let world = World::without_deployment("hostile-catalog").await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
-    // Given a stranger's service, and one with the stopping task's mark whose ID would widen a filter to all services
+    // Given another owner's service, and one with the stopping task's mark whose ID would widen a filter to all services
     let check = |service: &str| json!({ "CheckID": format!("{service}-c"), "Name": "c", "Status": "passing", "ServiceID": service });
     let stranger = json!({ "ID": "hostile-catalog-stranger", "Service": "hostile-catalog-stranger" });
     world.register_raw(&json!({ "Service": stranger, "Checks": [check("hostile-catalog-stranger")] })).await;
@@ -104,14 +104,14 @@ async fn what_somebody_registers_in_the_catalog_cannot_widen_a_drain_or_a_remova
         let event = world.event_as(&task, last, "STOPPED", version).await;
         let report = environment.handle(&[event]).await;
         assert!(report.failures.is_empty(), "{report:?}");
-        // Then the stranger's check passes as before
+        // Then the check of the other owner's service still passes
         let checks = world.consul.get(&format!("/v1/health/node/{}", world.cluster().replace('/', "%2F"))).await;
         let of_stranger = |check: &&Value| check["ServiceID"] == "hostile-catalog-stranger";
         let of_stranger: Vec<&Value> = checks.as_array().unwrap().iter().filter(of_stranger).collect();
         assert_eq!(of_stranger.len(), 1, "{checks}");
         assert_eq!(of_stranger[0]["Status"], "passing", "{checks}");
     }
-    // And all that bore the task's mark is gone, the stranger's service is not
+    // And all services with the task's mark are deregistered, and the other owner's service is not
     assert_eq!(world.service_ids().await, ["hostile-catalog-stranger"]);
 }
 
@@ -125,7 +125,7 @@ impl CredentialSource for NoSecret {
 }
 
 #[tokio::test]
-async fn a_node_s_name_stays_one_part_of_a_path() {
+async fn a_node_name_is_one_path_segment() {
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
     let urls: ConsulUrls = server.url.parse().unwrap();
     let tls = TlsSettings::default();

@@ -1,5 +1,5 @@
-//! The policy in docs/deploy.md suffices, and nothing in it can go: whatever the controller asks of Consul is asked of a real
-//! server, with the whole policy, without each of its rules, and with each write only a read.
+//! The policy in docs/deploy.md is sufficient and minimal: all requests of the controller are made to a real server, with the whole
+//! policy, without each of its rules, and with each write permission reduced to read.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -25,7 +25,7 @@ use local_stack::{
 const TASK: &str = "0123456789abcdef0123456789abcdef";
 const HOME: Tenancy = Tenancy::Community;
 
-/// The rules of the documented policy, without its comments.
+/// The rules of the documented policy.
 fn rules() -> Vec<String> {
     let policy = documented_policy();
     let blocks = policy.split("\n\n").map(|block| {
@@ -35,8 +35,8 @@ fn rules() -> Vec<String> {
     blocks.filter(|block| !block.is_empty()).collect()
 }
 
-/// A corner of Consul with everything in it that the controller deals with.
-struct Corner<'a> {
+/// A set of Consul objects, one of each kind that the controller manages.
+struct Objects<'a> {
     consul: &'a Consul,
     client: HttpConsul,
     name: String,
@@ -45,7 +45,7 @@ struct Corner<'a> {
     leftover: AccessorId,
 }
 
-impl<'a> Corner<'a> {
+impl<'a> Objects<'a> {
     async fn with_rules(consul: &'a Consul, name: String, rules: &str) -> Self {
         let token = consul.token_with_rules(&name, rules).await.secret_id;
         let urls: ConsulUrls = consul.address.parse().unwrap();
@@ -66,7 +66,7 @@ impl<'a> Corner<'a> {
         Self { consul, client, name, cluster: cluster.parse().unwrap(), task: TASK.parse().unwrap(), leftover }
     }
 
-    /// What the controller does in either token mode, and whether it works; each leaves the next one something to do.
+    /// The requests of both token modes, and whether each succeeds. Each prepares the next.
     async fn duties_of_both_modes(&self) -> Vec<(&'static str, bool)> {
         let (client, tasks) = (&self.client, std::slice::from_ref(&self.task));
         let tokens = client.tokens(&HOME).await.unwrap_or_default();
@@ -100,7 +100,7 @@ impl<'a> Corner<'a> {
             ("drains", is_drained),
             ("takes a service out", client.deregister(&instances).await.is_ok() && self.services_left().await == 0),
             ("deletes a login token", client.delete_token(&HOME, self.leftover).await.is_ok()),
-            ("has an agent forgotten", client.force_leave(&format!("nobody-{}", self.name), &HOME).await.is_ok()),
+            ("force-leaves an agent", client.force_leave(&format!("unknown-{}", self.name), &HOME).await.is_ok()),
             ("takes a node out", client.deregister_node(self.cluster.as_str(), &HOME).await.is_ok()),
         ]
     }
@@ -115,7 +115,7 @@ impl<'a> Corner<'a> {
         let policy = controller::bootstrap::policy::of_client_agents(&HOME, &format!("{}-client", self.name));
         let has_policy = self.client.create_policy(&policy).await.is_ok();
         let is_made = self.client.create_token(&new).await.is_ok();
-        "mended".clone_into(&mut new.description);
+        "updated".clone_into(&mut new.description);
         let is_mended = self.client.update_token(&new).await.is_ok();
         let read = self.client.token(&HOME, new.pair.accessor).await.ok().flatten();
         vec![
@@ -138,13 +138,13 @@ impl<'a> Corner<'a> {
         let policy =
             object(Kind::Policy, format!("{}-gateway", self.name), json!({ "Name": format!("{}-gateway", self.name) }));
         let role = object(Kind::Role, format!("{}-role", self.name), json!({ "Name": format!("{}-role", self.name) }));
-        let method = object(Kind::AuthMethod, "nobody-s".to_owned(), json!({}));
+        let method = object(Kind::AuthMethod, "unknown".to_owned(), json!({}));
         let mut made = Vec::new();
         for (what, object) in [("makes a node", &node), ("makes a policy", &policy), ("makes a role", &role)] {
             let is_made = self.client.create(object, object.body.clone()).await.is_ok();
             made.push((what, is_made && self.client.read(object).await.is_ok_and(|found| found.is_some())));
         }
-        made.push(("looks for auth methods", self.client.read(&method).await.is_ok()));
+        made.push(("reads auth methods", self.client.read(&method).await.is_ok()));
         made.push(("knows the primary datacenter", self.client.is_primary().await.is_ok()));
         made
     }
@@ -164,12 +164,12 @@ impl<'a> Corner<'a> {
     }
 }
 
-/// What does not work with these rules: in `secrets-manager` mode, and in `auth-method` mode.
+/// The requests that fail with these rules: in `secrets-manager` mode, and in `auth-method` mode.
 async fn failing(name: String, rules: &str) -> (BTreeSet<&'static str>, BTreeSet<&'static str>) {
-    let corner = Corner::with_rules(&Stack::shared().await.consul, name, rules).await;
-    let of_tokens = corner.duties_of_secrets_manager().await;
-    let of_logins = corner.duties_of_auth_method().await;
-    let of_both = corner.duties_of_both_modes().await;
+    let objects = Objects::with_rules(&Stack::shared().await.consul, name, rules).await;
+    let of_tokens = objects.duties_of_secrets_manager().await;
+    let of_logins = objects.duties_of_auth_method().await;
+    let of_both = objects.duties_of_both_modes().await;
     let failing = |own: Vec<(&'static str, bool)>| {
         own.iter().chain(&of_both).filter(|(_, works)| !works).map(|(what, _)| *what).collect()
     };
@@ -183,7 +183,7 @@ async fn with_the_documented_policy_everything_works() {
 }
 
 #[tokio::test]
-async fn without_any_one_of_its_rules_something_fails_in_each_token_mode() {
+async fn every_documented_rule_is_necessary() {
     let rules = rules();
     assert_eq!(rules.len(), 6, "{rules:#?}");
     let variants = rules.iter().enumerate().flat_map(|(index, rule)| {
@@ -205,8 +205,8 @@ async fn without_any_one_of_its_rules_something_fails_in_each_token_mode() {
         (rule, name, of_tokens, of_logins)
     }));
     for (rule, name, of_tokens, of_logins) in tried.await {
-        assert!(!of_logins.is_empty(), "{name}: nobody needs {rule}");
-        // Only who sets logins up asks for the primary datacenter.
+        assert!(!of_logins.is_empty(), "{name}: {rule} is unnecessary");
+        // Only the bootstrap of logins reads the primary datacenter.
         let is_needed = !rule.starts_with("agent_prefix");
         assert_eq!(!of_tokens.is_empty(), is_needed, "{name}: {rule}: {of_tokens:?}");
     }

@@ -1,4 +1,4 @@
-//! The security review: what is promised, and who could break it, is in docs/reliability.md.
+//! Tests for the threat model in docs/reliability.md.
 
 mod fairness;
 mod forgery;

@@ -1,4 +1,4 @@
-//! TLS verification cannot be turned off by accident: against real Consul servers, and by no setting.
+//! TLS verification against real Consul servers; no setting turns it off.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use test_harness::{
 
 const NAME: &str = "server.dc1.consul";
 
-/// Lists the tokens of a server by the address and with the trust that are given.
+/// Lists the tokens of a server at an address, with this authority and server name.
 async fn ask(address: &str, token: &str, ca: Option<&str>, name: Option<&str>) -> Result<usize, ConsulError> {
     let urls: ConsulUrls = address.parse().unwrap();
     let tls = TlsSettings { ca_certificates: ca.map(str::to_owned), server_name: name.map(str::to_owned) };
@@ -23,20 +23,20 @@ async fn ask(address: &str, token: &str, ca: Option<&str>, name: Option<&str>) -
     Ok(consul.tokens(&Tenancy::Community).await?.len())
 }
 
-/// That no answer was taken from a server, and why.
+/// Asserts that the connection failed, and why.
 fn assert_refused(what: &str, asked: Result<usize, ConsulError>, why: &str) {
     let error = asked.expect_err(what).to_string();
     assert!(error.contains(why), "{what}: {error}");
 }
 
 #[tokio::test]
-async fn a_wrong_authority_a_wrong_name_and_plain_http_are_refused_by_a_real_consul() {
+async fn untrusted_certificates_and_plain_http_are_refused() {
     let consul = Consul::start_with_certificate(NAME, certificate_for(NAME)).await;
     let (address, token) = (consul.address.as_str(), consul.management_token.as_str());
     let ca = consul.ca_certificate.as_deref();
-    // Given all that is right, it answers
+    // With the right authority and name, the server answers
     assert!(ask(address, token, ca, Some(NAME)).await.unwrap() > 0);
-    // Then nothing less does
+    // With anything else, the connection fails
     let other = certificate_for(NAME).authority;
     assert_refused("another authority", ask(address, token, Some(&other), Some(NAME)).await, "certificate");
     assert_refused("the system's authorities", ask(address, token, None, Some(NAME)).await, "certificate");
@@ -54,12 +54,12 @@ async fn an_expired_certificate_is_refused() {
 }
 
 #[tokio::test]
-async fn tls_to_a_server_without_it_is_refused() {
+async fn tls_to_a_plain_server_is_refused() {
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
     let address = server.url.replace("http://", "https://");
     let ca = certificate_for(NAME).authority;
     assert_refused("TLS to plain HTTP", ask(&address, "token", Some(&ca), Some(NAME)).await, "Consul is unavailable");
-    assert!(server.seen().is_empty(), "{:?}", server.lines());
+    assert!(server.requests().is_empty(), "{:?}", server.lines());
 }
 
 #[tokio::test]
@@ -72,11 +72,11 @@ async fn a_redirect_takes_the_token_nowhere() {
             Recorder::start(move |_, _| Answer::Reply(status, vec![("location", target.clone())], String::new())).await;
         assert_refused("a redirect", ask(&server.url, "token", None, None).await, &status.to_string());
     }
-    assert!(elsewhere.seen().is_empty(), "{:?}", elsewhere.lines());
+    assert!(elsewhere.requests().is_empty(), "{:?}", elsewhere.lines());
 }
 
 #[test]
-fn no_setting_and_no_line_of_the_source_turns_verification_off() {
+fn nothing_turns_tls_verification_off() {
     for path in test_harness::sources::sources() {
         let text = std::fs::read_to_string(&path).unwrap();
         for word in ["danger_", "dangerous()", "accept_invalid", "CONSUL_HTTP_SSL_VERIFY", "SSLKEYLOGFILE"] {

@@ -1,4 +1,4 @@
-//! Dead client agents: what was seen of them may be old by the time they are to leave.
+//! Failed client agents: their state is read again before they are forced to leave.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{environment, forward, swept};
 use crate::environment::Environment;
 use local_stack::world::{World, task_id};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
 const NODE: &str = "ip-10-0-0-7";
 
@@ -21,17 +21,17 @@ fn node(services: &[Value]) -> String {
     json!({ "Node": { "Node": NODE, "Meta": {} }, "Services": services }).to_string()
 }
 
-/// The status of the agent and the services of its node, by how often each was asked for before.
+/// The status of the agent and the services of its node, by the number of earlier reads of each.
 type Script = Arc<dyn Fn(usize) -> (u8, Vec<Value>) + Send + Sync>;
 
-/// An environment whose Consul says by `script` what it knows of the agent.
+/// An environment whose Consul answers by `script` about the agent.
 async fn before_an_agent(world: &World<'_>, script: Script) -> Environment {
-    let looks = [std::sync::atomic::AtomicUsize::new(0), std::sync::atomic::AtomicUsize::new(0)];
-    let consul = move |seen: &Seen, _| {
-        let look = |which: usize| script(looks[which].fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    let reads = [std::sync::atomic::AtomicUsize::new(0), std::sync::atomic::AtomicUsize::new(0)];
+    let consul = move |seen: &RecordedRequest, _| {
+        let read = |which: usize| script(reads[which].fetch_add(1, std::sync::atomic::Ordering::SeqCst));
         match seen.uri.split('?').next().unwrap() {
-            "/v1/agent/members" => Answer::ok(json!([{ "Name": NODE, "Status": look(0).0 }]).to_string()),
-            uri if uri == format!("/v1/catalog/node-services/{NODE}") => Answer::ok(node(&look(1).1)),
+            "/v1/agent/members" => Answer::ok(json!([{ "Name": NODE, "Status": read(0).0 }]).to_string()),
+            uri if uri == format!("/v1/catalog/node-services/{NODE}") => Answer::ok(node(&read(1).1)),
             uri if uri.starts_with("/v1/agent/force-leave") => Answer::ok(""),
             _ => Answer::Forward,
         }
@@ -50,7 +50,7 @@ async fn stopped(world: &World<'_>) -> String {
 }
 
 #[tokio::test]
-async fn an_agent_that_is_still_dead_is_looked_at_twice_and_leaves() {
+async fn a_failed_agent_is_checked_twice() {
     let world = World::without_deployment("agent-dead").await;
     let task = stopped(&world).await;
     let service = registration(&world.service(), &task);
@@ -68,7 +68,7 @@ async fn an_agent_that_came_back_meanwhile_stays() {
     let world = World::without_deployment("agent-back").await;
     let task = stopped(&world).await;
     let service = registration(&world.service(), &task);
-    let script = move |look| (if look == 0 { 4 } else { 1 }, vec![service.clone()]);
+    let script = move |read| (if read == 0 { 4 } else { 1 }, vec![service.clone()]);
     let environment = before_an_agent(&world, Arc::new(script)).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
@@ -76,12 +76,12 @@ async fn an_agent_that_came_back_meanwhile_stays() {
 }
 
 #[tokio::test]
-async fn an_agent_whose_name_a_new_task_has_taken_stays() {
+async fn an_agent_with_a_reused_name_stays() {
     let world = World::without_deployment("agent-name").await;
     let task = stopped(&world).await;
-    let living = world.run(&world.mesh_definition(&world.service()).await).await;
-    let (old, new) = (registration(&world.service(), &task), registration(&world.service(), &living));
-    let script = move |look| (4, if look == 0 { vec![old.clone()] } else { vec![old.clone(), new.clone()] });
+    let running = world.run(&world.mesh_definition(&world.service()).await).await;
+    let (old, new) = (registration(&world.service(), &task), registration(&world.service(), &running));
+    let script = move |read| (4, if read == 0 { vec![old.clone()] } else { vec![old.clone(), new.clone()] });
     let environment = before_an_agent(&world, Arc::new(script)).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");

@@ -1,4 +1,4 @@
-//! A clean-up may end halfway: repeating it ends in the same clean state.
+//! A clean-up that was interrupted can be repeated, and ends in the same clean state.
 
 use std::sync::{
     Arc,
@@ -11,10 +11,10 @@ use serde_json::json;
 use super::{environment, forward};
 use crate::{environment::Environment, time::LONG};
 use local_stack::world::{Pair, World};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
-/// A service with a token of ours, and the client agents' token.
-async fn lived_in(world: &World<'_>) -> [Pair; 2] {
+/// A service with its token, and the client agents' token.
+async fn provisioned_service(world: &World<'_>) -> [Pair; 2] {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let event = world.event(&task).await;
     let environment = environment(world, forward, forward, &[], |edges| edges).await;
@@ -38,14 +38,14 @@ async fn is_clean(world: &World<'_>, pairs: &[Pair; 2]) {
     assert!(!policies.contains(&format!("\"{}-consul-client-policy", world.prefix)), "{policies}");
 }
 
-/// Cleans up while every request that `is_hit` refuses, and then once more in another environment.
-async fn interrupted(name: &'static str, is_hit: fn(&Seen) -> bool) {
+/// Cleans up while every request that matches `is_hit` is refused, and then again in another environment.
+async fn interrupted(name: &'static str, is_hit: fn(&RecordedRequest) -> bool) {
     let world = World::without_deployment(name).await;
-    let pairs = lived_in(&world).await;
+    let pairs = provisioned_service(&world).await;
     let was_hit = Arc::new(AtomicBool::new(false));
     let refuse = |body: String| {
         let was_hit = was_hit.clone();
-        move |seen: &Seen, _: usize| {
+        move |seen: &RecordedRequest, _: usize| {
             if is_hit(seen) {
                 was_hit.store(true, Ordering::SeqCst);
                 return Answer::status(if seen.operation().is_some() { 400 } else { 403 }, body.clone());
@@ -55,7 +55,7 @@ async fn interrupted(name: &'static str, is_hit: fn(&Seen) -> bool) {
     };
     let aws = refuse(json!({ "__type": "AccessDeniedException", "message": "no" }).to_string());
     let first = environment(&world, refuse("Permission denied".to_owned()), aws, &[], |edges| edges).await;
-    assert!(!clean_up(&first).await.problems.is_empty(), "it did not end halfway");
+    assert!(!clean_up(&first).await.problems.is_empty(), "it was not interrupted");
     assert!(was_hit.load(Ordering::SeqCst));
     let second = environment(&world, forward, forward, &[], |edges| edges).await;
     let report = clean_up(&second).await;
@@ -64,16 +64,16 @@ async fn interrupted(name: &'static str, is_hit: fn(&Seen) -> bool) {
 }
 
 #[tokio::test]
-async fn a_clean_up_that_could_not_write_the_secrets_heals() {
+async fn clean_up_retries_the_secrets() {
     interrupted("bye-secret", |seen| seen.operation().as_deref() == Some("PutSecretValue")).await;
 }
 
 #[tokio::test]
-async fn a_clean_up_that_could_not_delete_the_tokens_heals() {
+async fn clean_up_retries_the_tokens() {
     interrupted("bye-token", |seen| seen.line().starts_with("DELETE /v1/acl/token")).await;
 }
 
 #[tokio::test]
-async fn a_clean_up_that_could_not_delete_the_policy_heals() {
+async fn clean_up_retries_the_policy() {
     interrupted("bye-policy", |seen| seen.line().starts_with("DELETE /v1/acl/policy")).await;
 }

@@ -1,9 +1,9 @@
-//! Sweeps under faults: what could not be read is not judged, and what could not be done is left for the next one.
+//! Sweeps under faults: a cluster that could not be read is not judged, and unfinished work is left to the next sweep.
 
 mod agents;
-mod ahead;
 mod cleanup;
 mod pages;
+mod pre_provisioned;
 mod rotation;
 
 use std::sync::{
@@ -20,18 +20,18 @@ use jiff::{SignedDuration, Timestamp};
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
 use serde_json::json;
 use test_harness::{
-    crowd::Crowd,
+    fleet::Fleet,
     jwt::JwtAuthMethod,
-    recorder::{Answer, Recorder, Seen},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
-/// Settings of all these environments: nobody waits for a grace period, and nobody sets Consul up.
+/// The settings of all environments here: no grace period, and no bootstrap.
 const AT_ONCE: [(&str, &str); 2] = [("REVOCATION_GRACE_SECONDS", "0"), ("BOOTSTRAP", "none")];
 
 async fn environment(
     world: &World<'_>,
-    consul: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
-    aws: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+    consul: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
+    aws: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
     further: &[(&'static str, &'static str)],
     change: impl FnOnce(Edges) -> Edges,
 ) -> Environment {
@@ -41,11 +41,11 @@ async fn environment(
     Environment::between(world, consul, aws, &settings, change).await
 }
 
-fn forward(_: &Seen, _: usize) -> Answer {
+fn forward(_: &RecordedRequest, _: usize) -> Answer {
     Answer::Forward
 }
 
-/// An environment whose grace period is the default one, at a time of day.
+/// An environment with the default grace period, at this time.
 async fn environment_at(world: &World<'_>, now: Timestamp) -> Environment {
     let consul = Recorder::before(&world.consul.address, forward).await;
     let aws = environment::aws(forward).await;
@@ -53,12 +53,12 @@ async fn environment_at(world: &World<'_>, now: Timestamp) -> Environment {
     Environment::between(world, consul, aws, &[("BOOTSTRAP", "none")], |edges| Edges { clock, ..edges }).await
 }
 
-/// The same edges an hour later, when what is shown now may be hidden.
+/// The same edges an hour later, when a token that is shown now may be hidden.
 fn an_hour_later(edges: Edges) -> Edges {
     Edges { clock: Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(1))), ..edges }
 }
 
-/// Whether tasks of a service cannot read its token any more.
+/// Whether a service's secret shows no token.
 async fn is_hidden(world: &World<'_>, service: &str) -> bool {
     world.secret_text(&world.secret_name(service)).await.is_some_and(|text| text.contains("\"retiring\""))
 }
@@ -67,16 +67,16 @@ pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> Swee
     environment.controller.sweep(order, Deadline::after(LONG)).await
 }
 
-/// So many tasks of a service, which have registered.
-async fn crowd_of(world: World<'_>, tasks: usize) -> Crowd<'_> {
-    let mut crowd = Crowd::of(world, "secrets-manager").await;
-    crowd.found_services(1).await;
-    crowd.start(0, tasks).await;
-    crowd
+/// `count` registered tasks of a service.
+async fn start_tasks(world: World<'_>, tasks: usize) -> Fleet<'_> {
+    let mut fleet = Fleet::of(world, "secrets-manager").await;
+    fleet.add_services(1).await;
+    fleet.start(0, tasks).await;
+    fleet
 }
 
-/// A stopped task, and what it has left in Consul.
-async fn zombie(world: &World<'_>) -> String {
+/// A stopped task whose services are left in Consul.
+async fn stopped_task_with_services(world: &World<'_>) -> String {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     world.register_instance(&world.service(), &task).await;
     world.stop(&task).await;
@@ -84,15 +84,15 @@ async fn zombie(world: &World<'_>) -> String {
 }
 
 #[tokio::test]
-async fn a_cluster_that_cannot_be_read_is_not_judged_and_the_other_one_is_done() {
+async fn an_unreadable_cluster_is_not_judged() {
     let unreadable = World::without_deployment("unreadable").await;
     let readable = World::without_deployment("readable").await;
     let both: &'static str = Box::leak([cluster_arn("unreadable"), cluster_arn("readable")].join(",").into_boxed_str());
-    zombie(&unreadable).await;
-    zombie(&readable).await;
-    let idle = readable.token_of_old_controller("readable-web").await;
-    // Nothing of the first cluster is ever listed
-    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+    stopped_task_with_services(&unreadable).await;
+    stopped_task_with_services(&readable).await;
+    let idle = readable.consul_ecs_controller_token("readable-web").await;
+    // The first cluster cannot be listed
+    let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
         Some("ListTasks") if seen.body.contains("unreadable") => {
             Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
         }
@@ -111,12 +111,12 @@ async fn a_cluster_that_cannot_be_read_is_not_judged_and_the_other_one_is_done()
 }
 
 #[tokio::test]
-async fn tokens_that_cannot_be_listed_are_not_judged_and_services_are() {
+async fn unlisted_tokens_are_not_judged() {
     let world = World::without_deployment("no-tokens").await;
-    let stopped = zombie(&world).await;
+    let stopped = stopped_task_with_services(&world).await;
     let method = JwtAuthMethod::create(world.consul, "no-tokens").await;
     let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&stopped)).await;
-    let consul = |seen: &Seen, _| match seen.line().as_str() {
+    let consul = |seen: &RecordedRequest, _| match seen.line().as_str() {
         "GET /v1/acl/tokens" => Answer::status(403, "Permission denied"),
         _ => Answer::Forward,
     };
@@ -128,15 +128,15 @@ async fn tokens_that_cannot_be_listed_are_not_judged_and_services_are() {
 }
 
 #[tokio::test]
-async fn an_empty_list_is_believed_only_where_it_is_known_what_consul_holds_of_the_cluster() {
+async fn an_empty_listing_requires_consul_s_state() {
     let (_empty, other) =
-        (World::without_deployment("empty-list").await, World::without_deployment("living-list").await);
+        (World::without_deployment("empty-list").await, World::without_deployment("other-list").await);
     let both: &'static str =
-        Box::leak([cluster_arn("empty-list"), cluster_arn("living-list")].join(",").into_boxed_str());
-    other.run(&other.mesh_definition(&format!("{}-living", other.name)).await).await;
-    let idle = other.token_of_old_controller("living-list-idle").await;
-    // Given a cluster of which ECS lists no task, and of which Consul cannot be read
-    let consul = |seen: &Seen, _| {
+        Box::leak([cluster_arn("empty-list"), cluster_arn("other-list")].join(",").into_boxed_str());
+    other.run(&other.mesh_definition(&format!("{}-running", other.name)).await).await;
+    let idle = other.consul_ecs_controller_token("other-list-idle").await;
+    // Given a cluster without listed tasks, whose node in Consul cannot be read
+    let consul = |seen: &RecordedRequest, _| {
         let is_its = seen.line().starts_with("GET /v1/catalog/node-services/") && seen.line().contains("empty-list");
         if is_its { Answer::status(500, "rpc error") } else { Answer::Forward }
     };
@@ -145,22 +145,22 @@ async fn an_empty_list_is_believed_only_where_it_is_known_what_consul_holds_of_t
     let report = swept(&blind, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
     assert_eq!(
-        other.pair(&other.secret_name("living-list-idle")).await,
+        other.pair(&other.secret_name("other-list-idle")).await,
         Some(idle),
-        "a task may run there, in a region where nobody looks"
+        "a task may run there, in a region that was not read"
     );
-    // And when it can be read, and there is nothing
+    // And when it can be read, and is empty
     let seeing = environment(&other, forward, forward, &settings, an_hour_later).await;
     let report = swept(&seeing, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
-    assert!(is_hidden(&other, "living-list-idle").await);
+    assert!(is_hidden(&other, "other-list-idle").await);
 }
 
 #[tokio::test]
 async fn a_bad_credential_deletes_nothing() {
     let world = World::without_deployment("bad-credential").await;
-    zombie(&world).await;
-    let consul = |seen: &Seen, _| {
+    stopped_task_with_services(&world).await;
+    let consul = |seen: &RecordedRequest, _| {
         if seen.method == "GET" { Answer::status(403, "ACL not found") } else { Answer::Forward }
     };
     let environment = environment(&world, consul, forward, &[], |e| e).await;
@@ -170,11 +170,11 @@ async fn a_bad_credential_deletes_nothing() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
+async fn an_inactive_cluster_is_swept_entirely() {
     let world = World::without_deployment("inactive").await;
-    zombie(&world).await;
-    // ECS calls a deleted cluster INACTIVE for a while, and lists nothing of it
-    let aws = |seen: &Seen, _| match seen.operation().as_deref() {
+    stopped_task_with_services(&world).await;
+    // A deleted cluster is INACTIVE for a while, and has no tasks
+    let aws = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
         Some("DescribeClusters") => Answer::ok(
             json!({ "clusters": [{ "clusterArn": cluster_arn("inactive"), "status": "INACTIVE" }] }).to_string(),
         ),
@@ -190,28 +190,28 @@ async fn a_cluster_that_ecs_calls_inactive_is_swept_as_a_whole() {
     assert_eq!(report.clusters[0].status, "deleted");
     let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&world.cluster()), "{nodes}");
-    // And events of other services are not held up by it
+    // And events of other services are not affected
     let looked = environment.handle(&[idle_check("inactive-web")]).await;
     assert!(looked.failures.is_empty(), "{:?}", looked.failures);
 }
 
 #[tokio::test]
-async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
+async fn unfinished_work_waits_for_the_next_sweep() {
     let world = World::without_deployment("out-of-time").await;
-    let mut crowd = crowd_of(world, 40).await;
+    let mut fleet = start_tasks(world, 40).await;
     for task in 0..40 {
-        crowd.stop(task).await;
+        fleet.stop(task).await;
     }
-    let world = &crowd.world;
-    // Of two transactions, the second one never answers
+    let world = &fleet.world;
+    // Consul never answers the second of two transactions
     let transactions = Arc::new(AtomicUsize::new(0));
-    let consul = move |seen: &Seen, _| {
+    let consul = move |seen: &RecordedRequest, _| {
         let is_second = seen.line().starts_with("PUT /v1/txn") && transactions.fetch_add(1, Ordering::SeqCst) == 1;
         if is_second { Answer::Hang } else { Answer::Forward }
     };
     let environment = environment(world, consul, forward, &[], |e| e).await;
     let order = SweepOrder { force: true, ..SweepOrder::default() };
-    // When time runs out while that one is under way
+    // When the deadline passes during that transaction
     let deadline = Deadline::after(LONG);
     let is_stuck = || {
         let written = environment.consul.lines().iter().filter(|line| line.starts_with("PUT /v1/txn")).count();
@@ -222,7 +222,7 @@ async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
     };
     let work = environment.controller.sweep(&order, deadline);
     let (report, overrun) = over_when(work, "the second transaction", is_stuck, || deadline.left()).await;
-    // Then the first one is reported as done, and the rest as left
+    // Then the first transaction is reported as done, and the rest as left
     assert_eq!((report.outcome, overrun.as_secs()), (SweepOutcome::Incomplete, 0), "{overrun:?} after the deadline");
     let cluster = &report.clusters[0];
     assert_eq!((cluster.deleted["services"], cluster.left), (64, 16), "{report:?}");
@@ -233,22 +233,22 @@ async fn what_time_did_not_suffice_for_is_reported_and_done_next_time() {
 }
 
 #[tokio::test]
-async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_stays() {
+async fn a_token_newer_than_the_listing_stays() {
     let world = World::without_deployment("first-start").await;
     world.run(&world.definition("first-start-other", &json!([]), None).await).await;
-    // Given a token that was made a moment ago, and a task that ECS does not list yet
+    // Given a token that was just created, and a task that ECS does not list yet
     let before = Timestamp::now();
-    let pair = world.token_of_old_controller(&world.service()).await;
+    let pair = world.consul_ecs_controller_token(&world.service()).await;
     let after = Timestamp::now();
     let now = environment_at(&world, before).await;
     let report = swept(&now, &SweepOrder::default()).await;
     assert_eq!((report.outcome, report.clusters[0].deleted.is_empty()), (SweepOutcome::Done, true), "{report:?}");
     assert!(now.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", now.consul.lines());
-    // Nor does an event take it away
+    // Nor does an event delete it
     let looked = now.handle(&[idle_check(&world.service())]).await;
     assert!(looked.failures.is_empty(), "{:?}", looked.failures);
     assert!(world.is_valid(&pair.token).await);
-    // And when the task has not come by then, it goes
+    // And later, without the task, it is hidden
     let in_time = after + SignedDuration::from_secs(2_701);
     let report = swept(&environment_at(&world, in_time).await, &SweepOrder::default()).await;
     assert_eq!(report.clusters[0].hidden, 1, "{report:?}");
@@ -256,17 +256,17 @@ async fn a_token_that_is_newer_than_the_list_of_tasks_may_be_stays() {
 }
 
 #[tokio::test]
-async fn a_sweep_that_finds_all_in_order_only_reads() {
+async fn a_sweep_without_findings_only_reads() {
     let world = World::without_deployment("sweep-cost").await;
-    let crowd = crowd_of(world, 105).await;
+    let fleet = start_tasks(world, 105).await;
     let further = [("TOKEN_MODE", "auth-method")];
-    let environment = environment(&crowd.world, forward, forward, &further, |e| e).await;
+    let environment = environment(&fleet.world, forward, forward, &further, |e| e).await;
     swept(&environment, &SweepOrder::default()).await;
     environment.aws.forget();
     environment.consul.forget();
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!((report.outcome, report.clusters[0].found["livingTasks"]), (SweepOutcome::Done, 105));
-    // Two pages of running tasks and one of stopped ones; the definition is remembered
+    // Two pages of running tasks and one of stopped ones; the definition is cached
     let expected = ["DescribeClusters", "DescribeTasks", "DescribeTasks", "ListTasks", "ListTasks", "ListTasks"];
     assert_eq!(environment.aws.operations(), expected);
     let mut lines = environment.consul.lines();

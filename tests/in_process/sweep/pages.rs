@@ -1,40 +1,40 @@
-//! Pages of ECS's answers that never come, or come short.
+//! Pages of ECS's answers that are missing or incomplete.
 
 use controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
-use super::{an_hour_later, crowd_of, environment as start, forward, is_hidden, swept, zombie};
+use super::{an_hour_later, environment as start, forward, is_hidden, start_tasks, stopped_task_with_services, swept};
 use local_stack::world::{World, idle_check};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
-/// How many tasks run: one page and a little more.
+/// The running tasks: more than one page.
 const RUNNING: usize = 105;
 
-type Script = fn(&Seen, usize) -> Answer;
+type Script = fn(&RecordedRequest, usize) -> Answer;
 
 fn refused() -> Answer {
     Answer::status(400, json!({ "__type": "AccessDeniedException", "message": "no" }).to_string())
 }
 
-/// Whether it is the call of `DescribeTasks` for what did not fit into the first one.
-fn is_second_chunk(seen: &Seen) -> bool {
+/// Whether it is the `DescribeTasks` call for the second chunk of tasks.
+fn is_second_chunk(seen: &RecordedRequest) -> bool {
     let asked = seen.json()["tasks"].as_array().map_or(0, Vec::len);
     seen.operation().as_deref() == Some("DescribeTasks") && asked < 100
 }
 
-fn without_next_page(seen: &Seen, _: usize) -> Answer {
+fn without_next_page(seen: &RecordedRequest, _: usize) -> Answer {
     if seen.operation().as_deref() == Some("ListTasks") && seen.json()["nextToken"].is_string() {
         return refused();
     }
     Answer::Forward
 }
 
-fn without_second_chunk(seen: &Seen, _: usize) -> Answer {
+fn without_second_chunk(seen: &RecordedRequest, _: usize) -> Answer {
     if is_second_chunk(seen) { refused() } else { Answer::Forward }
 }
 
-/// The last task of the second chunk is neither described nor said to be missing.
-fn with_short_chunk(seen: &Seen, _: usize) -> Answer {
+/// The last task of the second chunk is neither described nor reported as missing.
+fn with_short_chunk(seen: &RecordedRequest, _: usize) -> Answer {
     if !is_second_chunk(seen) {
         return Answer::Forward;
     }
@@ -42,7 +42,7 @@ fn with_short_chunk(seen: &Seen, _: usize) -> Answer {
 }
 
 /// ECS describes none of the tasks that it lists.
-fn with_nothing_described(seen: &Seen, _: usize) -> Answer {
+fn with_nothing_described(seen: &RecordedRequest, _: usize) -> Answer {
     if seen.operation().as_deref() != Some("DescribeTasks") {
         return Answer::Forward;
     }
@@ -53,7 +53,7 @@ fn with_nothing_described(seen: &Seen, _: usize) -> Answer {
     })
 }
 
-fn changed(seen: &Seen, change: impl FnOnce(&mut Value) + Send + 'static) -> Answer {
+fn changed(seen: &RecordedRequest, change: impl FnOnce(&mut Value) + Send + 'static) -> Answer {
     let translation = move |text: String| {
         let mut answer: Value = serde_json::from_str(&text).unwrap();
         change(&mut answer);
@@ -67,10 +67,10 @@ async fn everything(world: &World<'_>) -> (Vec<String>, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
-    let world = &crowd_of(World::without_deployment("pages").await, RUNNING).await.world;
-    zombie(world).await;
-    world.token_of_old_controller("pages-idle").await;
+async fn a_missing_page_leaves_the_cluster_unjudged() {
+    let world = &start_tasks(World::without_deployment("pages").await, RUNNING).await.world;
+    stopped_task_with_services(world).await;
+    world.consul_ecs_controller_token("pages-idle").await;
     let before = everything(world).await;
     assert_eq!(before.0.len(), 2 * (RUNNING + 1));
 
@@ -92,7 +92,7 @@ async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
         assert_eq!(everything(world).await, before, "{missing}");
     }
 
-    // And with every page there is something to clear away
+    // And with every page, the sweep finds work
     let mode = [("TOKEN_MODE", "auth-method")];
     let environment = start(world, forward, forward, &mode, an_hour_later).await;
     let report = swept(&environment, &SweepOrder::default()).await;
@@ -102,15 +102,15 @@ async fn a_page_or_a_chunk_that_is_missing_leaves_the_whole_cluster_unjudged() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_mentioned_and_not_described_is_gone_only_if_ecs_says_so() {
+async fn only_ecs_declares_a_task_missing() {
     let world = World::without_deployment("silent").await;
     let definition = world.mesh_definition(&world.service()).await;
-    let living = world.run(&definition).await;
-    world.register_instance(&world.service(), &living).await;
-    let forgotten = format!("{}/{}", living.rsplit_once('/').unwrap().0, "0".repeat(32));
+    let running = world.run(&definition).await;
+    world.register_instance(&world.service(), &running).await;
+    let forgotten = format!("{}/{}", running.rsplit_once('/').unwrap().0, "0".repeat(32));
     world.register_instance(&world.service(), &forgotten).await;
-    // Asked for a task that it does not list, ECS answers with nothing at all
-    let aws = |seen: &Seen, _| {
+    // ECS does not mention the task in its answer
+    let aws = |seen: &RecordedRequest, _| {
         let asks_by_name = seen.operation().as_deref() == Some("DescribeTasks") && seen.body.contains(&"0".repeat(32));
         if asks_by_name { Answer::ok(r#"{"tasks":[],"failures":[]}"#) } else { Answer::Forward }
     };
@@ -126,15 +126,15 @@ async fn a_task_that_is_mentioned_and_not_described_is_gone_only_if_ecs_says_so(
 }
 
 #[tokio::test]
-async fn a_running_task_that_ecs_does_not_describe_yet_keeps_its_service_s_token() {
+async fn an_undescribed_task_keeps_its_token() {
     let world = World::without_deployment("undescribed").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
-    let pair = world.token_of_old_controller(&world.service()).await;
+    let pair = world.consul_ecs_controller_token(&world.service()).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Incomplete, "unread"));
     assert!(report.problems[0].reason.contains("does not describe it"), "{:?}", report.problems);
-    // And events come back for another look
+    // And the message of an event returns to the queue
     let looked = environment.handle(&[idle_check(&world.service())]).await;
     assert_eq!(looked.failures.len(), 1);
     assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", environment.consul.lines());
@@ -142,22 +142,22 @@ async fn a_running_task_that_ecs_does_not_describe_yet_keeps_its_service_s_token
 }
 
 #[tokio::test]
-async fn a_stopped_task_that_ecs_has_forgotten_since_its_listing_is_none() {
+async fn a_forgotten_stopped_task_is_ignored() {
     let world = World::without_deployment("forgotten-since").await;
-    let task = zombie(&world).await;
+    let task = stopped_task_with_services(&world).await;
     let environment = start(&world, forward, with_nothing_described, &[], |edges| edges).await;
-    // Nothing is listed any more, and so a person's word is needed
+    // An empty listing requires `force`
     let report = swept(&environment, &SweepOrder { force: true, ..SweepOrder::default() }).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert_eq!(world.service_ids().await, Vec::<String>::new(), "{task}");
 }
 
 #[tokio::test]
-async fn of_a_cluster_that_was_deleted_since_its_listing_nothing_is_left_to_describe() {
+async fn a_cluster_deleted_meanwhile_has_no_tasks() {
     let world = World::without_deployment("deleted-since").await;
     world.run(&world.mesh_definition(&world.service()).await).await;
-    world.token_of_old_controller(&world.service()).await;
-    let aws = |seen: &Seen, before| match seen.operation().as_deref() {
+    world.consul_ecs_controller_token(&world.service()).await;
+    let aws = |seen: &RecordedRequest, before| match seen.operation().as_deref() {
         Some("DescribeClusters") => {
             let cluster = json!({ "clusterArn": crate::sweep::cluster_arn("deleted-since"), "status": "INACTIVE" });
             Answer::ok(json!({ "clusters": [cluster] }).to_string())

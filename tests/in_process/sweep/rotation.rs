@@ -1,4 +1,4 @@
-//! Time runs out again and again: no action waits for ever.
+//! Sweeps that repeatedly run out of time: every action is begun eventually.
 
 use std::{
     collections::BTreeSet,
@@ -19,9 +19,9 @@ use crate::{
     time::{LONG, over_when},
 };
 use local_stack::{wait::eventually, world::World};
-use test_harness::recorder::{Answer, Seen};
+use test_harness::recorder::{Answer, RecordedRequest};
 
-/// Half of what is possible more with every question.
+/// Entropy that rotates the work by another half at each draw.
 #[derive(Default)]
 struct Halves(AtomicUsize);
 
@@ -39,7 +39,7 @@ impl Entropy for Halves {
     }
 }
 
-/// How many requests to Consul are under way at once.
+/// The most concurrent requests to Consul.
 const AT_ONCE: usize = 8;
 
 /// The deletions that a sweep begins before its time runs out.
@@ -54,8 +54,8 @@ async fn begun(environment: &Environment) -> BTreeSet<String> {
     let work = environment.controller.sweep(&order, deadline);
     let (report, _) = over_when(work, "as many deletions as may be under way", is_stuck, || deadline.left()).await;
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
-    // The answers that nobody waits for any more are no longer under way when the next sweep begins
-    eventually("the deletions to be given up", LONG, || async {
+    // Abandoned requests have ended before the next sweep begins
+    eventually("the deletions to be abandoned", LONG, || async {
         match (environment.consul.under_way(), environment.consul.has_unread()) {
             (0, false) => Ok(()),
             seen => Err(format!("(requests, is one unread): {seen:?}")),
@@ -66,7 +66,7 @@ async fn begun(environment: &Environment) -> BTreeSet<String> {
 }
 
 #[tokio::test]
-async fn two_sweeps_that_run_out_of_time_do_not_begin_with_the_same() {
+async fn consecutive_sweeps_begin_with_different_work() {
     let world = World::without_deployment("rotation").await;
     let task = |number: usize| format!("{number:032x}");
     let tokens: Vec<_> = (0..32)
@@ -79,8 +79,8 @@ async fn two_sweeps_that_run_out_of_time_do_not_begin_with_the_same() {
         })
         .collect();
     let list = json!(tokens).to_string();
-    // No deletion is ever answered
-    let consul = move |seen: &Seen, _| match seen.line().as_str() {
+    // Consul answers no deletion
+    let consul = move |seen: &RecordedRequest, _| match seen.line().as_str() {
         "GET /v1/acl/tokens" => Answer::ok(list.clone()),
         line if line.starts_with("DELETE") => Answer::Hang,
         _ => Answer::Forward,

@@ -1,4 +1,4 @@
-//! Which file uses which, and the circles in that.
+//! The graph of uses between files, and its circles.
 
 use std::collections::BTreeMap;
 
@@ -29,9 +29,9 @@ pub(super) fn circles(of: &Crate) -> Vec<Vec<String>> {
     files.collect()
 }
 
-/// The file that defines what `path` means in the module `from`; nothing where that is in another crate.
+/// The file that defines the item at `path` in the module `from`; `None` if the item is in another crate.
 fn defining_file<'c>(of: &'c Crate, from: &Name, path: &[String], depth: usize) -> Option<&'c str> {
-    // Re-exports of re-exports end sooner.
+    // A limit against circular re-exports.
     if depth > 20 {
         return None;
     }
@@ -57,12 +57,12 @@ fn defining_file<'c>(of: &'c Crate, from: &Name, path: &[String], depth: usize) 
             return Some(&here.file);
         } else {
             let import = here.imports.get(first)?;
-            // A name of another crate stands for itself.
+            // An import of another crate.
             if import.first() == Some(first) && import.len() == 1 {
                 return None;
             }
-            let meant: Vec<String> = import.iter().chain(others).cloned().collect();
-            return defining_file(of, &module, &meant, depth + 1);
+            let full_path: Vec<String> = import.iter().chain(others).cloned().collect();
+            return defining_file(of, &module, &full_path, depth + 1);
         }
     }
 }

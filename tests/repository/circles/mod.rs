@@ -1,4 +1,4 @@
-//! No circles between source files: each can be read with those that it uses, in some order. Between crates, cargo sees to it.
+//! No circular uses between the source files of a crate. (Cargo forbids them between crates.)
 
 mod graph;
 mod modules;
@@ -11,7 +11,7 @@ use self::{graph::circles, modules::Crate};
 type Files = BTreeMap<String, String>;
 
 #[test]
-fn no_source_files_use_each_other_in_a_circle() {
+fn no_circular_uses_between_source_files() {
     let mut crates: BTreeMap<String, Files> = BTreeMap::new();
     for path in test_harness::sources::sources() {
         let (root, _) = path.split_once("src/").expect("a source folder");
@@ -29,13 +29,13 @@ fn found_in(files: &Files) -> Vec<Vec<String>> {
 }
 
 /// The circles in a crate of these files.
-fn planted(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+fn circles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
     found_in(&files.iter().map(|(path, text)| (format!("src/{path}"), (*text).to_owned())).collect())
 }
 
 #[test]
 fn two_files_that_use_each_other_are_a_circle() {
-    let found = planted(&[
+    let found = circles_of(&[
         ("lib.rs", "mod a; mod b;"),
         ("a.rs", "use crate::b::B; pub struct A(B);"),
         ("b.rs", "pub struct B; impl B { fn f(a: &super::a::A) {} }"),
@@ -44,8 +44,8 @@ fn two_files_that_use_each_other_are_a_circle() {
 }
 
 #[test]
-fn a_child_that_uses_its_parent_which_uses_it_is_a_circle() {
-    let found = planted(&[
+fn a_child_and_its_parent_are_a_circle() {
+    let found = circles_of(&[
         ("lib.rs", "mod a;"),
         ("a/mod.rs", "mod b; use self::b::B; pub struct A; fn f(_: B) {}"),
         ("a/b.rs", "pub struct B; fn f(_: super::A) {}"),
@@ -54,8 +54,8 @@ fn a_child_that_uses_its_parent_which_uses_it_is_a_circle() {
 }
 
 #[test]
-fn what_is_re_exported_is_used_where_it_is_defined() {
-    let found = planted(&[
+fn a_re_export_counts_for_its_definition() {
+    let found = circles_of(&[
         ("lib.rs", "mod a; mod c; pub use self::{a::A, c::C};"),
         ("a/mod.rs", "mod b; pub use self::b::B; pub struct A; fn f() { crate::C::new(); }"),
         ("a/b.rs", "pub struct B;"),
@@ -66,7 +66,7 @@ fn what_is_re_exported_is_used_where_it_is_defined() {
 
 #[test]
 fn tests_may_use_what_they_test() {
-    let found = planted(&[
+    let found = circles_of(&[
         ("lib.rs", "mod a;"),
         (
             "a.rs",

@@ -1,4 +1,4 @@
-//! A crate's modules: which file each is in, what it defines, what it re-exports, and what paths it uses.
+//! A crate's modules: the file of each, its items, its imports, and the paths that it uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +15,9 @@ pub(super) struct Module {
     pub(super) file: String,
     /// The items that it defines.
     pub(super) defines: BTreeSet<String>,
-    /// The names that it brings in, with the paths that they stand for.
+    /// The names that it imports, with their paths.
     pub(super) imports: BTreeMap<String, Vec<String>>,
-    /// The paths that it uses otherwise than to re-export them.
+    /// The paths that it uses, except re-exports.
     pub(super) uses: BTreeSet<Vec<String>>,
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Crate {
 }
 
 impl Crate {
-    /// Reads the modules below the root file. Those that are only for tests are left out.
+    /// Reads the modules below the root file, except test modules.
     pub(super) fn read(root: &str, files: &Files) -> Self {
         let mut found = Self { modules: BTreeMap::new() };
         found.read_file(root, Vec::new(), files);
@@ -114,7 +114,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
         syn::visit::visit_path(self, path);
     }
 
-    /// `pub(super)` says who may use the item, not what it uses.
+    /// The path in `pub(super)` is not a use.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 }
 

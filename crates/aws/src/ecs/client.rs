@@ -5,8 +5,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use aws_types::SdkConfig;
 use aws_sdk_ecs::{Client, types::Tag};
+use aws_types::SdkConfig;
 use lru::LruCache;
 use mesh::{arn::TaskDefinitionArn, identity::TaskDefinition, tags::Tags};
 

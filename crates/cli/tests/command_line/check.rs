@@ -6,12 +6,12 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::place::{CLEAN, Place, bridged, errors, out};
+use crate::workspace::{CLEAN, Workspace, bridged, errors, out};
 use serde_json::Value;
 
 #[test]
-fn the_exit_code_says_how_it_went() {
-    let place = Place::new("exit", &[("good.json", CLEAN), ("wrong.json", &bridged()), ("broken.json", "{")]);
+fn the_exit_code_shows_the_result() {
+    let workspace = Workspace::new("exit", &[("good.json", CLEAN), ("wrong.json", &bridged()), ("broken.json", "{")]);
     for (arguments, code) in [
         (&["check", "good.json"][..], 0),
         (&["check", "wrong.json"], 1),
@@ -27,15 +27,15 @@ fn the_exit_code_says_how_it_went() {
         (&["--help"], 0),
         (&["--version"], 0),
     ] {
-        let output = place.run(arguments);
+        let output = workspace.run(arguments);
         assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", errors(&output));
     }
 }
 
 #[test]
-fn what_cannot_be_read_is_told_on_standard_error_and_the_rest_is_checked() {
-    let place = Place::new("streams", &[("wrong.json", &bridged()), ("broken.json", "{\"family\": ")]);
-    let output = place.run(&["check", "broken.json", "wrong.json"]);
+fn unreadable_files_are_reported() {
+    let workspace = Workspace::new("streams", &[("wrong.json", &bridged()), ("broken.json", "{\"family\": ")]);
+    let output = workspace.run(&["check", "broken.json", "wrong.json"]);
     assert!(errors(&output).starts_with("error: broken.json:1:12: not JSON"), "{}", errors(&output));
     assert!(out(&output).contains("error[consul-network-mode]: the network mode is bridge"), "{}", out(&output));
     assert!(!out(&output).contains("broken.json:"));
@@ -43,8 +43,8 @@ fn what_cannot_be_read_is_told_on_standard_error_and_the_rest_is_checked() {
 
 #[test]
 fn standard_input_is_checked() {
-    let place = Place::new("stdin", &[]);
-    let mut child = place.command(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let workspace = Workspace::new("stdin", &[]);
+    let mut child = workspace.command(&["check", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(bridged().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
@@ -52,9 +52,9 @@ fn standard_input_is_checked() {
 }
 
 #[test]
-fn a_reader_that_leaves_early_is_no_error() {
-    let place = Place::new("pipe", &[("wrong.json", &bridged())]);
-    let mut child = place
+fn a_closed_pipe_is_no_error() {
+    let workspace = Workspace::new("pipe", &[("wrong.json", &bridged())]);
+    let mut child = workspace
         .command(&["check", "--format", "html", "wrong.json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -62,30 +62,30 @@ fn a_reader_that_leaves_early_is_no_error() {
         .unwrap();
     drop(child.stdout.take());
     let status = child.wait().unwrap();
-    let mut told = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert_eq!((status.code(), told.as_str()), (Some(1), ""));
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!((status.code(), stderr.as_str()), (Some(1), ""));
 }
 
 #[test]
-fn a_pipe_gets_colours_only_if_asked_for() {
-    let place = Place::new("colour", &[("wrong.json", &bridged())]);
-    let has_colours = |arguments: &[&str]| out(&place.run(arguments)).contains('\u{1b}');
+fn a_pipe_gets_colours_on_request() {
+    let workspace = Workspace::new("colour", &[("wrong.json", &bridged())]);
+    let has_colours = |arguments: &[&str]| out(&workspace.run(arguments)).contains('\u{1b}');
     assert!(!has_colours(&["check", "wrong.json"]));
     assert!(has_colours(&["check", "wrong.json", "--color", "always"]));
     assert!(!has_colours(&["check", "wrong.json", "--color", "never"]));
-    let asked = place.command(&["check", "wrong.json", "--color", "always"]).env("NO_COLOR", "1").output().unwrap();
-    assert!(out(&asked).contains('\u{1b}'), "a flag says more than the environment");
+    let asked = workspace.command(&["check", "wrong.json", "--color", "always"]).env("NO_COLOR", "1").output().unwrap();
+    assert!(out(&asked).contains('\u{1b}'), "a flag takes precedence over the environment");
 }
 
 #[test]
-fn a_terminal_gets_colours_unless_the_environment_says_no() {
-    let place = Place::new("terminal", &[("wrong.json", &bridged())]);
+fn a_terminal_gets_colours_by_default() {
+    let workspace = Workspace::new("terminal", &[("wrong.json", &bridged())]);
     let on_terminal = |environment: &str| {
         let line = format!("{environment} {} check wrong.json", env!("CARGO_BIN_EXE_mesh-audit"));
         let output = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
-            .current_dir(&place.0)
+            .current_dir(&workspace.0)
             .env_remove("NO_COLOR")
             .stdin(Stdio::null())
             .output()
@@ -100,128 +100,132 @@ fn a_terminal_gets_colours_unless_the_environment_says_no() {
 }
 
 #[test]
-fn every_command_explains_itself_with_examples() {
-    let place = Place::new("help", &[]);
+fn every_command_has_help_with_examples() {
+    let workspace = Workspace::new("help", &[]);
     for command in ["check", "rules", "explain", "graph", "completions"] {
-        let output = place.run(&[command, "--help"]);
+        let output = workspace.run(&[command, "--help"]);
         assert_eq!(output.status.code(), Some(0), "{command}");
         assert!(out(&output).contains(&format!("mesh-audit {command}")), "{command}: {}", out(&output));
         assert!(out(&output).contains("Examples:"), "{command}: {}", out(&output));
     }
-    assert!(out(&place.run(&["--help"])).contains("Examples:"));
+    assert!(out(&workspace.run(&["--help"])).contains("Examples:"));
 }
 
 #[test]
-fn the_report_goes_to_a_file_if_wanted() {
-    let place = Place::new("output", &[("wrong.json", &bridged())]);
-    let output = place.run(&["check", "wrong.json", "--format", "json", "--output", "report.json"]);
+fn the_report_can_go_to_a_file() {
+    let workspace = Workspace::new("output", &[("wrong.json", &bridged())]);
+    let output = workspace.run(&["check", "wrong.json", "--format", "json", "--output", "report.json"]);
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(1), ""));
-    let report: serde_json::Value = serde_json::from_slice(&fs::read(place.0.join("report.json")).unwrap()).unwrap();
+    let report: serde_json::Value =
+        serde_json::from_slice(&fs::read(workspace.0.join("report.json")).unwrap()).unwrap();
     assert_eq!(report["summary"]["errors"], 1);
 }
 
 #[test]
-fn the_configuration_is_found_upwards_and_its_mistakes_are_told() {
+fn the_configuration_is_found_upwards() {
     let ignore =
         "fail-on = 'warning'\n[[ignore]]\nrule = 'consul-network-mode'\npath = 'sub/*.json'\nreason = 'a lab'\n";
-    let place = Place::new("config", &[("mesh-audit.toml", ignore), ("wrong.json", &bridged())]);
-    fs::create_dir(place.0.join("sub")).unwrap();
-    fs::write(place.0.join("sub/wrong.json"), bridged()).unwrap();
-    let below = Place(place.0.join("sub"));
+    let workspace = Workspace::new("config", &[("mesh-audit.toml", ignore), ("wrong.json", &bridged())]);
+    fs::create_dir(workspace.0.join("sub")).unwrap();
+    fs::write(workspace.0.join("sub/wrong.json"), bridged()).unwrap();
+    let below = Workspace(workspace.0.join("sub"));
     let output = below.run(&["check", "wrong.json"]);
     assert_eq!(output.status.code(), Some(0), "{}{}", out(&output), errors(&output));
     assert!(out(&output).contains("1 finding ignored"), "{}", out(&output));
 
-    let output = place.run(&["check", "wrong.json"]);
+    let output = workspace.run(&["check", "wrong.json"]);
     assert_eq!(output.status.code(), Some(1), "{}", out(&output));
     let unused = "info: mesh-audit.toml:2:1: this entry ignores no finding of consul-network-mode";
     assert!(errors(&output).contains(unused), "{}", errors(&output));
 
-    fs::write(place.0.join("other.toml"), "[severity]\nconsul-netwrk-mode = 'info'\n").unwrap();
-    let output = place.run(&["check", "wrong.json", "--config", "other.toml"]);
+    fs::write(workspace.0.join("other.toml"), "[severity]\nconsul-netwrk-mode = 'info'\n").unwrap();
+    let output = workspace.run(&["check", "wrong.json", "--config", "other.toml"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(
         errors(&output)
             .contains("other.toml:2:1: there is no rule \"consul-netwrk-mode\"; did you mean consul-network-mode?")
     );
-    fs::write(place.0.join("other.toml"), "[severity]\nconsul-network-mode = 'info'\n").unwrap();
-    assert_eq!(place.run(&["check", "wrong.json", "--config", "other.toml"]).status.code(), Some(0));
+    fs::write(workspace.0.join("other.toml"), "[severity]\nconsul-network-mode = 'info'\n").unwrap();
+    assert_eq!(workspace.run(&["check", "wrong.json", "--config", "other.toml"]).status.code(), Some(0));
 }
 
 #[test]
-fn a_comment_ignores_the_finding_of_its_line() {
+fn a_comment_ignores_its_line_s_finding() {
     let commented =
         bridged().replace("\"networkMode\"", "// mesh-audit: ignore[consul-network-mode] a lab\n  \"networkMode\"");
-    let place = Place::new("comment", &[("wrong.json", &commented)]);
-    let output = place.run(&["check", "wrong.json", "--format", "json"]);
+    let workspace = Workspace::new("comment", &[("wrong.json", &commented)]);
+    let output = workspace.run(&["check", "wrong.json", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(report["ignored"][0]["ignored"], serde_json::json!({ "by": "comment", "reason": "a lab" }));
     assert_eq!(report["findings"], serde_json::json!([]));
 
     let in_vain = CLEAN.replace("\"networkMode\"", "// mesh-audit: ignore[consul-network-mode]\n  \"networkMode\"");
-    let place = Place::new("comment-in-vain", &[("good.json", &in_vain)]);
-    let told = errors(&place.run(&["check", "good.json"]));
-    assert!(told.contains("info: good.json:3:3: this comment ignores no finding of consul-network-mode"), "{told}");
+    let workspace = Workspace::new("comment-in-vain", &[("good.json", &in_vain)]);
+    let stderr = errors(&workspace.run(&["check", "good.json"]));
+    assert!(stderr.contains("info: good.json:3:3: this comment ignores no finding of consul-network-mode"), "{stderr}");
 }
 
 #[test]
-fn a_rule_is_explained_and_a_misspelled_one_is_guessed() {
-    let place = Place::new("explain", &[]);
-    let text = out(&place.run(&["explain", "consul-network-mode"]));
+fn explain_suggests_misspelled_rules() {
+    let workspace = Workspace::new("explain", &[]);
+    let text = out(&workspace.run(&["explain", "consul-network-mode"]));
     for part in ["at run time", "fails:", "\"networkMode\": \"bridge\"", "repaired:", "\"networkMode\": \"awsvpc\""] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let output = place.run(&["explain", "consul-netwrk-mode"]);
+    let output = workspace.run(&["explain", "consul-netwrk-mode"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(errors(&output).contains("did you mean consul-network-mode?"));
-    let rules: serde_json::Value = serde_json::from_str(&out(&place.run(&["rules", "--format", "json"]))).unwrap();
+    let rules: serde_json::Value = serde_json::from_str(&out(&workspace.run(&["rules", "--format", "json"]))).unwrap();
     assert!(rules.as_array().unwrap().iter().any(|rule| rule["id"] == "consul-network-mode"));
-    assert_eq!(place.run(&["rules", "--output-dir", "x"]).status.code(), Some(2));
+    assert_eq!(workspace.run(&["rules", "--output-dir", "x"]).status.code(), Some(2));
 }
 
 #[test]
-fn a_graph_is_drawn_of_the_definition_that_is_wanted() {
-    let place = Place::new("graph", &[("web.json", CLEAN)]);
-    assert!(out(&place.run(&["graph", "web.json"])).contains("T2   web starts, after consul-dataplane HEALTHY"));
+fn a_graph_shows_the_chosen_definition() {
+    let workspace = Workspace::new("graph", &[("web.json", CLEAN)]);
+    assert!(out(&workspace.run(&["graph", "web.json"])).contains("T2   web starts, after consul-dataplane HEALTHY"));
     assert!(
-        out(&place.run(&["graph", "web.json", "--family", "web", "--format", "mermaid"])).starts_with("flowchart LR")
+        out(&workspace.run(&["graph", "web.json", "--family", "web", "--format", "mermaid"]))
+            .starts_with("flowchart LR")
     );
-    assert!(out(&place.run(&["graph", "web.json", "--format", "svg"])).starts_with("<svg "));
-    let output = place.run(&["graph", "web.json", "--family", "wbe"]);
+    assert!(out(&workspace.run(&["graph", "web.json", "--format", "svg"])).starts_with("<svg "));
+    let output = workspace.run(&["graph", "web.json", "--family", "wbe"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(errors(&output).contains("there is web"), "{}", errors(&output));
 }
 
 #[test]
-fn two_of_one_family_in_a_file_are_told_apart() {
+fn definitions_of_one_family_are_distinguished() {
     let list = format!("[{CLEAN}, {}]", bridged());
     let exception = "[[ignore]]\nrule = \"consul-network-mode\"\nfamily = \"web\"\nreason = \"a lab\"\n";
-    let place = Place::new("one-family", &[("web.json", &list)]);
+    let workspace = Workspace::new("one-family", &[("web.json", &list)]);
 
-    let report: Value = serde_json::from_str(&out(&place.run(&["check", "--format", "json"]))).unwrap();
+    let report: Value = serde_json::from_str(&out(&workspace.run(&["check", "--format", "json"]))).unwrap();
     assert_eq!(report["summary"]["definitionsWithFindings"], 1, "{report:#}");
     assert_eq!(report["findings"][0]["definition"], "web ([1])");
-    let page = out(&place.run(&["check", "--format", "html"]));
-    assert!(page.contains("web ([0])") && page.contains("web ([1])"), "both have a place on the page");
+    let page = out(&workspace.run(&["check", "--format", "html"]));
+    assert!(page.contains("web ([0])") && page.contains("web ([1])"), "both are on the page");
 
-    let ambiguous = place.run(&["graph", "web.json", "--family", "web", "--format", "svg"]);
+    let ambiguous = workspace.run(&["graph", "web.json", "--family", "web", "--format", "svg"]);
     assert!(errors(&ambiguous).contains("choose with --family one of web ([0]), web ([1])"), "{}", errors(&ambiguous));
     for choice in ["[1]", "web ([1])"] {
-        assert!(out(&place.run(&["graph", "web.json", "--family", choice, "--format", "svg"])).starts_with("<svg "));
+        assert!(
+            out(&workspace.run(&["graph", "web.json", "--family", choice, "--format", "svg"])).starts_with("<svg ")
+        );
     }
-    fs::write(place.0.join("mesh-audit.toml"), exception).unwrap();
-    assert_eq!(place.run(&["check"]).status.code(), Some(0), "an exception goes by the family alone");
+    fs::write(workspace.0.join("mesh-audit.toml"), exception).unwrap();
+    assert_eq!(workspace.run(&["check"]).status.code(), Some(0), "an exception names only the family");
 }
 
 #[test]
-fn a_graph_cannot_steer_a_terminal_and_has_its_colours_everywhere() {
+fn a_graph_contains_no_terminal_escapes() {
     let hostile = CLEAN.replace("\"name\": \"web\"", "\"name\": \"w\\u001b[31m\\nweb\"");
     assert_ne!(hostile, CLEAN);
-    let place = Place::new("hostile-graph", &[("web.json", &hostile)]);
-    let text = out(&place.run(&["graph", "web.json"]));
+    let workspace = Workspace::new("hostile-graph", &[("web.json", &hostile)]);
+    let text = out(&workspace.run(&["graph", "web.json"]));
     assert!(text.contains("[31m web") && !text.contains('\u{1b}'), "{text}");
-    let picture = out(&place.run(&["graph", "web.json", "--format", "svg"]));
+    let picture = out(&workspace.run(&["graph", "web.json", "--format", "svg"]));
     for variable in ["fill: var(", "stroke: var("] {
         let (property, _) = variable.split_once(' ').unwrap();
         for (before, _) in picture.match_indices(variable).map(|(at, _)| picture.split_at(at)) {
@@ -235,35 +239,37 @@ fn a_graph_cannot_steer_a_terminal_and_has_its_colours_everywhere() {
 
 #[test]
 fn completions_exist_for_every_shell() {
-    let place = Place::new("completions", &[]);
+    let workspace = Workspace::new("completions", &[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        assert!(out(&place.run(&["completions", shell])).contains("mesh-audit"), "{shell}");
+        assert!(out(&workspace.run(&["completions", shell])).contains("mesh-audit"), "{shell}");
     }
 }
 
 #[test]
-fn nothing_to_check_is_said() {
-    let place =
-        Place::new("nothing", &[("main.tf", "resource {}"), ("chart.yaml", "a: {{ b }}"), ("tsconfig.json", "{,}")]);
-    let output = place.run(&["check"]);
-    assert_eq!(output.status.code(), Some(0), "files that are not ours are no problem: {}", errors(&output));
+fn an_empty_check_is_reported() {
+    let workspace = Workspace::new(
+        "nothing",
+        &[("main.tf", "resource {}"), ("chart.yaml", "a: {{ b }}"), ("tsconfig.json", "{,}")],
+    );
+    let output = workspace.run(&["check"]);
+    assert_eq!(output.status.code(), Some(0), "other files are not an error: {}", errors(&output));
     assert!(errors(&output).contains("no task definition found") && errors(&output).contains("terraform show -json"));
 }
 
 #[test]
-fn a_configuration_elsewhere_counts_its_paths_from_where_it_is() {
+fn configuration_paths_are_relative_to_the_file() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\npath = \"lab/**\"\nreason = \"a lab\"\n";
-    let place = Place::new("config-elsewhere", &[("mesh-audit.toml", config)]);
-    fs::create_dir_all(place.0.join("lab")).unwrap();
-    fs::create_dir_all(place.0.join("sub")).unwrap();
-    fs::write(place.0.join("lab/wrong.json"), bridged()).unwrap();
-    let mut command = place.command(&["check", "../lab/wrong.json", "--config", "../mesh-audit.toml"]);
-    assert_eq!(command.current_dir(place.0.join("sub")).output().unwrap().status.code(), Some(0));
+    let workspace = Workspace::new("config-elsewhere", &[("mesh-audit.toml", config)]);
+    fs::create_dir_all(workspace.0.join("lab")).unwrap();
+    fs::create_dir_all(workspace.0.join("sub")).unwrap();
+    fs::write(workspace.0.join("lab/wrong.json"), bridged()).unwrap();
+    let mut command = workspace.command(&["check", "../lab/wrong.json", "--config", "../mesh-audit.toml"]);
+    assert_eq!(command.current_dir(workspace.0.join("sub")).output().unwrap().status.code(), Some(0));
 }
 
 #[test]
-fn a_comment_behind_a_byte_order_mark_counts() {
+fn comments_after_a_byte_order_mark_count() {
     let text = format!("\u{feff}// mesh-audit: ignore-file[consul-network-mode] a lab\n{}", bridged());
-    let place = Place::new("mark", &[("wrong.json", &text)]);
-    assert_eq!(place.run(&["check", "wrong.json"]).status.code(), Some(0));
+    let workspace = Workspace::new("mark", &[("wrong.json", &text)]);
+    assert_eq!(workspace.run(&["check", "wrong.json"]).status.code(), Some(0));
 }

@@ -2,53 +2,53 @@
 
 use std::{fs, io::Write, process::Stdio};
 
-use crate::place::{CLEAN, Place, bridged, errors, out};
+use crate::workspace::{CLEAN, Workspace, bridged, errors, out};
 
 #[test]
-fn a_fix_is_shown_first_and_written_when_told() {
-    let place = Place::new("fix", &[("web.json", &bridged())]);
-    let shown = place.run(&["fix"]);
+fn a_fix_is_written_only_on_request() {
+    let workspace = Workspace::new("fix", &[("web.json", &bridged())]);
+    let shown = workspace.run(&["fix"]);
     assert_eq!(shown.status.code(), Some(1));
     let diff = out(&shown);
     assert!(diff.contains("-  \"networkMode\": \"bridge\",\n+  \"networkMode\": \"awsvpc\",\n"), "{diff}");
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), bridged(), "nothing is written yet");
+    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged(), "nothing is written yet");
 
-    let written = place.run(&["fix", "--write"]);
+    let written = workspace.run(&["fix", "--write"]);
     assert_eq!(written.status.code(), Some(0));
     assert!(errors(&written).contains("web.json: mended consul-network-mode"), "{}", errors(&written));
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), CLEAN);
-    let again = place.run(&["fix", "--write"]);
+    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), CLEAN);
+    let again = workspace.run(&["fix", "--write"]);
     assert_eq!((again.status.code(), out(&again), errors(&again)), (Some(0), String::new(), String::new()));
 }
 
 #[test]
-fn a_fix_leaves_ignored_findings_and_other_rules_alone() {
+fn a_fix_skips_what_is_ignored() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
-    let place = Place::new("fix-ignored", &[("web.json", &bridged()), ("mesh-audit.toml", config)]);
-    assert_eq!(place.run(&["fix", "--write", "web.json"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), bridged());
+    let workspace = Workspace::new("fix-ignored", &[("web.json", &bridged()), ("mesh-audit.toml", config)]);
+    assert_eq!(workspace.run(&["fix", "--write", "web.json"]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
 
-    let place = Place::new("fix-other", &[("web.json", &bridged())]);
-    assert_eq!(place.run(&["fix", "--write", "--rule", "consul-proxy-open-files"]).status.code(), Some(0));
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), bridged());
-    assert_eq!(place.run(&["fix", "--rule", "consul-netwrk-mode"]).status.code(), Some(2));
+    let workspace = Workspace::new("fix-other", &[("web.json", &bridged())]);
+    assert_eq!(workspace.run(&["fix", "--write", "--rule", "consul-proxy-open-files"]).status.code(), Some(0));
+    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
+    assert_eq!(workspace.run(&["fix", "--rule", "consul-netwrk-mode"]).status.code(), Some(2));
 }
 
 #[test]
-fn standard_input_is_mended_to_standard_output() {
-    let place = Place::new("fix-stdin", &[]);
+fn standard_input_is_fixed_to_standard_output() {
+    let workspace = Workspace::new("fix-stdin", &[]);
     let mut child =
-        place.command(&["fix", "--write", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        workspace.command(&["fix", "--write", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(bridged().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), out(&output)), (Some(0), CLEAN.to_owned()));
 }
 
 #[test]
-fn what_is_piped_through_comes_out_though_nothing_is_mended() {
-    let place = Place::new("fix-clean-stdin", &[]);
+fn unchanged_standard_input_is_passed_through() {
+    let workspace = Workspace::new("fix-clean-stdin", &[]);
     let mut child =
-        place.command(&["fix", "--write", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        workspace.command(&["fix", "--write", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     child.stdin.take().unwrap().write_all(CLEAN.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), out(&output)), (Some(0), CLEAN.to_owned()));
@@ -58,13 +58,13 @@ fn what_is_piped_through_comes_out_though_nothing_is_mended() {
 fn writing_keeps_links_and_permissions() {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    let place = Place::new("fix-link", &[("web.json", &bridged())]);
-    fs::set_permissions(place.0.join("web.json"), fs::Permissions::from_mode(0o600)).unwrap();
-    symlink("web.json", place.0.join("link.json")).unwrap();
-    assert_eq!(place.run(&["fix", "--write", "link.json"]).status.code(), Some(0));
-    assert!(fs::symlink_metadata(place.0.join("link.json")).unwrap().is_symlink());
-    assert_eq!(fs::read_to_string(place.0.join("web.json")).unwrap(), CLEAN);
-    assert_eq!(fs::metadata(place.0.join("web.json")).unwrap().permissions().mode() & 0o777, 0o600);
+    let workspace = Workspace::new("fix-link", &[("web.json", &bridged())]);
+    fs::set_permissions(workspace.0.join("web.json"), fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("web.json", workspace.0.join("link.json")).unwrap();
+    assert_eq!(workspace.run(&["fix", "--write", "link.json"]).status.code(), Some(0));
+    assert!(fs::symlink_metadata(workspace.0.join("link.json")).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), CLEAN);
+    assert_eq!(fs::metadata(workspace.0.join("web.json")).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 const PLAIN: &str = r#"{
@@ -79,7 +79,7 @@ const PLAIN: &str = r#"{
 
 #[test]
 fn an_injected_definition_passes_the_check() {
-    let place = Place::new("inject", &[("plain.json", PLAIN)]);
+    let workspace = Workspace::new("inject", &[("plain.json", PLAIN)]);
     let client = [
         "--client-token-secret",
         "arn:aws:secretsmanager:us-east-1:123456789012:secret:mesh-consul-client-token-AbCdEf:token::",
@@ -88,21 +88,21 @@ fn an_injected_definition_passes_the_check() {
     ];
     for (generation, more) in [("dataplane", &[][..]), ("client", &client)] {
         let inject = ["inject", "plain.json", "--consul-hosts", "consul.example.internal", "--generation", generation];
-        let output = place.run(&[&inject, more].concat());
+        let output = workspace.run(&[&inject, more].concat());
         assert_eq!((output.status.code(), errors(&output)), (Some(0), String::new()), "{generation}");
-        fs::write(place.0.join("mesh.json"), out(&output)).unwrap();
-        let checked = place.run(&["check", "--fail-on", "info", "mesh.json"]);
+        fs::write(workspace.0.join("mesh.json"), out(&output)).unwrap();
+        let checked = workspace.run(&["check", "--fail-on", "info", "mesh.json"]);
         assert_eq!(checked.status.code(), Some(0), "{generation}: {}", out(&checked));
     }
-    assert_eq!(fs::read_to_string(place.0.join("plain.json")).unwrap(), PLAIN, "printed, not written");
+    assert_eq!(fs::read_to_string(workspace.0.join("plain.json")).unwrap(), PLAIN, "printed, not written");
 }
 
 #[test]
-fn what_an_injection_lacks_is_asked_for_by_its_option() {
-    let place = Place::new("inject-lacks", &[("plain.json", PLAIN), ("mesh.json", CLEAN)]);
+fn missing_injection_options_are_named() {
+    let workspace = Workspace::new("inject-lacks", &[("plain.json", PLAIN), ("mesh.json", CLEAN)]);
     let inject = |file: &str, more: &[&str]| {
         let arguments = ["inject", file, "--consul-hosts", "consul.example.internal"];
-        let output = place.run(&[&arguments, more].concat());
+        let output = workspace.run(&[&arguments, more].concat());
         assert_eq!(output.status.code(), Some(2));
         errors(&output)
     };

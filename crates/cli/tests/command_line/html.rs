@@ -13,17 +13,17 @@ use test_harness::skip::{Missing, skip};
 const DATAPLANE: &str = include_str!("../../../audit/src/bases/dataplane.json");
 const CLIENT: &str = include_str!("../../../audit/src/bases/client.json");
 
-/// Told at the end of the page, in the title, what it looks like.
-const LOOK: &str = r"<script>
+/// A script that writes what the page shows into its title.
+const SCRIPT: &str = r"<script>
 const shown = (selector) => [...document.querySelectorAll(selector)].filter((e) => e.getBoundingClientRect().height > 0).length;
-const look = () => ({ errors: shown('.finding.error'), warnings: shown('.finding.warning'), pictures: shown('details[open] svg') });
-const before = look();
+const state = () => ({ errors: shown('.finding.error'), warnings: shown('.finding.warning'), pictures: shown('details[open] svg') });
+const before = state();
 document.querySelector('#show-error').click();
 const root = document.documentElement;
-document.title = JSON.stringify({ before, after: look(), overflow: root.scrollWidth - root.clientWidth });
+document.title = JSON.stringify({ before, after: state(), overflow: root.scrollWidth - root.clientWidth });
 </script>";
 
-/// The browser that `CHROMIUM` names, or one that is there.
+/// The browser that `CHROMIUM` names, or an installed one.
 fn browser() -> Option<String> {
     let starts = |name: &String| {
         let status = Command::new(name).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -54,8 +54,8 @@ fn report(directory: &Path) -> PathBuf {
     page
 }
 
-/// Shows a page in a window of this width, and answers its title.
-fn look_at(browser: &str, page: &Path, width: u32) -> Value {
+/// Shows a page in a window of this width, and returns its title.
+fn show(browser: &str, page: &Path, width: u32) -> Value {
     let profile = page.with_file_name(format!("profile-{width}"));
     let picture = page.with_file_name(format!("report-{width}.png"));
     let output = Command::new(browser)
@@ -74,13 +74,13 @@ fn look_at(browser: &str, page: &Path, width: u32) -> Value {
 }
 
 #[test]
-fn the_page_shows_everything_filters_by_severity_and_fits_a_phone() {
+fn the_page_filters_and_fits_a_phone() {
     let Some(browser) = browser() else { return skip(Missing::Browser) };
     let page = report(&Path::new(env!("CARGO_TARGET_TMPDIR")).join("page"));
     let html = fs::read_to_string(&page).unwrap();
     assert!(!html.contains("<b>web"), "names are text");
     assert!(!html.contains("http://") || !html.contains("src="), "nothing is fetched");
-    fs::write(&page, html.replace("</body>", &format!("{LOOK}</body>"))).unwrap();
+    fs::write(&page, html.replace("</body>", &format!("{SCRIPT}</body>"))).unwrap();
     let json = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
         .args(["check", "--format", "json", "web.json", "orders.json", "clean.json"])
         .current_dir(page.parent().unwrap())
@@ -99,7 +99,7 @@ fn the_page_shows_everything_filters_by_severity_and_fits_a_phone() {
     let (pictures, of_warnings) = (with(None), with(Some("warning")));
     assert!(pictures > of_warnings, "the filter hides a definition: {report:#}");
     for width in [1200, 500] {
-        let seen = look_at(&browser, &page, width);
+        let seen = show(&browser, &page, width);
         assert_eq!(
             seen,
             json!({

@@ -1,4 +1,4 @@
-//! `mesh-audit` as its users run it: what it checks, fixes and writes, its pages, and its HTML report in a browser.
+//! `mesh-audit` as its users run it: checks, fixes, the documentation's pages, and the HTML report in a browser.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
@@ -6,4 +6,4 @@ mod check;
 mod edits;
 mod html;
 mod pages;
-mod place;
+mod workspace;

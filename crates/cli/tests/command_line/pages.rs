@@ -1,4 +1,4 @@
-//! The pages about the rules are those that the rules themselves write. With `UPDATE_DOCS=1` they are written anew.
+//! The pages about the rules are generated from the rules. `UPDATE_DOCS=1` writes them.
 
 use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 
@@ -21,7 +21,7 @@ fn pages(directory: &Path) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn the_pages_are_what_the_rules_say() {
+fn the_pages_match_the_rules() {
     let published = Path::new(REPOSITORY).join("docs/rules");
     if env::var_os("UPDATE_DOCS").is_some() {
         let _ = fs::remove_dir_all(&published);
@@ -41,7 +41,7 @@ fn the_pages_are_what_the_rules_say() {
 }
 
 #[test]
-fn the_published_picture_is_what_the_tool_draws() {
+fn the_published_timeline_is_current() {
     let root = Path::new(REPOSITORY);
     let drawn = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
         .args(["graph", "--format", "svg"])

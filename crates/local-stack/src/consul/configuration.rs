@@ -1,4 +1,4 @@
-//! What a Consul server is started with: its ports, and its configuration file.
+//! The ports and the configuration file of a Consul server.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::{MANAGEMENT_TOKEN, ServerCertificate, program};
 use crate::ports;
 
-/// "major.minor" as a pair.
+/// The major and minor version of Consul.
 fn version() -> (u32, u32) {
     let output = Command::new(program()).arg("version").output().unwrap();
     let output = String::from_utf8(output.stdout).unwrap();
@@ -17,7 +17,7 @@ fn version() -> (u32, u32) {
     (parts.next().unwrap(), parts.next().unwrap())
 }
 
-/// Where a server listens.
+/// A server's ports.
 #[derive(Clone, Copy)]
 pub(super) struct Ports {
     pub(super) http: u16,
@@ -26,13 +26,13 @@ pub(super) struct Ports {
 }
 
 impl Ports {
-    /// Three that nobody else has.
+    /// Three free ports.
     pub(super) fn free() -> Self {
         Self { http: ports::reserve(), serf: ports::reserve(), rpc: ports::reserve() }
     }
 }
 
-/// Writes what a server is started with; `cluster` are the serf ports of all of its cluster, if it is not alone.
+/// Writes a server's configuration. `cluster` are the serf ports of all servers; empty for a single server.
 pub(super) fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16], issued: Option<&ServerCertificate>) {
     let port = ports.http;
     let mut configuration = json!({
@@ -50,13 +50,13 @@ pub(super) fn write_configuration(directory: &Path, ports: Ports, cluster: &[u16
         },
         "acl": { "enabled": true, "default_policy": "deny" },
         "connect": { "enabled": true },
-        // Alone, it need not wait for others before it elects itself. Several must not take a busy machine for a dead leader.
+        // A single server elects itself quickly. Several must not mistake a busy machine for a dead leader.
         "performance": { "raft_multiplier": if cluster.is_empty() { 1 } else { 3 } },
         "disable_update_check": true,
     });
     let management = if version() >= (1, 11) { "initial_management" } else { "master" };
     configuration["acl"]["tokens"] = json!({ management: MANAGEMENT_TOKEN });
-    // From 1.14 on a server opens this one by default; older ones do not know the word.
+    // Open by default since 1.14; older servers reject the setting.
     if version() >= (1, 14) {
         configuration["ports"]["grpc_tls"] = json!(-1);
     }

@@ -1,4 +1,4 @@
-//! A real Consul server: ACLs on, default deny, alone in its datacenter, on 127.0.0.1 only.
+//! A real Consul server on 127.0.0.1, with ACLs enabled and a default policy of deny.
 
 mod configuration;
 
@@ -15,21 +15,21 @@ use super::process::Process;
 use super::wait::{SOON, eventually};
 use super::{scratch, tool};
 
-/// A server that may be stopped and started again with all that it knows.
+/// A server, which can be stopped and started again with its data.
 pub struct Consul {
-    /// Where its HTTP API answers; what `CONSUL_HTTP_ADDR` wants.
+    /// The URL of its HTTP API, for `CONSUL_HTTP_ADDR`.
     pub address: String,
-    /// The token that the configuration names, which may do anything.
+    /// The initial management token of its configuration.
     pub management_token: String,
-    /// The certificate that a client must trust, if it speaks TLS.
+    /// The authority that a client must trust, if the server uses TLS.
     pub ca_certificate: Option<String>,
-    /// Where other agents of the datacenter find it.
+    /// The port for agents that join.
     pub serf_port: u16,
-    /// Where servers talk to each other; what `/v1/status/leader` names.
+    /// The port for server RPC, which `/v1/status/leader` names.
     rpc_port: u16,
     name: String,
     client: Client,
-    /// The address by the name that its certificate bears.
+    /// The URL with the name in its certificate.
     named_address: String,
     directory: PathBuf,
     process: Mutex<Option<Process>>,
@@ -43,15 +43,15 @@ pub struct ServerCertificate {
     pub certificate: String,
     /// The server's private key.
     pub key: String,
-    /// Whether the server's certificate was good only until yesterday.
+    /// Whether the server's certificate has expired.
     pub is_expired: bool,
 }
 
-/// What a server is given as its first management token. It listens on loopback, with data that ends with the run.
+/// The initial management token. The servers listen on loopback, and their data is temporary.
 const MANAGEMENT_TOKEN: &str = "6d616e61-6765-4d65-8e74-000000000001";
-/// How long a server may take to start, while others do on a busy machine.
+/// How long a server may take to start on a busy machine.
 const START: Duration = Duration::from_mins(5);
-/// What a server answers during an election.
+/// A server's answer during an election.
 const NO_LEADER: &str = "No cluster leader";
 
 /// An ACL token.
@@ -76,7 +76,7 @@ impl Consul {
         Self::start_with(None).await
     }
 
-    /// Starts a server that only speaks TLS, with a certificate for `server_name` and not for its address.
+    /// Starts a server with TLS only, with a certificate for `server_name` and not for its address.
     pub async fn start_with_certificate(server_name: &str, certificate: ServerCertificate) -> Self {
         Self::start_with(Some((server_name, certificate))).await
     }
@@ -88,7 +88,7 @@ impl Consul {
         consul
     }
 
-    /// Starts several servers, which elect one of them as their leader.
+    /// Starts several servers, which elect a leader.
     pub async fn start_cluster(size: usize) -> Vec<Self> {
         let ports: Vec<Ports> = (0..size).map(|_| Ports::free()).collect();
         let serf: Vec<u16> = ports.iter().map(|ports| ports.serf).collect();
@@ -102,7 +102,7 @@ impl Consul {
         servers
     }
 
-    /// A server that is not started yet; `cluster` are the serf ports of all of its cluster, if it is not alone.
+    /// A server that is not started yet. `cluster` are the serf ports of all servers; empty for a single server.
     fn prepare(ports: Ports, cluster: &[u16], tls: Option<(&str, ServerCertificate)>) -> Self {
         let port = ports.http;
         let name = format!("consul-{port}");
@@ -140,30 +140,30 @@ impl Consul {
         self.process.lock().unwrap().take().expect("Consul runs").kill();
     }
 
-    /// Whether this server lives, and leads its datacenter as it sees it itself.
+    /// Whether this server answers, and considers itself the leader.
     pub async fn leads(&self) -> bool {
         let leader = Answer::to(self.request(Method::GET, "/v1/status/leader", &self.management_token)).await;
         leader.is_ok_and(|leader| leader.body == format!("127.0.0.1:{}", self.rpc_port))
     }
 
-    /// Stops the server; what it knows stays on disk.
+    /// Stops the server; its data stays on disk.
     pub fn stop(&self) {
         self.process.lock().unwrap().take().expect("Consul runs").stop();
     }
 
-    /// Starts a stopped server again, on the same port, and waits until it can write.
+    /// Starts a stopped server again, on the same port, and waits until it accepts writes.
     pub async fn start_again(&self) {
         self.spawn();
         self.writable().await;
     }
 
-    /// Waits until the server knows its tokens, and can write: which needs a leader, where reading does not.
+    /// Waits until the server knows its tokens and accepts writes, which require a leader.
     async fn writable(&self) {
         self.once_ready("Consul's own token", Method::GET, "/v1/acl/token/self").await;
         self.once_ready("Consul's key-value store", Method::PUT, "/v1/kv/started").await;
     }
 
-    /// Lets the server live on after us. The answer is what stops it.
+    /// Keeps the server running after this process. Returns the command that stops it.
     pub fn keep(&self) -> String {
         let process = self.process.lock().unwrap().take().expect("Consul runs");
         let stop = format!("kill -TERM -- -{}", process.group());
@@ -171,14 +171,14 @@ impl Consul {
         stop
     }
 
-    /// A request with a token, or with none if that is empty.
+    /// A request with a token; an empty token is not sent.
     pub fn request(&self, method: Method, path: &str, token: &str) -> RequestBuilder {
         let url = Url::parse(&self.named_address).and_then(|url| url.join(path)).unwrap();
         let request = self.client.request(method, url).timeout(Duration::from_mins(1));
         if token.is_empty() { request } else { request.header("X-Consul-Token", token) }
     }
 
-    /// Calls the API with any token, and returns any answer.
+    /// Calls the API with any token, and returns the answer with any status.
     pub async fn call(&self, method: Method, path: &str, token: &str, body: Option<&Value>) -> Answer {
         let mut request = self.request(method.clone(), path, token);
         if let Some(body) = body {
@@ -187,40 +187,40 @@ impl Consul {
         Answer::to(request).await.unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
-    /// Reads, as management.
+    /// `GET` with the management token.
     pub async fn get(&self, path: &str) -> Value {
         self.manage(Method::GET, path, None).await
     }
 
-    /// Writes, as management.
+    /// `PUT` with the management token.
     pub async fn put(&self, path: &str, body: &Value) -> Value {
         self.manage(Method::PUT, path, Some(body)).await
     }
 
-    /// Deletes, as management.
+    /// `DELETE` with the management token.
     pub async fn delete(&self, path: &str) {
         self.manage(Method::DELETE, path, None).await;
     }
 
-    /// Makes a token that may do what these rules (HCL) say.
+    /// Creates a policy with these rules (HCL), and a token with the policy.
     pub async fn token_with_rules(&self, policy: &str, rules: &str) -> Token {
         let policy = self.put("/v1/acl/policy", &json!({ "Name": policy, "Rules": rules })).await;
         let token = json!({ "Description": policy["Name"], "Policies": [{ "ID": policy["ID"] }] });
         Token::from(&self.put("/v1/acl/token", &token).await)
     }
 
-    /// Calls the API as management. While no server leads, nothing is read or written, and the call is repeated.
+    /// Calls the API with the management token. While there is no leader, nothing is read or written, and the call is repeated.
     async fn manage(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
         let answer = eventually("a leader of Consul's servers", SOON, || async {
             let answer = self.call(method.clone(), path, &self.management_token, body).await;
-            let said = answer.body.as_str().unwrap_or_default();
-            if answer.status == 500 && said.contains(NO_LEADER) {
-                Err(format!("{method} {path}: {said}"))
+            let message = answer.body.as_str().unwrap_or_default();
+            if answer.status == 500 && message.contains(NO_LEADER) {
+                Err(format!("{method} {path}: {message}"))
             } else {
                 Ok(answer)
             }
         });
-        answer.await.good().unwrap_or_else(|error| panic!("{method} {path}: {error}"))
+        answer.await.success().unwrap_or_else(|error| panic!("{method} {path}: {error}"))
     }
 
     fn spawn(&self) {
@@ -229,18 +229,18 @@ impl Consul {
         *self.process.lock().unwrap() = Some(Process::start(&self.name, &program(), &args, &[]));
     }
 
-    /// Repeats a call until it succeeds: a server needs a second or two to elect itself.
+    /// Repeats a call until it succeeds: an election takes a second or two.
     async fn once_ready(&self, what: &str, method: Method, path: &str) -> Value {
         eventually(what, START, || async {
-            self.process.lock().unwrap().as_mut().expect("Consul runs").must_run();
+            self.process.lock().unwrap().as_mut().expect("Consul runs").assert_running();
             let request = self.request(method.clone(), path, &self.management_token);
-            Answer::to(request).await.and_then(Answer::good)
+            Answer::to(request).await.and_then(Answer::success)
         })
         .await
     }
 }
 
-/// `CONSUL_BIN`, or what `make setup` found.
+/// `CONSUL_BIN`, or the Consul that `make setup` installed.
 pub fn program() -> PathBuf {
     std::env::var_os("CONSUL_BIN").map_or_else(|| tool("bin/consul"), PathBuf::from)
 }

@@ -1,4 +1,4 @@
-//! What the dataplane generation's `mesh-init` registers for a task, on its cluster's synthetic node.
+//! The registrations of `mesh-init` (dataplane generation) for a task, on its cluster's synthetic node.
 
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ impl World<'_> {
         ids
     }
 
-    /// The node's services, byte for byte as Consul shows them.
+    /// The node's services, as Consul shows them.
     pub async fn node_services(&self) -> Value {
         self.consul.get(&format!("/v1/catalog/node-services/{}", self.node_in_path())).await
     }
@@ -81,7 +81,7 @@ impl World<'_> {
         checks
     }
 
-    /// The IDs of a service's instances that get traffic: those that DNS and proxies are told of.
+    /// The IDs of a service's instances that pass all checks, which get traffic.
     pub async fn passing(&self, service: &str) -> Vec<String> {
         let answer = self.consul.get(&format!("/v1/health/service/{service}?passing")).await;
         let instances = answer.as_array().cloned().unwrap_or_default();

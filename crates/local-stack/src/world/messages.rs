@@ -1,4 +1,4 @@
-//! The messages of a world: how they get into its queue, and waiting until they are done.
+//! The messages of a world: sending them, and waiting until they are handled.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
 use serde_json::Value;
 
 use super::World;
-use crate::progress::until_done;
+use crate::progress::wait_until_done;
 
-/// How many messages one call sends at most.
+/// The most messages of one call.
 const SENT_AT_ONCE: usize = 10;
 
 impl World<'_> {
-    /// Puts events on the queue, as EventBridge does; each is a message of its own.
+    /// Sends events to the queue, each as its own message, as EventBridge does.
     pub async fn deliver(&self, events: &[Value]) {
         let bodies: Vec<String> = events.iter().map(Value::to_string).collect();
         self.deliver_raw(&bodies).await;
     }
 
-    /// Puts any text on the queue.
+    /// Sends texts to the queue.
     pub async fn deliver_raw(&self, bodies: &[String]) {
         let sqs = self.aws.sqs();
         for chunk in bodies.chunks(SENT_AT_ONCE) {
@@ -31,9 +31,9 @@ impl World<'_> {
         }
     }
 
-    /// Waits until all messages of this world are done, also delayed ones, and none of them was given up.
+    /// Waits until all messages of this world are handled, including delayed ones, and asserts that the dead-letter queue has none.
     pub async fn settled(&self) {
-        until_done(&format!("the messages of {} to be done", self.name), || async {
+        wait_until_done(&format!("the messages of {} to be done", self.name), || async {
             let waiting = self.waiting(&self.deployed.queue_url).await;
             if waiting.is_empty() { Ok(()) } else { Err(state_of(&waiting)) }
         })
@@ -42,11 +42,11 @@ impl World<'_> {
         assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}");
     }
 
-    /// Waits until every message of this world is done, or is a look that is due later.
-    pub async fn worked_off(&self) {
-        until_done(&format!("the events of {} to be done", self.name), || async {
+    /// Waits until all messages of this world except idle checks are handled.
+    pub async fn events_handled(&self) {
+        wait_until_done(&format!("the events of {} to be done", self.name), || async {
             let mut waiting = self.waiting(&self.deployed.queue_url).await;
-            waiting.retain(|message| !is_look(message));
+            waiting.retain(|message| !is_idle_check(message));
             if waiting.is_empty() { Ok(()) } else { Err(state_of(&waiting)) }
         })
         .await;
@@ -60,17 +60,17 @@ impl World<'_> {
     }
 }
 
-/// The state of messages: how many there are of each kind, how often they were received, and whether they are in work.
+/// A summary of messages: their number by kind, receive count and visibility.
 pub fn state_of(messages: &[Value]) -> String {
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for message in messages {
-        let kind = if is_look(message) { "look" } else { "event" };
+        let kind = if is_idle_check(message) { "idle check" } else { "event" };
         let (receives, visible) = (&message["ReceiveCount"], &message["IsVisible"]);
         *kinds.entry(format!("{kind}, received {receives} times, visible: {visible}")).or_default() += 1;
     }
     format!("{} messages: {kinds:#?}", messages.len())
 }
 
-fn is_look(message: &Value) -> bool {
+fn is_idle_check(message: &Value) -> bool {
     message["Body"].as_str().unwrap_or_default().contains("Service Idle Check")
 }

@@ -1,8 +1,8 @@
-//! A small mesh on the real stack: clusters, task definitions and tasks in ECS, their events, and what Consul and
-//! Secrets Manager hold of them.
+//! A small mesh on the local stack: clusters, task definitions and tasks in ECS, their events, and their state in Consul and
+//! Secrets Manager.
 //!
-//! A `World` is one cluster of one deployment. Its name is unique in a run, and stands in the names of its services,
-//! so that worlds side by side do not see each other.
+//! A `World` is one cluster of one deployment. Its name is unique in a run and part of its services' names, so that concurrent
+//! tests do not affect each other.
 
 mod catalog;
 mod messages;
@@ -27,11 +27,10 @@ pub use messages::state_of;
 pub use sweeps::RESTARTED;
 pub use tasks::{Definition, envelope, task_id};
 
-/// The grace period of the tests' deployments: long enough for "within it" to be tested, short enough to wait for.
+/// The grace period of the tests' deployments: long enough to test restarts within it, short enough to wait for.
 pub const GRACE: Duration = Duration::from_secs(4);
 
-/// What deployments assume of time on the local stack (`TimeBounds`): an idle service's token is hidden for 15 seconds before it
-/// is deleted.
+/// The `TimeBounds` of deployments on the local stack: an idle service's token is hidden for 15 seconds before it is deleted.
 pub const TIME_BOUNDS: &str = "ecs-lag=1,secrets-lag=1,attempt=10,call=2,clocks=1,shown=4";
 
 /// The ARN of a cluster in the local stack's account.
@@ -39,14 +38,14 @@ pub fn cluster_arn(name: &str) -> String {
     format!("arn:aws:ecs:{REGION}:{ACCOUNT}:cluster/{name}")
 }
 
-/// The Consul policy that users are told to give the controller: the first block of HCL in `docs/deploy.md`.
+/// The Consul policy for the controller that `docs/deploy.md` documents: its first block of HCL.
 pub fn documented_policy() -> String {
     let page = include_str!("../../../../docs/deploy.md");
     let policy = page.split_once("```hcl\n").and_then(|(_, rest)| rest.split_once("```"));
     policy.expect("the page shows the policy").0.to_owned()
 }
 
-/// The message that asks for a look at a service that lost a task.
+/// The message for an idle check of a service.
 pub fn idle_check(service: &str) -> Value {
     json!({
         "source": "ecs-mesh-controller",
@@ -55,7 +54,7 @@ pub fn idle_check(service: &str) -> Value {
     })
 }
 
-/// What a service token's secret holds.
+/// The token in a service's secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
     /// The token's `AccessorID`.
@@ -64,17 +63,17 @@ pub struct Pair {
     pub token: String,
 }
 
-/// One cluster, looked after by one deployment.
+/// One cluster, managed by one deployment.
 pub struct World<'a> {
     /// The `MiniStack` that the cluster is in.
     pub aws: &'a Aws,
     /// The Consul server that the cluster's services register with.
     pub consul: &'a Consul,
-    /// The outputs of the deployment; all but the queue's URL are empty where there is none.
+    /// The outputs of the deployment; without one, all but the queue's URL are empty.
     pub deployed: Deployed,
     /// The cluster's name.
     pub name: &'static str,
-    /// What secrets' names begin with.
+    /// The prefix of secrets' names.
     pub prefix: &'static str,
 }
 
@@ -84,13 +83,13 @@ impl<'a> World<'a> {
         Self { aws: &stack.aws, consul: &stack.consul, deployed: deployed.clone(), name, prefix }
     }
 
-    /// A cluster of the shared stack with a queue of its own, and no deployment: for functions that run in or beside the
-    /// test itself.
+    /// A cluster of the shared stack with its own queue, without a deployment: for functions that run in the test's process or are
+    /// started by it.
     pub async fn without_deployment(name: &'static str) -> World<'static> {
         World::without_deployment_in(Stack::shared().await, name).await
     }
 
-    /// The same in another stack.
+    /// A cluster without a deployment in another stack.
     pub async fn without_deployment_in<'s>(stack: &'s Stack, name: &'static str) -> World<'s> {
         let queue = stack.aws.sqs().create_queue().queue_name(name).send().await.expect("CreateQueue");
         let deployed = Deployed::only_queue(queue.queue_url.expect("a URL"));
@@ -104,14 +103,14 @@ impl<'a> World<'a> {
         cluster_arn(self.name)
     }
 
-    /// The world's service: named after it.
+    /// The name of the world's service.
     pub fn service(&self) -> String {
         format!("{}-web", self.name)
     }
 
     // ---- tokens and secrets ----
 
-    /// The text of a secret, if there is one.
+    /// The text of a secret, if the secret exists.
     pub async fn secret_text(&self, name: &str) -> Option<String> {
         match self.aws.secrets().get_secret_value().secret_id(name).send().await {
             Ok(answer) => answer.secret_string,
@@ -124,7 +123,7 @@ impl<'a> World<'a> {
         }
     }
 
-    /// The tokens that a secret has named, each of them once, shown to tasks or not.
+    /// The tokens in all versions of a secret, shown or hidden.
     pub async fn secret_tokens(&self, name: &str) -> BTreeSet<String> {
         let call = self.aws.secrets().list_secret_version_ids().secret_id(name).include_deprecated(true);
         let versions = call.send().await.expect("ListSecretVersionIds").versions.unwrap_or_default();
@@ -144,7 +143,7 @@ impl<'a> World<'a> {
         format!("{}-{service}", self.prefix)
     }
 
-    /// The token in a secret, if it holds one.
+    /// The token that a secret shows, if it shows one.
     pub async fn pair(&self, secret_name: &str) -> Option<Pair> {
         let text = self.secret_text(secret_name).await?;
         let value: Value = serde_json::from_str(&text).expect("the secret is JSON");
@@ -154,7 +153,7 @@ impl<'a> World<'a> {
         })
     }
 
-    /// Waits until a secret holds a token that Consul knows.
+    /// Waits until a secret shows a token that is valid in Consul.
     pub async fn provisioned(&self, secret_name: &str) -> Pair {
         eventually(&format!("a valid token in {secret_name}"), SOON, || async {
             let pair = self.pair(secret_name).await.ok_or("no token in the secret")?;
@@ -163,7 +162,7 @@ impl<'a> World<'a> {
         .await
     }
 
-    /// Waits until tasks find no token in a secret.
+    /// Waits until a secret shows no token.
     pub async fn hidden(&self, secret_name: &str) {
         eventually(&format!("no task to find a token in {secret_name}"), SOON, || async {
             if self.pair(secret_name).await.is_none() { Ok(()) } else { Err("it shows one") }
@@ -171,7 +170,7 @@ impl<'a> World<'a> {
         .await;
     }
 
-    /// Waits until a secret holds no token any more.
+    /// Waits until a secret holds no token, neither shown nor hidden.
     pub async fn emptied(&self, secret_name: &str) {
         eventually(&format!("{secret_name} to be empty"), SOON, || async {
             match self.is_empty(secret_name).await {
@@ -183,7 +182,7 @@ impl<'a> World<'a> {
         .await;
     }
 
-    /// Waits until Consul does not know a token any more.
+    /// Waits until a token is deleted in Consul.
     pub async fn revoked(&self, pair: &Pair) {
         eventually(&format!("token {} to be revoked", pair.accessor_id), SOON, || async {
             if self.is_valid(&pair.token).await { Err("Consul still knows it") } else { Ok(()) }
@@ -191,14 +190,14 @@ impl<'a> World<'a> {
         .await;
     }
 
-    /// Whether a secret holds no token, neither shown nor hidden; `None` where there is no such secret.
+    /// Whether a secret holds no token, neither shown nor hidden; `None` if the secret does not exist.
     pub async fn is_empty(&self, secret_name: &str) -> Option<bool> {
         let text = self.secret_text(secret_name).await?;
         let value: Value = serde_json::from_str(&text).expect("the secret is JSON");
         Some(value.get("accessor_id").is_none())
     }
 
-    /// Whether Consul knows a token.
+    /// Whether a token is valid in Consul.
     pub async fn is_valid(&self, token: &str) -> bool {
         self.consul.call(Method::GET, "/v1/acl/token/self", token, None).await.status == 200
     }
@@ -210,8 +209,8 @@ impl<'a> World<'a> {
         tokens.filter(|token| token["Description"].as_str().unwrap_or_default().contains(text)).cloned().collect()
     }
 
-    /// A token as the old controller made it: a random accessor ID, its marks, and its pair in the secret.
-    pub async fn token_of_old_controller(&self, service: &str) -> Pair {
+    /// A token as consul-ecs's controller creates it: a random accessor ID, its description, and the pair in the secret.
+    pub async fn consul_ecs_controller_token(&self, service: &str) -> Pair {
         let body = json!({
             "Description": format!("Token for {service} service\nconsul.hashicorp.com/cluster: {}", self.name),
             "ServiceIdentities": [{ "ServiceName": service }],

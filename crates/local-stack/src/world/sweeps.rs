@@ -1,49 +1,49 @@
-//! Sweeps of a world's cluster, repeated where the machine was too busy for a complete one.
+//! Sweeps of a world's cluster, repeated if the machine was too busy for a complete one.
 
 use std::{sync::Mutex, time::Duration};
 
 use serde_json::{Value, json};
 
 use super::World;
-use crate::progress::while_it_goes_on;
+use crate::progress::wait_while_progressing;
 
 /// The pause after an incomplete sweep.
 const BETWEEN_SWEEPS: Duration = Duration::from_secs(2);
-/// Why a sweep may be incomplete that is complete later: on a busy machine, calls time out.
+/// The labels of problems that are transient on a busy machine, where calls time out.
 const BUSY: [&str; 5] = ["consul_unavailable", "out_of_time", "ecs", "secrets", "queue"];
-/// Why else, where Consul servers were started again: such a server may not know its callers' tokens for a while.
+/// The labels of problems that are transient after a restart of Consul servers, which may not know a caller's token for a while.
 pub const RESTARTED: [&str; 2] = ["consul_not_found", "consul_credential_rejected"];
 
 impl World<'_> {
-    /// Sweeps this cluster alone. An `Err` is the error object that the sweep ended in.
+    /// Sweeps this cluster only. `Err` is the error object of the sweep.
     ///
-    /// A sweep that was incomplete because the machine is busy is repeated; the answer then counts what the last one did, not
-    /// what those before it did. What a dry run finds and what the guard holds back is the same each time: neither is done.
+    /// A sweep that was incomplete because the machine is busy is repeated; the answer then counts only what the last sweep
+    /// did. The results of a dry run and of a tripped guard do not change by a repetition, because nothing is deleted.
     pub async fn sweep(&self, order: &Value) -> Result<Value, Value> {
         let mut order = order.clone();
         order["clusters"] = json!([self.cluster()]);
         self.invoke_reconcile(&order, &[]).await
     }
 
-    /// The same, where it has to succeed: the summary of this cluster.
+    /// Sweeps this cluster, asserts that the sweep succeeds, and returns the summary of the cluster.
     pub async fn swept(&self) -> Value {
         let summary = self.sweep(&json!({})).await.unwrap_or_else(|error| panic!("the sweep failed: {error}"));
         assert_eq!(summary["outcome"], "done", "{summary}");
         summary["clusters"][0].clone()
     }
 
-    /// Invokes the function that sweeps; again as long as it ends incomplete only because the machine is busy, or for one of
-    /// `further` reasons. An `Err` is the error object that it ended in otherwise.
+    /// Invokes `reconcile`, and repeats the invocation while it is incomplete only because of transient problems: those of a busy
+    /// machine, and `further`. `Err` is any other error object.
     pub async fn invoke_reconcile(&self, payload: &Value, further: &[&str]) -> Result<Value, Value> {
         let what = format!("a complete sweep of {}", self.name);
         let last = Mutex::new(Value::Null);
-        let done = while_it_goes_on(&what, || async {
+        let done = wait_while_progressing(&what, || async {
             let answer = {
-                let _alone = self.aws.ecs_alone().await;
+                let _ecs = self.aws.lock_ecs().await;
                 self.aws.invoke(&self.deployed.reconcile, payload).await
             };
             match answer {
-                Err(error) if is_passing(&error, further) => {
+                Err(error) if is_transient(&error, further) => {
                     let labels = labels(&error).join(", ");
                     *last.lock().unwrap() = error;
                     tokio::time::sleep(BETWEEN_SWEEPS).await;
@@ -56,13 +56,13 @@ impl World<'_> {
     }
 }
 
-/// Whether a sweep ended only because the machine is busy, or for one of `further` reasons.
-fn is_passing(error: &Value, further: &[&str]) -> bool {
+/// Whether all problems of a sweep are transient: those of a busy machine, and `further`.
+fn is_transient(error: &Value, further: &[&str]) -> bool {
     let labels = labels(error);
-    !labels.is_empty() && labels.iter().all(|label| BUSY.iter().chain(further).any(|passing| passing == label))
+    !labels.is_empty() && labels.iter().all(|label| BUSY.iter().chain(further).any(|transient| transient == label))
 }
 
-/// The labels of all that kept a sweep from being complete, sorted. They stand in the summary, the last line of the message.
+/// The labels of a sweep's problems, sorted. They are in the summary, which is the last line of the message.
 fn labels(error: &Value) -> Vec<String> {
     let message = error["errorMessage"].as_str().unwrap_or_default();
     let summary = message.lines().last().and_then(|line| serde_json::from_str::<Value>(line).ok()).unwrap_or_default();

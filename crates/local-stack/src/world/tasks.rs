@@ -1,4 +1,4 @@
-//! Task definitions, tasks, and the events that ECS would send about them.
+//! Task definitions, tasks, and their events.
 
 use serde_json::{Value, json};
 
@@ -15,12 +15,12 @@ impl World<'_> {
         self.aws.ecs().create_cluster().cluster_name(self.name).send().await.expect("CreateCluster");
     }
 
-    /// Registers a mesh task definition for `service`, as the Terraform module writes it.
+    /// Registers a mesh task definition for `service`, as the Terraform module for consul-ecs does.
     pub async fn mesh_definition(&self, service: &str) -> Definition {
         self.definition_with(service, &[]).await
     }
 
-    /// The same with further containers.
+    /// Registers a mesh task definition with further containers.
     pub async fn definition_with(&self, service: &str, containers: &[Value]) -> Definition {
         let tags = json!([
             { "key": "consul.hashicorp.com/mesh", "value": "true" },
@@ -68,12 +68,12 @@ impl World<'_> {
         Definition(answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned())
     }
 
-    /// Runs a task; its ARN.
+    /// Runs a task, and returns its ARN.
     pub async fn run(&self, definition: &Definition) -> String {
         self.run_tagged(definition, &json!([])).await
     }
 
-    /// Runs a task with tags of its own.
+    /// Runs a task with its own tags, and returns its ARN.
     pub async fn run_tagged(&self, definition: &Definition, tags: &Value) -> String {
         let body = json!({
             "cluster": self.name,
@@ -91,7 +91,7 @@ impl World<'_> {
         self.ecs_call("StopTask", &json!({ "cluster": self.name, "task": task, "reason": "test" })).await;
     }
 
-    /// The event that ECS would send of the task's state now.
+    /// The event of the task's current state.
     pub async fn event(&self, task: &str) -> Value {
         let answer = self.ecs_call("DescribeTasks", &json!({ "cluster": self.name, "tasks": [task] })).await;
         let mut detail = answer["tasks"][0].clone();
@@ -101,7 +101,7 @@ impl World<'_> {
         envelope(&detail)
     }
 
-    /// The event of an earlier or other state of the task.
+    /// The event of another state of the task.
     pub async fn event_as(&self, task: &str, last: &str, desired: &str, version: u64) -> Value {
         let mut event = self.event(task).await;
         event["detail"]["lastStatus"] = json!(last);
@@ -123,9 +123,9 @@ impl World<'_> {
         self.deliver(&[self.event(task).await]).await;
     }
 
-    /// Calls an ECS action, for example `RunTask`, while holding `Aws::ecs_alone`, and returns the response.
+    /// Calls an ECS action, for example `RunTask`, while holding `Aws::lock_ecs`, and returns the response.
     pub async fn ecs_call(&self, operation: &str, body: &Value) -> Value {
-        let _alone = self.aws.ecs_alone().await;
+        let _ecs = self.aws.lock_ecs().await;
         self.aws.call("ecs", &format!("AmazonEC2ContainerServiceV20141113.{operation}"), body).await
     }
 }
@@ -135,7 +135,7 @@ pub fn task_id(arn: &str) -> &str {
     arn.rsplit('/').next().expect("an ARN")
 }
 
-/// The event that ECS sends of a task in this state.
+/// The event of a task's state change, with this detail.
 pub fn envelope(detail: &Value) -> Value {
     let now = jiff::Timestamp::now();
     json!({

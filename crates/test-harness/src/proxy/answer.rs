@@ -1,4 +1,4 @@
-//! Answers that a server did not give, or not so.
+//! Answers that the proxy makes up or breaks.
 
 use axum::{
     body::Body,
@@ -7,7 +7,7 @@ use axum::{
 
 use super::{
     Dialect,
-    wire::{Connection, End},
+    connection::{Connection, End},
 };
 
 impl Dialect {
@@ -48,7 +48,7 @@ pub(super) fn respond(status: u16, body: impl Into<Body>) -> Response<Body> {
     response
 }
 
-/// Breaks the connection in the middle of the answer's body; where there is none, before the answer.
+/// Breaks the connection in the middle of the answer's body; before the answer if it has no body.
 pub(super) async fn cut(answer: Option<Response<Body>>, connection: &Connection, end: End) -> Response<Body> {
     let Some(answer) = answer else {
         connection.break_now(end);

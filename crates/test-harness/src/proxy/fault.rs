@@ -1,27 +1,27 @@
-//! The faults, and how each looks from outside.
+//! The faults that the proxy injects.
 
 use std::{future::Future, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
-/// What happens to a request.
+/// A fault of a request.
 #[derive(Clone)]
 pub struct Fault {
     /// The kind of fault.
-    pub what: What,
-    /// Whether it happens before or after the server has handled the request; a delay always comes before.
-    pub when: When,
+    pub kind: FaultKind,
+    /// Whether it happens before or after the server has handled the request. A delay is always before.
+    pub point: FaultPoint,
 }
 
-/// Whether the server has done its work by then.
+/// When a fault happens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum When {
+pub enum FaultPoint {
     /// The request never reaches the server.
     Before,
-    /// The server has done what was asked, and its answer is lost.
+    /// The server has handled the request, and its answer is lost.
     After,
 }
 
-impl When {
-    /// Before instead of after, and after instead of before.
+impl FaultPoint {
+    /// The other one.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -31,27 +31,27 @@ impl When {
     }
 }
 
-/// What is done while a request is under way, given its sender's address. The answer says whether it took effect.
+/// An action while a request is under way, given its sender's address. It returns whether it took effect.
 pub type Action = Arc<dyn Fn(SocketAddr) -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
 /// The kinds of faults.
 #[derive(Clone)]
-pub enum What {
+pub enum FaultKind {
     /// The request arrives late.
     Delay(Duration),
-    /// The connection is reset: mid-response, where the server has answered.
+    /// The connection is reset: in the middle of the response if the server has answered.
     Reset,
     /// The connection ends in the middle of the answer's body.
     Truncate,
-    /// The server says that there are too many requests.
+    /// The server throttles the request.
     Throttle,
-    /// An error of the server, or of a gateway before it. The number chooses among them.
+    /// An error of the server, or of a gateway in front of it. The number selects the error.
     ServerError(usize),
-    /// Taken, and never answered.
+    /// The request is received and never answered.
     Silence,
-    /// Something is done to the server, and the request goes on.
+    /// An action on the server; the request is forwarded.
     Act(&'static str, Action),
-    /// Something is done to the client, and it gets no answer.
+    /// An action that ends the client; the request gets no answer.
     End(&'static str, Action),
 }
 
@@ -64,24 +64,24 @@ where
 }
 
 impl Fault {
-    /// A name for counting.
+    /// The name by which the fault is counted.
     pub fn name(&self) -> &'static str {
-        match (&self.what, self.when) {
-            (What::Delay(_), _) => "latency",
-            (What::Reset, When::Before) => "reset before the request",
-            (What::Reset, When::After) => "reset mid-response",
-            (What::Truncate, _) => "truncated body",
-            (What::Throttle, _) => "throttled",
-            (What::ServerError(_), When::Before) => "5xx",
-            (What::ServerError(_), When::After) => "5xx after the work",
-            (What::Silence, When::Before) => "black hole",
-            (What::Silence, When::After) => "black hole after the work",
-            (What::Act(name, _) | What::End(name, _), _) => name,
+        match (&self.kind, self.point) {
+            (FaultKind::Delay(_), _) => "latency",
+            (FaultKind::Reset, FaultPoint::Before) => "reset before the request",
+            (FaultKind::Reset, FaultPoint::After) => "reset mid-response",
+            (FaultKind::Truncate, _) => "truncated body",
+            (FaultKind::Throttle, _) => "throttled",
+            (FaultKind::ServerError(_), FaultPoint::Before) => "5xx",
+            (FaultKind::ServerError(_), FaultPoint::After) => "5xx after the work",
+            (FaultKind::Silence, FaultPoint::Before) => "black hole",
+            (FaultKind::Silence, FaultPoint::After) => "black hole after the work",
+            (FaultKind::Act(name, _) | FaultKind::End(name, _), _) => name,
         }
     }
 }
 
-/// The seed of this run: `SEED`, or a new one. It is printed, so that a run can be repeated.
+/// The seed of this run: `SEED`, or a random one. It is printed, so that the run can be repeated.
 pub fn seed(test: &str) -> u64 {
     let given = std::env::var("SEED").ok().map(|seed| seed.parse().expect("SEED is a number"));
     let seed = given.unwrap_or_else(|| fastrand::u64(..));

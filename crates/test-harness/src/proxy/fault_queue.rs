@@ -1,5 +1,5 @@
-//! Faults in random order. Each kind comes as often as its weight says: the queue is filled with all of them, shuffled, and
-//! filled again when it is empty.
+//! Faults in random order, each kind with a frequency by its weight: the queue is filled with all kinds, shuffled, and filled again
+//! when it is empty.
 
 use std::{
     collections::BTreeSet,
@@ -7,9 +7,9 @@ use std::{
     time::Duration,
 };
 
-use super::fault::{Fault, What, When};
+use super::fault::{Fault, FaultKind, FaultPoint};
 
-/// What requests to one or more servers get their faults from.
+/// The source of faults for the requests to one or more servers.
 pub struct FaultQueue {
     share: f64,
     kinds: Vec<(usize, Fault)>,
@@ -22,25 +22,25 @@ struct State {
 }
 
 impl FaultQueue {
-    /// Every fault of the network; this share of the requests gets one.
+    /// A queue of all network faults, for this share of the requests.
     pub fn new(seed: u64, share: f64) -> Self {
         let network = [
-            (6, What::Delay(Duration::ZERO), When::Before),
-            (3, What::Reset, When::Before),
-            (3, What::Reset, When::After),
-            (3, What::Truncate, When::After),
-            (3, What::Throttle, When::Before),
-            (3, What::ServerError(0), When::Before),
-            (2, What::ServerError(0), When::After),
-            (1, What::Silence, When::Before),
-            (1, What::Silence, When::After),
+            (6, FaultKind::Delay(Duration::ZERO), FaultPoint::Before),
+            (3, FaultKind::Reset, FaultPoint::Before),
+            (3, FaultKind::Reset, FaultPoint::After),
+            (3, FaultKind::Truncate, FaultPoint::After),
+            (3, FaultKind::Throttle, FaultPoint::Before),
+            (3, FaultKind::ServerError(0), FaultPoint::Before),
+            (2, FaultKind::ServerError(0), FaultPoint::After),
+            (1, FaultKind::Silence, FaultPoint::Before),
+            (1, FaultKind::Silence, FaultPoint::After),
         ];
-        let kinds = network.into_iter().map(|(weight, what, when)| (weight, Fault { what, when })).collect();
+        let kinds = network.into_iter().map(|(weight, kind, point)| (weight, Fault { kind, point })).collect();
         let state = State { random: fastrand::Rng::with_seed(seed), queue: Vec::new() };
         Self { share, kinds, state: Mutex::new(state) }
     }
 
-    /// Adds a fault of this weight: that of a black hole is one, that of latency six.
+    /// Adds a fault with a weight; a black hole has weight 1, latency has 6.
     #[must_use]
     pub fn with(mut self, weight: usize, fault: Fault) -> Self {
         self.kinds.push((weight, fault));
@@ -52,7 +52,7 @@ impl FaultQueue {
         self.kinds.iter().map(|(_, fault)| fault.name()).collect()
     }
 
-    /// What the next request gets.
+    /// The fault of the next request, if it gets one.
     pub fn next(&self) -> Option<Fault> {
         let mut state = self.state();
         if state.random.f64() >= self.share {
@@ -64,16 +64,16 @@ impl FaultQueue {
             random.shuffle(queue);
         }
         let mut fault = state.queue.pop()?;
-        match &mut fault.what {
-            What::Delay(delay) => *delay = Duration::from_millis(state.random.u64(50..1_500)),
-            What::ServerError(choice) => *choice = state.random.usize(..),
+        match &mut fault.kind {
+            FaultKind::Delay(delay) => *delay = Duration::from_millis(state.random.u64(50..1_500)),
+            FaultKind::ServerError(choice) => *choice = state.random.usize(..),
             _ => {}
         }
         Some(fault)
     }
 
-    /// Puts the fault of this name first, unless one is among the next anyway.
-    pub fn put_first(&self, name: &str) {
+    /// Moves the fault with this name to the front, unless one is among the next faults.
+    pub fn move_to_front(&self, name: &str) {
         let mut state = self.state();
         let mut next = state.queue.iter().rev().take(self.kinds.len());
         let is_among_them = next.any(|fault| fault.name() == name);

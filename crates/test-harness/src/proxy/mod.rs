@@ -1,15 +1,15 @@
-//! A proxy before a real server that spoils requests, and counts what passes.
+//! A proxy in front of a real server that injects faults and counts requests.
 //!
-//! Client and server are real, and so is what breaks: connections are reset, answers end halfway, requests vanish. Which
-//! request suffers what is decided by a script: by a queue of faults in random order, or by what is asked.
+//! Client and server are real, and so are the faults: connections are reset, answers are truncated, requests are dropped. A script
+//! decides the fault of each request, from a queue of faults in random order or by the request itself.
 //!
-//! What happens to a request happens in a task of the proxy's own: it goes on when the client has left.
+//! Each request is handled in its own task, which continues when the client has disconnected.
 
 mod answer;
+mod connection;
 mod fault;
 mod fault_queue;
-mod tally;
-mod wire;
+mod stats;
 
 use std::{
     collections::BTreeSet,
@@ -27,16 +27,16 @@ use tokio::net::{TcpListener, TcpStream};
 
 use self::{
     answer::cut,
-    wire::{Connection, End, Gateway},
+    connection::{Connection, End, Gateway},
 };
 pub use self::{
-    fault::{Action, Fault, What, When, action, seed},
+    fault::{Action, Fault, FaultKind, FaultPoint, action, seed},
     fault_queue::FaultQueue,
-    tally::Tally,
+    stats::Stats,
 };
-use local_stack::progress::until_done;
+use local_stack::progress::wait_until_done;
 
-/// Which server is behind it, and so how a fault looks.
+/// The kind of server behind the proxy, which decides the form of its errors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// Consul: throttles with status 429 and `Retry-After`.
@@ -45,22 +45,22 @@ pub enum Dialect {
     Aws,
 }
 
-/// A request on its way.
+/// A request.
 pub struct Call {
     /// The HTTP method.
     pub method: Method,
     /// Path and query.
     pub uri: String,
-    /// The operation of AWS, or nothing.
+    /// The AWS operation; empty for Consul.
     pub operation: String,
     /// The whole body of the request.
     pub body: Bytes,
-    /// Who asks.
+    /// The client's address.
     pub peer: SocketAddr,
 }
 
 impl Call {
-    /// The operation of AWS; or of Consul the method and the first two parts of the path, as in `PUT acl/token`.
+    /// The AWS operation; for Consul the method and the first two segments of the path, as in `PUT acl/token`.
     pub fn kind(&self) -> String {
         if !self.operation.is_empty() {
             return self.operation.clone();
@@ -78,7 +78,7 @@ pub struct Proxy {
     /// The proxy's URL, which clients use in place of the server's: `http://127.0.0.1:port`.
     pub url: String,
     /// Counts of the requests, connections and injected faults.
-    pub tally: Arc<Tally>,
+    pub stats: Arc<Stats>,
     address: SocketAddr,
     shared: Arc<Shared>,
 }
@@ -87,56 +87,56 @@ struct Shared {
     upstream: String,
     dialect: Dialect,
     script: Mutex<Script>,
-    tally: Arc<Tally>,
+    stats: Arc<Stats>,
     client: reqwest::Client,
 }
 
 impl Proxy {
-    /// A proxy that forwards all requests to `upstream` (`http://host:port`), until it is told otherwise.
+    /// A proxy that forwards all requests to `upstream` (`http://host:port`) until a script is set.
     pub async fn before(upstream: &str, dialect: Dialect) -> Self {
         local_stack::http::choose_tls_backend();
-        let tally = Arc::new(Tally::default());
+        let stats = Arc::new(Stats::default());
         let shared = Arc::new(Shared {
             upstream: upstream.trim_end_matches('/').to_owned(),
             dialect,
             script: Mutex::new(Arc::new(|_| None)),
-            tally: Arc::clone(&tally),
+            stats: Arc::clone(&stats),
             client: reqwest::Client::builder().no_proxy().build().unwrap(),
         });
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let gateway = Gateway { listener, tally: Arc::clone(&tally) };
+        let gateway = Gateway { listener, stats: Arc::clone(&stats) };
         let app = Router::new().fallback(handle).with_state(Arc::clone(&shared));
         let service = app.into_make_service_with_connect_info::<Connection>();
         tokio::spawn(async move { axum::serve(gateway, service).await });
-        Self { url: format!("http://{address}"), tally, address, shared }
+        Self { url: format!("http://{address}"), stats, address, shared }
     }
 
-    /// From now on `script` decides.
+    /// Sets the script that decides the fault of each request.
     pub fn script(&self, script: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static) {
         *self.shared.script.lock().unwrap() = Arc::new(script);
     }
 
-    /// From now on requests get their faults from a queue.
+    /// Takes the faults of requests from a queue.
     pub fn inject(&self, faults: Arc<FaultQueue>) {
         self.script(move |_| faults.next());
     }
 
-    /// From now on all requests are only forwarded.
-    pub fn let_everything_through(&self) {
+    /// Forwards all requests without faults.
+    pub fn pass_through(&self) {
         self.script(|_| None);
     }
 
-    /// Waits until every client has closed its connections, and the server works on none of their requests any more: also
-    /// not on such as a client had sent before it was killed.
-    pub async fn clients_have_left(&self) {
-        // Connections are taken in the order in which they were opened: when this one is, those of the clients are.
+    /// Waits until every client has closed its connections, and the server has handled all requests, including those that a client
+    /// sent before it was killed.
+    pub async fn wait_until_idle(&self) {
+        // Connections are accepted in order: once this one is accepted, those of the clients were.
         let last = TcpStream::connect(self.address).await.unwrap();
         let only_the_last = BTreeSet::from([last.local_addr().unwrap()]);
-        until_done("the clients of a proxy to leave it, and their requests to end", || async {
-            self.tally.must_not_have_panicked();
-            // In this order: a request is counted before its connection is closed.
-            let (clients, at_work) = (self.tally.clients(), self.tally.at_work());
+        wait_until_done("a proxy to have no clients and no requests under way", || async {
+            self.stats.assert_no_panic();
+            // Read in this order: a request is counted before its connection is closed.
+            let (clients, at_work) = (self.stats.clients(), self.stats.at_work());
             if clients == only_the_last && at_work == 0 {
                 Ok(())
             } else {
@@ -157,31 +157,30 @@ async fn handle(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response<Body> {
-    let mut under_way = shared.tally.arrived();
+    let mut under_way = shared.stats.arrived();
     let target = headers.get("x-amz-target").and_then(|target| target.to_str().ok()).unwrap_or_default();
     let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
     let call = Call { method, uri: uri.to_string(), operation, body, peer: connection.peer };
     let kind = call.kind();
     let script = Arc::clone(&shared.script.lock().unwrap());
     let fault = script(&call);
-    // A client that leaves ends this function, and neither task. The request counts from now on, not only when the tasks begin.
-    let handed_on = shared.tally.handed_on();
+    // A client that disconnects cancels this function, but neither task. The request is counted before the tasks start.
+    let handed_on = shared.stats.handed_on();
     let work = tokio::spawn(Arc::clone(&shared).work(call, headers, connection, fault));
-    let done = tokio::spawn(handed_on.until_done(work, kind.clone()));
+    let done = tokio::spawn(handed_on.wait_until_done(work, kind.clone()));
     let Ok(Some((response, injected))) = done.await else {
         return std::future::pending().await;
     };
-    // Only what the client is still there to suffer counts.
+    // A fault counts only if the client is still connected.
     if let Some(name) = injected {
-        shared.tally.injected(name);
+        shared.stats.injected(name);
     }
     under_way.answered(kind);
     response
 }
 
 impl Shared {
-    /// Does what is to happen to a request. The answer to it, and the fault that it then suffers; nothing where it gets no
-    /// answer.
+    /// Handles a request: its answer, and the injected fault that is still to be counted. `None` if it gets no answer.
     async fn work(
         self: Arc<Self>,
         call: Call,
@@ -190,38 +189,38 @@ impl Shared {
         fault: Option<Fault>,
     ) -> Option<(Response<Body>, Option<&'static str>)> {
         let Some(fault) = fault else { return Some((self.forward(call, headers, &connection).await, None)) };
-        let (name, peer, when) = (fault.name(), call.peer, fault.when);
+        let (name, peer, when) = (fault.name(), call.peer, fault.point);
         let forward = self.forward(call, headers, &connection);
-        let response = match (fault.what, when) {
-            (What::Delay(delay), _) => {
+        let response = match (fault.kind, when) {
+            (FaultKind::Delay(delay), _) => {
                 tokio::time::sleep(delay).await;
                 forward.await
             }
-            (What::Act(_, action), When::Before) => {
+            (FaultKind::Act(_, action), FaultPoint::Before) => {
                 self.count(name, action(peer).await);
                 return Some((forward.await, None));
             }
-            (What::Act(_, action), When::After) => {
+            (FaultKind::Act(_, action), FaultPoint::After) => {
                 let answer = forward.await;
                 self.count(name, action(peer).await);
                 return Some((answer, None));
             }
-            (What::End(_, action), _) => {
-                if when == When::After {
+            (FaultKind::End(_, action), _) => {
+                if when == FaultPoint::After {
                     drop(forward.await);
                 }
                 self.count(name, action(peer).await);
                 return None;
             }
-            (What::Silence, _) => {
-                if when == When::After {
+            (FaultKind::Silence, _) => {
+                if when == FaultPoint::After {
                     drop(forward.await);
                 }
                 self.count(name, true);
                 return None;
             }
-            (what, When::Before) => self.spoil(&what, None, &connection).await,
-            (what, When::After) => {
+            (what, FaultPoint::Before) => self.spoil(&what, None, &connection).await,
+            (what, FaultPoint::After) => {
                 let answer = forward.await;
                 self.spoil(&what, Some(answer), &connection).await
             }
@@ -231,7 +230,7 @@ impl Shared {
 
     fn count(&self, name: &'static str, took_effect: bool) {
         if took_effect {
-            self.tally.injected(name);
+            self.stats.injected(name);
         }
     }
 
@@ -248,7 +247,7 @@ impl Shared {
             Err(error) => Err(error),
         };
         let Ok(((status, headers), body)) = whole else {
-            // Nobody is there: whoever asks sees what it would see without a proxy, a broken connection.
+            // The server is down: the client gets a broken connection, as without the proxy.
             connection.break_now(End::Reset);
             return Response::new(Body::empty());
         };
@@ -261,15 +260,17 @@ impl Shared {
         response.body(Body::from(body)).unwrap()
     }
 
-    /// Makes a fault of the answer, or of there being none.
-    async fn spoil(&self, what: &What, answer: Option<Response<Body>>, connection: &Connection) -> Response<Body> {
+    /// Applies a fault to the answer, or in place of an answer.
+    async fn spoil(&self, what: &FaultKind, answer: Option<Response<Body>>, connection: &Connection) -> Response<Body> {
         match what {
-            What::Reset => cut(answer, connection, End::Reset).await,
-            What::Truncate => cut(answer, connection, End::Close).await,
-            What::Throttle => self.dialect.throttled(),
-            What::ServerError(choice) => self.dialect.server_error(*choice),
-            // The others are not about answers.
-            What::Silence | What::Delay(_) | What::Act(..) | What::End(..) => std::future::pending().await,
+            FaultKind::Reset => cut(answer, connection, End::Reset).await,
+            FaultKind::Truncate => cut(answer, connection, End::Close).await,
+            FaultKind::Throttle => self.dialect.throttled(),
+            FaultKind::ServerError(choice) => self.dialect.server_error(*choice),
+            // These faults do not concern answers.
+            FaultKind::Silence | FaultKind::Delay(_) | FaultKind::Act(..) | FaultKind::End(..) => {
+                std::future::pending().await
+            }
         }
     }
 }

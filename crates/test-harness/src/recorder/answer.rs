@@ -1,4 +1,4 @@
-//! What a recorder does with a request.
+//! A recorder's answers to requests.
 
 use std::sync::{
     Arc,
@@ -7,24 +7,24 @@ use std::sync::{
 
 use tokio::sync::Semaphore;
 
-/// What to do with a request.
+/// The answer to a request.
 pub enum Answer {
-    /// Answer with status, headers and body.
+    /// Status, headers and body.
     Reply(u16, Vec<(&'static str, String)>, String),
-    /// Let the real server answer.
+    /// The real server's answer.
     Forward,
-    /// Let the real server answer once enough requests have arrived at the gate.
+    /// The real server's answer, once the gate is open.
     ForwardThrough(Arc<Gate>),
-    /// Let the real server answer to another body, and change what it answers with status 200.
+    /// The real server's answer to another body; an answer with status 200 is translated.
     ForwardAs(String, Translation),
-    /// Never answer.
+    /// No answer.
     Hang,
 }
 
-/// What is made of the real server's answer.
+/// A translation of the body of the real server's answer.
 pub type Translation = Box<dyn FnOnce(String) -> String + Send>;
 
-/// Holds requests back until a number of them has arrived, or until it is opened, and then lets all of them go on at once.
+/// Holds requests until a number of them has arrived, or until it is opened.
 pub struct Gate {
     wanted: usize,
     arrived: AtomicUsize,
@@ -42,12 +42,12 @@ impl Gate {
         Self::of(usize::MAX)
     }
 
-    /// Lets all requests through, those that are held and those that will arrive. Called once.
+    /// Releases all held and later requests. Called once.
     pub fn open(&self) {
         self.open.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 
-    /// How many requests have arrived.
+    /// The number of requests that have arrived.
     pub fn arrived(&self) -> usize {
         self.arrived.load(Ordering::SeqCst)
     }
@@ -61,12 +61,12 @@ impl Gate {
 }
 
 impl Answer {
-    /// A reply with status 200, this body and no headers of its own.
+    /// A reply with status 200 and this body, without headers.
     pub fn ok(body: impl Into<String>) -> Self {
         Self::Reply(200, Vec::new(), body.into())
     }
 
-    /// A reply with this HTTP status and body, and no headers of its own.
+    /// A reply with this HTTP status and body, without headers.
     pub fn status(status: u16, body: impl Into<String>) -> Self {
         Self::Reply(status, Vec::new(), body.into())
     }

@@ -1,6 +1,6 @@
 //! An HTTP server that records every request, and answers by a script or forwards to a real server.
 //!
-//! It proves exact requests, counts calls, and injects faults at a chosen call.
+//! Tests use it to assert exact requests, to count calls, and to inject a fault at a chosen call.
 
 mod answer;
 
@@ -24,7 +24,7 @@ use local_stack::{aws::Aws, pids};
 
 /// A request as it arrived.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct RecordedRequest {
     /// The HTTP method.
     pub method: Method,
     /// Path and query, as sent: still percent-encoded.
@@ -35,7 +35,7 @@ pub struct Seen {
     pub body: String,
 }
 
-impl Seen {
+impl RecordedRequest {
     /// `METHOD /path?query`.
     pub fn line(&self) -> String {
         format!("{} {}", self.method, self.uri)
@@ -47,7 +47,7 @@ impl Seen {
         target.rsplit('.').next().map(str::to_owned)
     }
 
-    /// The first value of a header, if there is one and it is visible ASCII.
+    /// The first value of a header, if it exists and is visible ASCII.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -58,18 +58,18 @@ impl Seen {
     }
 }
 
-type Script = Box<dyn Fn(&Seen, usize) -> Answer + Send + Sync>;
+type Script = Box<dyn Fn(&RecordedRequest, usize) -> Answer + Send + Sync>;
 
-/// Where requests are forwarded to.
+/// The server that requests are forwarded to.
 enum Upstream {
     Nowhere,
     Server(String),
-    /// `MiniStack`, whose ECS takes one call at a time: see [`Aws::ecs_alone`].
+    /// `MiniStack`, whose ECS takes one call at a time: see [`Aws::lock_ecs`].
     Aws(&'static Aws),
 }
 
 struct Shared {
-    seen: Mutex<Vec<Seen>>,
+    seen: Mutex<Vec<RecordedRequest>>,
     under_way: AtomicUsize,
     script: Script,
     upstream: Upstream,
@@ -85,22 +85,24 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Answers each request by `script`, which is given the request and how many came before it.
-    pub async fn start(script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
+    /// Answers each request by `script`, which gets the request and the number of requests before it.
+    pub async fn start(script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static) -> Self {
         Self::new(Upstream::Nowhere, Box::new(script)).await
     }
 
-    /// Forwards everything to `upstream` (`http://host:port`), unless `script` says otherwise.
-    pub async fn before(upstream: &str, script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static) -> Self {
+    /// Stands in front of `upstream` (`http://host:port`): `script` decides which requests are forwarded.
+    pub async fn before(
+        upstream: &str,
+        script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         Self::new(Upstream::Server(upstream.trim_end_matches('/').to_owned()), Box::new(script)).await
     }
 
-    /// Forwards everything to AWS, unless `script` says otherwise; calls of ECS one at a time, because `MiniStack` answers
-    /// 500 to some of those that come while another one changes something. Not for a test that holds `Aws::ecs_alone`
-    /// meanwhile.
+    /// Stands in front of AWS: `script` decides which requests are forwarded. Calls of ECS are forwarded one at a time, under
+    /// `Aws::lock_ecs`, which the test must not hold meanwhile: `MiniStack` answers 500 to some reads during a change.
     pub async fn before_aws(
         aws: &'static Aws,
-        script: impl Fn(&Seen, usize) -> Answer + Send + Sync + 'static,
+        script: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
     ) -> Self {
         Self::new(Upstream::Aws(aws), Box::new(script)).await
     }
@@ -122,39 +124,39 @@ impl Recorder {
     }
 
     /// Every request so far.
-    pub fn seen(&self) -> Vec<Seen> {
+    pub fn requests(&self) -> Vec<RecordedRequest> {
         self.shared.seen.lock().expect("not poisoned").clone()
     }
 
     /// Every request so far, as `METHOD /path?query`.
     pub fn lines(&self) -> Vec<String> {
-        self.seen().iter().map(Seen::line).collect()
+        self.requests().iter().map(RecordedRequest::line).collect()
     }
 
     /// Every AWS operation so far, in alphabetical order.
     pub fn operations(&self) -> Vec<String> {
-        let mut operations: Vec<String> = self.seen().iter().filter_map(Seen::operation).collect();
+        let mut operations: Vec<String> = self.requests().iter().filter_map(RecordedRequest::operation).collect();
         operations.sort();
         operations
     }
 
-    /// How many requests have arrived and were neither answered nor given up yet.
+    /// The number of requests that are neither answered nor abandoned by their client.
     pub fn under_way(&self) -> usize {
         self.shared.under_way.load(Ordering::SeqCst)
     }
 
-    /// Whether a request has not been read yet, or an answer not by its client: then more requests may come.
+    /// Whether a connection holds an unread request or answer, so that further requests may follow.
     pub fn has_unread(&self) -> bool {
         pids::has_unread(self.port)
     }
 
-    /// Forgets what was seen.
+    /// Removes all recorded requests.
     pub fn forget(&self) {
         self.shared.seen.lock().expect("not poisoned").clear();
     }
 }
 
-/// A request that is under way until this is dropped.
+/// A request that is under way until this guard is dropped.
 struct UnderWay<'a>(&'a AtomicUsize);
 
 impl<'a> UnderWay<'a> {
@@ -178,7 +180,8 @@ async fn answer(
     body: Bytes,
 ) -> Response<Body> {
     let _under_way = UnderWay::begin(&shared.under_way);
-    let seen = Seen { method, uri: uri.to_string(), headers, body: String::from_utf8_lossy(&body).into_owned() };
+    let seen =
+        RecordedRequest { method, uri: uri.to_string(), headers, body: String::from_utf8_lossy(&body).into_owned() };
     let before = {
         let mut all = shared.seen.lock().expect("not poisoned");
         all.push(seen.clone());
@@ -204,12 +207,12 @@ async fn answer(
     }
 }
 
-async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
+async fn forward(shared: &Shared, seen: RecordedRequest, body: Bytes) -> Response<Body> {
     let is_ecs = seen.header("x-amz-target").is_some_and(|target| target.starts_with("AmazonEC2ContainerService"));
-    let (upstream, _alone) = match &shared.upstream {
-        Upstream::Nowhere => panic!("nowhere to forward to: {}", seen.line()),
+    let (upstream, _ecs) = match &shared.upstream {
+        Upstream::Nowhere => panic!("no server to forward to: {}", seen.line()),
         Upstream::Server(url) => (url, None),
-        Upstream::Aws(aws) if is_ecs => (&aws.endpoint, Some(aws.ecs_alone().await)),
+        Upstream::Aws(aws) if is_ecs => (&aws.endpoint, Some(aws.lock_ecs().await)),
         Upstream::Aws(aws) => (&aws.endpoint, None),
     };
     let mut headers = seen.headers.clone();
@@ -234,7 +237,7 @@ async fn forward(shared: &Shared, seen: Seen, body: Bytes) -> Response<Body> {
     }
 }
 
-/// What is answered where the real server has not answered, or not to the end.
+/// The answer if the real server gave no complete answer.
 fn bad_gateway(error: &reqwest::Error) -> Response<Body> {
     Response::builder().status(502).body(Body::from(error.to_string())).expect("a response")
 }

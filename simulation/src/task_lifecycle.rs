@@ -1,5 +1,5 @@
-//! The lives of tasks: each steps through ECS's statuses, does in the mesh what its containers do, and every step is
-//! an event.
+//! The lifecycle of tasks: each steps through ECS's statuses, does in the mesh what its containers do, and every step publishes an
+//! event.
 
 use mesh::{phase::TaskPhase, secret::SecretState};
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use super::{
     world::{World, note},
 };
 
-/// Where a task stands: its last status, and the desired one.
+/// A task's last status and desired status: an index into [`LIFECYCLE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stand(usize);
+pub(crate) struct TaskStatus(usize);
 
-/// A life from beginning to end.
-pub(crate) const LIFE: [(&str, &str); 8] = [
+/// The last status and the desired status of a task, step by step.
+pub(crate) const LIFECYCLE: [(&str, &str); 8] = [
     ("PROVISIONING", "RUNNING"),
     ("PENDING", "RUNNING"),
     ("ACTIVATING", "RUNNING"),
@@ -27,10 +27,10 @@ pub(crate) const LIFE: [(&str, &str); 8] = [
 const RUNNING: usize = 3;
 const TOLD_TO_STOP: usize = 4;
 const STOPPED: usize = 7;
-/// When the containers start.
+/// The step in which the containers start.
 const ACTIVATING: usize = 2;
 
-impl Stand {
+impl TaskStatus {
     pub(crate) fn phase(self) -> TaskPhase {
         match self.0 {
             0..TOLD_TO_STOP => TaskPhase::Active,
@@ -40,14 +40,14 @@ impl Stand {
     }
 
     pub(crate) fn is_meant_to_run(self) -> bool {
-        LIFE[self.0].1 == "RUNNING"
+        LIFECYCLE[self.0].1 == "RUNNING"
     }
 
-    /// What an event says.
-    pub(crate) fn told_by(event: &Value) -> Self {
-        let told =
+    /// The status that an event reports.
+    pub(crate) fn from_event(event: &Value) -> Self {
+        let reported =
             (event["detail"]["lastStatus"].as_str().unwrap(), event["detail"]["desiredStatus"].as_str().unwrap());
-        Self(LIFE.iter().position(|stand| *stand == told).unwrap())
+        Self(LIFECYCLE.iter().position(|status| *status == reported).unwrap())
     }
 
     fn is_last_of(self, end: End) -> bool {
@@ -62,23 +62,23 @@ impl Stand {
 
 impl World {
     /// The tasks that may take a step now.
-    pub(crate) fn restless(&self) -> Vec<usize> {
+    pub(crate) fn ready_tasks(&self) -> Vec<usize> {
         let may_step = |index: &usize| {
             let task = &self.ecs.tasks[*index];
-            match task.stand() {
+            match task.status() {
                 None => match task.start {
                     _ if self.sqs.messages.is_empty() => true,
                     Start::AnyTime => true,
-                    Start::DuringLook => !self.looking.is_empty(),
+                    Start::DuringIdleCheck => !self.checking_idle.is_empty(),
                     Start::AfterRevocation => !self.revoked.is_empty(),
                     Start::WhileHidden => self.is_hidden(task.service),
-                    Start::WhileDeleted => self.is_hidden(task.service) && !self.looking.is_empty(),
+                    Start::WhileDeleted => self.is_hidden(task.service) && !self.checking_idle.is_empty(),
                 },
-                // Its containers start later than answers lag.
-                Some(Stand(stand)) if stand + 1 == ACTIVATING => {
+                // The containers start once no answer can be older than the task.
+                Some(TaskStatus(status)) if status + 1 == ACTIVATING => {
                     task.created().is_some_and(|at| at + self.scenario.assumed_lag() < self.now)
                 }
-                Some(stand) => !stand.is_last_of(task.end),
+                Some(status) => !status.is_last_of(task.end),
             }
         };
         (0..self.ecs.tasks.len()).filter(may_step).collect()
@@ -88,55 +88,55 @@ impl World {
         matches!(self.secret(&self.secret_name(service)), SecretState::Retiring(..))
     }
 
-    /// Whether every task has done all it will do.
-    pub(crate) fn is_lived_out(&self) -> bool {
-        let is_over = |task: &super::ecs::Task| task.stand().is_some_and(|stand| stand.is_last_of(task.end));
+    /// Whether every task has reached its last step.
+    pub(crate) fn have_all_tasks_ended(&self) -> bool {
+        let is_over = |task: &super::ecs::Task| task.status().is_some_and(|status| status.is_last_of(task.end));
         self.ecs.tasks.iter().all(is_over)
     }
 
-    /// The tasks that start, and have not read their token yet.
-    pub(crate) fn unread(&self) -> Vec<usize> {
+    /// The tasks that are starting or running, and have not read their token yet.
+    pub(crate) fn tasks_without_token(&self) -> Vec<usize> {
         if !self.makes_tokens() {
             return Vec::new();
         }
         let reads = |index: &usize| {
             let task = &self.ecs.tasks[*index];
-            // Who is to be told apart by its tags reads when its containers start.
+            // ECS may show a task's own tags only when its containers start.
             let first = if task.own_tags { ACTIVATING } else { 0 };
-            task.read.is_none() && task.stand().is_some_and(|Stand(stand)| (first..=RUNNING).contains(&stand))
+            task.read.is_none() && task.status().is_some_and(|TaskStatus(status)| (first..=RUNNING).contains(&status))
         };
         (0..self.ecs.tasks.len()).filter(reads).collect()
     }
 
-    /// One of them reads it.
+    /// One of the tasks without a token reads its secret.
     pub(crate) fn read_any(&mut self) {
-        let unread = self.unread();
-        let index = unread[self.random.usize(..unread.len())];
+        let tasks_without_token = self.tasks_without_token();
+        let index = tasks_without_token[self.random.usize(..tasks_without_token.len())];
         self.read_secret(index);
     }
 
     /// A task takes its next step.
     pub(crate) fn step(&mut self, index: usize) {
-        let next = match self.ecs.tasks[index].stand() {
+        let next = match self.ecs.tasks[index].status() {
             None => 0,
-            // It may fail to start, and be killed at any time.
-            Some(Stand(stand))
-                if stand < TOLD_TO_STOP && self.random.u32(..20) == 0 && self.ecs.tasks[index].end == End::Stops =>
+            // A task may fail to start, and may be killed at any time.
+            Some(TaskStatus(status))
+                if status < TOLD_TO_STOP && self.random.u32(..20) == 0 && self.ecs.tasks[index].end == End::Stops =>
             {
                 [TOLD_TO_STOP, STOPPED][self.random.usize(..2)]
             }
-            Some(Stand(stand)) => stand + 1,
+            Some(TaskStatus(status)) => status + 1,
         };
         let now = self.now;
-        self.ecs.tasks[index].history.push((now, Stand(next)));
-        note!(self, "task {index} of service {} is {:?}", self.ecs.tasks[index].service, LIFE[next]);
+        self.ecs.tasks[index].history.push((now, TaskStatus(next)));
+        note!(self, "task {index} of service {} is {:?}", self.ecs.tasks[index].service, LIFECYCLE[next]);
         match next {
             ACTIVATING if !self.makes_tokens() => self.log_in(index),
             RUNNING => self.register(index),
             STOPPED => {
                 let is_clean = self.random.bool();
                 if self.ecs.tasks[index].has_agent {
-                    self.part(index, is_clean);
+                    self.end_agent(index, is_clean);
                 }
                 if is_clean {
                     self.clean_up(index);
@@ -147,15 +147,15 @@ impl World {
         self.publish(index, next);
     }
 
-    /// What a well-behaved task does at its end.
+    /// The clean-up of a task that ends properly: it deregisters its services, and may log out.
     fn clean_up(&mut self, index: usize) {
         let id = self.ecs.tasks[index].arn.id().clone();
         self.consul.forget_task(&id, self.random.bool());
         note!(self, "task {index} has cleaned up after itself");
     }
 
-    /// `EventBridge` tells of a step: late, twice, or not at all.
-    fn publish(&mut self, index: usize, stand: usize) {
+    /// Publishes the event of a step.
+    fn publish(&mut self, index: usize, status: usize) {
         let task = &self.ecs.tasks[index];
         let time = jiff::Timestamp::from_second(self.time().as_second()).unwrap();
         let body = json!({
@@ -166,15 +166,15 @@ impl World {
                 "taskArn": task.arn.as_str(),
                 "clusterArn": task.cluster.as_str(),
                 "taskDefinitionArn": task.definition.as_str(),
-                "lastStatus": LIFE[stand].0,
-                "desiredStatus": LIFE[stand].1,
+                "lastStatus": LIFECYCLE[status].0,
+                "desiredStatus": LIFECYCLE[status].1,
                 "version": task.history.len(),
             },
         });
         self.deliver(&body.to_string());
     }
 
-    /// Somebody registers the definition of a service, or an ECS service uses it.
+    /// The event of a task definition's registration.
     pub(crate) fn register_definition(&mut self, service: usize) {
         let definition = definition_arn(service, Kind::Plain);
         let body = json!({
@@ -191,9 +191,10 @@ impl World {
         self.deliver(&body.to_string());
     }
 
+    /// `EventBridge` sends the event to the queue: late, twice, or not at all.
     fn deliver(&mut self, body: &str) {
         let lost = self.scenario.lost;
-        if !self.calm && self.chance(lost) {
+        if !self.fault_free && self.chance(lost) {
             self.note("its event is lost");
             return;
         }

@@ -1,4 +1,4 @@
-//! `mesh-audit` run as its users run it: in a directory of its own, with what it writes.
+//! Runs `mesh-audit` in its own directory.
 
 use std::{
     fs,
@@ -8,10 +8,10 @@ use std::{
 
 pub(crate) const CLEAN: &str = include_str!("../../../audit/src/bases/dataplane.json");
 
-/// A working directory of its own, with files in it.
-pub(crate) struct Place(pub(crate) PathBuf);
+/// A working directory with files.
+pub(crate) struct Workspace(pub(crate) PathBuf);
 
-impl Place {
+impl Workspace {
     pub(crate) fn new(name: &str, files: &[(&str, &str)]) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("cli-{name}"));
         let _ = fs::remove_dir_all(&path);

@@ -1,27 +1,27 @@
-//! The controller's work for a crowd: when it is done, and what came of it.
+//! Waiting until the controller has handled a fleet's events, and checks of the result.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::Crowd;
+use super::Fleet;
 use local_stack::{
-    progress::{until_done, while_it_goes_on},
+    progress::{wait_until_done, wait_while_progressing},
     world::{GRACE, RESTARTED, state_of},
 };
 
-/// How much of the functions' logs is shown when something does not come about.
+/// How many lines of the functions' logs are shown when a wait fails.
 const LINES: usize = 30;
-/// How old its first line is at most.
+/// The greatest age of these lines.
 const RECENT: Duration = Duration::from_mins(15);
 
-impl Crowd<'_> {
-    /// Waits until no message is left but looks that are due later than twice the grace period. Fails when nothing changes any
-    /// more.
-    pub async fn worked_off(&self) {
+impl Fleet<'_> {
+    /// Waits until no message is left except idle checks that are due later than twice the grace period. Fails when the queue stops
+    /// changing.
+    pub async fn events_handled(&self) {
         let what = format!("the events of {} to be done", self.world.name);
-        let done = while_it_goes_on(&what, || async {
+        let done = wait_while_progressing(&what, || async {
             let mut waiting = self.world.waiting(&self.world.deployed.queue_url).await;
             let soon = (Timestamp::now() + 2 * GRACE).as_second();
             waiting.retain(|message| message["ReceiveCount"] != 0 || message["VisibleAt"].as_i64() <= Some(soon));
@@ -32,20 +32,19 @@ impl Crowd<'_> {
         }
     }
 
-    /// Asserts that no message of this crowd was given up.
-    pub async fn nothing_given_up(&self) {
+    /// Asserts that the dead-letter queue has no message of this fleet.
+    pub async fn assert_no_dead_letters(&self) {
         let given_up = self.world.waiting(&self.world.deployed.failed_queue_url).await;
         let log = if given_up.is_empty() { String::new() } else { self.log_end().await };
         assert!(given_up.is_empty(), "in the dead-letter queue: {given_up:#?}\nthe function's log ends:\n{log}");
     }
 
-    /// Sweeps once, and everything has to be done. A sweep that a busy machine kept from reading everything says so, and is
-    /// repeated.
+    /// Runs one complete sweep. A sweep that was incomplete because the machine was busy is repeated.
     pub async fn sweep(&self) -> Value {
         self.sweep_until_complete(&[]).await
     }
 
-    /// The same where Consul servers were started again.
+    /// Runs one complete sweep after a restart of Consul servers.
     pub async fn sweep_after_restarts(&self) -> Value {
         self.sweep_until_complete(&RESTARTED).await
     }
@@ -57,10 +56,10 @@ impl Crowd<'_> {
         summary
     }
 
-    /// Waits until Consul and Secrets Manager hold what the living tasks need, and nothing else of ours; and what is
-    /// somebody else's is as it was.
+    /// Waits until Consul and Secrets Manager hold exactly what the running tasks demand, and checks that nothing of other
+    /// owners has changed.
     pub async fn converged(&self) {
-        until_done(&format!("{} to converge", self.world.name), || async {
+        wait_until_done(&format!("{} to converge", self.world.name), || async {
             let wrong = self.violations().await;
             if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n")) }
         })

@@ -1,11 +1,11 @@
-//! What is somebody else's, and looks almost like ours.
+//! Tokens, services and secrets of other owners that are similar to the controller's.
 
 use serde_json::{Value, json};
 
-use super::Crowd;
+use super::Fleet;
 use local_stack::world::{cluster_arn, task_id};
 
-/// What was planted, and how it looked.
+/// What was created, and its state after its creation.
 pub(super) struct Foreign {
     accessors: Vec<String>,
     secrets: [String; 2],
@@ -14,11 +14,11 @@ pub(super) struct Foreign {
 
 const SERVICES: [&str; 2] = ["by-hand", "by-hand-too"];
 
-impl Crowd<'_> {
-    /// Plants foreign tokens, services, a node and secrets beside the tasks' own.
-    pub async fn plant_foreign(&mut self) {
-        let (world, somebody) = (&self.world, &self.members[0]);
-        let (name, service, id) = (world.name, &somebody.service, task_id(&somebody.arn));
+impl Fleet<'_> {
+    /// Creates tokens, services, a node and secrets of other owners.
+    pub async fn create_foreign(&mut self) {
+        let (world, task) = (&self.world, &self.tasks[0]);
+        let (name, service, id) = (world.name, &task.service, task_id(&task.arn));
         let other_account = world.cluster().replace("000000000000", "999999999999");
         let mut accessors = Vec::new();
         for description in [
@@ -31,38 +31,38 @@ impl Crowd<'_> {
             let made = world.consul.put("/v1/acl/token", &body).await;
             accessors.push(made["AccessorID"].as_str().unwrap().to_owned());
         }
-        // A task of the same ID in another cluster
-        let login = self.method.log_in_task(service, &cluster_arn("somebody-elses"), id).await;
+        // A task with the same ID in another cluster
+        let login = self.method.log_in_task(service, &cluster_arn("another-owners"), id).await;
         accessors.push(login.accessor_id);
         for service in SERVICES {
             let meta = if service == "by-hand" { json!({}) } else { json!({ "task-id": format!("{id}0") }) };
             let service = json!({ "ID": service, "Service": service, "Port": 1, "Meta": meta });
             world.register_raw(&json!({ "Service": service })).await;
         }
-        // A task's mark on a node that is nobody's agent
+        // A service with a task's mark, on a node without an agent
         let elsewhere = json!({
             "Node": format!("{name}-foreign"), "Address": "10.1.2.3",
             "Service": { "ID": "old", "Service": "old", "Meta": { "task-id": id } },
         });
         world.consul.put("/v1/catalog/register", &elsewhere).await;
-        let secrets = [format!("{name}-by-hand"), format!("somebody-elses-{name}")];
+        let secrets = [format!("{name}-by-hand"), format!("another-owners-{name}")];
         for secret in &secrets {
-            world.put_secret(secret, &json!({ "username": "root", "password": "of somebody else" })).await;
+            world.put_secret(secret, &json!({ "username": "root", "password": "of another owner" })).await;
         }
         let mut foreign = Foreign { accessors, secrets, before: Vec::new() };
-        foreign.before = self.look_at(&foreign).await;
+        foreign.before = self.read_foreign(&foreign).await;
         self.foreign = Some(foreign);
     }
 
-    /// What of it is not as it was.
+    /// What has changed since its creation.
     pub(crate) async fn foreign_changes(&self) -> Vec<String> {
         let Some(foreign) = &self.foreign else { return Vec::new() };
-        let now = self.look_at(foreign).await;
+        let now = self.read_foreign(foreign).await;
         let pairs = foreign.before.iter().zip(&now);
         pairs.filter(|(before, now)| before != now).map(|(before, now)| format!("{before} became {now}")).collect()
     }
 
-    async fn look_at(&self, foreign: &Foreign) -> Vec<Value> {
+    async fn read_foreign(&self, foreign: &Foreign) -> Vec<Value> {
         let consul = self.world.consul;
         let mut seen = Vec::new();
         for accessor in &foreign.accessors {

@@ -1,4 +1,4 @@
-//! What passed a proxy: requests, connections, and the faults that were injected.
+//! Counts of a proxy's requests, connections and injected faults.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -13,9 +13,9 @@ use std::{
 
 use tokio::task::JoinHandle;
 
-/// Counts, from the proxy's start on.
+/// The counts since the proxy's start.
 #[derive(Default)]
-pub struct Tally {
+pub struct Stats {
     faults: Mutex<BTreeMap<&'static str, usize>>,
     arrivals: Mutex<Vec<Instant>>,
     answered: Mutex<BTreeMap<String, usize>>,
@@ -27,7 +27,7 @@ pub struct Tally {
     most_connections: AtomicUsize,
 }
 
-/// A number that rises and falls, and its peak.
+/// A gauge with its peak.
 #[derive(Default)]
 struct Gauge {
     now: AtomicUsize,
@@ -49,9 +49,9 @@ impl Gauge {
     }
 }
 
-/// A request whose client waits until this is dropped.
+/// A request whose client is waiting, until this guard is dropped.
 pub struct UnderWay<'a> {
-    tally: &'a Tally,
+    stats: &'a Stats,
     is_answered: bool,
 }
 
@@ -59,27 +59,27 @@ impl UnderWay<'_> {
     /// Counts the answer by the kind of the request.
     pub fn answered(&mut self, kind: String) {
         self.is_answered = true;
-        *self.tally.answered.lock().unwrap().entry(kind).or_default() += 1;
+        *self.stats.answered.lock().unwrap().entry(kind).or_default() += 1;
     }
 }
 
 impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
-        self.tally.under_way.fall();
+        self.stats.under_way.fall();
         if !self.is_answered {
-            self.tally.given_up.fetch_add(1, Ordering::SeqCst);
+            self.stats.given_up.fetch_add(1, Ordering::SeqCst);
         }
     }
 }
 
-/// A request that the server works on until this is dropped.
-pub struct HandedOn(Arc<Tally>);
+/// A request that the server is handling, until this guard is dropped.
+pub struct HandedOn(Arc<Stats>);
 
 impl HandedOn {
-    /// Waits for the task that works on it, and keeps how it has panicked, if it has: then there is no answer either.
-    pub async fn until_done<T>(self, work: JoinHandle<Option<T>>, kind: String) -> Option<T> {
+    /// Waits for the task that handles the request. If it panics, the message is kept, and there is no answer.
+    pub async fn wait_until_done<T>(self, work: JoinHandle<Option<T>>, kind: String) -> Option<T> {
         work.await.unwrap_or_else(|error| {
-            // Only the first panic: others may follow from it.
+            // Only the first panic is kept: others may follow from it.
             self.0.panic.lock().unwrap().get_or_insert(format!("{kind}: {error}"));
             None
         })
@@ -92,58 +92,58 @@ impl Drop for HandedOn {
     }
 }
 
-impl Tally {
-    /// Counts a connection that a client has opened.
+impl Stats {
+    /// Counts an opened connection.
     pub fn connected(&self, client: SocketAddr) {
         let mut clients = self.clients.lock().unwrap();
         clients.insert(client);
         self.most_connections.fetch_max(clients.len(), Ordering::SeqCst);
     }
 
-    /// Counts a connection that was closed.
+    /// Counts a closed connection.
     pub fn disconnected(&self, client: SocketAddr) {
         self.clients.lock().unwrap().remove(&client);
     }
 
-    /// The addresses of the clients whose connections are open now.
+    /// The addresses of the clients with open connections.
     pub fn clients(&self) -> BTreeSet<SocketAddr> {
         self.clients.lock().unwrap().clone()
     }
 
-    /// Counts a request that has arrived; it is under way until the returned guard is dropped.
+    /// Counts a request, which is under way until the returned guard is dropped.
     pub fn arrived(&self) -> UnderWay<'_> {
         self.arrivals.lock().unwrap().push(Instant::now());
         self.under_way.rise();
-        UnderWay { tally: self, is_answered: false }
+        UnderWay { stats: self, is_answered: false }
     }
 
-    /// Counts a request that is handed on to the server, which works on it until the returned guard is dropped.
+    /// Counts a request to the server, which handles it until the returned guard is dropped.
     pub fn handed_on(self: &Arc<Self>) -> HandedOn {
         self.handed_on.rise();
         HandedOn(Arc::clone(self))
     }
 
-    /// How many requests the server works on now, also such as nobody waits for any more.
+    /// The number of requests that the server is handling, including those whose client has disconnected.
     pub fn at_work(&self) -> usize {
         self.handed_on.now.load(Ordering::SeqCst)
     }
 
-    /// How many requests of each kind were answered.
+    /// The number of answered requests by kind.
     pub fn answers(&self) -> BTreeMap<String, usize> {
         self.answered.lock().unwrap().clone()
     }
 
-    /// How many requests their clients gave up.
+    /// The number of requests whose clients disconnected before the answer.
     pub fn given_up(&self) -> usize {
         self.given_up.load(Ordering::SeqCst)
     }
 
-    /// Panics with what was to happen to a request, if that has panicked: the request gets no answer, and a test that waits for
-    /// what follows from it would wait in vain.
-    pub fn must_not_have_panicked(&self) {
+    /// Panics if the handling of a request has panicked: that request gets no answer, so that a test would wait until its time
+    /// limit.
+    pub fn assert_no_panic(&self) {
         let panic = self.panic.lock().unwrap().clone();
         if let Some(panic) = panic {
-            panic!("what was to happen to a request: {panic}");
+            panic!("the handling of a request panicked: {panic}");
         }
     }
 
@@ -152,12 +152,12 @@ impl Tally {
         *self.faults.lock().unwrap().entry(fault).or_default() += 1;
     }
 
-    /// How often each fault was injected.
+    /// The number of injected faults by name.
     pub fn faults(&self) -> BTreeMap<&'static str, usize> {
         self.faults.lock().unwrap().clone()
     }
 
-    /// How many requests have arrived.
+    /// The number of requests.
     pub fn requests(&self) -> usize {
         self.arrivals.lock().unwrap().len()
     }
@@ -187,7 +187,7 @@ impl Tally {
     }
 }
 
-impl fmt::Display for Tally {
+impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} requests", self.requests())?;
         for (fault, count) in self.faults() {

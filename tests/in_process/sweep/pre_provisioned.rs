@@ -1,4 +1,4 @@
-//! Tokens that were made ahead of their service's first task: how long they wait.
+//! Pre-provisioned tokens: how long they wait for their service's first task.
 
 use controller::{SweepOrder, SweepOutcome};
 use jiff::{SignedDuration, Timestamp};
@@ -29,15 +29,15 @@ async fn handled(environment: &Environment, event: Value) {
     assert!(report.failures.is_empty(), "{:?}", report.failures);
 }
 
-/// A service whose definition was registered just now, and the token that waits for its first task.
-async fn made_ahead(world: &World<'_>) -> (Definition, Pair) {
+/// A service whose task definition was just registered, and its pre-provisioned token.
+async fn pre_provisioned(world: &World<'_>) -> (Definition, Pair) {
     let definition = world.mesh_definition(&world.service()).await;
     handled(&hours_later(world, 0).await, registered(&definition)).await;
-    let pair = world.pair(&world.secret_name(&world.service())).await.expect("a token made ahead");
+    let pair = world.pair(&world.secret_name(&world.service())).await.expect("a pre-provisioned token");
     (definition, pair)
 }
 
-/// Since when the token waits, if it does.
+/// The time since which the token is unused, if it is marked as unused.
 async fn unused_since(world: &World<'_>, pair: &Pair) -> Option<Timestamp> {
     let token = world.consul.get(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let mut lines = token["Description"].as_str().unwrap().lines();
@@ -45,9 +45,9 @@ async fn unused_since(world: &World<'_>, pair: &Pair) -> Option<Timestamp> {
 }
 
 #[tokio::test]
-async fn a_token_that_was_made_ahead_and_never_used_goes_after_its_time() {
+async fn an_unused_token_is_revoked_in_time() {
     let world = World::without_deployment("never-used").await;
-    let (_, pair) = made_ahead(&world).await;
+    let (_, pair) = pre_provisioned(&world).await;
     let report = swept(&hours_later(&world, 23).await, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
     assert!(world.is_valid(&pair.token).await, "its first task may still come");
@@ -61,16 +61,16 @@ async fn a_token_that_was_made_ahead_and_never_used_goes_after_its_time() {
 }
 
 #[tokio::test]
-async fn a_definition_that_is_registered_again_begins_the_wait_anew() {
+async fn a_new_registration_restarts_the_wait() {
     let world = World::without_deployment("registered-again").await;
-    let (definition, pair) = made_ahead(&world).await;
+    let (definition, pair) = pre_provisioned(&world).await;
     let first = unused_since(&world, &pair).await.expect("it waits");
-    // Soon afterwards it is not worth a write
+    // Shortly afterwards, the mark is not renewed
     let soon = hours_later(&world, 1).await;
     handled(&soon, registered(&definition)).await;
     assert!(soon.consul.lines().iter().all(|line| line.starts_with("GET")), "{:?}", soon.consul.lines());
     assert_eq!(unused_since(&world, &pair).await, Some(first));
-    // But when the wait is nearly over, another first start is ahead
+    // When the wait is nearly over, the mark is renewed
     handled(&hours_later(&world, 23).await, registered(&definition)).await;
     let anew = unused_since(&world, &pair).await.expect("it still waits");
     assert!(anew.duration_since(first) >= SignedDuration::from_hours(22), "{first} {anew}");
@@ -81,9 +81,9 @@ async fn a_definition_that_is_registered_again_begins_the_wait_anew() {
 }
 
 #[tokio::test]
-async fn an_old_event_of_a_task_that_is_gone_does_not_end_the_wait() {
+async fn a_stale_event_keeps_the_wait() {
     let world = World::without_deployment("redriven").await;
-    let (definition, pair) = made_ahead(&world).await;
+    let (definition, pair) = pre_provisioned(&world).await;
     let task = world.run(&definition).await;
     let mut old = world.event_as(&task, "PENDING", "RUNNING", 2).await;
     let long_ago = Timestamp::now() - SignedDuration::from_mins(20);
@@ -91,23 +91,23 @@ async fn an_old_event_of_a_task_that_is_gone_does_not_end_the_wait() {
     world.stop(&task).await;
     let environment = hours_later(&world, 0).await;
     handled(&environment, old.clone()).await;
-    assert!(unused_since(&world, &pair).await.is_some(), "nobody has used it");
+    assert!(unused_since(&world, &pair).await.is_some(), "it is still unused");
     swept(&environment, &SweepOrder::default()).await;
     assert!(world.is_valid(&pair.token).await);
-    // The old event of a task that lives ends it
+    // The old event of a running task ends the wait
     old["detail"]["taskArn"] = json!(world.run(&definition).await);
     handled(&environment, old.clone()).await;
     assert_eq!(unused_since(&world, &pair).await, None);
-    // And once there is no mark, an old event does not cost the question any more
+    // And without the mark, an old event costs no call of ECS
     let cold = hours_later(&world, 0).await;
     handled(&cold, old).await;
     assert!(!cold.aws.operations().contains(&"DescribeTasks".to_owned()), "{:?}", cold.aws.operations());
 }
 
 #[tokio::test]
-async fn a_new_event_ends_the_wait_without_a_question() {
+async fn a_new_event_ends_the_wait() {
     let world = World::without_deployment("first-event").await;
-    let (definition, pair) = made_ahead(&world).await;
+    let (definition, pair) = pre_provisioned(&world).await;
     let task = world.run(&definition).await;
     let environment = hours_later(&world, 0).await;
     handled(&environment, world.event(&task).await).await;

@@ -1,4 +1,4 @@
-//! Time passes, and environments go on for which something has happened.
+//! The passage of time, and the invocations that it wakes or ends.
 
 use std::time::Duration;
 
@@ -11,17 +11,18 @@ use super::{
 };
 
 impl Schedule {
-    pub(crate) async fn advance_somehow(&mut self) {
+    /// Lets a random time pass: up to 3 s while work is under way, otherwise up to 20 s or until the next message.
+    pub(crate) async fn advance_randomly(&mut self) {
         let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
-        // A call that nobody waits for any more takes no longer than others.
-        let is_called = !self.stage.board.lock().unwrap().is_empty();
+        // Abandoned calls count as well: their effects have to come within `longest_call`.
+        let is_called = !self.shared.pending.lock().unwrap().is_empty();
         let by = self.with(|world| {
             if is_busy || is_called {
                 return world.random.u64(1..3_000);
             }
             let next = world.sqs.next_visible().filter(|at| *at > world.now);
             match next {
-                Some(at) if world.calm || world.random.bool() => at - world.now,
+                Some(at) if world.fault_free || world.random.bool() => at - world.now,
                 _ => world.random.u64(1..20_000),
             }
         });
@@ -33,13 +34,13 @@ impl Schedule {
             world.now += by;
             world.now
         });
-        self.owed += by;
+        self.pending_timer_time += by;
         let is_busy = self.environments.iter().any(|environment| environment.invocation.is_some());
         if !is_busy {
-            self.owed = 0;
-        } else if self.owed >= 200 {
+            self.pending_timer_time = 0;
+        } else if self.pending_timer_time >= 200 {
             let slow = self.with(|world| world.scenario.slow_timers);
-            tokio::time::advance(Duration::from_millis(std::mem::take(&mut self.owed) / slow)).await;
+            tokio::time::advance(Duration::from_millis(std::mem::take(&mut self.pending_timer_time) / slow)).await;
         }
         let is_over = |environment: &Environment| {
             environment.invocation.as_ref().is_some_and(|invocation| invocation.ends_at <= now)
@@ -49,13 +50,13 @@ impl Schedule {
         }
     }
 
-    /// Lets every environment go on for which something has happened.
-    pub(crate) fn go_on(&mut self) {
+    /// Polls every invocation, and checks the result of each that has ended.
+    pub(crate) fn poll_invocations(&mut self) {
         for index in 0..self.environments.len() {
-            let Some((outcome, messages)) = self.environments[index].go_on() else { continue };
+            let Some((outcome, messages)) = self.environments[index].poll() else { continue };
             let number = self.environments[index].number;
-            let mut world = self.stage.world.lock().unwrap();
-            world.looking.remove(&number);
+            let mut world = self.shared.world.lock().unwrap();
+            world.checking_idle.remove(&number);
             match outcome {
                 Outcome::Batch(report) => {
                     note!(world, "environment {number} is done: {:?}", report.failures);
@@ -64,14 +65,14 @@ impl Schedule {
                 Outcome::Sweep(report) => {
                     note!(world, "environment {number} has swept: {:?} {:?}", report.outcome, report.problems);
                     world.check_sweep(&report);
-                    let began = world.blind.remove(&number).map(|blind| blind.began);
-                    if let Some(began) =
-                        began.filter(|_| report.outcome == SweepOutcome::Done && !world.lost.contains(&number))
+                    let began = world.sweep_reads.remove(&number).map(|sweep_reads| sweep_reads.began);
+                    if let Some(began) = began
+                        .filter(|_| report.outcome == SweepOutcome::Done && !world.in_wrong_region.contains(&number))
                     {
                         world.swept_since(began);
                     }
-                    world.lost.remove(&number);
-                    self.guarded = report.outcome == SweepOutcome::GuardTripped;
+                    world.in_wrong_region.remove(&number);
+                    self.guard_tripped = report.outcome == SweepOutcome::GuardTripped;
                     if self.is_settled && report.outcome == SweepOutcome::Incomplete {
                         world.broken("converges: a sweep is incomplete although nothing is wrong".to_owned());
                     }

@@ -1,20 +1,20 @@
-//! Thousands of tasks at once, in few calls.
+//! Thousands of tasks, started and stopped in few calls.
 
 use futures::{StreamExt, stream};
 use serde_json::{Value, json};
 
-use super::{Crowd, HANDS, Member, RUN_AT_ONCE};
+use super::{CONCURRENT_CALLS, Fleet, FleetTask, RUN_AT_ONCE};
 use local_stack::{
     consul::Token,
     world::{envelope, task_id},
 };
 
-/// Each task needs four operations, and a transaction takes 64.
+/// Tasks registered by one transaction: each needs four operations, and Consul's limit is 64.
 const REGISTERED_AT_ONCE: usize = 16;
 
-impl Crowd<'_> {
-    /// Starts so many tasks, spread over all services, each of which registers its service and sidecar proxy and, if it
-    /// should, has logged in. The answer are their events.
+impl Fleet<'_> {
+    /// Starts `count` tasks, spread over all services. Each registers its service and sidecar proxy, and has a login token if
+    /// `logged_in`. Returns their events.
     pub async fn fill(&mut self, count: usize, logged_in: bool) -> Vec<Value> {
         let runs = count.div_ceil(RUN_AT_ONCE);
         let this = &*self;
@@ -23,21 +23,21 @@ impl Crowd<'_> {
             let tasks = this.run(definition, RUN_AT_ONCE.min(count - number * RUN_AT_ONCE)).await;
             tasks.into_iter().map(|task| (service.clone(), task)).collect::<Vec<_>>()
         };
-        let tasks: Vec<_> = stream::iter(0..runs).map(run).buffered(HANDS).concat().await;
-        // The node, which the first of them makes.
+        let tasks: Vec<_> = stream::iter(0..runs).map(run).buffered(CONCURRENT_CALLS).concat().await;
+        // The node, which the first registration of a task creates.
         self.world.register_raw(&json!({})).await;
         let register = |chunk: Vec<(String, Value)>| async move { this.register_all(&chunk).await };
         let chunks = tasks.chunks(REGISTERED_AT_ONCE).map(<[_]>::to_vec);
-        stream::iter(chunks).for_each_concurrent(HANDS, register).await;
+        stream::iter(chunks).for_each_concurrent(CONCURRENT_CALLS, register).await;
         let join = |(service, mut described): (String, Value)| async move {
             described.as_object_mut().unwrap().remove("tags");
             let arn = described["taskArn"].as_str().unwrap().to_owned();
             let login = if logged_in { Some(this.token_as_of_login(&service, &arn).await) } else { None };
-            Member { service, arn, lives: true, described, login }
+            FleetTask { service, arn, is_running: true, described, login }
         };
-        let members: Vec<Member> = stream::iter(tasks).map(join).buffered(HANDS).collect().await;
-        let events = members.iter().map(|member| envelope(&member.described)).collect();
-        self.members.extend(members);
+        let tasks: Vec<FleetTask> = stream::iter(tasks).map(join).buffered(CONCURRENT_CALLS).collect().await;
+        let events = tasks.iter().map(|task| envelope(&task.described)).collect();
+        self.tasks.extend(tasks);
         events
     }
 
@@ -48,7 +48,7 @@ impl Crowd<'_> {
         self.world.consul.put("/v1/txn", &Value::Array(operations)).await;
     }
 
-    /// A token as Consul makes it for a login, without the login: thousands of signatures take too long.
+    /// A token like that of a login, created without one: thousands of signatures take too long.
     async fn token_as_of_login(&self, service: &str, arn: &str) -> Token {
         let meta = json!({
             "consul.hashicorp.com/cluster": self.world.cluster(),
@@ -61,34 +61,35 @@ impl Crowd<'_> {
         Token::from(&self.world.consul.put("/v1/acl/token", &body).await)
     }
 
-    /// Stops every task. The answer are the events that say so.
+    /// Stops every task, and returns the events.
     pub async fn stop_all(&mut self) -> Vec<Value> {
         let this = &*self;
-        let arns = self.members.iter().map(|member| member.arn.clone());
-        // None is made meanwhile: they need not wait for each other.
+        let arns = self.tasks.iter().map(|task| task.arn.clone());
+        // No task is started meanwhile, so that the calls can be concurrent.
         let stop = |arn: String| async move {
             let body = json!({ "cluster": this.world.name, "task": arn, "reason": "test" });
             this.world.aws.call("ecs", "AmazonEC2ContainerServiceV20141113.StopTask", &body).await;
         };
-        stream::iter(arns).for_each_concurrent(HANDS, stop).await;
-        for member in &mut self.members {
-            member.lives = false;
+        stream::iter(arns).for_each_concurrent(CONCURRENT_CALLS, stop).await;
+        for task in &mut self.tasks {
+            task.is_running = false;
         }
         self.replay()
     }
 
-    /// How many events are not done, and how many looks are due later.
-    pub async fn events_and_looks_left(&self) -> (usize, usize) {
+    /// The number of events that are not handled yet, and of idle checks that are due later.
+    pub async fn events_and_idle_checks_left(&self) -> (usize, usize) {
         let waiting = self.world.waiting(&self.world.deployed.queue_url).await;
-        let is_look = |message: &&Value| message["Body"].as_str().unwrap_or_default().contains("Service Idle Check");
-        let looks = waiting.iter().filter(is_look).count();
-        (waiting.len() - looks, looks)
+        let is_idle_check =
+            |message: &&Value| message["Body"].as_str().unwrap_or_default().contains("Service Idle Check");
+        let idle_checks = waiting.iter().filter(is_idle_check).count();
+        (waiting.len() - idle_checks, idle_checks)
     }
 
-    /// Delivers many events at once.
+    /// Delivers many events concurrently.
     pub async fn deliver_all(&self, events: &[Value]) {
         let chunks = events.chunks(100);
-        stream::iter(chunks).for_each_concurrent(HANDS, |chunk| self.world.deliver(chunk)).await;
+        stream::iter(chunks).for_each_concurrent(CONCURRENT_CALLS, |chunk| self.world.deliver(chunk)).await;
     }
 }
 

@@ -1,10 +1,10 @@
-//! Many tasks of many services at once, on the real stack: they start, register, log in, are told to stop and stop; and
-//! what Consul and Secrets Manager then have to hold.
+//! A fleet of tasks of many services on the local stack: they start, register, log in, are told to stop and stop. The expected
+//! state of Consul and Secrets Manager follows from the tasks that run.
 
 mod bulk;
-mod census;
+mod convergence;
 mod foreign;
-mod work;
+mod violations;
 
 use aws_sdk_sqs::types::QueueAttributeName;
 
@@ -19,45 +19,45 @@ use local_stack::{
     world::{Definition, GRACE, World, cluster_arn, documented_policy, envelope, task_id},
 };
 
-/// How many tasks one `RunTask` starts at most.
+/// The most tasks that one `RunTask` starts.
 const RUN_AT_ONCE: usize = 10;
-/// How many calls of the crowd itself are under way at once.
-const HANDS: usize = 8;
+/// The most concurrent calls of the fleet.
+const CONCURRENT_CALLS: usize = 8;
 
 /// A task.
 #[derive(Clone)]
-pub struct Member {
+pub struct FleetTask {
     /// Name of the Consul service that it is an instance of.
     pub service: String,
     /// The task's ARN.
     pub arn: String,
-    /// Whether it still runs: false once the crowd has stopped it.
-    pub lives: bool,
-    /// What ECS said when it started.
+    /// Whether it is running: false once the fleet has stopped it.
+    pub is_running: bool,
+    /// ECS's description of the task when it started.
     described: Value,
-    /// The token that it has logged in for.
+    /// The token of its login.
     login: Option<Token>,
 }
 
 /// The services of one cluster, and their tasks.
-pub struct Crowd<'a> {
-    /// The cluster, and the deployment that looks after it.
+pub struct Fleet<'a> {
+    /// The cluster, and the deployment that manages it.
     pub world: World<'a>,
     /// All tasks in the order of their start, stopped ones included.
-    pub members: Vec<Member>,
+    pub tasks: Vec<FleetTask>,
     /// The deployment's `TokenMode`.
     pub mode: &'static str,
     /// Whether tasks log in, as those of mode `auth-method` do.
     pub logs_in: bool,
-    /// Whether work that creates tokens is interrupted: a token that was not shown for that stays until its service is idle.
+    /// Whether the test interrupts the creation of tokens: a token that was therefore not shown stays until its service is idle.
     pub leaves_orphans: bool,
     services: Vec<(String, Definition)>,
     method: JwtAuthMethod<'a>,
     foreign: Option<foreign::Foreign>,
 }
 
-impl<'a> Crowd<'a> {
-    /// A deployment of its own, whose functions find Consul at `address`.
+impl<'a> Fleet<'a> {
+    /// Deploys a stack whose functions call Consul at `address`.
     pub async fn deploy(
         aws: &'a Aws,
         consul: &'a Consul,
@@ -77,15 +77,15 @@ impl<'a> Crowd<'a> {
             ("TokenMode", mode),
             ("SecretNamePrefix", name),
             ("RevocationGraceSeconds", &grace),
-            // The auth method of tasks is of a type that Consul has from 1.12 on.
+            // The tasks' auth method has a type that Consul supports since 1.12.
             ("Bootstrap", "none"),
             ("Audit", "false"),
-            // How much one sweep may delete is another test's business.
+            // The guard has tests of its own.
             ("MaxDeletePercent", "100"),
-            // What events do must not be mistaken for what a sweep does.
+            // Only events and the test's own sweeps change anything.
             ("ReconcileRate", "rate(1 day)"),
         ];
-        // The last word counts.
+        // `further` takes precedence.
         parameters.retain(|(key, _)| further.iter().all(|(other, _)| other != key));
         parameters.extend(further.iter().copied());
         let deployed = deploy(aws, name, &parameters).await;
@@ -93,13 +93,13 @@ impl<'a> Crowd<'a> {
         Self::of(world, mode).await
     }
 
-    /// A crowd in a world that is there.
+    /// A fleet in an existing world.
     pub async fn of(world: World<'a>, mode: &'static str) -> Self {
         let method = JwtAuthMethod::create(world.consul, world.name).await;
         let logs_in = mode == "auth-method";
         Self {
             world,
-            members: Vec::new(),
+            tasks: Vec::new(),
             mode,
             logs_in,
             leaves_orphans: false,
@@ -115,8 +115,8 @@ impl<'a> Crowd<'a> {
         call.attributes(attribute, value).send().await.expect("SetQueueAttributes");
     }
 
-    /// Registers a definition for each of so many further services.
-    pub async fn found_services(&mut self, count: usize) {
+    /// Adds `count` services, each with a task definition.
+    pub async fn add_services(&mut self, count: usize) {
         for _ in 0..count {
             let service = format!("{}-{}", self.world.name, self.services.len());
             let definition = self.world.mesh_definition(&service).await;
@@ -129,12 +129,12 @@ impl<'a> Crowd<'a> {
         &self.services[service].1.0
     }
 
-    /// How many services there are.
+    /// The number of services.
     pub fn services(&self) -> usize {
         self.services.len()
     }
 
-    /// Starts tasks of a service, each of which registers and, where tasks do, logs in. The answer are their events.
+    /// Starts tasks of a service. Each registers, and logs in if `logs_in`. Returns their events.
     pub async fn start(&mut self, service: usize, count: usize) -> Vec<Value> {
         let (name, definition) = self.services[service].clone();
         let mut started = Vec::new();
@@ -142,10 +142,10 @@ impl<'a> Crowd<'a> {
             started.extend(self.run(&definition, RUN_AT_ONCE.min(count - first)).await);
         }
         let this = &*self;
-        let joined = stream::iter(started).map(|task| this.join(&name, task)).buffered(HANDS);
-        let joined: Vec<Member> = joined.collect().await;
-        let events = joined.iter().map(|member| envelope(&member.described)).collect();
-        self.members.extend(joined);
+        let joined = stream::iter(started).map(|task| this.join(&name, task)).buffered(CONCURRENT_CALLS);
+        let joined: Vec<FleetTask> = joined.collect().await;
+        let events = joined.iter().map(|task| envelope(&task.described)).collect();
+        self.tasks.extend(joined);
         events
     }
 
@@ -161,7 +161,7 @@ impl<'a> Crowd<'a> {
         answer["tasks"].as_array().unwrap_or_else(|| panic!("no tasks in {answer}")).clone()
     }
 
-    async fn join(&self, service: &str, mut described: Value) -> Member {
+    async fn join(&self, service: &str, mut described: Value) -> FleetTask {
         // Events carry no tags.
         described.as_object_mut().unwrap().remove("tags");
         let arn = described["taskArn"].as_str().unwrap().to_owned();
@@ -171,14 +171,14 @@ impl<'a> Crowd<'a> {
         } else {
             None
         };
-        Member { service: service.to_owned(), arn, lives: true, described, login }
+        FleetTask { service: service.to_owned(), arn, is_running: true, described, login }
     }
 
-    /// Stops a task: the events that it is told to, and that it is stopped.
+    /// Stops a task. Returns the events of its stopping and of its stop.
     pub async fn stop(&mut self, index: usize) -> [Value; 2] {
-        let member = &mut self.members[index];
-        member.lives = false;
-        let (arn, described) = (member.arn.clone(), member.described.clone());
+        let task = &mut self.tasks[index];
+        task.is_running = false;
+        let (arn, described) = (task.arn.clone(), task.described.clone());
         self.world.stop(&arn).await;
         let mut told = described.clone();
         told["desiredStatus"] = json!("STOPPED");
@@ -189,42 +189,42 @@ impl<'a> Crowd<'a> {
         [envelope(&told), envelope(&stopped)]
     }
 
-    /// A round: as many new services with their first tasks, and the stops of all tasks of the round before. The events.
-    pub async fn come_and_go(&mut self, round: usize, services: usize, tasks: usize) -> Vec<Value> {
+    /// One round: adds services with their first tasks, and stops all tasks of the round before. Returns the events.
+    pub async fn replace_services(&mut self, round: usize, services: usize, tasks: usize) -> Vec<Value> {
         let mut events = Vec::new();
-        self.found_services(services).await;
+        self.add_services(services).await;
         for service in round * services..(round + 1) * services {
             events.extend(self.start(service, tasks).await);
         }
         if round == 0 {
-            self.plant_foreign().await;
+            self.create_foreign().await;
         }
         for service in round.saturating_sub(1) * services..round * services {
-            for index in self.living(service) {
+            for index in self.running(service) {
                 events.extend(self.stop(index).await);
             }
         }
         events
     }
 
-    /// The tasks of a service that live, as indices.
-    pub fn living(&self, service: usize) -> Vec<usize> {
+    /// The indices of a service's running tasks.
+    pub fn running(&self, service: usize) -> Vec<usize> {
         let name = &self.services[service].0;
-        let living = |(_, member): &(usize, &Member)| member.lives && member.service == *name;
-        self.members.iter().enumerate().filter(living).map(|(index, _)| index).collect()
+        let living = |(_, task): &(usize, &FleetTask)| task.is_running && task.service == *name;
+        self.tasks.iter().enumerate().filter(living).map(|(index, _)| index).collect()
     }
 
-    /// The last event of every task once more: duplicates, as SQS and EventBridge may send them at any time.
+    /// The last event of every task again: SQS and EventBridge may deliver duplicates at any time.
     pub fn replay(&self) -> Vec<Value> {
-        let last = |member: &Member| {
-            let mut described = member.described.clone();
-            if !member.lives {
+        let last = |task: &FleetTask| {
+            let mut described = task.described.clone();
+            if !task.is_running {
                 described["lastStatus"] = json!("STOPPED");
                 described["desiredStatus"] = json!("STOPPED");
                 described["version"] = json!(6);
             }
             envelope(&described)
         };
-        self.members.iter().map(last).collect()
+        self.tasks.iter().map(last).collect()
     }
 }

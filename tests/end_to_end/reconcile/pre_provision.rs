@@ -1,4 +1,4 @@
-//! Ahead of the first start: a registered task definition gives its service a token.
+//! Pre-provisioning: a registered task definition gives its service a token before the first task starts.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use local_stack::{
     world::{World, cluster_arn},
 };
 
-/// What `EventBridge` brings of a call that `CloudTrail` has seen.
+/// `EventBridge`'s event of a call that `CloudTrail` has recorded.
 fn api_call(name: &str, response: &Value) -> Value {
     json!({
         "source": "aws.ecs", "detail-type": "AWS API Call via CloudTrail", "account": ACCOUNT, "region": REGION,
@@ -23,21 +23,21 @@ async fn description(world: &World<'_>, accessor: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_registered_definition_has_its_token_before_any_task_starts() {
-    let world = world("ahead").await;
+async fn a_registered_definition_gets_its_token() {
+    let world = world("pre-provision").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
     let response = json!({ "taskDefinition": { "taskDefinitionArn": definition.0 } });
     world.deliver(&[api_call("RegisterTaskDefinition", &response)]).await;
     let pair = world.provisioned(&world.secret_name(&service)).await;
     assert!(description(&world, &pair.accessor_id).await.contains("unused-since"));
-    // It waits for its first task, whatever is swept meanwhile, and whoever looks for idle services
+    // It waits for its first task; neither sweeps nor idle checks revoke it
     let asked = json!({ "source": "ecs-mesh-controller", "detail-type": "Service Idle Check", "detail": { "service": service } });
     world.deliver(&[asked]).await;
     world.settled().await;
     world.swept().await;
     assert!(world.is_valid(&pair.token).await);
-    // The first task finds it, and from then on it is like any other
+    // The first task uses it, and from then on it is like any other token
     let task = world.start_task(&definition).await;
     world.settled().await;
     assert_eq!(world.provisioned(&world.secret_name(&service)).await, pair);
@@ -45,7 +45,7 @@ async fn a_registered_definition_has_its_token_before_any_task_starts() {
     world.stop_task(&task).await;
     world.emptied(&world.secret_name(&service)).await;
     world.revoked(&pair).await;
-    // A service that is about to scale up from nothing gets a new one
+    // A service that scales up from zero gets a new one
     let response = json!({ "service": { "taskDefinition": definition.0, "clusterArn": world.cluster() } });
     world.deliver(&[api_call("UpdateService", &response)]).await;
     let new = world.provisioned(&world.secret_name(&service)).await;
@@ -53,14 +53,14 @@ async fn a_registered_definition_has_its_token_before_any_task_starts() {
 }
 
 #[tokio::test]
-async fn calls_that_failed_or_are_about_others_make_nothing() {
-    let world = world("ahead-failed").await;
+async fn failed_and_foreign_calls_create_nothing() {
+    let world = world("pre-provision-failed").await;
     let definition = world.mesh_definition(&world.service()).await;
     let mut failed =
         api_call("RegisterTaskDefinition", &json!({ "taskDefinition": { "taskDefinitionArn": definition.0 } }));
     failed["detail"]["errorCode"] = json!("AccessDenied");
-    let elsewhere = json!({ "service": { "taskDefinition": definition.0, "clusterArn": cluster_arn("nobodys") } });
-    let plain = world.definition("ahead-failed-plain", &json!([]), None).await;
+    let elsewhere = json!({ "service": { "taskDefinition": definition.0, "clusterArn": cluster_arn("unknown") } });
+    let plain = world.definition("pre-provision-failed-plain", &json!([]), None).await;
     let outside = json!({ "taskDefinition": { "taskDefinitionArn": plain.0 } });
     world.deliver(&[failed, api_call("CreateService", &elsewhere), api_call("RegisterTaskDefinition", &outside)]).await;
     world.settled().await;

@@ -1,14 +1,14 @@
-//! What the living tasks need, and what there is.
+//! Differences between the state of Consul and Secrets Manager and the state that the running tasks demand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use super::{Crowd, Member};
+use super::{Fleet, FleetTask};
 use local_stack::world::task_id;
 
-impl Crowd<'_> {
-    /// Everything that is not as it has to be.
+impl Fleet<'_> {
+    /// All differences.
     pub async fn violations(&self) -> Vec<String> {
         let list = self.world.consul.get("/v1/acl/tokens").await;
         let tokens = list.as_array().expect("a list of tokens");
@@ -19,45 +19,45 @@ impl Crowd<'_> {
         wrong
     }
 
-    fn living_services(&self) -> BTreeSet<&str> {
-        self.members.iter().filter(|member| member.lives).map(|member| member.service.as_str()).collect()
+    fn active_services(&self) -> BTreeSet<&str> {
+        self.tasks.iter().filter(|task| task.is_running).map(|task| task.service.as_str()).collect()
     }
 
-    /// A living task's login is there, and a stopped one's is gone.
+    /// Login tokens: a running task's exists, a stopped task's is deleted.
     fn wrong_logins(&self, tokens: &[Value]) -> Vec<String> {
         let known: BTreeSet<&str> = tokens.iter().filter_map(|token| token["AccessorID"].as_str()).collect();
-        let is_wrong = |member: &&Member| {
-            member.login.as_ref().is_some_and(|login| known.contains(login.accessor_id.as_str()) != member.lives)
+        let is_wrong = |task: &&FleetTask| {
+            task.login.as_ref().is_some_and(|login| known.contains(login.accessor_id.as_str()) != task.is_running)
         };
-        let wrong = self.members.iter().filter(is_wrong);
-        wrong.map(|member| format!("login token of {}, which lives: {}", member.arn, member.lives)).collect()
+        let wrong = self.tasks.iter().filter(is_wrong);
+        wrong.map(|task| format!("login token of {}, which is_running: {}", task.arn, task.is_running)).collect()
     }
 
-    /// A living task's service and sidecar proxy are there, and a stopped one's are gone.
+    /// Service instances: a running task's service and sidecar proxy are registered, a stopped task's are not.
     async fn wrong_instances(&self) -> Vec<String> {
         let is_ours = |id: &String| id.starts_with(self.world.name);
         let found: BTreeSet<String> = self.world.service_ids().await.into_iter().filter(is_ours).collect();
-        let living = self.members.iter().filter(|member| member.lives);
+        let living = self.tasks.iter().filter(|task| task.is_running);
         let wanted: BTreeSet<String> = living
-            .flat_map(|member| {
-                let id = format!("{}-{}", member.service, task_id(&member.arn));
+            .flat_map(|task| {
+                let id = format!("{}-{}", task.service, task_id(&task.arn));
                 [format!("{id}-sidecar-proxy"), id]
             })
             .collect();
         found.symmetric_difference(&wanted).map(|id| format!("service {id}, wanted: {}", wanted.contains(id))).collect()
     }
 
-    /// A service with a living task has one token, and its secret holds that; one without has none. In mode
-    /// `auth-method` nobody has any.
+    /// Service tokens: a service with a running task has one token, which its secret shows; any other service has none. In mode
+    /// `auth-method` no service has one.
     async fn wrong_service_tokens(&self, tokens: &[Value]) -> Vec<String> {
         let mut found = self.tokens_by_holder(tokens);
-        let (mut wrong, living) = (Vec::new(), self.living_services());
+        let (mut wrong, living) = (Vec::new(), self.active_services());
         let mut holders: Vec<(String, String, bool)> = self
             .services
             .iter()
             .map(|(name, _)| (format!("{name} service"), self.world.secret_name(name), living.contains(name.as_str())))
             .collect();
-        // The client agents' token stays, as long as the cluster does.
+        // The client agents' token stays as long as the cluster exists.
         let client = format!("{}-consul-client-token", self.world.prefix);
         holders.push(("consul-client".to_owned(), client, true));
         for (holder, secret, is_needed) in holders {
@@ -77,7 +77,7 @@ impl Crowd<'_> {
         own.map(str::to_owned).collect()
     }
 
-    /// The accessor IDs of the tokens of this cluster, each with whom its description calls its holder.
+    /// The accessor IDs of this cluster's tokens, by the holder in their description.
     fn tokens_by_holder<'t>(&self, tokens: &'t [Value]) -> BTreeMap<&'t str, Vec<&'t str>> {
         let cluster = format!("consul.hashicorp.com/cluster: {}", self.world.cluster());
         let mut found: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -96,10 +96,10 @@ impl Crowd<'_> {
             let is_empty = self.world.is_empty(secret).await.unwrap_or(true);
             let holds = if is_empty { "nothing" } else { "a token" };
             return (!tokens.is_empty() || !is_empty)
-                .then(|| format!("{holder} needs nothing, but has {tokens:?}, and its secret holds {holds}"));
+                .then(|| format!("{holder} demands no token, but has {tokens:?}, and its secret holds {holds}"));
         }
         if tokens.len() != 1 && !self.leaves_orphans {
-            return Some(format!("{holder} needs one token and has {tokens:?}"));
+            return Some(format!("{holder} demands one token and has {tokens:?}"));
         }
         let Some(pair) = self.world.pair(secret).await.filter(|pair| tokens.contains(&pair.accessor_id.as_str()))
         else {

@@ -1,5 +1,5 @@
-//! Health sync: what ECS says of containers, into Consul's checks. The local ECS knows no health, so its answer is
-//! changed on the way.
+//! Health sync: containers' health in ECS becomes the status of Consul's checks. The local ECS reports no health, so that a
+//! recorder changes its answers.
 
 mod rounds;
 
@@ -12,9 +12,9 @@ use crate::{
 use controller::{Deadline, HealthReport};
 use local_stack::world::{World, task_id};
 use serde_json::{Value, json};
-use test_harness::recorder::{Answer, Recorder, Seen};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
-/// A task of a definition with an app that ECS checks, and all its checks in Consul, which start critical.
+/// A task whose app has a health check, with critical checks in Consul.
 async fn started(world: &World<'_>) -> String {
     let checked = |name: &str| json!({ "name": name, "image": "example/x:1", "healthCheck": { "command": ["true"] } });
     let definition = world.definition_with(&world.service(), &[checked("web"), checked("consul-dataplane")]).await;
@@ -40,17 +40,17 @@ async fn started(world: &World<'_>) -> String {
     task
 }
 
-/// An environment before an ECS that says of the task's containers what it is told.
+/// An environment whose ECS reports this health of the task's containers.
 async fn environment(world: &World<'_>, task: &str, health: &[(&str, &str)]) -> Environment {
     environment_before(world, task, health, |_| Answer::Forward).await
 }
 
-/// The same, with something between it and Consul.
+/// The same, with another address of Consul.
 async fn environment_before(
     world: &World<'_>,
     task: &str,
     health: &[(&str, &str)],
-    consul: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
+    consul: impl Fn(&RecordedRequest) -> Answer + Send + Sync + 'static,
 ) -> Environment {
     let described = world.ecs_call("DescribeTasks", &json!({ "cluster": world.name, "tasks": [task] })).await;
     let mut answer = described;
@@ -91,7 +91,7 @@ async fn statuses(world: &World<'_>, task: &str) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
+async fn checks_follow_container_health() {
     let world = World::without_deployment("health").await;
     let task = started(&world).await;
     let service = world.service();
@@ -102,7 +102,7 @@ async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
             format!("{service}-*-web: {app}"),
         ]
     };
-    // Healthy: two writes at most, for one task it is one
+    // Healthy: one write for one task
     let healthy = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
     assert_eq!(synced(&healthy).await.updated, 3);
     assert_eq!(statuses(&world, &task).await, checks("passing", "passing"));
@@ -110,10 +110,10 @@ async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
     let writes =
         |environment: &Environment| environment.consul.lines().iter().filter(|line| line.starts_with("PUT")).count();
     assert_eq!(writes(&healthy), 1, "all checks of a task go in one write");
-    // And nothing when nothing has changed
+    // And no write without a change
     assert_eq!(synced(&healthy).await.updated, 0);
     assert_eq!(writes(&healthy), 1);
-    // An unhealthy app takes the proxy with it
+    // An unhealthy app makes the proxy's checks critical as well
     let unhealthy = environment(&world, &task, &[("web", "UNHEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
     assert_eq!(synced(&unhealthy).await.updated, 3);
     assert_eq!(statuses(&world, &task).await, checks("critical", "critical"));
@@ -123,27 +123,27 @@ async fn what_ecs_says_is_what_consul_says_and_nothing_is_written_twice() {
     assert_eq!(statuses(&world, &task).await, checks("passing", "critical"));
 }
 
-/// The task is told to stop, and that is done.
+/// Handles the event that the task was told to stop.
 async fn told_to_stop(world: &World<'_>, task: &str) {
-    let told = world.event_as(task, "RUNNING", "STOPPED", 9).await;
-    let report = Environment::start(world, "auth-method").await.handle(&[told]).await;
+    let stopping = world.event_as(task, "RUNNING", "STOPPED", 9).await;
+    let report = Environment::start(world, "auth-method").await.handle(&[stopping]).await;
     assert!(report.failures.is_empty(), "{:?}", report.failures);
 }
 
-/// How many of the task's two instances get traffic: its service and its sidecar proxy.
+/// The number of the task's two instances (service and sidecar proxy) that get traffic.
 async fn in_traffic(world: &World<'_>) -> usize {
     let (service, proxy) = (world.service(), format!("{}-sidecar-proxy", world.service()));
     world.passing(&service).await.len() + world.passing(&proxy).await.len()
 }
 
 #[tokio::test]
-async fn a_drain_between_the_two_readings_is_not_undone() {
+async fn a_drain_between_two_reads_is_kept() {
     let world = World::without_deployment("health-drain").await;
     let task = started(&world).await;
     let environment = environment(&world, &task, &[("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")]).await;
     assert_eq!(synced(&environment).await.updated, 3);
     assert_eq!(in_traffic(&world).await, 2);
-    // Given a task that was told to stop, and a round whose ECS still says what it said before
+    // Given a task that was told to stop, and a round in which ECS still reports the earlier state
     told_to_stop(&world, &task).await;
     let drained = world.checks_of(&task).await;
     let report = synced(&environment).await;
@@ -153,20 +153,20 @@ async fn a_drain_between_the_two_readings_is_not_undone() {
 }
 
 #[tokio::test]
-async fn a_health_sync_that_read_before_a_drain_and_writes_after_it_does_not_undo_it() {
+async fn a_late_health_sync_keeps_a_drain() {
     let world = World::without_deployment("health-late").await;
     let task = started(&world).await;
-    // Given a round that makes the checks pass, and whose write is long on its way
+    // Given a round that sets the checks to passing, and whose write is delayed
     let healthy = [("web", "HEALTHY"), ("consul-dataplane", "HEALTHY")];
-    let is_write = |seen: &Seen| seen.line().starts_with("PUT /v1/catalog/register");
-    let hold_back = move |seen: &Seen| if is_write(seen) { Answer::ok("true") } else { Answer::Forward };
+    let is_write = |seen: &RecordedRequest| seen.line().starts_with("PUT /v1/catalog/register");
+    let hold_back = move |seen: &RecordedRequest| if is_write(seen) { Answer::ok("true") } else { Answer::Forward };
     let slow = environment_before(&world, &task, &healthy, hold_back).await;
     assert_eq!(synced(&slow).await.updated, 3);
-    let write = slow.consul.seen().into_iter().find(is_write).unwrap();
-    // When the task is told to stop, and only then the write arrives
+    let write = slow.consul.requests().into_iter().find(is_write).unwrap();
+    // When the task is told to stop before the write arrives
     told_to_stop(&world, &task).await;
     world.consul.put(&write.uri, &write.json()).await;
-    // Then the containers' checks pass, and the task gets no traffic all the same
+    // Then the containers' checks pass, and the task still gets no traffic
     let checks = world.checks_of(&task).await;
     let of_containers = checks.iter().filter(|check| check["Type"] == "consul-ecs-health-check");
     assert_eq!(of_containers.filter(|check| check["Status"] == "passing").count(), 3, "{checks:?}");
@@ -174,7 +174,7 @@ async fn a_health_sync_that_read_before_a_drain_and_writes_after_it_does_not_und
 }
 
 #[tokio::test]
-async fn a_check_of_no_synced_container_is_taken_out() {
+async fn orphaned_checks_are_deregistered() {
     let world = World::without_deployment("health-orphan").await;
     let task = started(&world).await;
     let id = format!("{}-{}", world.service(), task_id(&task));
@@ -201,28 +201,28 @@ async fn started_as(world: &World<'_>, config: &Value) -> String {
 }
 
 #[tokio::test]
-async fn of_a_configuration_that_cannot_be_read_nothing_is_touched() {
+async fn an_unreadable_configuration_changes_nothing() {
     let world = World::without_deployment("health-broken").await;
     let task = started_as(&world, &json!({ "healthSyncContainers": "app" })).await;
     let before = world.checks_of(&task).await;
     let environment = environment(&world, &task, &[("app", "UNHEALTHY")]).await;
     let report = synced(&environment).await;
-    assert_eq!((report.updated, report.removed), (0, 0), "nobody knows which of them are orphans");
+    assert_eq!((report.updated, report.removed), (0, 0), "without a configuration, orphaned checks are unknown");
     assert_eq!(world.checks_of(&task).await, before);
 }
 
 #[tokio::test]
-async fn a_null_in_the_configuration_is_as_good_as_nothing() {
+async fn a_null_counts_as_absent() {
     let world = World::without_deployment("health-null").await;
     let config = json!({ "service": { "port": 80, "checks": null }, "healthSyncContainers": null });
     let task = started_as(&world, &config).await;
     let environment = environment(&world, &task, &[("app", "HEALTHY")]).await;
-    // ECS does not check the app's health, and so its check is nobody's
+    // The app has no health check in ECS, so that its check in Consul is orphaned
     assert_eq!(synced(&environment).await.removed, 1);
 }
 
 #[tokio::test]
-async fn a_round_costs_two_reads_of_each_side() {
+async fn a_round_costs_four_reads() {
     let world = World::without_deployment("health-cost").await;
     let task = started(&world).await;
     let environment = environment(&world, &task, &[("web", "UNKNOWN"), ("consul-dataplane", "HEALTHY")]).await;

@@ -1,11 +1,11 @@
-//! Several at once: sweeps and events that meet.
+//! Concurrent sweeps and events.
 
 use serde_json::json;
 
 use super::world;
 
 #[tokio::test]
-async fn two_sweeps_and_the_events_themselves_end_in_one_truth() {
+async fn concurrent_sweeps_and_events_converge() {
     let world = world("side-by-side").await;
     let service = world.service();
     let definition = world.mesh_definition(&service).await;
@@ -24,11 +24,11 @@ async fn two_sweeps_and_the_events_themselves_end_in_one_truth() {
         world.aws.invoke(&world.deployed.reconcile, &order),
         world.deliver(&events),
     );
-    // One that met the other too often says that it is not complete, and nothing else
+    // A sweep with too many conflicts may be incomplete, and has no other error
     for error in [one, two].into_iter().filter_map(Result::err) {
         assert_eq!(error["errorType"], "incomplete", "{error}");
     }
-    world.worked_off().await;
+    world.events_handled().await;
     world.swept().await;
     assert_eq!(world.service_ids().await.len(), 12);
     world.provisioned(&world.secret_name(&service)).await;

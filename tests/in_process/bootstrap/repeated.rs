@@ -1,4 +1,4 @@
-//! What a later sweep sets up again: what failed, and the nodes of clusters that exist.
+//! The bootstrap by later sweeps: retries of what failed, and nodes of new clusters.
 
 use std::sync::{
     Arc, Mutex,
@@ -25,7 +25,7 @@ fn nodes(consul: &Fake) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn what_failed_is_tried_again_by_the_next_sweep() {
+async fn the_next_sweep_retries_what_failed() {
     let upstream = Fake::new().start().await;
     let is_broken = Arc::new(AtomicBool::new(true));
     let broken = is_broken.clone();
@@ -37,19 +37,19 @@ async fn what_failed_is_tried_again_by_the_next_sweep() {
     let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
     let report = sweep(&controller).await;
     assert!(report.problems.iter().any(|problem| problem.label == "bootstrap"), "{report:?}");
-    // When the cause is mended, the next sweep does not wait for an hour
+    // When the cause is fixed, the next sweep retries at once, not after an hour
     is_broken.store(false, Ordering::SeqCst);
     sweep(&controller).await;
     let writes = |consul: &Recorder| consul.lines().iter().filter(|line| line.contains("PUT /v1/acl/auth")).count();
     assert!(writes(&consul) >= 2);
-    // And what is done is left alone
+    // And it repeats nothing that succeeded
     consul.forget();
     sweep(&controller).await;
     assert!(!consul.lines().iter().any(|line| line.contains("auth-method")), "{:?}", consul.lines());
 }
 
 #[tokio::test]
-async fn only_clusters_that_exist_get_a_node_and_one_that_comes_gets_it_at_once() {
+async fn only_existing_clusters_get_a_node() {
     let status = Arc::new(Mutex::new(""));
     let of_other = status.clone();
     let ecs = ecs(move |arn| if arn == OTHER { *of_other.lock().unwrap() } else { "ACTIVE" }).await;
@@ -58,7 +58,7 @@ async fn only_clusters_that_exist_get_a_node_and_one_that_comes_gets_it_at_once(
     let both = [CLUSTER, OTHER].join(",");
     let changes = [("BOOTSTRAP", "dataplane"), ("ECS_CLUSTER_ARNS", both.as_str())];
     let controller = controller_beside(&ecs.url, &consul.url, "own", &changes).await;
-    // Given an ARN that ECS does not know, or calls deleted
+    // Given a cluster that ECS does not know, or that is deleted
     for gone in ["", "INACTIVE"] {
         *status.lock().unwrap() = gone;
         let report = bootstrap(&controller).await;
@@ -67,14 +67,14 @@ async fn only_clusters_that_exist_get_a_node_and_one_that_comes_gets_it_at_once(
         sweep(&controller).await;
         assert_eq!(nodes(&fake), [CLUSTER], "{gone}");
     }
-    // When it comes into being, the next sweep makes its node
+    // When it is created, the next sweep creates its node
     *status.lock().unwrap() = "ACTIVE";
     sweep(&controller).await;
     assert_eq!(nodes(&fake), [OTHER, CLUSTER]);
 }
 
 #[tokio::test]
-async fn clusters_that_cannot_be_asked_for_get_no_node_and_everything_else_is_made() {
+async fn unreadable_clusters_get_no_node() {
     let aws = Recorder::start(|_, _| {
         Answer::status(400, r#"{ "__type": "AccessDeniedException", "message": "no" }"#.to_owned())
     })
@@ -87,7 +87,7 @@ async fn clusters_that_cannot_be_asked_for_get_no_node_and_everything_else_is_ma
     assert_eq!(report.failures[0].object, "the clusters' nodes");
     assert_eq!(nodes(&fake), [""; 0]);
     assert_ne!(fake.get("acl/auth-method/iam-ecs-service-token"), Value::Null);
-    // A sweep says so once
+    // A sweep reports it once
     let swept = sweep(&controller).await;
     let about_ecs = swept.problems.iter().filter(|problem| problem.reason.contains("AccessDenied")).count();
     assert_eq!(about_ecs, 1, "{swept:?}");

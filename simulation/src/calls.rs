@@ -1,5 +1,5 @@
-//! Where calls wait: every call of an edge is put here, and goes on only when the schedule serves it. Whoever calls may
-//! be killed meanwhile, or give up: then the call may take effect all the same.
+//! Pending calls: every call of an edge waits until the schedule serves it. A call may take effect although its caller was killed
+//! or has timed out meanwhile.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use super::{
     world::{World, note},
 };
 
-/// Whom a call is for.
+/// The service that a call is made to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Service {
     Consul,
@@ -26,15 +26,15 @@ pub(crate) enum Service {
     Sqs,
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum CallOutcome {
     Served,
     /// An error, without effect.
     Refused(Fault),
-    /// It takes effect, and an error is answered.
+    /// It takes effect, and the caller gets an error.
     AnswerLost,
-    /// It takes effect, its answer is lost, and the client repeats it.
+    /// It takes effect, its answer is lost, and the client retries it.
     Repeated,
 }
 
@@ -43,40 +43,40 @@ pub(crate) enum Fate {
 pub(crate) enum Fault {
     Throttled,
     Unavailable,
-    /// Consul does not know the controller's own token; Secrets Manager does not let the function write.
+    /// Consul does not know the controller's token; Secrets Manager denies the function's request.
     Credential,
 }
 
-type Effect = Box<dyn FnMut(&mut World, Fate) + Send>;
+type Effect = Box<dyn FnMut(&mut World, CallOutcome) + Send>;
 
-/// A call that waits.
-pub(crate) struct Operation {
+/// A call that has not been answered yet.
+pub(crate) struct PendingCall {
     pub(crate) environment: usize,
     pub(crate) service: Service,
     pub(crate) since: u64,
-    /// Until when it is stuck somewhere on its way, or its answer is.
+    /// The time until which the call, or its answer, is stuck in the network.
     pub(crate) stuck_until: u64,
     effect: Effect,
     performed: bool,
-    ticket: Arc<Ticket>,
+    state: Arc<CallState>,
 }
 
-/// What the caller holds of it.
+/// The state that a pending call shares with its caller.
 #[derive(Default)]
-struct Ticket {
+struct CallState {
     delivered: AtomicBool,
     abandoned: AtomicBool,
     waker: Mutex<Option<Waker>>,
 }
 
-/// All that the edges and the schedule share.
-pub(crate) struct Stage {
+/// The state that the edges and the schedule share.
+pub(crate) struct Shared {
     pub(crate) world: Mutex<World>,
-    pub(crate) board: Mutex<Vec<Operation>>,
+    pub(crate) pending: Mutex<Vec<PendingCall>>,
 }
 
-impl Operation {
-    /// How many times longer it may take than a bound allows.
+impl PendingCall {
+    /// The factor by which the call may take longer than `longest_call`.
     fn excess(&self, scenario: &Scenario) -> u64 {
         match (self.performed, self.is_abandoned()) {
             (true, _) => scenario.late_answers,
@@ -85,16 +85,16 @@ impl Operation {
         }
     }
 
-    /// Whether it may take no longer.
+    /// Whether the call has reached its longest duration.
     pub(crate) fn is_late(&self, world: &World) -> bool {
         self.since + world.scenario.longest_call * self.excess(&world.scenario) < world.now
     }
 
-    /// Whether it is stuck. Once all is calm, only what exceeds a bound is.
+    /// Whether the call is stuck. Once faults have ended, only calls that exceed a bound are.
     pub(crate) fn is_stuck(&self, world: &World) -> bool {
         let excess = self.excess(&world.scenario);
         let stuck_for = self.stuck_until.saturating_sub(self.since);
-        let may_be_stuck = excess > 1 || !world.calm;
+        let may_be_stuck = excess > 1 || !world.fault_free;
         may_be_stuck && self.since + stuck_for * excess > world.now
     }
 
@@ -103,41 +103,41 @@ impl Operation {
     }
 
     pub(crate) fn is_abandoned(&self) -> bool {
-        self.ticket.abandoned.load(SeqCst)
+        self.state.abandoned.load(SeqCst)
     }
 
-    pub(crate) fn perform(&mut self, world: &mut World, fate: Fate) {
+    pub(crate) fn perform(&mut self, world: &mut World, outcome: CallOutcome) {
         world.caller = self.environment;
-        (self.effect)(world, fate);
+        (self.effect)(world, outcome);
         self.performed = true;
         self.stuck_until = world.stuck_until();
     }
 
-    /// Hands the answer over.
+    /// Delivers the answer to the caller.
     pub(crate) fn deliver(&self) {
-        self.ticket.delivered.store(true, SeqCst);
-        if let Some(waker) = self.ticket.waker.lock().unwrap().take() {
+        self.state.delivered.store(true, SeqCst);
+        if let Some(waker) = self.state.waker.lock().unwrap().take() {
             waker.wake();
         }
     }
 
-    /// Hands the answer over; the call is still somewhere on its way, and takes effect once more.
+    /// Delivers the answer; a copy of the call stays pending, and takes effect again.
     pub(crate) fn deliver_and_repeat(self, world: &mut World) -> Self {
         self.deliver();
-        let ticket = Arc::new(Ticket { abandoned: AtomicBool::new(true), ..Ticket::default() });
-        Self { since: world.now, stuck_until: world.stuck_until(), performed: false, ticket, ..self }
+        let state = Arc::new(CallState { abandoned: AtomicBool::new(true), ..CallState::default() });
+        Self { since: world.now, stuck_until: world.stuck_until(), performed: false, state, ..self }
     }
 }
 
-/// One environment's way to the world.
+/// One environment's connection to the world.
 #[derive(Clone)]
-pub(crate) struct Line {
-    pub(crate) stage: Arc<Stage>,
+pub(crate) struct Connection {
+    pub(crate) shared: Arc<Shared>,
     pub(crate) environment: usize,
 }
 
-impl Line {
-    /// Makes a call: waits until the schedule lets it happen, and until it hands over the answer.
+impl Connection {
+    /// Makes a call, and waits until the schedule has served it and delivered its answer.
     pub(crate) async fn call<T, E>(
         &self,
         service: Service,
@@ -152,19 +152,19 @@ impl Line {
         let slot = Arc::new(Mutex::new(None));
         let answer = Arc::clone(&slot);
         let (since, stuck_until, label) = {
-            let mut world = self.stage.world.lock().unwrap();
+            let mut world = self.shared.world.lock().unwrap();
             (world.now, world.stuck_until(), world.trace.is_some().then(label).unwrap_or_default())
         };
         let environment = self.environment;
-        let effect = move |world: &mut World, fate: Fate| {
-            let result = match fate {
-                Fate::Served => effect(world),
-                Fate::Refused(fault) => Err(failure(fault)),
-                Fate::AnswerLost => {
+        let effect = move |world: &mut World, outcome: CallOutcome| {
+            let result = match outcome {
+                CallOutcome::Served => effect(world),
+                CallOutcome::Refused(fault) => Err(failure(fault)),
+                CallOutcome::AnswerLost => {
                     drop(effect(world));
                     Err(failure(Fault::Unavailable))
                 }
-                Fate::Repeated => {
+                CallOutcome::Repeated => {
                     drop(effect(world));
                     effect(world)
                 }
@@ -174,25 +174,26 @@ impl Line {
                     Ok(value) => format!("{value:?}"),
                     Err(error) => format!("ERROR {error}"),
                 };
-                let fate = if fate == Fate::Served { String::new() } else { format!(" [{fate:?}]") };
-                note!(world, "environment {environment} {service:?}: {label}{fate} -> {}", cut(&shown));
+                let outcome = if outcome == CallOutcome::Served { String::new() } else { format!(" [{outcome:?}]") };
+                note!(world, "environment {environment} {service:?}: {label}{outcome} -> {}", cut(&shown));
             }
             *answer.lock().unwrap() = Some(result);
         };
-        let ticket = Arc::new(Ticket::default());
-        self.stage.board.lock().unwrap().push(Operation {
+        let state = Arc::new(CallState::default());
+        self.shared.pending.lock().unwrap().push(PendingCall {
             environment,
             service,
             since,
             stuck_until,
             effect: Box::new(effect),
             performed: false,
-            ticket: Arc::clone(&ticket),
+            state: Arc::clone(&state),
         });
-        Call { ticket, slot }.await
+        Call { state, slot }.await
     }
 }
 
+/// A text shortened for the trace.
 fn cut(text: &str) -> String {
     let text = text.replace("arn:aws:ecs:us-east-1:123456789012:", "").replace("0000000000000000000000000000", "");
     let mut shown: String = text.chars().take(250).collect();
@@ -203,7 +204,7 @@ fn cut(text: &str) -> String {
 }
 
 struct Call<T> {
-    ticket: Arc<Ticket>,
+    state: Arc<CallState>,
     slot: Arc<Mutex<Option<T>>>,
 }
 
@@ -211,18 +212,18 @@ impl<T> Future for Call<T> {
     type Output = T;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
-        if self.ticket.delivered.load(SeqCst) {
+        if self.state.delivered.load(SeqCst) {
             return Poll::Ready(self.slot.lock().unwrap().take().expect("an answer, once"));
         }
-        *self.ticket.waker.lock().unwrap() = Some(context.waker().clone());
+        *self.state.waker.lock().unwrap() = Some(context.waker().clone());
         Poll::Pending
     }
 }
 
 impl<T> Drop for Call<T> {
     fn drop(&mut self) {
-        if !self.ticket.delivered.load(SeqCst) {
-            self.ticket.abandoned.store(true, SeqCst);
+        if !self.state.delivered.load(SeqCst) {
+            self.state.abandoned.store(true, SeqCst);
         }
     }
 }

@@ -17,28 +17,28 @@ use tokio::{
     net::{TcpListener, TcpStream},
 };
 
-use super::tally::Tally;
+use super::stats::Stats;
 
 /// How a broken connection ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     /// With a reset.
     Reset,
-    /// As if all had been said.
+    /// With an orderly close.
     Close,
 }
 
-/// What a connection still lets through.
+/// Where a connection is to break.
 #[derive(Debug, Clone, Copy)]
 enum Cut {
     Intact,
-    /// The next answer's head, and so many bytes of its body.
+    /// After the next answer's head and this many bytes of its body.
     AfterBody(usize, End),
-    /// So many bytes.
+    /// After this many bytes.
     AfterBytes(usize, End),
 }
 
-/// A connection, as a handler sees it.
+/// A handler's reference to a connection.
 #[derive(Clone)]
 pub(crate) struct Connection {
     pub peer: SocketAddr,
@@ -51,7 +51,7 @@ impl Connection {
         *self.cut.lock().unwrap() = Cut::AfterBytes(0, end);
     }
 
-    /// Breaks it after so many bytes of the next answer's body.
+    /// Breaks the connection after this many bytes of the next answer's body.
     pub(crate) fn break_in_body(&self, bytes: usize, end: End) {
         *self.cut.lock().unwrap() = Cut::AfterBody(bytes, end);
     }
@@ -66,20 +66,21 @@ impl Connected<IncomingStream<'_, Gateway>> for Connection {
 /// Accepts breakable connections.
 pub(crate) struct Gateway {
     pub listener: TcpListener,
-    pub tally: Arc<Tally>,
+    pub stats: Arc<Stats>,
 }
 
 impl Listener for Gateway {
-    type Io = Wire;
+    type Io = BreakableStream;
     type Addr = SocketAddr;
 
-    async fn accept(&mut self) -> (Wire, SocketAddr) {
+    async fn accept(&mut self) -> (BreakableStream, SocketAddr) {
         let (stream, peer) = Listener::accept(&mut self.listener).await;
-        // Small answers must not wait for more.
+        // Small answers are sent at once.
         let _ = stream.set_nodelay(true);
-        self.tally.connected(peer);
-        let wire = Wire { stream, peer, cut: Arc::new(Mutex::new(Cut::Intact)), tally: Arc::clone(&self.tally) };
-        (wire, peer)
+        self.stats.connected(peer);
+        let stream =
+            BreakableStream { stream, peer, cut: Arc::new(Mutex::new(Cut::Intact)), stats: Arc::clone(&self.stats) };
+        (stream, peer)
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
@@ -88,26 +89,26 @@ impl Listener for Gateway {
 }
 
 /// A breakable connection.
-pub(crate) struct Wire {
+pub(crate) struct BreakableStream {
     stream: TcpStream,
     peer: SocketAddr,
     cut: Arc<Mutex<Cut>>,
-    tally: Arc<Tally>,
+    stats: Arc<Stats>,
 }
 
-impl Drop for Wire {
+impl Drop for BreakableStream {
     fn drop(&mut self) {
-        self.tally.disconnected(self.peer);
+        self.stats.disconnected(self.peer);
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for BreakableStream {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buffer)
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for BreakableStream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let cut = *self.cut.lock().unwrap();
         let (allowed, end) = match cut {
@@ -120,7 +121,7 @@ impl AsyncWrite for Wire {
         };
         if allowed == 0 {
             if end == End::Reset {
-                // What is not read yet is thrown away, and the other side is told so.
+                // Unread data is discarded, and the peer gets a reset.
                 let _ = self.stream.set_zero_linger();
             }
             return Poll::Ready(Err(io::ErrorKind::ConnectionReset.into()));
@@ -141,7 +142,7 @@ impl AsyncWrite for Wire {
     }
 }
 
-/// Where an answer's head ends.
+/// The length of an answer's head.
 fn head_of(bytes: &[u8]) -> Option<usize> {
     const BLANK_LINE: &[u8] = b"\r\n\r\n";
     bytes.windows(BLANK_LINE.len()).position(|window| window == BLANK_LINE).map(|at| at + BLANK_LINE.len())
