@@ -1,7 +1,11 @@
 //! The records of announced findings, in a bucket that several invocations write to concurrently.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
+use backon::{ConstantBuilder, Retryable};
 use uuid::Uuid;
 
 use crate::report_store::{ReportStore, StoreError, Stored};
@@ -45,34 +49,41 @@ impl AnnouncementLog<'_> {
         if self.store.create(&key, render(&record)).await?.is_some() {
             return Ok(claimed(&fresh));
         }
-        for _ in 0..TRIES {
-            let (mut record, stored) = self.read(&key).await?;
-            let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
-            let is_written =
-                fresh.is_empty() || self.store.replace(&key, render(&record), &stored.version).await?.is_some();
-            if is_written {
-                return Ok(claimed(&fresh));
-            }
-        }
-        Err(contended(&key))
+        let fresh = self
+            .update(&key, |record| {
+                let fresh = record.claim(revision_findings.findings.keys(), self.invocation);
+                (!fresh.is_empty(), fresh)
+            })
+            .await?;
+        Ok(claimed(&fresh))
     }
 
     /// Records that the claimed findings were announced; or, if they were not, releases the claim.
     pub(super) async fn finish(&self, claim: &Claim<'_>, is_announced: bool) -> Result<(), StoreError> {
         let findings: BTreeSet<Uuid> = claim.fresh.keys().copied().collect();
         let key = key(&claim.revision);
-        for _ in 0..TRIES {
-            let (mut record, stored) = self.read(&key).await?;
+        self.update(&key, |record| {
             if is_announced {
                 record.announced(&findings, self.invocation);
             } else {
                 record.release(&findings, self.invocation);
             }
-            if self.store.replace(&key, render(&record), &stored.version).await?.is_some() {
-                return Ok(());
-            }
-        }
-        Err(contended(&key))
+            (true, ())
+        })
+        .await
+    }
+
+    /// Reads a record, changes it, and writes it if `change` says that it has changed; again where another invocation has
+    /// written it in between.
+    async fn update<T>(&self, key: &str, change: impl Fn(&mut Record) -> (bool, T)) -> Result<T, StoreError> {
+        let attempt = || async {
+            let (mut record, stored) = self.read(key).await?;
+            let (is_changed, result) = change(&mut record);
+            let is_done = !is_changed || self.store.replace(key, render(&record), &stored.version).await?.is_some();
+            if is_done { Ok(result) } else { Err(StoreError::Contended { key: key.to_owned(), tries: TRIES }) }
+        };
+        let at_once = ConstantBuilder::default().with_delay(Duration::ZERO).with_max_times(TRIES - 1);
+        attempt.retry(at_once).when(|error| matches!(error, StoreError::Contended { .. })).await
     }
 
     async fn read(&self, key: &str) -> Result<(Record, Stored), StoreError> {
@@ -89,8 +100,4 @@ fn key(revision: &TaskDefinitionArn) -> String {
 
 fn render(record: &Record) -> String {
     serde_json::json!(record).to_string()
-}
-
-fn contended(key: &str) -> StoreError {
-    StoreError::new("PutObject", key, format!("another invocation wrote it {TRIES} times in between"))
 }

@@ -17,19 +17,33 @@ use aws::sdk::describe;
 const LINK_LIFETIME: Duration = Duration::from_secs(60 * 60);
 const RECORD_TYPE: &str = "application/json";
 
-/// A failed operation of S3.
+/// An error of S3.
 #[derive(Debug, thiserror::Error)]
-#[error("bucket: {operation} of {key} failed: {reason}")]
-pub struct StoreError {
-    operation: &'static str,
-    key: String,
-    reason: String,
+pub enum StoreError {
+    /// A call failed, or its answer could not be read.
+    #[error("bucket: {operation} of {key} failed: {reason}")]
+    Failed {
+        /// The AWS operation.
+        operation: &'static str,
+        /// The object.
+        key: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Other invocations kept writing the object.
+    #[error("bucket: PutObject of {key} failed: another invocation wrote it {tries} times in between")]
+    Contended {
+        /// The object.
+        key: String,
+        /// How often it was tried.
+        tries: usize,
+    },
 }
 
 impl StoreError {
     /// `operation`, the AWS operation, failed for `key`.
     pub fn new(operation: &'static str, key: &str, reason: impl Into<String>) -> Self {
-        Self { operation, key: key.to_owned(), reason: reason.into() }
+        Self::Failed { operation, key: key.to_owned(), reason: reason.into() }
     }
 }
 

@@ -40,7 +40,7 @@ pub enum SecretsError {
     },
     /// A replaced version was made the current one again: every write on it is rejected.
     #[error(
-        "secret {name}: its current version was replaced before, and somebody has made it current again; give the secret a new \
+        "secret {name}: its current version was replaced before, and another writer has made it current again; give the secret a new \
          value, {{}} for example, so that the controller can write it"
     )]
     RolledBack {

@@ -98,12 +98,12 @@ fn fix_file(arguments: &Arguments, wanted: &[&Finding], streams: &mut Streams<'_
     let change = Change { before: &outcome.before, after: &outcome.after.text };
     if arguments.write {
         // Standard input is written to standard output even without changes.
-        if !outcome.mended.is_empty() || outcome.after.name == "<stdin>" {
+        if !outcome.fixed.is_empty() || outcome.after.name == "<stdin>" {
             write(&outcome.after, streams)?;
         }
-        if !outcome.mended.is_empty() {
-            let rules: Vec<&str> = outcome.mended.iter().map(|finding| finding.rule.id).collect();
-            streams.diagnostic(&format!("{}: mended {}", outcome.after.name, rules.join(", ")));
+        if !outcome.fixed.is_empty() {
+            let rules: Vec<&str> = outcome.fixed.iter().map(|finding| finding.rule.id).collect();
+            streams.diagnostic(&format!("{}: fixed {}", outcome.after.name, rules.join(", ")));
         }
         return Ok(!outcome.left.is_empty());
     }
@@ -123,6 +123,6 @@ fn write(file: &SourceFile, streams: &mut Streams<'_>) -> Result<(), Failure> {
 fn why(left: &Left) -> String {
     let finding = &left.finding;
     let position = finding.file.position(finding.span.start);
-    let reason = left.error.as_ref().map_or_else(|| "the edit does not mend it".to_owned(), ToString::to_string);
-    format!("{}:{}: {} has to be mended by hand: {reason}", finding.file.name, position.line, finding.rule.id)
+    let reason = left.error.as_ref().map_or_else(|| "the edit does not fix it".to_owned(), ToString::to_string);
+    format!("{}:{}: {} has to be fixed by hand: {reason}", finding.file.name, position.line, finding.rule.id)
 }

@@ -1,5 +1,19 @@
-//! The domain model: the identity of a task in the mesh, the state that Consul and Secrets Manager should have for it,
-//! and the plan that gets them there. No I/O, no client types, no clock.
+//! The domain: who a task is in the mesh, what Consul and Secrets Manager should hold for it, and the plan that brings that
+//! about. It does no I/O, knows no wire format of Consul or AWS, and has no clock: the time is an argument.
+//!
+//! ```text
+//!  what is read                    what is decided                       what is to be done
+//!  task · catalog · token ·   ─▶   identity: who a task is          ─▶   action
+//!  secret · tags · phase           idleness: which service is idle
+//!        (observed)                lifecycle: a token's next step
+//!                                  plan: all of it, by the rules
+//!                                  guard: what a sweep may delete
+//! ```
+//!
+//! - `arn`, `service_name`, `secret_name`, `tenancy`, `field`: names, parsed once and then trusted.
+//! - `mark`: how a token's description says for which cluster and service it was made.
+//! - `bounds`, `grace`, `time`: what is assumed of time.
+//! - `health`: the statuses that Consul's checks should have. `permission`: what the controller's own token has to be allowed.
 
 pub mod action;
 pub mod arn;

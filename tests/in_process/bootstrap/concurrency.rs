@@ -85,7 +85,7 @@ async fn a_concurrent_overwriter_is_reported() {
     assert_eq!(
         errors(&report),
         [
-            "auth method iam-ecs-service-token: somebody else keeps writing it; see who else sets Consul up, and do this again"
+            "auth method iam-ecs-service-token: another tool keeps writing it; find out which other tool sets Consul up, and try again"
         ]
     );
 }

@@ -116,12 +116,12 @@ impl<'a> Objects<'a> {
         let has_policy = self.client.create_policy(&policy).await.is_ok();
         let is_made = self.client.create_token(&new).await.is_ok();
         "updated".clone_into(&mut new.description);
-        let is_mended = self.client.update_token(&new).await.is_ok();
+        let is_updated = self.client.update_token(&new).await.is_ok();
         let read = self.client.token(&HOME, new.pair.accessor).await.ok().flatten();
         vec![
             ("makes the client agents' policy", has_policy),
             ("makes a token", is_made),
-            ("mends a token", is_mended),
+            ("updates a token", is_updated),
             ("reads a token", read.is_some_and(|token| token.pair.is_same_as(&new.pair))),
             ("deletes the policy", self.client.delete_policy(&policy).await.is_ok_and(|deleted| deleted)),
         ]

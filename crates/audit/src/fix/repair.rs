@@ -26,7 +26,7 @@ pub struct Repair {
     /// The text after.
     pub after: Arc<SourceFile>,
     /// The findings that were fixed, in the order of their fixes.
-    pub mended: Vec<Finding>,
+    pub fixed: Vec<Finding>,
     /// The findings whose fixes could not be made.
     pub left: Vec<Left>,
 }
@@ -46,17 +46,17 @@ pub struct Left {
 #[must_use]
 pub fn repair(file: Arc<SourceFile>, is_wanted: impl Fn(&Finding) -> bool) -> Repair {
     let mut state = State::of(file.clone());
-    let mut repair = Repair { before: file.clone(), after: file, mended: Vec::new(), left: Vec::new() };
+    let mut repair = Repair { before: file.clone(), after: file, fixed: Vec::new(), left: Vec::new() };
     let mut tried_after = 0;
     for _ in 0..MAX_ROUNDS {
         let open = open(&state.findings, &repair.left, &is_wanted);
         let round = independent(&open);
         if round.is_empty() {
-            if repair.left.is_empty() || repair.mended.len() == tried_after {
+            if repair.left.is_empty() || repair.fixed.len() == tried_after {
                 break;
             }
             // A fix that was not possible may be possible after other fixes.
-            tried_after = repair.mended.len();
+            tried_after = repair.fixed.len();
             repair.left.clear();
             continue;
         }
@@ -158,7 +158,7 @@ fn fix_group(state: &mut State, group: &[Finding], repair: &mut Repair) {
             let fixed = State::of(Arc::new(SourceFile::new(state.file.name.clone(), text)));
             if fixed.is_better_than(state, group) {
                 *state = fixed;
-                repair.mended.extend(group.iter().cloned());
+                repair.fixed.extend(group.iter().cloned());
                 return;
             }
             None

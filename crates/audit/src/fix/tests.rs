@@ -93,13 +93,13 @@ fn an_edit_that_would_change_more_is_refused() {
 fn a_file_is_fixed_completely() {
     let broken = crate::example::Base::Dataplane.json().replace("awsvpc", "bridge").replace("1048576", "2097152");
     let repaired = repair(Arc::new(SourceFile::new("task.json", broken)), |_| true);
-    let ids: Vec<&str> = repaired.mended.iter().map(|finding| finding.rule.id).collect();
+    let ids: Vec<&str> = repaired.fixed.iter().map(|finding| finding.rule.id).collect();
     assert_eq!(ids, ["consul-network-mode", "consul-proxy-open-files"]);
     assert!(repaired.left.is_empty());
     assert_eq!(repaired.after.text, crate::example::Base::Dataplane.json());
     // A second run changes nothing.
     let again = repair(repaired.after.clone(), |_| true);
-    assert_eq!((again.mended.len(), &again.after), (0, &repaired.after));
+    assert_eq!((again.fixed.len(), &again.after), (0, &repaired.after));
 }
 
 #[test]
@@ -210,14 +210,14 @@ fn broken() -> serde_json::Value {
 fn readable_definitions_are_fixed_beside_unreadable_ones() {
     let file = json!([broken(), { "family": 7, "containerDefinitions": [] }]);
     let repaired = repaired("tasks.json", &serde_json::to_string_pretty(&file).unwrap());
-    assert_eq!((repaired.mended.len(), repaired.left.len()), (2, 0));
+    assert_eq!((repaired.fixed.len(), repaired.left.len()), (2, 0));
 }
 
 #[test]
 fn all_definitions_of_one_name_are_fixed() {
     let text = serde_json::to_string_pretty(&json!([broken(), broken()])).unwrap();
     let repaired = repaired("tasks.json", &text);
-    assert_eq!(repaired.mended.iter().filter(|finding| finding.rule.id == "consul-network-mode").count(), 2);
+    assert_eq!(repaired.fixed.iter().filter(|finding| finding.rule.id == "consul-network-mode").count(), 2);
     assert!(repaired.left.is_empty(), "{:?}", repaired.left);
     assert!(!repaired.after.text.contains("bridge"));
 }

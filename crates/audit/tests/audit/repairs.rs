@@ -26,7 +26,7 @@ fn fix(name: &str, text: &str) -> Result<usize, String> {
     if with_fix.is_empty() {
         return Ok(0);
     }
-    let Repair { after, left, mended, .. } = repaired(name, text);
+    let Repair { after, left, fixed, .. } = repaired(name, text);
     if !left.is_empty() {
         let errors: Vec<_> = left.iter().map(|left| (left.finding.rule.id, &left.error)).collect();
         return Err(format!("cannot be fixed: {errors:?}\n{text}"));
@@ -37,10 +37,10 @@ fn fix(name: &str, text: &str) -> Result<usize, String> {
         return Err(format!("{:#?} before, {:#?} after:\n{}", shown(&before), shown(&remaining), after.text));
     }
     let again = repaired(name, &after.text);
-    if again.after.text != after.text || !again.mended.is_empty() {
+    if again.after.text != after.text || !again.fixed.is_empty() {
         return Err(format!("not complete after the first run: {}", again.after.text));
     }
-    Ok(mended.len())
+    Ok(fixed.len())
 }
 
 /// Fixes every mutation in a notation, and returns the number of fixed findings.

@@ -15,7 +15,7 @@ fn a_fix_is_written_only_on_request() {
 
     let written = workspace.run(&["fix", "--write"]);
     assert_eq!(written.status.code(), Some(0));
-    assert!(errors(&written).contains("web.json: mended consul-network-mode"), "{}", errors(&written));
+    assert!(errors(&written).contains("web.json: fixed consul-network-mode"), "{}", errors(&written));
     assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), CLEAN);
     let again = workspace.run(&["fix", "--write"]);
     assert_eq!((again.status.code(), out(&again), errors(&again)), (Some(0), String::new(), String::new()));

@@ -37,7 +37,7 @@ pub enum BootstrapError {
         missing: String,
     },
     /// Another writer keeps replacing it.
-    #[error("{object}: somebody else keeps writing it; see who else sets Consul up, and do this again")]
+    #[error("{object}: another tool keeps writing it; find out which other tool sets Consul up, and try again")]
     Overwritten {
         /// The object.
         object: String,
