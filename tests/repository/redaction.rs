@@ -72,7 +72,7 @@ const EXPOSURES: [(&str, usize); 7] = [
 #[test]
 fn secrets_are_exposed_only_in_listed_files() {
     let mut found = Vec::new();
-    // Tests may look at what they planted.
+    // Tests may read their own secrets.
     let is_code = |path: &String| !path.ends_with("/tests.rs") && !path.contains("/tests/");
     for path in test_harness::sources::sources().into_iter().filter(is_code) {
         let text = std::fs::read_to_string(&path).unwrap();
