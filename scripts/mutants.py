@@ -78,8 +78,9 @@ def build() -> Path:
         sys.exit("mutants: SEARCH_FLAGS is not set: run this by make mutants")
     command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--bin", "simulate", *flags.split()]
     env = {**os.environ, "CARGO_TARGET_DIR": str(TARGET)}
-    if subprocess.run(command, cwd=COPY, env=env).returncode:
-        sys.exit("mutants: the copy does not build")
+    built = subprocess.run(command, cwd=COPY, env=env, stderr=subprocess.PIPE, text=True)
+    if built.returncode:
+        sys.exit(f"mutants: the copy does not build:\n{built.stderr}")
     return TARGET / "debug" / "simulate"
 
 
