@@ -95,12 +95,12 @@ def build() -> dict[str, Suite]:
     search = [*cargo, *os.environ["SEARCH_FLAGS"].split(), "--test", "search"]
     suites = {}
     for command in (cargo, search):
-        with started(command, cwd=ROOT, stdout=subprocess.PIPE) as cargo:
-            messages = cargo.stdout.read()
+        with started(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+            messages = process.stdout.read()
             # With a timeout, because only such a wait allows the signal handler to wait for the same process.
-            cargo.wait(timeout=HOUR)
-        if cargo.returncode:
-            sys.exit(cargo.returncode)
+            process.wait(timeout=HOUR)
+        if process.returncode:
+            sys.exit(process.returncode)
         for message in map(json.loads, messages.splitlines()):
             if message["reason"] == "compiler-artifact" and message["profile"]["test"] and message["executable"]:
                 target, folder = message["target"], Path(message["manifest_path"]).parent

@@ -17,14 +17,22 @@ const PHYSICAL_ID: &str = "ecs-mesh-controller";
 const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
 /// The longest reason, in characters: `CloudFormation` accepts answers of 4 KiB.
 const MAX_REASON: usize = 2_000;
-/// The timeout of the delivery of the answer, and its retries.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The timeout of one delivery of the answer, and how often it is retried: together less than what `reconcile` keeps back.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_RETRIES: usize = 2;
+const ANSWER_PAUSE: Duration = Duration::from_millis(200);
 
 /// The answer could not be delivered to `CloudFormation`.
 #[derive(Debug, thiserror::Error)]
 #[error("the outcome could not be delivered to CloudFormation: {0}; in a VPC, the function requires a route to S3")]
-pub(crate) struct DeliveryError(#[from] reqwest::Error);
+pub(crate) struct DeliveryError(reqwest::Error);
+
+impl DeliveryError {
+    /// The error without the URL, which is a credential.
+    fn new(error: reqwest::Error) -> Self {
+        Self(error.without_url())
+    }
+}
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
@@ -146,13 +154,14 @@ pub(super) fn reasons(problems: &[ProblemReport]) -> String {
 
 async fn deliver(url: &str, answer: &Value) -> Result<(), DeliveryError> {
     choose_tls_backend();
-    let client = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build()?;
+    let client = reqwest::Client::builder().timeout(ANSWER_TIMEOUT).build().map_err(DeliveryError::new)?;
     let send = || async {
         // The URL is signed for a request without a content type.
         let sent = client.put(url).header(reqwest::header::CONTENT_TYPE, "").body(answer.to_string()).send().await;
         sent.and_then(reqwest::Response::error_for_status)
     };
-    let delivered = send.retry(ExponentialBuilder::default().with_max_times(ANSWER_RETRIES)).await;
-    // The URL is a credential.
-    delivered.map(drop).map_err(|error| DeliveryError(error.without_url()))
+    let pauses = ExponentialBuilder::default().with_min_delay(ANSWER_PAUSE).with_max_times(ANSWER_RETRIES);
+    // S3 refuses an expired or wrong URL for good.
+    let is_temporary = |error: &reqwest::Error| !error.status().is_some_and(|status| status.is_client_error());
+    send.retry(pauses).when(is_temporary).await.map(drop).map_err(DeliveryError::new)
 }

@@ -17,16 +17,13 @@ struct SqsBatch {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct SqsMessage {
-    #[serde(default)]
-    message_id: String,
+    message_id: Option<String>,
     receipt_handle: Option<String>,
-    #[serde(default)]
-    body: String,
-    #[serde(default)]
-    attributes: Attributes,
+    body: Option<String>,
+    attributes: Option<Attributes>,
 }
 
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct Attributes {
     /// How often SQS has delivered the message, as text.
     #[serde(rename = "ApproximateReceiveCount")]
@@ -57,10 +54,11 @@ pub async fn task_events(controller: &Controller, event: LambdaEvent<Value>) -> 
 }
 
 fn delivery(message: SqsMessage) -> Delivery {
+    let receives = message.attributes.and_then(|attributes| attributes.receives?.parse().ok());
     Delivery {
-        id: message.message_id,
+        id: message.message_id.unwrap_or_default(),
         receipt: message.receipt_handle,
-        receives: message.attributes.receives.and_then(|count| count.parse().ok()).unwrap_or(1),
-        body: message.body,
+        receives: receives.unwrap_or(1),
+        body: message.body.unwrap_or_default(),
     }
 }

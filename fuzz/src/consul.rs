@@ -11,7 +11,7 @@ use std::{
 use async_trait::async_trait;
 use consul::{
     Acl, Agents, Catalog, ConsulBootstrap, ConsulError, ConsulUrls, CredentialError, CredentialSource, HttpConsul,
-    Kind, Object, RetryPolicy, TlsSettings,
+    Kind, Object, Permissions, RetryPolicy, TlsSettings,
 };
 use controller::bootstrap::policy::of_client_agents;
 use mesh::{

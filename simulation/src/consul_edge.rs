@@ -1,7 +1,7 @@
 //! Simulated Consul, as one environment reaches it.
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object, Permissions};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
@@ -216,7 +216,10 @@ impl ConsulBootstrap for ConsulEdge {
     async fn update(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {
         Err(not_simulated())
     }
+}
 
+#[async_trait]
+impl Permissions for ConsulEdge {
     async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
         Err(not_simulated())
     }

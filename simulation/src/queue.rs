@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use aws::queue::{Queue, QueueError};
+use aws::queue::{MessageSender, MessageVisibility, QueueError};
 use controller::Delivery;
 use serde_json::Value;
 
@@ -120,7 +120,7 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 #[async_trait]
-impl Queue for QueueEdge {
+impl MessageSender for QueueEdge {
     async fn send_later(&self, bodies: &[String], delay: Duration) -> Result<(), QueueError> {
         let sent = bodies.to_vec();
         let effect = move |world: &mut World| {
@@ -132,7 +132,10 @@ impl Queue for QueueEdge {
         };
         self.0.call(Service::Sqs, || format!("SendMessage {bodies:?} in {delay:?}"), effect, failed).await
     }
+}
 
+#[async_trait]
+impl MessageVisibility for QueueEdge {
     async fn return_after(&self, messages: &[(String, Duration)]) -> Result<(), QueueError> {
         if messages.is_empty() {
             return Ok(());

@@ -6,4 +6,5 @@ mod circles;
 mod logging;
 mod redaction;
 mod reliability_page;
+mod shipped;
 mod template;

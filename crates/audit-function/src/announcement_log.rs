@@ -73,8 +73,8 @@ impl AnnouncementLog<'_> {
         .await
     }
 
-    /// Reads a record, changes it, and writes it if `change` says that it has changed; again where another invocation has
-    /// written it in between.
+    /// Reads a record, changes it, and writes it if `change` returns that it differs. Retries if another invocation has replaced
+    /// the record since.
     async fn update<T>(&self, key: &str, change: impl Fn(&mut Record) -> (bool, T)) -> Result<T, StoreError> {
         let attempt = || async {
             let (mut record, stored) = self.read(key).await?;

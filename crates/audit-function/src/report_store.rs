@@ -35,7 +35,7 @@ pub enum StoreError {
     Contended {
         /// The object.
         key: String,
-        /// How often it was tried.
+        /// The number of attempts.
         tries: usize,
     },
 }

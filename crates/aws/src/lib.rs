@@ -1,7 +1,7 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager) and `queue` (SQS).
 //!
 //! ```text
-//!  TaskDefinitions  Tasks  Clusters  Inventory    SecretStore      Queue     traits of callers
+//!  TaskDefinitions  Tasks  Clusters  Inventory    SecretStore   MessageSender, MessageVisibility     traits of callers
 //!        └────────────┴──┬────┴─────────┘              │             │
 //!                      AwsEcs                     AwsSecrets     SqsQueue    clients of one SDK configuration (sdk)
 //! ```

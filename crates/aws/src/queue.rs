@@ -25,12 +25,16 @@ pub struct QueueError {
     pub reason: String,
 }
 
-/// The queue operations that the controller uses.
+/// Sends messages to the queue.
 #[async_trait]
-pub trait Queue: Send + Sync {
+pub trait MessageSender: Send + Sync {
     /// Sends messages that arrive after `delay`.
     async fn send_later(&self, bodies: &[String], delay: Duration) -> Result<(), QueueError>;
+}
 
+/// Returns received messages to the queue.
+#[async_trait]
+pub trait MessageVisibility: Send + Sync {
     /// Returns received messages, by receipt handle, to the queue after the given delay instead of the visibility
     /// timeout.
     async fn return_after(&self, messages: &[(String, Duration)]) -> Result<(), QueueError>;
@@ -51,7 +55,7 @@ impl SqsQueue {
 }
 
 #[async_trait]
-impl Queue for SqsQueue {
+impl MessageSender for SqsQueue {
     async fn send_later(&self, bodies: &[String], delay: Duration) -> Result<(), QueueError> {
         let subject = "SendMessageBatch";
         for chunk in bodies.chunks(BATCH_LIMIT) {
@@ -66,7 +70,10 @@ impl Queue for SqsQueue {
         }
         Ok(())
     }
+}
 
+#[async_trait]
+impl MessageVisibility for SqsQueue {
     async fn return_after(&self, messages: &[(String, Duration)]) -> Result<(), QueueError> {
         let subject = "ChangeMessageVisibilityBatch";
         let calls = messages.chunks(BATCH_LIMIT).map(async |chunk| {

@@ -10,6 +10,7 @@ use aws_smithy_http_client::{
 };
 use aws_smithy_runtime_api::client::{
     behavior_version::BehaviorVersion,
+    connector_metadata::ConnectorMetadata,
     http::{HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector},
     runtime_components::RuntimeComponents,
 };
@@ -56,14 +57,21 @@ fn http_client() -> SharedHttpClient {
     SharedHttpClient::new(OneConnector(Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https()))
 }
 
-/// Connects all services' clients through one connector. The SDK's client would also make one for each service to check its
-/// configuration, and drop it: each parses all root certificates, which was more than half of a function's start.
+/// One HTTP client for the clients of all services.
+///
+/// It does not have `validate_base_client_config`: there, the SDK's HTTP client makes a connector for each service, to load the
+/// root certificates early, and drops it. Each parses all root certificates: together more than half of a function's start. The
+/// connector that requests use is made at the first request, and kept.
 #[derive(Debug)]
 struct OneConnector(SharedHttpClient);
 
 impl HttpClient for OneConnector {
     fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
         self.0.http_connector(settings, components)
+    }
+
+    fn connector_metadata(&self) -> Option<ConnectorMetadata> {
+        self.0.connector_metadata()
     }
 }
 

@@ -5,7 +5,12 @@ use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::{client::HttpConsul, error::ConsulError, object::Object, request::Request};
+use crate::{
+    client::HttpConsul,
+    error::ConsulError,
+    object::{Object, fields},
+    request::Request,
+};
 use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenPair},
@@ -193,10 +198,6 @@ fn token_body(new: &NewToken) -> Value {
         ("Description", json!(new.description)),
     ]));
     Value::Object(body)
-}
-
-fn fields<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {

@@ -3,7 +3,7 @@
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::{
     client::HttpConsul,
@@ -12,10 +12,7 @@ use crate::{
     object::{Kind, Object},
     request::Request,
 };
-use mesh::{
-    permission::Permission,
-    tenancy::{Tenancy, TenancyName},
-};
+use mesh::tenancy::TenancyName;
 
 /// The fields of an object in Consul.
 pub type Fields = Map<String, Value>;
@@ -44,13 +41,6 @@ pub trait ConsulBootstrap: Send + Sync {
 
     /// Replaces all fields of the object.
     async fn update(&self, object: &Object, body: Fields) -> Result<(), ConsulError>;
-
-    /// The `permissions` that the controller's own token does not have in the tenancy.
-    async fn missing_permissions(
-        &self,
-        tenancy: &Tenancy,
-        permissions: &[Permission],
-    ) -> Result<Vec<Permission>, ConsulError>;
 }
 
 #[derive(Deserialize)]
@@ -76,12 +66,6 @@ struct Namespace {
     name: String,
     /// When its deletion started, which ends when it is empty.
     deleted_at: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Authorization {
-    allow: bool,
 }
 
 #[async_trait]
@@ -133,30 +117,6 @@ impl ConsulBootstrap for HttpConsul {
         let mut path = collection(object.kind).to_vec();
         path.push(if is_addressed_by_id(object.kind) { &id } else { &object.name });
         write(&self.http, object, &path, body).await
-    }
-
-    async fn missing_permissions(
-        &self,
-        tenancy: &Tenancy,
-        permissions: &[Permission],
-    ) -> Result<Vec<Permission>, ConsulError> {
-        let requests: Vec<Value> = permissions
-            .iter()
-            .map(|p| json!({ "Resource": p.resource, "Access": p.access, "Segment": p.name() }))
-            .collect();
-        let subject = "the permissions of the controller's own token";
-        let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(requests));
-        let answers: Vec<Authorization> = match self.http.json(&request.within(tenancy)).await {
-            Ok(answers) => answers,
-            Err(ConsulError::NotFound { .. }) => return missing_by_trial(&self.http, tenancy, permissions).await,
-            Err(error) => return Err(error),
-        };
-        if answers.len() != permissions.len() {
-            let reason = format!("{} answers to {} requests", answers.len(), permissions.len());
-            return Err(ConsulError::Malformed { subject: subject.to_owned(), reason });
-        }
-        let missing = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
-        Ok(missing.map(|(permission, _)| permission.clone()).collect())
     }
 }
 
@@ -234,28 +194,4 @@ async fn create_rule(http: &Http, object: &Object, body: Fields) -> Result<(), C
 
 fn id_of(fields: &Fields) -> &str {
     fields.get("ID").and_then(Value::as_str).unwrap_or_default()
-}
-
-/// Checks permissions with read requests, on a server without the authorization endpoint. Permissions that only a write
-/// can check are assumed.
-async fn missing_by_trial(
-    http: &Http,
-    tenancy: &Tenancy,
-    permissions: &[Permission],
-) -> Result<Vec<Permission>, ConsulError> {
-    let mut missing = Vec::new();
-    for permission in permissions {
-        let probe = match permission.resource {
-            "acl" => Request::get("the list of ACL tokens", &["acl", "tokens"]).within(tenancy),
-            "agent" => agent_self(),
-            "operator" => Request::get("Consul's servers", &["operator", "raft", "configuration"]),
-            _ => continue,
-        };
-        match http.send(&probe).await {
-            Ok(_) => {}
-            Err(ConsulError::PermissionDenied { .. }) => missing.push(permission.clone()),
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(missing)
 }

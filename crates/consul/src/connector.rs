@@ -1,4 +1,4 @@
-//! HTTP clients with the right trust: one TLS backend (rustls on ring), the usual roots or the deployment's own CA.
+//! HTTP clients with one TLS backend (rustls on ring), which trust the system's root certificates or the deployment's own CA.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -18,29 +18,28 @@ pub(super) struct Endpoint {
     pub(super) client: Client,
 }
 
-/// How to trust the servers.
+/// What the servers' certificates are verified against.
 #[derive(Debug, Clone, Default)]
 pub struct TlsSettings {
     /// PEM of the CA certificates that sign the servers' certificates; `None`: the system's roots.
     pub ca_certificates: Option<String>,
-    /// The name that the servers' certificates bear, where it is not the host in the address
-    /// (for example `server.dc1.consul`).
+    /// The name in the servers' certificates, if it differs from the host in the address (for example `server.dc1.consul`).
     pub server_name: Option<String>,
 }
 
-/// Why no client can be made with these settings.
+/// Why no client can be created with these settings.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectorError {
-    /// The secret with the CA certificate holds something else.
+    /// The secret contains no PEM.
     #[error("CONSUL_CACERT_SECRET_ARN: the secret is not a PEM certificate: {0}")]
     NotPem(reqwest::Error),
-    /// The secret with the CA certificate holds none.
+    /// The secret contains PEM, but no certificate.
     #[error("CONSUL_CACERT_SECRET_ARN: the secret holds no PEM certificate")]
     NoCertificate,
     /// The CA certificate cannot be used.
     #[error("CONSUL_CACERT_SECRET_ARN: what the secret holds is not a usable certificate: {0}")]
     UnusableCertificate(Box<Self>),
-    /// The name that certificates should bear is none.
+    /// The server name is invalid.
     #[error("CONSUL_TLS_SERVER_NAME: got {name:?}, expected a host name: {reason}")]
     ServerName {
         /// The name.
@@ -48,8 +47,8 @@ pub enum ConnectorError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The HTTP library made no client.
-    #[error("the HTTP client for {url} could not be made: {source}")]
+    /// The HTTP library refused the settings.
+    #[error("the HTTP client for {url} could not be created: {source}")]
     Client {
         /// The server.
         url: Url,
@@ -58,13 +57,13 @@ pub enum ConnectorError {
     },
 }
 
-/// Makes ring the provider of cryptography for every TLS client of the process. Calling it again changes nothing.
+/// Selects ring as the cryptography provider of all TLS clients of the process. Further calls change nothing.
 pub fn choose_tls_backend() {
-    // An error only says that a provider is chosen already.
+    // The only error is that a provider was selected before.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// Makes clients that trust what the settings say.
+/// Creates clients for the TLS settings.
 pub(super) struct Connector {
     certificates: Option<Vec<Certificate>>,
     server_name: Option<String>,
@@ -78,7 +77,7 @@ impl Connector {
         choose_tls_backend();
         let certificates = tls.ca_certificates.as_deref().map(read_certificates).transpose()?;
         let connector = Self { certificates, server_name: tls.server_name.clone(), retry_policy };
-        // No server is known yet, but what is wrong with the settings has to be told at the start.
+        // No server is known yet; invalid settings are reported at the start.
         if let Ok(url) = Url::parse("https://localhost") {
             connector.url_for(&url)?;
             if connector.certificates.is_some() {

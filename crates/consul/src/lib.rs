@@ -2,7 +2,7 @@
 //! implements all of them.
 //!
 //! ```text
-//!  Acl   Catalog   Agents   ConsulBootstrap     called by the controller
+//!  Acl  Catalog  Agents  ConsulBootstrap  Permissions     called by the controller
 //!    └──────┴─────┬───┴───────────┘
 //!             HttpConsul ─▶ http: the credential, retries, failover between servers
 //!                            ├─ credential ─▶ CredentialSource   the controller's own token
@@ -25,6 +25,7 @@ mod error;
 mod http;
 mod lookup;
 mod object;
+mod permissions;
 mod request;
 mod retry_policy;
 mod servers;
@@ -40,6 +41,7 @@ pub use self::{
     credential::{CredentialError, CredentialSource},
     error::ConsulError,
     object::{Kind, Object, fields},
+    permissions::Permissions,
     retry_policy::RetryPolicy,
     servers::{NoServers, Server, ServerSource},
 };

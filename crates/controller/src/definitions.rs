@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use aws::ecs::EcsError;
 use mesh::{
     arn::TaskDefinitionArn,
     field::InvalidField,
@@ -26,7 +27,7 @@ pub(crate) enum Classification {
     /// It is in the mesh, but its tags or its configuration are invalid.
     Invalid(InvalidField),
     /// ECS has deleted its definition.
-    DefinitionDeleted,
+    DefinitionDeleted(Arc<ControllerError>),
     /// Its definition could not be read.
     DefinitionUnread(Arc<ControllerError>),
 }
@@ -59,9 +60,12 @@ impl Definitions {
                 Ok(None) => Classification::Outside,
                 Err(reason) => Classification::Invalid(reason),
             },
-            Some(Err(error)) if error.is_unknown_definition() => Classification::DefinitionDeleted,
+            Some(Err(error)) if error.is_unknown_definition() => Classification::DefinitionDeleted(Arc::clone(error)),
             Some(Err(error)) => Classification::DefinitionUnread(Arc::clone(error)),
-            None => Classification::Outside,
+            None => {
+                let (subject, reason) = (format!("task definition {arn}"), "it was not read".to_owned());
+                Classification::DefinitionUnread(Arc::new(EcsError::Failed { subject, reason }.into()))
+            }
         }
     }
 

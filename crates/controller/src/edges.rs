@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use aws::{
     ecs::{Clusters, TaskDefinitions, Tasks},
-    queue::Queue,
+    queue::{MessageSender, MessageVisibility},
     secrets::SecretStore,
 };
-use consul::{Acl, Agents, Catalog, ConsulBootstrap};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, Permissions};
 
 use crate::{clock::Clock, entropy::Entropy};
 
@@ -21,13 +21,24 @@ pub trait Ecs: TaskDefinitions + Clusters + Tasks {}
 
 impl<T: TaskDefinitions + Clusters + Tasks> Ecs for T {}
 
+/// Consul: what the bootstrap writes, and what the controller's own token may do.
+pub trait Setup: ConsulBootstrap + Permissions {}
+
+impl<T: ConsulBootstrap + Permissions> Setup for T {}
+
+/// The function's own queue.
+pub trait Queue: MessageSender + MessageVisibility {}
+
+impl<T: MessageSender + MessageVisibility> Queue for T {}
+
 /// The external services, behind traits.
 #[derive(Clone)]
 pub struct Edges {
     /// Consul.
     pub consul: Arc<dyn Consul>,
-    /// Consul, for the bootstrap.
-    pub bootstrap: Arc<dyn ConsulBootstrap>,
+    /// Consul, for the bootstrap and the checks before it.
+    pub bootstrap: Arc<dyn Setup>,
+    /// The permissions of the controller\'s own token.
     /// ECS.
     pub ecs: Arc<dyn Ecs>,
     /// Secrets Manager.

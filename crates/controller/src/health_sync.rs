@@ -3,7 +3,6 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use aws::ecs::EcsError;
 use consul::{Catalog, ConsulError};
 use mesh::{
     arn::ClusterArn,
@@ -127,12 +126,7 @@ impl HealthSync {
                 Classification::Member(identity) => identity,
                 // Invalid tags are reported by events and sweeps.
                 Classification::Outside | Classification::TagsUnknown | Classification::Invalid(_) => continue,
-                Classification::DefinitionDeleted => {
-                    let error = EcsError::UnknownTaskDefinition(task.definition.clone()).into();
-                    problems.push(ProblemReport::new(Some(cluster), &error));
-                    continue;
-                }
-                Classification::DefinitionUnread(error) => {
+                Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => {
                     problems.push(ProblemReport::new(Some(cluster), &error));
                     continue;
                 }

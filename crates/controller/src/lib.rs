@@ -45,7 +45,7 @@ pub use self::{
     clock::{Clock, SystemClock},
     controller::Controller,
     deadline::Deadline,
-    edges::{Consul, Ecs, Edges},
+    edges::{Consul, Ecs, Edges, Queue, Setup},
     entropy::{Entropy, SystemEntropy},
     error::ControllerError,
     events::{BatchReport, Delivery, Failure},

@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use aws::ecs::EcsError;
 use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
@@ -78,7 +77,9 @@ impl Observer {
         match definitions.classify(&change.definition, tags, default_tenancy) {
             Classification::Member(identity) => Ok(Some(task(&identity.service.tenancy.clone(), Some(identity)))),
             // Its entries in Consul are found by its ID.
-            Classification::TagsUnknown | Classification::DefinitionDeleted if change.phase == TaskPhase::Stopped => {
+            Classification::TagsUnknown | Classification::DefinitionDeleted(_)
+                if change.phase == TaskPhase::Stopped =>
+            {
                 Ok(Some(task(default_tenancy, None)))
             }
             Classification::TagsUnknown if self.tasks.scope.bounds.may_lag(change.time, self.tasks.clock.now()) => {
@@ -89,10 +90,7 @@ impl Observer {
                 self.tasks.ecs.forget(&change.definition);
                 Err(Arc::new(reason.into()))
             }
-            Classification::DefinitionDeleted => {
-                Err(Arc::new(EcsError::UnknownTaskDefinition(change.definition.clone()).into()))
-            }
-            Classification::DefinitionUnread(error) => Err(error),
+            Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => Err(error),
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-use consul::{ConsulBootstrap, ConsulError};
+use consul::{ConsulError, Permissions};
 use mesh::{
     arn::ClusterArn,
     permission::{Permission, required},
@@ -47,7 +47,7 @@ pub enum PreflightError {
 /// Runs the preflight check.
 pub(crate) struct Preflight {
     pub(crate) scope: Arc<Scope>,
-    pub(crate) consul: Arc<dyn ConsulBootstrap>,
+    pub(crate) consul: Arc<dyn Permissions>,
 }
 
 impl Preflight {

@@ -142,11 +142,8 @@ impl TaskReader {
         let tenancy = self.scope.tenancy_of(cluster);
         let services = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
             // The identity of a stopped task is used only within the grace period, while ECS still has its definition.
-            Classification::DefinitionDeleted if !task.phase.is_living() => Vec::new(),
-            Classification::DefinitionDeleted => {
-                return Err(Arc::new(EcsError::UnknownTaskDefinition(task.definition.clone()).into()));
-            }
-            Classification::DefinitionUnread(error) => return Err(error),
+            Classification::DefinitionDeleted(_) if !task.phase.is_living() => Vec::new(),
+            Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => return Err(error),
             _ => definitions.possible_services(&task.definition, &task.tags, tenancy),
         };
         Ok(ServiceTask { arn: task.arn.clone(), phase: task.phase, stopped_at: task.stopped_at, services })

@@ -1,7 +1,7 @@
 //! What the Lambda functions do the same way: they start, log, and answer.
 //!
 //! ```text
-//!  Lambda ─▶ serve: start (as often as it takes) ─▶ handle(started, event) ─▶ answer or Diagnostic
+//!  Lambda ─▶ serve: start, retried with each event until it succeeds ─▶ handle(started, event) ─▶ answer or Diagnostic
 //! ```
 
 pub mod logging;
@@ -17,8 +17,8 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tracing::error;
 
-/// Starts a function before its first event comes, and hands it each event. Where it cannot be started, it is started again
-/// with each event, because the reason may be a passing one, and `handle` gets the reason instead of what was started.
+/// Starts a function before its first event, then passes each event to `handle`. A start that failed is retried with each event,
+/// because its cause may be temporary; until it succeeds, `handle` gets the error.
 pub async fn serve<T, E: Error>(
     start: impl AsyncFn() -> Result<T, E>,
     handle: impl AsyncFn(Result<&T, E>, LambdaEvent<Value>) -> Result<Value, Diagnostic>,
@@ -39,7 +39,7 @@ async fn start_once<'a, T, E: Error>(
     result
 }
 
-/// Hands each event to `handle`, until Lambda ends the process.
+/// Passes each event to `handle`, until Lambda ends the process.
 pub async fn run(handle: impl AsyncFn(LambdaEvent<Value>) -> Result<Value, Diagnostic>) -> ExitCode {
     let handle = &handle;
     match lambda_runtime::run(service_fn(|event| async move { handle(event).await })).await {

@@ -15,11 +15,11 @@ pub const OWN: [&str; 9] =
 
 /// Starts logging at `LOG_LEVEL` (`level`; the default is `info`).
 ///
-/// Only this workspace's lines follow the level. Libraries log from `warn` on: at finer levels an HTTP client prints what it
-/// sends, which holds tokens.
+/// Only the lines of this workspace's crates follow the level. Libraries log warnings and errors only: below that, HTTP clients
+/// log what they send, which contains tokens. Optimised builds contain no lines below `info`.
 ///
 /// # Errors
-/// The level is not one. Errors are logged all the same.
+/// The level is unknown. Warnings and errors are logged nevertheless.
 pub fn start(level: Option<&str>) -> Result<(), InvalidField> {
     let level = level.filter(|level| !level.is_empty()).unwrap_or("info").to_ascii_lowercase();
     let known = match level.as_str() {

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
-use aws::queue::{Queue, QueueError};
+use aws::queue::{MessageSender, MessageVisibility, QueueError};
 use aws::secrets::{SecretStore, SecretsError};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -83,11 +83,14 @@ impl SecretStore for World {
 }
 
 #[async_trait]
-impl Queue for World {
+impl MessageSender for World {
     async fn send_later(&self, _: &[String], _: Duration) -> Result<(), QueueError> {
         Ok(())
     }
+}
 
+#[async_trait]
+impl MessageVisibility for World {
     async fn return_after(&self, _: &[(String, Duration)]) -> Result<(), QueueError> {
         Ok(())
     }

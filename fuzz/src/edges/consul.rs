@@ -1,7 +1,7 @@
 //! Consul of the fake world.
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object, Permissions};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
@@ -190,7 +190,10 @@ impl ConsulBootstrap for World {
     async fn update(&self, object: &Object, _: Fields) -> Result<(), ConsulError> {
         Err(absent(&object.name))
     }
+}
 
+#[async_trait]
+impl Permissions for World {
     async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
         Ok(Vec::new())
     }

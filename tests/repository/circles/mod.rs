@@ -68,11 +68,18 @@ fn a_re_export_counts_for_its_definition() {
 fn tests_may_use_what_they_test() {
     let found = circles_of(&[
         ("lib.rs", "mod a;"),
-        (
-            "a.rs",
-            "pub struct A; #[cfg(test)] #[path = \"a_tests.rs\"] mod tests; #[cfg(test)] mod more { use crate::a::A; }",
-        ),
-        ("a_tests.rs", "use super::*;"),
+        ("a.rs", "pub struct A; #[cfg(test)] mod tests; #[cfg(test)] mod more { use crate::a::A; }"),
+        ("a/tests.rs", "use super::*;"),
     ]);
     assert_eq!(found, Vec::<Vec<String>>::new());
+}
+
+#[test]
+fn uses_within_functions_and_macros_count() {
+    for inner in ["use crate::a::A;", "let x = vec![crate::a::A];"] {
+        let b = format!("pub struct B; fn f() {{ {inner} }}");
+        let found =
+            circles_of(&[("lib.rs", "mod a; mod b;"), ("a.rs", "use crate::b::B; pub struct A;"), ("b.rs", &b)]);
+        assert_eq!(found, [["src/a.rs", "src/b.rs"]], "{inner}");
+    }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use syn::{Attribute, Item, ItemMod, UseTree, Visibility, visit::Visit};
+use syn::{Item, ItemMod, ItemUse, Macro, UseTree, Visibility, visit::Visit};
 
 use super::Files;
+use crate::shipped::items;
 
 /// A module, by its path from the crate's root.
 pub(super) type Name = Vec<String>;
@@ -35,13 +36,12 @@ impl Crate {
     }
 
     fn read_file(&mut self, file: &str, name: Name, files: &Files) {
-        let syntax = syn::parse_file(&files[file]).unwrap_or_else(|error| panic!("{file}: {error}"));
-        self.read_items(file, name, &syntax.items, files);
+        self.read_items(file, name, &items(file, &files[file]), files);
     }
 
     fn read_items(&mut self, file: &str, name: Name, items: &[Item], files: &Files) {
         let mut module = Module { file: file.to_owned(), ..Module::default() };
-        for item in items.iter().filter(|item| !is_for_tests(attributes(item))) {
+        for item in items {
             match item {
                 Item::Mod(child) => {
                     module.defines.insert(child.ident.to_string());
@@ -114,30 +114,27 @@ impl<'ast> Visit<'ast> for Paths<'_> {
         syn::visit::visit_path(self, path);
     }
 
+    /// An import within a function.
+    fn visit_item_use(&mut self, import: &'ast ItemUse) {
+        let mut module = Module::default();
+        module.import(&import.tree, &mut Vec::new(), true);
+        self.0.append(&mut module.uses);
+    }
+
+    /// The paths in a macro's arguments, which are only tokens: `a :: b`.
+    fn visit_macro(&mut self, call: &'ast Macro) {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':' || c == ' ';
+        for words in call.tokens.to_string().split(|c| !is_part(c)) {
+            let path: Vec<String> = words.split("::").map(|word| word.trim().to_owned()).collect();
+            let is_name = |word: &String| !word.is_empty() && !word.contains([' ', ':']);
+            if path.len() > 1 && path.iter().all(is_name) {
+                self.0.insert(path);
+            }
+        }
+    }
+
     /// The path in `pub(super)` is not a use.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
-}
-
-fn is_for_tests(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("test"))
-    })
-}
-
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
 }
 
 fn ident(item: &Item) -> Option<String> {

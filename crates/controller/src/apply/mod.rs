@@ -5,7 +5,7 @@ mod work;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use aws::queue::Queue;
+use aws::queue::MessageSender;
 use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
 use mesh::{
     action::{Action, Planned},
@@ -44,7 +44,7 @@ pub(crate) struct Applier {
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
     nodes: Nodes,
-    queue: Arc<dyn Queue>,
+    queue: Arc<dyn MessageSender>,
     clock: Arc<dyn Clock>,
     /// When an idle check of each service was last requested, to limit the requests during a deployment: each check
     /// lists every task of every cluster.
@@ -59,7 +59,7 @@ impl Applier {
             tokens: Arc::clone(tokens),
             nodes: Nodes { consul: Arc::clone(&consul), clock: Arc::clone(&clock) },
             consul,
-            queue: Arc::clone(&edges.queue),
+            queue: edges.queue.clone(),
             clock,
             requested: TimestampCache::new(),
         }

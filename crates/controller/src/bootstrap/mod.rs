@@ -69,7 +69,7 @@ pub(crate) struct Bootstrap {
 
 impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
-        let consul = Arc::clone(&edges.bootstrap);
+        let consul: Arc<dyn ConsulBootstrap> = edges.bootstrap.clone();
         let upserter = Upserter { consul: Arc::clone(&consul) };
         Self { tasks: tasks.clone(), consul, upserter, last_run: Mutex::default() }
     }

@@ -9,18 +9,18 @@ use consul::{Kind, Object, fields};
 use mesh::tenancy::Tenancy;
 
 /// The role of API gateways.
-pub const API_GATEWAY_ROLE: &str = "consul-ecs-api-gateway-role";
+pub(super) const API_GATEWAY_ROLE: &str = "consul-ecs-api-gateway-role";
 /// The role of mesh gateways.
-pub const MESH_GATEWAY_ROLE: &str = "consul-ecs-mesh-gateway-role";
+pub(super) const MESH_GATEWAY_ROLE: &str = "consul-ecs-mesh-gateway-role";
 /// The role of terminating gateways, to which users attach policies for external services.
-pub const TERMINATING_GATEWAY_ROLE: &str = "consul-ecs-terminating-gateway-role";
+pub(super) const TERMINATING_GATEWAY_ROLE: &str = "consul-ecs-terminating-gateway-role";
 /// The role of client agents that log in.
-pub const CLIENT_ROLE: &str = "consul-ecs-client-role";
+pub(super) const CLIENT_ROLE: &str = "consul-ecs-client-role";
 /// The accessor ID of the anonymous token in every Consul datacenter.
-pub const ANONYMOUS_ACCESSOR: &str = "00000000-0000-0000-0000-000000000002";
+pub(super) const ANONYMOUS_ACCESSOR: &str = "00000000-0000-0000-0000-000000000002";
 
 /// The description of client agents' policies: marks them as the controller's.
-pub const CLIENT_POLICY_DESCRIPTION: &str = "Policy of Consul client agents on ECS";
+pub(super) const CLIENT_POLICY_DESCRIPTION: &str = "Policy of Consul client agents on ECS";
 
 const API_GATEWAY_POLICY: &str = "consul-ecs-api-gateway-policy";
 const MESH_GATEWAY_POLICY: &str = "consul-ecs-mesh-gateway-policy";
@@ -32,7 +32,7 @@ const READ_SERVICES: &str = r#"service_prefix "" { policy = "read" }"#;
 
 /// The policies of gateways, and their roles.
 #[must_use]
-pub fn of_gateways(tenancy: &Tenancy) -> Vec<Object> {
+pub(super) fn of_gateways(tenancy: &Tenancy) -> Vec<Object> {
     let mut mesh_gateway = "mesh = \"write\"\npeering = \"read\"".to_owned();
     // Only a policy in the default partition may have rules for other partitions.
     if tenancy.partition().is_some_and(|partition| partition.as_str() == "default") {
@@ -57,7 +57,7 @@ pub fn of_client_agents(tenancy: &Tenancy, name: &str) -> Object {
 
 /// The policy of client agents that log in, and their role.
 #[must_use]
-pub fn of_clients(tenancy: &Tenancy) -> Vec<Object> {
+pub(super) fn of_clients(tenancy: &Tenancy) -> Vec<Object> {
     vec![
         of_client_agents(tenancy, CLIENT_POLICY),
         role(tenancy, CLIENT_ROLE, "Role of Consul client agents on ECS", Some(CLIENT_POLICY)),
@@ -69,7 +69,7 @@ pub fn of_clients(tenancy: &Tenancy) -> Vec<Object> {
 ///
 /// There is one for all partitions, in the default partition.
 #[must_use]
-pub fn of_the_anonymous_token(tenancy: &Tenancy) -> Vec<Object> {
+pub(super) fn of_the_anonymous_token(tenancy: &Tenancy) -> Vec<Object> {
     let (home, rules) = match tenancy {
         Tenancy::Community => (Tenancy::Community, READ_ALL.to_owned()),
         Tenancy::Enterprise { .. } => {

@@ -8,7 +8,7 @@ mod tests;
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use aws::queue::Queue;
+use aws::queue::MessageVisibility;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
     plan::plan,
@@ -72,7 +72,7 @@ pub(crate) struct TaskEvents {
     applier: Arc<Applier>,
     idle_checks: IdleChecks,
     pre_provision: PreProvision,
-    queue: Arc<dyn Queue>,
+    queue: Arc<dyn MessageVisibility>,
     clock: Arc<dyn Clock>,
 }
 
@@ -90,7 +90,7 @@ impl TaskEvents {
             applier: Arc::clone(applier),
             idle_checks: IdleChecks { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
             pre_provision: PreProvision { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
-            queue: Arc::clone(&edges.queue),
+            queue: edges.queue.clone(),
             clock: Arc::clone(&edges.clock),
         }
     }

@@ -188,7 +188,7 @@ impl Surveyor {
                 }
                 Classification::Outside
                 | Classification::TagsUnknown
-                | Classification::DefinitionDeleted
+                | Classification::DefinitionDeleted(_)
                 | Classification::DefinitionUnread(_) => None,
             };
             if identity.is_some() || task.phase == TaskPhase::Stopped {

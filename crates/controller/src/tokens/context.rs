@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use aws::{queue::Queue, secrets::SecretStore};
+use aws::{queue::MessageSender, secrets::SecretStore};
 use consul::Acl;
 use mesh::{arn::ClusterArn, rules::Rules, token::TokenHolder};
 
@@ -17,7 +17,7 @@ pub(crate) struct Tokens {
     pub(crate) scope: Arc<Scope>,
     pub(crate) acl: Arc<dyn Acl>,
     pub(crate) secrets: Arc<dyn SecretStore>,
-    pub(crate) queue: Arc<dyn Queue>,
+    pub(crate) queue: Arc<dyn MessageSender>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) tasks: TaskReader,

@@ -1,0 +1,76 @@
+//! The permissions of the controller's own token: <https://developer.hashicorp.com/consul/api-docs/acl>.
+
+use async_trait::async_trait;
+use mesh::{permission::Permission, tenancy::Tenancy};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{client::HttpConsul, error::ConsulError, http::Http, request::Request};
+
+/// Asks Consul what the controller's own token may do.
+#[async_trait]
+pub trait Permissions: Send + Sync {
+    /// The `permissions` that the controller's own token does not have in the tenancy.
+    async fn missing_permissions(
+        &self,
+        tenancy: &Tenancy,
+        permissions: &[Permission],
+    ) -> Result<Vec<Permission>, ConsulError>;
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Authorization {
+    allow: bool,
+}
+
+#[async_trait]
+impl Permissions for HttpConsul {
+    async fn missing_permissions(
+        &self,
+        tenancy: &Tenancy,
+        permissions: &[Permission],
+    ) -> Result<Vec<Permission>, ConsulError> {
+        let requests: Vec<Value> = permissions
+            .iter()
+            .map(|p| json!({ "Resource": p.resource, "Access": p.access, "Segment": p.name() }))
+            .collect();
+        let subject = "the permissions of the controller's own token";
+        let request = Request::post(subject, &["internal", "acl", "authorize"], Value::Array(requests));
+        let answers: Vec<Authorization> = match self.http.json(&request.within(tenancy)).await {
+            Ok(answers) => answers,
+            Err(ConsulError::NotFound { .. }) => return missing_by_trial(&self.http, tenancy, permissions).await,
+            Err(error) => return Err(error),
+        };
+        if answers.len() != permissions.len() {
+            let reason = format!("{} answers to {} requests", answers.len(), permissions.len());
+            return Err(ConsulError::Malformed { subject: subject.to_owned(), reason });
+        }
+        let missing = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
+        Ok(missing.map(|(permission, _)| permission.clone()).collect())
+    }
+}
+
+/// Checks permissions with read requests, on a server without the authorization endpoint. Permissions that only a write
+/// can check are assumed.
+async fn missing_by_trial(
+    http: &Http,
+    tenancy: &Tenancy,
+    permissions: &[Permission],
+) -> Result<Vec<Permission>, ConsulError> {
+    let mut missing = Vec::new();
+    for permission in permissions {
+        let probe = match permission.resource {
+            "acl" => Request::get("the list of ACL tokens", &["acl", "tokens"]).within(tenancy),
+            "agent" => Request::get("Consul's datacenter", &["agent", "self"]),
+            "operator" => Request::get("Consul's servers", &["operator", "raft", "configuration"]),
+            _ => continue,
+        };
+        match http.send(&probe).await {
+            Ok(_) => {}
+            Err(ConsulError::PermissionDenied { .. }) => missing.push(permission.clone()),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(missing)
+}
