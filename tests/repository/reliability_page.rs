@@ -1,8 +1,9 @@
-//! docs/reliability.md: every test that it names exists.
+//! The tests that docs/reliability.md and docs/development.md name exist.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 const PAGE: &str = include_str!("../../docs/reliability.md");
+const DEVELOPMENT: &str = include_str!("../../docs/development.md");
 
 /// The names of all tests below a folder.
 fn tests_below(folder: &Path, found: &mut BTreeSet<String>) {
@@ -43,14 +44,15 @@ fn named(page: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn every_test_on_the_page_exists() {
+fn every_test_on_the_pages_exists() {
     let mut tests = BTreeSet::new();
     for folder in ["crates", "simulation", "src", "tests"] {
         tests_below(Path::new(folder), &mut tests);
     }
     let named = named(PAGE);
     assert!(named.len() > 80, "the page names only {} tests", named.len());
-    let missing: Vec<&&str> = named.iter().filter(|name| !tests.contains(**name)).collect();
+    let all = named.union(&self::named(DEVELOPMENT)).copied().collect::<BTreeSet<&str>>();
+    let missing: Vec<&&str> = all.iter().filter(|name| !tests.contains(**name)).collect();
     assert!(missing.is_empty(), "named, but no tests: {missing:#?}");
 }
 
