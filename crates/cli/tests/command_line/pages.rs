@@ -33,7 +33,7 @@ fn the_pages_match_the_rules() {
 
     let (published, fresh) = (pages(&published), pages(&fresh));
     let names = |pages: &BTreeMap<String, String>| pages.keys().cloned().collect::<Vec<_>>();
-    let how = "stale: run UPDATE_DOCS=1 cargo test --test command_line";
+    let how = "stale: run make pages";
     assert_eq!(names(&published), names(&fresh), "{how}");
     for (name, page) in fresh {
         assert_eq!(published[&name], page, "docs/rules/{name} is {how}");
@@ -53,5 +53,5 @@ fn the_published_timeline_is_current() {
         fs::write(&picture, &drawn.stdout).unwrap();
     }
     let (published, drawn) = (fs::read_to_string(picture).unwrap(), String::from_utf8(drawn.stdout).unwrap());
-    assert!(published == drawn, "docs/timeline.svg is stale: run UPDATE_DOCS=1 cargo test --test command_line");
+    assert!(published == drawn, "docs/timeline.svg is stale: run make pages");
 }
