@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
+use local_stack::wait::{SOON, eventually};
 
 #[tokio::test]
 async fn one_remaining_task_keeps_the_token() {
@@ -31,10 +32,14 @@ async fn the_last_stop_revokes_the_token() {
     world.revoked(&stolen).await;
     assert_eq!(world.tokens_about(&world.service()).await, Vec::<Value>::new());
     // And one line of the log has the reason
-    let log = world.aws.logs(&world.deployed.log_group).await;
-    let revoked =
-        |line: &&String| line.contains("\"revoke\"") && line.contains(&stolen.accessor_id) && line.contains("done");
-    let line: Value = serde_json::from_str(log.iter().find(revoked).expect("a line")).unwrap();
+    let line: Value = eventually("a log line of the revocation", SOON, || async {
+        let log = world.aws.logs(&world.deployed.log_group).await;
+        let is_revocation =
+            |line: &&String| line.contains("\"revoke\"") && line.contains(&stolen.accessor_id) && line.contains("done");
+        let line = log.iter().find(is_revocation).ok_or_else(|| format!("{} lines", log.len()))?;
+        serde_json::from_str(line).map_err(|error| error.to_string())
+    })
+    .await;
     assert_eq!(
         (&line["trigger"], &line["reason"], &line["last_task"]),
         (&json!("event"), &json!("idle"), &json!(task))
