@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     field::InvalidField,
-    mark::{self, HolderMark, LoginMark},
+    mark::{self, HolderMark},
     secret_name::SecretNamePrefix,
     service_name::ServiceName,
     tenancy::TenancyName,
@@ -80,7 +80,7 @@ pub fn run(data: &[u8]) {
 
 /// Descriptions of tokens, which any holder of `acl:write` can write.
 fn descriptions(text: &str) {
-    let _ = LoginMark::parse(text);
+    let _ = consul::login_mark(text);
     if let Some(mark) = HolderMark::parse(text) {
         let used = mark::marked_used(text);
         let unused = HolderMark::parse(&mark::marked_unused(&used, Timestamp::UNIX_EPOCH));

@@ -1,10 +1,9 @@
 //! Simulated Consul: the catalog, with the service instances of tasks on clusters' synthetic nodes and on client agents' nodes.
 
-use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS};
+use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS, login_mark};
 use mesh::{
     arn::{TaskArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, ServiceInstance},
-    mark::LoginMark,
     tenancy::Tenancy,
 };
 
@@ -81,7 +80,7 @@ impl Consul {
             self.remove(&instance.node, &instance.id);
         }
         if logs_out {
-            self.tokens.retain(|record| LoginMark::parse(&record.description).is_none_or(|mark| mark.task != *task));
+            self.tokens.retain(|record| login_mark(&record.description).is_none_or(|mark| mark.task != *task));
         }
     }
 }
@@ -247,7 +246,6 @@ fn check(node: &str, service_id: &str, service_name: &str, container: &str, tena
         service_name: service_name.to_owned(),
         status: CheckStatus::Passing,
         output: String::new(),
-        definition: serde_json::Value::Null,
         tenancy,
     }
 }

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use consul::ConsulError;
+use consul::{ConsulError, Grant, NewToken, Token, login_mark};
 use mesh::{
     catalog::HealthCheck,
-    mark::{HolderMark, LoginMark},
+    mark::HolderMark,
     tenancy::Tenancy,
-    token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenHolder, TokenPair},
+    token::{AccessorId, ListedToken, TokenHolder, TokenPair},
 };
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
@@ -203,7 +203,7 @@ impl World {
     pub(crate) fn delete_token(&mut self, accessor: AccessorId) {
         let Some(index) = self.consul.tokens.iter().rposition(|record| record.accessor == accessor) else { return };
         let record = self.consul.tokens.remove(index);
-        let login = LoginMark::parse(&record.description);
+        let login = login_mark(&record.description);
         let is_own_loser = record.creator == Some(self.caller) && !self.was_ever_shown(&record);
         if !is_own_loser {
             self.check_not_blind(login.as_ref().map(|mark| mark.cluster.as_str()));
@@ -231,6 +231,7 @@ impl World {
     pub(crate) fn listed_tokens(&self, tenancy: &Tenancy) -> Vec<ListedToken> {
         let listed = |record: &Record| ListedToken {
             accessor: record.accessor,
+            login: login_mark(&record.description),
             description: record.description.clone(),
             policies: record.policies(),
             created_at: Some(self.consul_time(record.created)),

@@ -1,14 +1,14 @@
 //! Simulated Consul, as one environment reaches it.
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object, Permissions};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
     permission::Permission,
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
-    token::{AccessorId, ListedToken, NewToken, Token},
+    token::{AccessorId, ListedToken},
 };
 
 use super::{

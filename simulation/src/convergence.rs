@@ -1,9 +1,7 @@
 //! The promises that are checked once faults have ended: after one sweep, the state has converged.
 
-use mesh::{
-    mark::{HolderMark, LoginMark},
-    phase::TaskPhase,
-};
+use consul::login_mark;
+use mesh::{mark::HolderMark, phase::TaskPhase};
 use secrecy::ExposeSecret;
 
 use super::{
@@ -72,7 +70,7 @@ impl World {
     /// After the clean-up, everything of the controller's is gone, and nothing else.
     pub(crate) fn check_cleaned_up(&mut self) {
         let is_ours = |record: &&Record| {
-            let login = LoginMark::parse(&record.description).map(|mark| mark.cluster);
+            let login = login_mark(&record.description).map(|mark| mark.cluster);
             let named = login.or_else(|| HolderMark::parse(&record.description).map(|mark| mark.cluster));
             !record.foreign && named.is_some()
         };

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 
+use consul::login_mark;
 use controller::{BatchReport, Delivery, SweepReport};
 use mesh::{
     arn::{ClusterArn, TaskId},
-    mark::LoginMark,
     phase::TaskPhase,
     secret::SecretState,
     service_name::ServiceName,
@@ -233,10 +233,11 @@ impl World {
     /// Nothing of a stopped task is left.
     pub(crate) fn check_cleared(&mut self, index: usize, when: &str) {
         let id = self.ecs.tasks[index].arn.id().clone();
-        let has_token =
-            self.consul.tokens.iter().any(|record| {
-                !record.foreign && LoginMark::parse(&record.description).is_some_and(|mark| mark.task == id)
-            });
+        let has_token = self
+            .consul
+            .tokens
+            .iter()
+            .any(|record| !record.foreign && login_mark(&record.description).is_some_and(|mark| mark.task == id));
         let has_service = self.consul.instances.iter().any(|instance| *instance.task.id() == id);
         if has_token || has_service {
             self.broken(format!("task {index} is stopped and has left something, although {when}"));

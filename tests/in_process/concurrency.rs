@@ -52,7 +52,7 @@ async fn twenty_environments_create_one_token() {
         environments.push((environment, world.event(&task).await));
     }
     join_all(environments.iter().map(|(environment, event)| handled(environment, event))).await;
-    // Then all versions of the secret name one token, and the losers of the race have deleted theirs
+    // Then all versions of the secret name one token, and every other concurrent writer has deleted its own token
     let secret = world.secret_name(&world.service());
     let pair = world.provisioned(&secret).await;
     assert_eq!(world.secret_tokens(&secret).await, BTreeSet::from([pair.token.clone()]));

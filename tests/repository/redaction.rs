@@ -1,11 +1,12 @@
 //! Secrets are in a type that redacts itself and is zeroed on drop.
 
 use crate::shipped::tokens;
+use consul::{Grant, NewToken, Token};
 use controller::settings::{CredentialSetting, Settings};
 use mesh::{
     secret::{Retirement, SecretState, StoredSecret},
     tenancy::Tenancy,
-    token::{Grant, NewToken, Token, TokenPair},
+    token::TokenPair,
 };
 use secrecy::{SecretString, zeroize::ZeroizeOnDrop};
 

@@ -10,10 +10,11 @@ use crate::{
     error::ConsulError,
     object::{Object, fields},
     request::Request,
+    token::{Grant, NewToken, Token, login_mark},
 };
 use mesh::{
     tenancy::Tenancy,
-    token::{AccessorId, Grant, ListedToken, NewToken, Token, TokenPair},
+    token::{AccessorId, ListedToken, TokenPair},
 };
 
 /// ACL tokens and policies.
@@ -210,6 +211,7 @@ fn listed(entry: TokenEntry, tenancy: &Tenancy) -> Option<ListedToken> {
     let policies = entry.policies.unwrap_or_default().into_iter().map(|policy| policy.name).collect();
     Some(ListedToken {
         accessor: entry.accessor_id.parse().ok()?,
+        login: login_mark(&entry.description),
         description: entry.description,
         policies,
         created_at: entry.create_time.and_then(|at| at.parse().ok()),

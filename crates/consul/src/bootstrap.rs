@@ -1,21 +1,18 @@
-//! The objects of the bootstrap, and the permissions of the controller's own token:
-//! <https://developer.hashicorp.com/consul/api-docs/acl>.
+//! The objects of the bootstrap: <https://developer.hashicorp.com/consul/api-docs/acl>.
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::{
     client::HttpConsul,
     error::ConsulError,
     http::Http,
-    object::{Kind, Object},
+    names,
+    object::{Fields, Kind, Object},
     request::Request,
 };
 use mesh::tenancy::TenancyName;
-
-/// The fields of an object in Consul.
-pub type Fields = Map<String, Value>;
 
 /// The API that the bootstrap calls.
 #[async_trait]
@@ -60,18 +57,10 @@ struct AgentConfig {
     primary_datacenter: String,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct Namespace {
-    name: String,
-    /// When its deletion started, which ends when it is empty.
-    deleted_at: Option<String>,
-}
-
 #[async_trait]
 impl ConsulBootstrap for HttpConsul {
     async fn is_primary(&self) -> Result<bool, ConsulError> {
-        let agent: AgentSelf = self.http.json(&agent_self()).await?;
+        let agent: AgentSelf = self.http.json(&Request::agent_self()).await?;
         let debug = agent.debug_config.map(|debug| debug.primary_datacenter);
         let primary =
             [Some(agent.config.primary_datacenter), debug].into_iter().flatten().find(|name| !name.is_empty());
@@ -80,11 +69,8 @@ impl ConsulBootstrap for HttpConsul {
 
     async fn namespaces(&self, partition: &TenancyName) -> Result<Vec<TenancyName>, ConsulError> {
         let subject = format!("the namespaces of partition {partition}");
-        let request = Request::get(&subject, &["namespaces"]).query("partition", partition.as_str());
-        let listed: Vec<Namespace> = self.http.json(&request).await?;
-        let remaining = listed.iter().filter(|namespace| namespace.deleted_at.is_none());
-        let parsed = remaining.map(|namespace| namespace.name.parse::<TenancyName>());
-        parsed.collect::<Result<_, _>>().map_err(|e| ConsulError::Malformed { subject, reason: e.to_string() })
+        let request = Request::get(subject, &["namespaces"]).query("partition", partition.as_str());
+        names::remaining(&self.http, &request).await
     }
 
     async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError> {
@@ -118,10 +104,6 @@ impl ConsulBootstrap for HttpConsul {
         path.push(if is_addressed_by_id(object.kind) { &id } else { &object.name });
         write(&self.http, object, &path, body).await
     }
-}
-
-fn agent_self() -> Request {
-    Request::get("Consul's datacenter", &["agent", "self"])
 }
 
 /// The path for the creation of objects of a kind, and the parent of existing ones.

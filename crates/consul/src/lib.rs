@@ -24,24 +24,27 @@ mod endpoints;
 mod error;
 mod http;
 mod lookup;
+mod names;
 mod object;
 mod permissions;
 mod request;
 mod retry_policy;
 mod servers;
+mod token;
 
 pub use self::{
     acl::Acl,
     address::{ConsulAddresses, ConsulUrls, EcsServers},
     agents::Agents,
-    bootstrap::{ConsulBootstrap, Fields},
+    bootstrap::ConsulBootstrap,
     catalog::{Catalog, MAX_TRANSACTION_OPERATIONS},
     client::HttpConsul,
     connector::{ConnectorError, TlsSettings, choose_tls_backend},
     credential::{CredentialError, CredentialSource},
     error::ConsulError,
-    object::{Kind, Object, fields},
+    object::{Fields, Kind, Object, fields},
     permissions::Permissions,
     retry_policy::RetryPolicy,
     servers::{NoServers, Server, ServerSource},
+    token::{Grant, NewToken, Token, login_mark},
 };

@@ -6,6 +6,9 @@ use serde_json::{Map, Value};
 
 use mesh::tenancy::Tenancy;
 
+/// The fields of an object, by the names of Consul's HTTP API.
+pub type Fields = Map<String, Value>;
+
 /// The kinds of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -37,7 +40,7 @@ pub struct Object {
     /// Its tenancy.
     pub tenancy: Tenancy,
     /// Its fields, by the names of Consul's HTTP API.
-    pub body: Map<String, Value>,
+    pub body: Fields,
 }
 
 impl Object {

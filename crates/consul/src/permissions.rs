@@ -62,7 +62,7 @@ async fn missing_by_trial(
     for permission in permissions {
         let probe = match permission.resource {
             "acl" => Request::get("the list of ACL tokens", &["acl", "tokens"]).within(tenancy),
-            "agent" => Request::get("Consul's datacenter", &["agent", "self"]),
+            "agent" => Request::agent_self(),
             "operator" => Request::get("Consul's servers", &["operator", "raft", "configuration"]),
             _ => continue,
         };

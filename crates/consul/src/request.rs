@@ -37,6 +37,11 @@ impl Request {
         Self::new(Method::DELETE, subject, path)
     }
 
+    /// Reads the configuration of the server that answers.
+    pub(super) fn agent_self() -> Self {
+        Self::get("Consul's datacenter", &["agent", "self"])
+    }
+
     fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
         Self { subject: subject.into(), method, path, query: Vec::new(), body: None }

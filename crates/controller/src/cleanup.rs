@@ -10,7 +10,8 @@ use mesh::{
     action::{Action, Planned},
     catalog::{CatalogNode, LeftoverNode},
     identity::MeshService,
-    mark::{HolderMark, LoginMark},
+    login::LoginMark,
+    mark::HolderMark,
     plan::plan,
     secret::{Retirement, Trigger},
     tenancy::Tenancy,
@@ -128,10 +129,10 @@ impl Cleanup {
     fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
         let (observed, clusters) = (&survey.observed, &self.tasks.scope.clusters);
         let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
-        let is_ours = |mark: LoginMark| {
-            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_named_by(&mark.cluster) && is_known(&mark)))
+        let is_ours = |mark: &LoginMark| {
+            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_named_by(&mark.cluster) && is_known(mark)))
         };
-        let logins = observed.tokens.iter().filter(|token| LoginMark::parse(&token.description).is_some_and(is_ours));
+        let logins = observed.tokens.iter().filter(|token| token.login.as_ref().is_some_and(is_ours));
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
         actions.extend(observed.instances.iter().cloned().map(Action::Deregister));
         // Only agents that the plan finds failed are removed.

@@ -38,7 +38,6 @@ pub struct Edges {
     pub consul: Arc<dyn Consul>,
     /// Consul, for the bootstrap and the checks before it.
     pub bootstrap: Arc<dyn Setup>,
-    /// The permissions of the controller\'s own token.
     /// ECS.
     pub ecs: Arc<dyn Ecs>,
     /// Secrets Manager.

@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
 };
 
-use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{ClientAgent, HealthCheck, ServiceInstance},
@@ -27,7 +26,7 @@ use crate::{
     definitions::{Classification, Definitions},
     edges::Consul,
     error::{ControllerError, Failures, fail_all},
-    outcome::CONCURRENCY,
+    outcome::concurrently_in_order,
     tasks::TaskReader,
     tokens::Tokens,
 };
@@ -194,10 +193,6 @@ impl Observer {
         let checks = consul.checks(&draining).await?;
         Ok((instances, checks))
     }
-}
-
-async fn concurrently_in_order<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
-    stream::iter(work).buffered(CONCURRENCY).collect().await
 }
 
 /// Records the failures of a read, and returns an empty result.

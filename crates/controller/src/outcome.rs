@@ -50,7 +50,12 @@ pub(crate) fn failures(outcomes: Vec<Outcome>) -> Failures {
     failed.flat_map(|(tasks, error)| tasks.into_iter().map(move |task| (task, Arc::clone(&error)))).collect()
 }
 
-/// Runs work concurrently, up to [`CONCURRENCY`].
+/// Runs work concurrently, up to [`CONCURRENCY`]; the results are in the order of the work.
+pub(crate) async fn concurrently_in_order<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
+    stream::iter(work).buffered(CONCURRENCY).collect().await
+}
+
+/// Runs work concurrently, up to [`CONCURRENCY`]; the results are in the order in which they come.
 pub(crate) async fn concurrently<T>(work: impl Iterator<Item = impl Future<Output = T>>) -> Vec<T> {
     stream::iter(work).buffer_unordered(CONCURRENCY).collect().await
 }

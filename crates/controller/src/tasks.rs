@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use aws::ecs::{ClusterStatus, EcsError, TaskList};
+use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -23,9 +23,6 @@ use crate::{
     outcome::CONCURRENCY,
     scope::Scope,
 };
-
-/// The most tasks in one `DescribeTasks`.
-const DESCRIBE_LIMIT: usize = 100;
 
 /// The statuses of clusters, or why they could not be read.
 pub(crate) type ClusterStatuses = Result<BTreeMap<ClusterArn, ClusterStatus>, Arc<ControllerError>>;

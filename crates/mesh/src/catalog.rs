@@ -1,8 +1,6 @@
 //! Entries of tasks in Consul's catalog: with Consul Dataplane, on the synthetic node of the cluster; with client
 //! agents, on the node of the agent in the task.
 
-use serde_json::{Value, json};
-
 use super::{
     arn::{ClusterArn, TaskArn, TaskId},
     tenancy::Tenancy,
@@ -105,7 +103,8 @@ pub enum CheckStatus {
     Critical,
 }
 
-/// A health check of a service instance, with all its fields, because Consul replaces a check as a whole.
+/// A health check of a service instance that a program reports to Consul, with all its fields, because Consul replaces
+/// a check as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HealthCheck {
     /// The catalog node: the cluster's ARN.
@@ -126,8 +125,6 @@ pub struct HealthCheck {
     pub status: CheckStatus,
     /// The text that explains its status.
     pub output: String,
-    /// Its definition, as read from Consul.
-    pub definition: Value,
     /// Where it is registered.
     pub tenancy: Tenancy,
 }
@@ -152,7 +149,6 @@ impl HealthCheck {
             service_name: instance.name.clone(),
             status: CheckStatus::Critical,
             output: STOPPING_OUTPUT.to_owned(),
-            definition: json!({}),
             tenancy: instance.tenancy.clone(),
         }
     }

@@ -10,7 +10,7 @@ use super::{
     action::{Action, Planned},
     arn::ClusterArn,
     catalog::{ClientAgent, ServiceInstance},
-    mark::{HolderMark, LoginMark},
+    mark::HolderMark,
     observed::Observed,
     phase::TaskPhase,
     task::MeshTask,
@@ -170,7 +170,7 @@ enum Owner {
 }
 
 fn owner(token: &ListedToken, cluster: &ClusterArn) -> Option<Owner> {
-    if LoginMark::parse(&token.description).is_some_and(|mark| cluster.is_named_by(&mark.cluster)) {
+    if token.login.as_ref().is_some_and(|login| cluster.is_named_by(&login.cluster)) {
         return Some(Owner::Task);
     }
     let mark = HolderMark::parse(&token.description)?;

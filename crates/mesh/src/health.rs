@@ -106,42 +106,20 @@ mod tests {
     use ContainerHealth::{Healthy, Unhealthy, Unknown};
 
     use super::*;
-    use crate::tenancy::Tenancy;
-
-    const ID: &str = "0123456789abcdef0123456789abcdef";
+    use crate::examples;
 
     fn instance(id: &str) -> ServiceInstance {
-        ServiceInstance {
-            node: "node".to_owned(),
-            id: id.to_owned(),
-            name: "web".to_owned(),
-            task: ID.parse().unwrap(),
-            task_arn: None,
-            modify_index: 1,
-            tenancy: Tenancy::Community,
-        }
+        ServiceInstance { id: id.to_owned(), ..examples::instance("prod", 1) }
     }
 
     fn check(service_id: &str, container: &str, status: CheckStatus) -> HealthCheck {
-        HealthCheck {
-            node: "node".to_owned(),
-            id: format!("{service_id}-{container}"),
-            name: String::new(),
-            kind: SYNCED_TYPE.to_owned(),
-            notes: String::new(),
-            service_id: service_id.to_owned(),
-            service_name: "web".to_owned(),
-            status,
-            output: String::new(),
-            definition: serde_json::Value::Null,
-            tenancy: Tenancy::Community,
-        }
+        examples::check(&instance(service_id), container, status)
     }
 
     fn task(containers: &[(&str, ContainerHealth)]) -> SyncedTask {
         let containers =
             containers.iter().map(|(name, health)| TaskContainer { name: (*name).to_owned(), health: *health });
-        SyncedTask { id: ID.parse().unwrap(), containers: containers.collect(), synced: vec!["app".to_owned()] }
+        SyncedTask { id: examples::task_id(1), containers: containers.collect(), synced: vec!["app".to_owned()] }
     }
 
     /// The changed statuses of the checks of the app, the dataplane and the proxy, all `before` at first.

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! - `arn`, `service_name`, `secret_name`, `tenancy`, `field`: names, parsed once and then trusted.
-//! - `mark`: how a token's description says for which cluster and service it was made.
+//! - `mark`: how a token's description says for which cluster and service it was made. `login`: which task logged in for
+//!   a token.
 //! - `bounds`, `grace`, `time`: what is assumed of time.
 //! - `health`: the statuses that Consul's checks should have. `permission`: what the controller's own token has to be allowed.
 
@@ -20,6 +21,8 @@ pub mod arn;
 pub mod bounds;
 pub mod catalog;
 pub mod ecs_config;
+#[cfg(test)]
+mod examples;
 pub mod field;
 pub mod grace;
 pub mod guard;
@@ -27,6 +30,7 @@ pub mod health;
 pub mod identity;
 pub mod idleness;
 pub mod lifecycle;
+pub mod login;
 pub mod mark;
 pub mod observed;
 pub mod permission;

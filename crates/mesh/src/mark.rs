@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use serde::Deserialize;
 
 use super::{
-    arn::{ClusterArn, TaskId},
+    arn::ClusterArn,
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG},
     tenancy::{Tenancy, TenancyName},
@@ -14,8 +13,6 @@ use super::{
 };
 use crate::time::elapsed;
 
-/// The text that Consul puts before the metadata of a login in the description of the token.
-const LOGIN_PREFIX: &str = "token created via login: ";
 /// The key of the line with the cluster that a token was created for.
 const CLUSTER_KEY: &str = "consul.hashicorp.com/cluster";
 /// The key of the line with the time since when a token has been unused: no task of its service has started.
@@ -132,43 +129,6 @@ pub fn marked_used(description: &str) -> String {
 pub fn with_restarted_wait(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
     let since = HolderMark::parse(description)?.unused_since?;
     (elapsed(since, now) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
-}
-
-/// The task that logged in for a token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoginMark {
-    /// The cluster as the task named it.
-    pub cluster: String,
-    /// The task.
-    pub task: TaskId,
-}
-
-#[derive(Deserialize)]
-struct LoginMeta {
-    #[serde(rename = "consul.hashicorp.com/task-id")]
-    task_id: String,
-    #[serde(rename = "consul.hashicorp.com/cluster")]
-    cluster: String,
-}
-
-impl LoginMark {
-    /// The mark in a description, or `None` if the token is not the login token of a task.
-    ///
-    /// ```
-    /// use mesh::mark::LoginMark;
-    ///
-    /// let mark = LoginMark::parse(
-    ///     "token created via login: {\"consul.hashicorp.com/cluster\":\"prod\",\
-    ///      \"consul.hashicorp.com/task-id\":\"0123456789abcdef0123456789abcdef\"}",
-    /// );
-    /// assert_eq!(mark.expect("the mark of a task").cluster, "prod");
-    /// assert_eq!(LoginMark::parse("token created via login"), None);
-    /// ```
-    #[must_use]
-    pub fn parse(description: &str) -> Option<Self> {
-        let meta: LoginMeta = serde_json::from_str(description.strip_prefix(LOGIN_PREFIX)?).ok()?;
-        Some(Self { cluster: meta.cluster, task: meta.task_id.parse().ok()? })
-    }
 }
 
 #[cfg(test)]

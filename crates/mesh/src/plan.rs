@@ -16,7 +16,7 @@ use crate::{
     arn::TaskArn,
     catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     identity::{MeshIdentity, MeshService},
-    mark::{LoginMark, is_token_of},
+    mark::is_token_of,
     observed::{Extent, Observed},
     phase::TaskPhase,
     rules::{Rules, TokenMode},
@@ -98,10 +98,8 @@ fn plan_stopping(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
 }
 
 fn plan_stopped(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
-    let is_of_task = |token: &&ListedToken| {
-        LoginMark::parse(&token.description)
-            .is_some_and(|mark| mark.task == *task.arn.id() && task.cluster.is_named_by(&mark.cluster))
-    };
+    let is_of_task =
+        |token: &&ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(task.arn.id(), &task.cluster));
     let tokens = observed.tokens.iter().filter(is_of_task).cloned().map(Action::DeleteLoginToken);
     let instances = instances_of(task, observed).cloned().map(Action::Deregister);
     tokens.chain(instances).map(|action| for_task(task, action)).collect()

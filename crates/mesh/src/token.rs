@@ -4,10 +4,9 @@ use std::{fmt, str::FromStr};
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::{Map, Value};
 use uuid::Uuid;
 
-use super::{arn::ClusterArn, field::InvalidField, identity::MeshService, service_name::ServiceName, tenancy::Tenancy};
+use super::{arn::ClusterArn, field::InvalidField, identity::MeshService, login::LoginMark, tenancy::Tenancy};
 
 /// The accessor ID of an ACL token, which is not secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -104,26 +103,6 @@ impl TokenPair {
     }
 }
 
-/// A token as Consul returns it to a credential with `acl:write`.
-#[derive(Debug, Clone)]
-pub struct Token {
-    /// Its accessor ID and secret ID.
-    pub pair: TokenPair,
-    /// Its description, with the marks of its creator.
-    pub description: String,
-    /// Its permissions, by the names of Consul's fields.
-    pub grants: Map<String, Value>,
-}
-
-impl Token {
-    /// Whether the token has no permissions. Consul removes links to deleted policies and roles.
-    #[must_use]
-    pub fn grants_nothing(&self) -> bool {
-        let is_link = |value: &Value| value.as_array().is_some_and(|links| !links.is_empty());
-        !self.grants.values().any(is_link)
-    }
-}
-
 /// A token in Consul's list of tokens, without its secret ID.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedToken {
@@ -131,34 +110,12 @@ pub struct ListedToken {
     pub accessor: AccessorId,
     /// Its description.
     pub description: String,
+    /// The task that logged in for it; `None` if it is not the login token of a task.
+    pub login: Option<LoginMark>,
     /// The names of its policies.
     pub policies: Vec<String>,
     /// When it was created; `None` if the time cannot be parsed.
     pub created_at: Option<Timestamp>,
-    /// Its tenancy.
-    pub tenancy: Tenancy,
-}
-
-/// The permissions of a new token.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Grant {
-    /// A service identity: write on the service and its sidecar proxy, read on all services and nodes.
-    ServiceIdentity(ServiceName),
-    /// A policy, by name.
-    Policy(String),
-    /// The permissions that a token already has, by the names of Consul's fields.
-    AsBefore(Map<String, Value>),
-}
-
-/// A token to be created.
-#[derive(Debug, Clone)]
-pub struct NewToken {
-    /// Its accessor ID and secret ID.
-    pub pair: TokenPair,
-    /// Its description.
-    pub description: String,
-    /// Its permissions.
-    pub grant: Grant,
     /// Its tenancy.
     pub tenancy: Tenancy,
 }

@@ -1,14 +1,14 @@
 //! Consul of the fake world.
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, Object, Permissions};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
     permission::Permission,
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
-    token::{AccessorId, ListedToken, NewToken, Token},
+    token::{AccessorId, ListedToken},
 };
 
 use super::{CLUSTER, RUNNING, STOPPED, World, is_ours, task};
@@ -34,9 +34,11 @@ fn instance(id: &str) -> ServiceInstance {
 
 fn login(accessor: &str, id: &str) -> ListedToken {
     let meta = serde_json::json!({ "consul.hashicorp.com/task-id": id, "consul.hashicorp.com/cluster": CLUSTER });
+    let description = format!("token created via login: {meta}");
     ListedToken {
         accessor: accessor.parse().expect("a UUID"),
-        description: format!("token created via login: {meta}"),
+        login: consul::login_mark(&description),
+        description,
         policies: Vec::new(),
         created_at: None,
         tenancy: Tenancy::Community,
@@ -133,7 +135,6 @@ impl Catalog for World {
             service_name: instance.name.clone(),
             status: CheckStatus::Passing,
             output: String::new(),
-            definition: serde_json::Value::Null,
             tenancy: instance.tenancy.clone(),
         };
         Ok(instances.iter().map(check).collect())

@@ -1,10 +1,10 @@
 //! Tokens and policies: simulated Consul against a real one.
 
-use consul::{ConsulError, Object};
+use consul::{ConsulError, Grant, NewToken, Object, Token};
 use controller::{Consul, bootstrap::policy};
 use mesh::{
     tenancy::Tenancy,
-    token::{AccessorId, Grant, NewToken, Token, TokenPair},
+    token::{AccessorId, TokenPair},
 };
 use secrecy::{ExposeSecret, SecretString};
 

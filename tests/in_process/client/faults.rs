@@ -8,11 +8,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use consul::{Acl as _, Catalog as _, ConsulError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings};
-use mesh::{
-    tenancy::Tenancy,
-    token::{Grant, NewToken, TokenPair},
+use consul::{
+    Acl as _, Catalog as _, ConsulError, CredentialSource, Grant, HttpConsul, NewToken, RetryPolicy, TlsSettings,
 };
+use mesh::{tenancy::Tenancy, token::TokenPair};
 use secrecy::SecretString;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 

@@ -1,14 +1,14 @@
 //! Exact requests, and the parsing of answers of all versions.
 
-use consul::{Acl as _, Catalog as _};
+use consul::{Acl as _, Catalog as _, Grant, NewToken};
 use mesh::{
     arn::ClusterArn,
     catalog::{CheckStatus, HealthCheck},
     tenancy::Tenancy,
-    token::{Grant, NewToken, TokenPair},
+    token::TokenPair,
 };
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, client, enterprise, instance, token_json};
 use test_harness::recorder::{Answer, Recorder};
@@ -24,7 +24,6 @@ fn check(tenancy: Tenancy) -> HealthCheck {
         service_name: "web".to_owned(),
         status: CheckStatus::Passing,
         output: String::new(),
-        definition: json!({ "Interval": "0s" }),
         tenancy,
     }
 }
@@ -139,7 +138,6 @@ async fn a_check_is_written_whole() {
             "Output": "ECS health status of container app: UNHEALTHY",
             "ServiceID": format!("web-{TASK}"),
             "ServiceName": "web",
-            "Definition": { "Interval": "0s" },
         }, {
             "Node": CLUSTER,
             "CheckID": format!("_service_maintenance:web-{TASK}"),
@@ -150,9 +148,22 @@ async fn a_check_is_written_whole() {
             "Output": "ECS told the task to stop",
             "ServiceID": format!("web-{TASK}"),
             "ServiceName": "web",
-            "Definition": {},
         }]})
     );
+}
+
+#[tokio::test]
+async fn a_check_that_another_program_runs_is_not_read() {
+    let answer = |id: &str, definition: Value| {
+        json!({
+            "Node": CLUSTER, "CheckID": id, "Name": "", "Type": "http", "ServiceID": "web", "ServiceName": "web",
+            "Status": "passing", "Definition": definition,
+        })
+    };
+    let checks = json!([answer("esm", json!({ "HTTP": "http://10.0.0.1/" })), answer("app", json!({}))]).to_string();
+    let server = Recorder::start(move |_, _| Answer::ok(checks.clone())).await;
+    let read = client(&server.url, &Rotating::new(&["own"])).node_checks(CLUSTER, &Tenancy::Community).await.unwrap();
+    assert_eq!(read.iter().map(|check| check.id.as_str()).collect::<Vec<_>>(), ["app"]);
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Exact requests that only sweeps make, and the parsing of their answers.
 
-use consul::{Acl as _, Agents as _, Catalog as _, ConsulError};
+use consul::{Acl as _, Agents as _, Catalog as _, ConsulError, Grant, NewToken};
 use mesh::{
     catalog::{AgentStatus, Member},
     tenancy::{Tenancy, TenancyName},
-    token::{Grant, NewToken, TokenPair},
+    token::TokenPair,
 };
 use secrecy::SecretString;
 use serde_json::json;

@@ -3,14 +3,16 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use consul::{Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulUrls, HttpConsul, TlsSettings};
+use consul::{
+    Acl as _, Agents as _, Catalog as _, ConsulBootstrap as _, ConsulUrls, Grant, HttpConsul, NewToken, TlsSettings,
+};
 use consul::{Kind, Object};
 use futures::future::join_all;
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CheckStatus, HealthCheck},
     tenancy::Tenancy,
-    token::{AccessorId, Grant, NewToken, TokenPair},
+    token::{AccessorId, TokenPair},
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};

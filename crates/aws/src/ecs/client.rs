@@ -13,7 +13,7 @@ use mesh::{arn::TaskDefinitionArn, identity::TaskDefinition, tags::Tags};
 /// How many task definitions an execution environment caches.
 const CACHED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");
 /// The most tasks in one `DescribeTasks`, and clusters in one `DescribeClusters`.
-pub(super) const DESCRIBE_LIMIT: usize = 100;
+pub const DESCRIBE_LIMIT: usize = 100;
 
 /// The ECS of the account.
 pub struct AwsEcs {

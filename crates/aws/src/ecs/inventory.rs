@@ -9,12 +9,14 @@ use aws_sdk_ecs::{
 };
 use serde_json::Value;
 
-use super::{client::AwsEcs, definition_json::describe_output, error::EcsError};
+use super::{
+    client::{AwsEcs, DESCRIBE_LIMIT},
+    definition_json::describe_output,
+    error::EcsError,
+};
 
 /// The most services in one `DescribeServices`.
 const DESCRIBE_SERVICES_LIMIT: usize = 10;
-/// The most tasks in one `DescribeTasks`.
-const DESCRIBE_TASKS_LIMIT: usize = 100;
 
 /// An ECS service, with the fields that the audit uses.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,7 +94,7 @@ impl Inventory for AwsEcs {
         let pages = self.client.list_tasks().cluster(cluster).into_paginator().items().send();
         let tasks: Vec<String> = pages.try_collect().await.map_err(|e| EcsError::failed(subject(), &e))?;
         let mut definitions = BTreeSet::new();
-        for chunk in tasks.chunks(DESCRIBE_TASKS_LIMIT) {
+        for chunk in tasks.chunks(DESCRIBE_LIMIT) {
             let call = self.client.describe_tasks().cluster(cluster).set_tasks(Some(chunk.to_vec()));
             let answer = call.send().await.map_err(|e| EcsError::failed(subject(), &e))?;
             // A task that stopped between the two calls is not in the answer.

@@ -15,7 +15,7 @@ mod tasks;
 pub use self::{
     addresses::TaskAddresses,
     api_call::{API_CALL_DETAIL_TYPE, ApiCall, parse_api_call},
-    client::AwsEcs,
+    client::{AwsEcs, DESCRIBE_LIMIT},
     clusters::{ClusterStatus, Clusters},
     definitions::TaskDefinitions,
     error::EcsError,

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use mesh::{
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
     tenancy::Tenancy,
 };
+use serde::Deserialize;
+
+use crate::object::Fields;
 
 /// The metadata key of the task of an instance.
 pub(super) const TASK_ID_META: &str = "task-id";
@@ -74,16 +74,7 @@ pub(super) struct CheckAnswer {
     #[serde(default)]
     pub(super) output: String,
     #[serde(default)]
-    pub(super) definition: Value,
-}
-
-/// An admin partition (Enterprise): <https://developer.hashicorp.com/consul/api-docs/admin-partitions>.
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-pub(super) struct PartitionAnswer {
-    pub(super) name: String,
-    /// When its deletion started: Consul first deletes its content.
-    pub(super) deleted_at: Option<String>,
+    definition: Option<Fields>,
 }
 
 /// A service instance without a task ID, of another creator.
@@ -118,8 +109,13 @@ pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) ->
     })
 }
 
-pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
-    HealthCheck {
+/// A health check; `None` if it has a definition, by which another program runs it:
+/// <https://developer.hashicorp.com/consul/api-docs/catalog#healthcheckdefinition>. A check of `mesh-init` has none.
+pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> Option<HealthCheck> {
+    if answer.definition.is_some_and(|definition| !definition.is_empty()) {
+        return None;
+    }
+    Some(HealthCheck {
         node: answer.node,
         id: answer.check_id,
         name: answer.name,
@@ -133,7 +129,6 @@ pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
             _ => CheckStatus::Critical,
         },
         output: answer.output,
-        definition: answer.definition,
         tenancy: tenancy.clone(),
-    }
+    })
 }

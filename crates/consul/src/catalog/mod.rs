@@ -13,13 +13,10 @@ use mesh::{
 use serde_json::{Value, json};
 
 use self::{
-    answers::{
-        CheckAnswer, NodeServices, PartitionAnswer, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, TASK_ID_META, check,
-        instance,
-    },
+    answers::{CheckAnswer, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, TASK_ID_META, check, instance},
     writes::{deletion, registration},
 };
-use crate::{client::HttpConsul, error::ConsulError, request::Request};
+use crate::{client::HttpConsul, error::ConsulError, names, request::Request};
 
 /// The most operations that one transaction takes, on every version of Consul.
 pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
@@ -51,10 +48,11 @@ pub trait Catalog: Send + Sync {
     /// The services on a node, in every namespace of the tenancy's partition; `None` if the node does not exist.
     async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError>;
 
-    /// The health checks of a node, in the tenancy's namespace.
+    /// The health checks of a node, in the tenancy's namespace, except those with a definition, which another program
+    /// runs.
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError>;
 
-    /// The health checks of `instances`, which are all of one node and tenancy.
+    /// The health checks of `instances`, which are all of one node and tenancy, as [`Self::node_checks`].
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError>;
 
     /// Deregisters up to [`MAX_TRANSACTION_OPERATIONS`] instances of one partition, and their checks, in one atomic
@@ -157,7 +155,7 @@ impl Catalog for HttpConsul {
             let request = Request::get(format!("checks of node {}", first.node), &["health", "node", &first.node])
                 .query("filter", chunk.join(" or "));
             let answers: Vec<CheckAnswer> = self.http.json(&request.within(&first.tenancy)).await?;
-            checks.extend(answers.into_iter().map(|answer| check(answer, &first.tenancy)));
+            checks.extend(answers.into_iter().filter_map(|answer| check(answer, &first.tenancy)));
         }
         Ok(checks)
     }
@@ -165,7 +163,7 @@ impl Catalog for HttpConsul {
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
         let request = Request::get(format!("checks of node {node}"), &["health", "node", node]);
         let answers: Vec<CheckAnswer> = self.http.json(&request.within(tenancy)).await?;
-        Ok(answers.into_iter().map(|answer| check(answer, tenancy)).collect())
+        Ok(answers.into_iter().filter_map(|answer| check(answer, tenancy)).collect())
     }
 
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
@@ -202,13 +200,7 @@ impl Catalog for HttpConsul {
     }
 
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
-        let subject = "the list of partitions";
-        let listed: Vec<PartitionAnswer> = self.http.json(&Request::get(subject, &["partitions"])).await?;
-        let remaining = listed.iter().filter(|partition| partition.deleted_at.is_none());
-        let parsed = remaining.map(|partition| partition.name.parse());
-        parsed
-            .collect::<Result<_, _>>()
-            .map_err(|e| ConsulError::Malformed { subject: subject.to_owned(), reason: format!("{e}") })
+        names::remaining(&self.http, &Request::get("the list of partitions", &["partitions"])).await
     }
 }
 

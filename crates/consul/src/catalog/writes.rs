@@ -23,7 +23,6 @@ pub(super) fn registration(check: &HealthCheck) -> Value {
         "Output": check.output,
         "ServiceID": check.service_id,
         "ServiceName": check.service_name,
-        "Definition": check.definition,
     });
     with_tenancy(body, &check.tenancy)
 }

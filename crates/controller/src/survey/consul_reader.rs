@@ -5,12 +5,10 @@ use std::{
     sync::Arc,
 };
 
-use futures::{StreamExt, stream};
-
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
-    mark::{HolderMark, LoginMark},
+    mark::HolderMark,
     phase::TaskPhase,
     tenancy::Tenancy,
     token::ListedToken,
@@ -18,7 +16,7 @@ use mesh::{
 
 use super::findings::{Clusters, Problem, Skipped, Survey};
 use crate::{
-    agents::client_agents, deadline::Deadline, edges::Consul, error::ControllerError, outcome::CONCURRENCY,
+    agents::client_agents, deadline::Deadline, edges::Consul, error::ControllerError, outcome::concurrently_in_order,
     survey::gone_tasks::names_cluster,
 };
 
@@ -79,7 +77,7 @@ impl ConsulReader {
         let reads = wanted.iter().map(|cluster| async move {
             ((*cluster).clone(), deadline.run(self.consul.node(cluster.as_str(), tenancy)).await)
         });
-        stream::iter(reads).buffered(CONCURRENCY).collect().await
+        concurrently_in_order(reads).await
     }
 
     /// Failed agents with services of the clusters' tasks on their nodes.
@@ -113,7 +111,7 @@ impl ConsulReader {
         }
         let reads =
             draining.into_values().map(|instances| async move { deadline.run(self.consul.checks(&instances)).await });
-        let read: Vec<_> = stream::iter(reads).buffered(CONCURRENCY).collect().await;
+        let read: Vec<_> = concurrently_in_order(reads).await;
         for checks in read {
             match checks {
                 Ok(checks) => survey.observed.checks.extend(checks),
@@ -125,7 +123,7 @@ impl ConsulReader {
 
 /// Whether a token's marks name one of the clusters. Other tokens are ignored.
 fn is_of_any(token: &ListedToken, clusters: &[&ClusterArn]) -> bool {
-    let login = LoginMark::parse(&token.description).map(|mark| mark.cluster);
+    let login = token.login.as_ref().map(|login| login.cluster.clone());
     let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
     named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_named_by(&name)))
 }

@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::ServiceInstance,
     identity::MeshService,
-    mark::{HolderMark, LoginMark},
+    mark::HolderMark,
     observed::Observed,
     phase::TaskPhase,
     task::MeshTask,
@@ -15,7 +14,7 @@ use mesh::{
 };
 
 use super::findings::{Clusters, Problem, Skipped, Survey};
-use crate::{deadline::Deadline, error::ControllerError, outcome::CONCURRENCY, tasks::TaskReader};
+use crate::{deadline::Deadline, error::ControllerError, outcome::concurrently_in_order, tasks::TaskReader};
 
 /// Finds tasks with entries in Consul that ECS does not list.
 pub(super) struct GoneTasks {
@@ -40,7 +39,7 @@ impl GoneTasks {
                 let described = self.phases(cluster, unlisted.keys(), clusters, deadline).await;
                 (cluster, unlisted, described)
             });
-        let reads: Vec<_> = stream::iter(reads).buffered(CONCURRENCY).collect().await;
+        let reads: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, unlisted, described) in reads {
             let described = match described {
                 Ok(described) => described,
@@ -131,9 +130,7 @@ fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> B
 
 /// Skips the login tokens of a task that may be of another account's cluster of the same name.
 fn skip_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
-    let belongs = |token: &ListedToken| {
-        LoginMark::parse(&token.description).is_some_and(|mark| mark.task == *id && cluster.is_named_by(&mark.cluster))
-    };
+    let belongs = |token: &ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(id, cluster));
     survey.observed.tokens.retain(|token| !belongs(token));
     survey.skipped.push(Skipped {
         cluster: cluster.clone(),
@@ -153,8 +150,8 @@ fn mentioned(observed: &Observed, cluster: &ClusterArn) -> BTreeMap<TaskId, bool
     let mut mentioned = BTreeMap::new();
     let mut mention = |id: TaskId, is_certain: bool| *mentioned.entry(id).or_insert(false) |= is_certain;
     for token in &observed.tokens {
-        if let Some(mark) = LoginMark::parse(&token.description).filter(|mark| cluster.is_named_by(&mark.cluster)) {
-            mention(mark.task, mark.cluster == cluster.as_str());
+        if let Some(login) = token.login.as_ref().filter(|login| cluster.is_named_by(&login.cluster)) {
+            mention(login.task.clone(), login.cluster == cluster.as_str());
         }
     }
     for instance in observed.instances.iter().filter(|instance| instance.node == cluster.as_str()) {

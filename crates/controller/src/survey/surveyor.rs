@@ -6,7 +6,6 @@ use std::{
 };
 
 use aws::ecs::{ClusterStatus, EcsError};
-use futures::{StreamExt, stream};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
@@ -32,7 +31,7 @@ use crate::{
     definitions::{Classification, Definitions},
     edges::{Consul, Edges},
     error::ControllerError,
-    outcome::{CONCURRENCY, concurrently},
+    outcome::{concurrently, concurrently_in_order},
     tasks::{ClusterStatuses, TaskReader},
     tokens::Tokens,
 };
@@ -115,7 +114,7 @@ impl Surveyor {
         let reads = existing
             .into_iter()
             .map(|cluster| async move { (cluster, deadline.run(self.tasks.tasks_of(cluster)).await) });
-        let read: Vec<_> = stream::iter(reads).buffered(CONCURRENCY).collect().await;
+        let read: Vec<_> = concurrently_in_order(reads).await;
         for (cluster, tasks) in read {
             match tasks {
                 Ok(tasks) => clusters.read.push(tasks),

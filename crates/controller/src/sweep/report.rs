@@ -9,7 +9,7 @@ use mesh::{
     action::{Action, Planned},
     arn::ClusterArn,
     guard::{Alarm, concerns},
-    mark::{HolderMark, LoginMark},
+    mark::HolderMark,
 };
 
 use crate::{
@@ -185,7 +185,7 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
         (true, true) => "deleted",
         (true, false) => "active",
     };
-    let logins = observed.tokens.iter().filter_map(|token| LoginMark::parse(&token.description));
+    let logins = observed.tokens.iter().filter_map(|token| token.login.as_ref());
     let services = observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
     let found = BTreeMap::from([
         ("tasks", reading.listed),
@@ -257,7 +257,7 @@ fn describe(action: &Action) -> Value {
         Action::Provision(holder) => json!({ "action": "provision", "holder": holder.to_string() }),
         Action::MarkCritical(check) => json!({ "action": "mark_critical", "checkId": check.id }),
         Action::DeleteLoginToken(token) => {
-            let task = LoginMark::parse(&token.description).map(|mark| mark.task.to_string());
+            let task = token.login.as_ref().map(|login| login.task.to_string());
             json!({ "action": "delete_login_token", "accessorId": token.accessor.to_string(), "taskId": task })
         }
         Action::Deregister(instance) => {

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use aws::secrets::SecretsError;
 use backon::{ExponentialBuilder, Retryable};
+use consul::Token;
 use jiff::Timestamp;
 use mesh::{
     arn::TaskArn,
     mark::is_token_of,
     secret::{Retirement, SecretState, StoredSecret, Trigger},
-    token::{AccessorId, Token, TokenHolder},
+    token::{AccessorId, TokenHolder},
 };
 use tokio::time::timeout;
 use tracing::info;

@@ -7,12 +7,12 @@ use super::{
     demand::Demand,
 };
 use crate::{bootstrap::policy, error::ControllerError, outcome::Effect};
-use consul::ConsulError;
+use consul::{ConsulError, Grant, NewToken, Token};
 use mesh::{
     arn::ClusterArn,
     mark::{marked_for_secret, marked_unused, marked_used, with_restarted_wait},
     secret::StoredSecret,
-    token::{Grant, NewToken, Token, TokenHolder, TokenPair},
+    token::{TokenHolder, TokenPair},
 };
 
 impl Attempt<'_> {

@@ -1,12 +1,12 @@
 //! Takes the steps that [`next_step`] decides until there is nothing left to do.
 
+use consul::Token;
 use mesh::{
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::HolderMark,
     plan::is_awaited,
     rules::TokenMode,
     secret::{Retirement, SecretState, StoredSecret},
-    token::Token,
 };
 use tracing::info;
 

@@ -1,10 +1,11 @@
 //! The steps of the token lifecycle. The order of writes is essential: see [`mesh::lifecycle`].
 
 use aws::secrets::SecretsError;
+use consul::Token;
 use mesh::{
     arn::ClusterArn,
     secret::{Retirement, SecretState, StoredSecret},
-    token::{AccessorId, Token, TokenHolder, TokenPair},
+    token::{AccessorId, TokenHolder, TokenPair},
 };
 use tokio::time::sleep;
 use tracing::{info, warn};

@@ -90,7 +90,7 @@ fn plan_named(
     match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
         (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(service, idle.clone())),
         (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(service, idle.clone())),
-        // In mode `auth-method` tasks request no token, but older tasks of the service may still read theirs.
+        // In mode `auth-method` tasks request no token, but older tasks of the service may still read the token.
         (Step::Show(_), _) if rules.mode == TokenMode::AuthMethod => Some(Action::Provision(holder.clone())),
         _ => None,
     }

@@ -3,14 +3,18 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{arn::TaskArn, catalog::HealthCheck, mark::marked_unused, tenancy::Tenancy, token::TokenHolder};
+use crate::{
+    arn::TaskArn,
+    catalog::HealthCheck,
+    examples::{cluster, instance, service, task_id},
+    mark::marked_unused,
+    tenancy::Tenancy,
+    token::TokenHolder,
+};
 
 mod world;
 
-use world::{
-    agent, cluster, instance, instances, login_token, login_tokens, node, plan_of, retirement_of, service,
-    service_token, task_id, token,
-};
+use world::{agent, instances, login_token, login_tokens, node, plan_of, retirement_of, service_token, token};
 
 /// The result for `prod`, of which ECS lists one task.
 fn verdict(observed: &Observed, actions: impl IntoIterator<Item = Action>, percent: u8) -> Result<(), Alarm> {

@@ -4,27 +4,19 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::{
-    arn::{TaskArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, Member, ServiceInstance},
-    identity::MeshService,
+    examples::{cluster, instance, login, service},
     lifecycle::Idle,
     secret::Retirement,
     tenancy::Tenancy,
     token::TokenHolder,
 };
 
-pub(super) fn cluster(name: &str) -> ClusterArn {
-    format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap()
-}
-
-pub(super) fn task_id(number: u8) -> TaskId {
-    format!("{number:032x}").parse().unwrap()
-}
-
 pub(super) fn token(accessor: u8, description: &str) -> ListedToken {
     ListedToken {
         accessor: uuid::Uuid::from_u128(accessor.into()).to_string().parse().unwrap(),
         description: description.to_owned(),
+        login: None,
         policies: Vec::new(),
         created_at: None,
         tenancy: Tenancy::Community,
@@ -32,33 +24,18 @@ pub(super) fn token(accessor: u8, description: &str) -> ListedToken {
 }
 
 pub(super) fn login_token(cluster_name: &str, number: u8) -> ListedToken {
-    let (id, cluster) = (task_id(number), cluster(cluster_name));
-    let meta = format!(r#"{{"consul.hashicorp.com/task-id":"{id}","consul.hashicorp.com/cluster":"{cluster}"}}"#);
-    token(number, &format!("token created via login: {meta}"))
+    ListedToken {
+        login: Some(login(cluster(cluster_name).as_str(), number)),
+        ..token(number, "token created via login")
+    }
 }
 
 pub(super) fn login_tokens(cluster_name: &str, count: u8) -> Vec<ListedToken> {
     (0..count).map(|number| login_token(cluster_name, number)).collect()
 }
 
-pub(super) fn service(name: &str) -> MeshService {
-    MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
-}
-
 pub(super) fn service_token(cluster_name: &str, accessor: u8, name: &str) -> ListedToken {
     token(accessor, &TokenHolder::Service(service(name)).token_description(&cluster(cluster_name)))
-}
-
-pub(super) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
-    ServiceInstance {
-        node: cluster(cluster_name).to_string(),
-        id: format!("web-{}", task_id(number)),
-        name: "web".to_owned(),
-        task: task_id(number),
-        task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
-        modify_index: 7,
-        tenancy: Tenancy::Community,
-    }
 }
 
 pub(super) fn instances(cluster_name: &str, count: u8) -> Vec<ServiceInstance> {

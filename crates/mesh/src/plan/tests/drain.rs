@@ -1,6 +1,7 @@
 //! Examples of draining stopping tasks.
 
 use super::*;
+use crate::examples::check;
 
 /// The action that drains the instance of a task.
 fn drained(cluster_name: &str, number: u8) -> Action {
@@ -13,7 +14,10 @@ fn stopping_task_is_drained_and_nothing_is_deleted() {
         tasks: vec![task("prod", 1, TaskPhase::Stopping, "web")],
         tokens: vec![login_token("prod", 1)],
         instances: vec![instance("prod", 1), instance("prod", 2)],
-        checks: vec![check("prod", 1, CheckStatus::Passing), check("prod", 2, CheckStatus::Passing)],
+        checks: vec![
+            check(&instance("prod", 1), "app", CheckStatus::Passing),
+            check(&instance("prod", 2), "app", CheckStatus::Passing),
+        ],
         ..Observed::default()
     };
     assert_eq!(actions(&observed, TokenMode::AuthMethod), [drained("prod", 1)]);
@@ -44,9 +48,9 @@ fn drained_instance_is_not_drained_again() {
         actions(&observed, TokenMode::AuthMethod)
     };
     let maintenance = HealthCheck::maintenance(&instance("prod", 1));
-    assert_eq!(drains(vec![check("prod", 1, CheckStatus::Passing), maintenance.clone()]), []);
+    assert_eq!(drains(vec![check(&instance("prod", 1), "app", CheckStatus::Passing), maintenance.clone()]), []);
     // A container's critical check passes again when the container is healthy
-    let unhealthy = check("prod", 1, CheckStatus::Critical);
+    let unhealthy = check(&instance("prod", 1), "app", CheckStatus::Critical);
     let passing = HealthCheck { status: CheckStatus::Passing, ..maintenance.clone() };
     let of_another = HealthCheck { service_id: "web".to_owned(), ..maintenance };
     for check in [unhealthy, passing, of_another] {

@@ -6,10 +6,11 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::{
-    arn::{ClusterArn, TaskId},
+    arn::ClusterArn,
     bounds::Bounds,
     catalog::{CatalogNode, CheckStatus, Member},
     ecs_config::GatewayKind,
+    examples::{cluster, instance, login, service, task_id},
     grace::GracePeriod,
     idleness::{ServiceTask, TaskListing},
     lifecycle::Idle,
@@ -20,22 +21,12 @@ use crate::{
     token::{AccessorId, TokenPair},
 };
 
+mod catalog;
 mod drain;
+mod effects;
 mod properties;
 mod sweep;
 mod world;
-
-fn cluster(name: &str) -> ClusterArn {
-    format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap()
-}
-
-fn task_id(number: u8) -> TaskId {
-    format!("{number:032x}").parse().unwrap()
-}
-
-fn service(name: &str) -> MeshService {
-    MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
-}
 
 fn enterprise(partition: &str, namespace: &str) -> Tenancy {
     Tenancy::Enterprise { partition: partition.parse().unwrap(), namespace: namespace.parse().unwrap() }
@@ -53,49 +44,21 @@ fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) ->
 }
 
 fn login_token(cluster_name: &str, number: u8) -> ListedToken {
-    token(u128::from(number) + 1_000, &login_description(cluster(cluster_name).as_str(), number))
+    logged_in(u128::from(number) + 1_000, cluster(cluster_name).as_str(), number)
 }
 
-fn login_description(cluster_mark: &str, number: u8) -> String {
-    let id = task_id(number);
-    let meta = format!(r#"{{"consul.hashicorp.com/task-id":"{id}","consul.hashicorp.com/cluster":"{cluster_mark}"}}"#);
-    format!("token created via login: {meta}")
+/// The login token of a task, which named its cluster by `cluster_mark`.
+fn logged_in(accessor: u128, cluster_mark: &str, number: u8) -> ListedToken {
+    ListedToken { login: Some(login(cluster_mark, number)), ..token(accessor, "token created via login") }
 }
 
 fn token(accessor: u128, description: &str) -> ListedToken {
     ListedToken {
         accessor: uuid::Uuid::from_u128(accessor).to_string().parse().unwrap(),
         description: description.to_owned(),
+        login: None,
         policies: Vec::new(),
         created_at: Some(seconds_ago(100_000)),
-        tenancy: Tenancy::Community,
-    }
-}
-
-fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
-    ServiceInstance {
-        node: cluster(cluster_name).to_string(),
-        id: format!("web-{}", task_id(number)),
-        name: "web".to_owned(),
-        task: task_id(number),
-        task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
-        modify_index: 7,
-        tenancy: Tenancy::Community,
-    }
-}
-
-fn check(cluster_name: &str, number: u8, status: CheckStatus) -> HealthCheck {
-    HealthCheck {
-        node: cluster(cluster_name).to_string(),
-        id: format!("web-{}-app", task_id(number)),
-        name: "Consul ECS health check synced".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        notes: String::new(),
-        service_id: format!("web-{}", task_id(number)),
-        service_name: "web".to_owned(),
-        status,
-        output: String::new(),
-        definition: serde_json::Value::Null,
         tenancy: Tenancy::Community,
     }
 }

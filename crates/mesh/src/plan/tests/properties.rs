@@ -2,17 +2,15 @@
 
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 
-use super::{world::*, *};
+use super::{effects::carry_out, world::*, *};
 
 fn any_mode() -> impl Strategy<Value = TokenMode> {
     prop::sample::select(vec![TokenMode::SecretsManager, TokenMode::AuthMethod])
 }
 
-fn names_task(description: &str, task: &MeshTask) -> bool {
-    let names = |value: &str| description.contains(&format!("\"{value}\""));
-    description.starts_with("token created via login: ")
-        && names(task.arn.id().as_str())
-        && (names(task.cluster.as_str()) || names(task.cluster.name()))
+fn is_login_of(token: &ListedToken, task: &MeshTask) -> bool {
+    let names = [task.cluster.as_str(), task.cluster.name()];
+    token.login.iter().any(|login| login.task == *task.arn.id() && names.contains(&login.cluster.as_str()))
 }
 
 fn is_service_of(instance: &ServiceInstance, task: &MeshTask) -> bool {
@@ -23,7 +21,7 @@ fn is_service_of(instance: &ServiceInstance, task: &MeshTask) -> bool {
 /// Whether the action deletes something of this task.
 fn deletes_from(action: &Action, task: &MeshTask) -> bool {
     match action {
-        Action::DeleteLoginToken(token) => names_task(&token.description, task),
+        Action::DeleteLoginToken(token) => is_login_of(token, task),
         Action::Deregister(instance) => is_service_of(instance, task),
         Action::ForceLeave(agent) => agent.node.instances.iter().any(|i| is_service_of(i, task)),
         Action::DeregisterNode(node) => node.node.instances.iter().any(|i| is_service_of(i, task)),
@@ -44,67 +42,6 @@ fn own_tokens<'a>(observed: &'a Observed, service: &'a MeshService) -> impl Iter
 fn place(service: &MeshService) -> (&str, &str, &str) {
     let partition = service.tenancy.partition().map_or("default", |name| name.as_str());
     (partition, service.tenancy.namespace().map_or("default", |name| name.as_str()), service.name.as_str())
-}
-
-/// A secret that the controller wrote just now.
-fn written(state: SecretState) -> StoredSecret {
-    StoredSecret { state, is_ours: true, version: None, written_at: Some(now()) }
-}
-
-/// Applies actions to the observed state, as the controller does.
-fn carry_out(observed: &mut Observed, actions: &[Action]) {
-    for action in actions {
-        match action {
-            Action::Provision(holder) => {
-                observed.provisioned.insert(holder.clone());
-                if let Some(secret) = observed.secrets.get_mut(holder)
-                    && let SecretState::Retiring(pair, _) = &secret.state
-                {
-                    *secret = written(SecretState::Active(pair.clone()));
-                }
-            }
-            Action::ShowOrphan(holder, token) => {
-                observed.provisioned.insert(holder.clone());
-                observed.secrets.insert(holder.clone(), written(naming(token.accessor, false).state));
-            }
-            Action::DeleteOrphan(_, token, _) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
-            Action::MarkCritical(check) => {
-                observed
-                    .checks
-                    .retain(|seen| !(seen.node == check.node && seen.id == check.id && seen.tenancy == check.tenancy));
-                observed.checks.push(check.clone());
-            }
-            Action::DeleteLoginToken(token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
-            Action::Deregister(gone) => {
-                observed.instances.retain(|seen| seen != gone);
-                for leftover in &mut observed.leftover_nodes {
-                    leftover.node.instances.retain(|seen| seen != gone);
-                }
-            }
-            Action::ForceLeave(agent) => observed.agents.retain(|seen| seen != agent),
-            Action::Hide(service, idle) | Action::Revoke(service, idle) => {
-                let secret = observed.secrets.get_mut(&TokenHolder::Service(service.clone())).unwrap();
-                match secret.state.clone() {
-                    SecretState::Active(pair) => {
-                        *secret = written(SecretState::Retiring(pair, idle.retirement.clone()));
-                    }
-                    SecretState::Retiring(pair, _) => {
-                        *secret = written(SecretState::Empty);
-                        observed.tokens.retain(|seen| seen.accessor != pair.accessor);
-                    }
-                    SecretState::Missing | SecretState::Empty => panic!("nothing to retire"),
-                }
-            }
-            Action::DeregisterNode(_) | Action::AwaitAgent(_) | Action::CheckIdleness(_) => {}
-        }
-    }
-    // A node is deregistered only if it has no services.
-    observed.leftover_nodes.retain(|seen| {
-        let is_planned = actions.iter().any(|action| {
-            matches!(action, Action::DeregisterNode(node) if node.cluster == seen.cluster && node.tenancy == seen.tenancy)
-        });
-        !(is_planned && seen.node.instances.is_empty() && seen.node.others.is_empty())
-    });
 }
 
 /// An observation, and the same in another order.
@@ -195,7 +132,7 @@ proptest! {
         for action in actions(&observed, mode) {
             match action {
                 Action::DeleteLoginToken(token) => {
-                    prop_assert!(stopped().any(|task| names_task(&token.description, task)));
+                    prop_assert!(stopped().any(|task| is_login_of(&token, task)));
                 }
                 Action::Deregister(gone) => {
                     prop_assert!(stopped().any(|t| gone.task == *t.arn.id() && gone.node == t.cluster.as_str()));

@@ -178,7 +178,7 @@ fn foreign_tokens_are_not_changed() {
         token(3, "Token for web service"),
         token(4, "Token for consul-client\nconsul.hashicorp.com/cluster: prod"),
         token(5, "by hand"),
-        token(6, &login_description(foreign, 1)),
+        logged_in(6, foreign, 1),
     ];
     let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")], ..sweep_of(tokens, vec![]) };
     assert_eq!(swept(&observed), []);

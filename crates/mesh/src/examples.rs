@@ -1,0 +1,54 @@
+//! Builders for the examples in tests.
+
+use crate::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    identity::MeshService,
+    login::LoginMark,
+    tenancy::Tenancy,
+};
+
+pub(crate) fn cluster(name: &str) -> ClusterArn {
+    format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap()
+}
+
+pub(crate) fn task_id(number: u8) -> TaskId {
+    format!("{number:032x}").parse().unwrap()
+}
+
+pub(crate) fn service(name: &str) -> MeshService {
+    MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
+}
+
+/// The mark of a task that named its cluster by `cluster_mark`.
+pub(crate) fn login(cluster_mark: &str, number: u8) -> LoginMark {
+    LoginMark { cluster: cluster_mark.to_owned(), task: task_id(number) }
+}
+
+pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
+    ServiceInstance {
+        node: cluster(cluster_name).to_string(),
+        id: format!("web-{}", task_id(number)),
+        name: "web".to_owned(),
+        task: task_id(number),
+        task_arn: Some(TaskArn::in_cluster(&cluster(cluster_name), &task_id(number))),
+        modify_index: 7,
+        tenancy: Tenancy::Community,
+    }
+}
+
+/// The check of a synced container, as `mesh-init` registers it.
+pub(crate) fn check(service: &ServiceInstance, container: &str, status: CheckStatus) -> HealthCheck {
+    HealthCheck {
+        node: service.node.clone(),
+        id: format!("{}-{container}", service.id),
+        name: "Consul ECS health check synced".to_owned(),
+        kind: "consul-ecs-health-check".to_owned(),
+        notes: String::new(),
+        service_id: service.id.clone(),
+        service_name: service.name.clone(),
+        status,
+        output: String::new(),
+        tenancy: service.tenancy.clone(),
+    }
+}
