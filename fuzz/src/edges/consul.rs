@@ -71,7 +71,7 @@ impl Acl for World {
     }
 
     async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
-        let hand_made = ListedToken { description: "by hand".to_owned(), ..login(MADE_BY_HAND, STOPPED) };
+        let hand_made = ListedToken { description: "by hand".to_owned(), login: None, ..login(MADE_BY_HAND, STOPPED) };
         let mut tokens = vec![login(RUNNING_LOGIN, RUNNING), login(STOPPED_LOGIN, STOPPED), hand_made];
         for token in &mut tokens {
             token.tenancy = tenancy.clone();
