@@ -7,9 +7,11 @@ use controller::bootstrap::IamRolePath;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
+    family::Family,
     field::InvalidField,
     mark::{self, HolderMark},
     secret_name::SecretNamePrefix,
+    secret_reference::SecretReference,
     service_name::ServiceName,
     tenancy::TenancyName,
     token::AccessorId,
@@ -55,7 +57,8 @@ pub fn run(data: &[u8]) {
     }
     if let (Some(definition), Some(cluster)) = (check::<TaskDefinitionArn>(first), &cluster) {
         let _ = definition.is_beside(cluster);
-        assert!(!definition.family().is_empty() && !definition.revision().is_empty());
+        assert!(!definition.revision().is_empty());
+        check::<Family>(definition.family().as_str()).expect("a family");
     }
     if let Some(cluster) = check::<ClusterArn>(first) {
         assert!(cluster.is_named_by(cluster.name()) && cluster.is_named_by(first));
@@ -74,6 +77,9 @@ pub fn run(data: &[u8]) {
         ServiceName::from_family(first).err(),
     ] {
         error.iter().for_each(is_one_line);
+    }
+    if let Some(reference) = SecretReference::parse(first) {
+        assert!(reference.is_same_secret_as(&reference));
     }
     descriptions(text);
 }

@@ -1,11 +1,14 @@
 //! `CONSUL_ECS_CONFIG_JSON`, and the identity of a task by it.
 
 use mesh::{
+    definition::{Container, TaskDefinition},
     ecs_config::{CONFIG_VARIABLE, EcsConfig},
-    identity::{Container, TaskDefinition},
+    required::TokenRules,
+    secret_name::SecretNames,
     service_name::ServiceName,
     tags::{MESH_TAG, Tags},
     tenancy::Tenancy,
+    token_mode::TokenMode,
 };
 
 use super::text;
@@ -20,8 +23,12 @@ pub fn run(data: &[u8]) {
         tags: Tags::from_iter([(MESH_TAG, "true")]),
         config_json: Some(text.to_owned()),
         containers: vec![container],
+        secrets: Vec::new(),
     };
-    let identity = definition.identify(&Tags::default(), &Tenancy::Community);
+    let home = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().expect("an ARN");
+    let names = SecretNames::new("mesh".parse().expect("a prefix"), None, Tenancy::Community, &home);
+    let rules = TokenRules { mode: TokenMode::Auto, names: &names };
+    let identity = definition.identify(&Tags::default(), &Tenancy::Community, rules);
     let synced = definition.synced_containers();
     match config {
         Ok(config) => {

@@ -6,7 +6,7 @@ use secrecy::ExposeSecret;
 
 use super::{
     consul::Record,
-    world::{World, service_name},
+    world::{CLIENT_SECRET, World, service_name},
 };
 
 impl World {
@@ -18,16 +18,13 @@ impl World {
                 self.check_cleared(index, "a sweep has passed");
             }
         }
-        if !self.makes_tokens() {
-            return;
-        }
         for number in 0..self.scenario.services {
-            if self.ecs.of_service(number).any(|task| task.phase() == Some(TaskPhase::Active)) {
+            if self.ecs.of_service(number).any(|task| task.reads_token && task.phase() == Some(TaskPhase::Active)) {
                 self.check_provisioned(number, is_swept);
             }
         }
-        let is_active = self.ecs.tasks.iter().any(|task| task.phase() == Some(TaskPhase::Active));
-        let client = self.secret("consul-ecs-consul-client-token");
+        let is_active = self.ecs.tasks.iter().any(|task| task.reads_token && task.phase() == Some(TaskPhase::Active));
+        let client = self.secret(CLIENT_SECRET);
         if is_active && !client.shown().is_some_and(|pair| self.is_valid(pair.secret.expose_secret())) {
             self.broken("converges: the client agents have no token".to_owned());
         }
@@ -57,10 +54,10 @@ impl World {
     /// After the grace period, an idle service has no tokens.
     pub(crate) fn check_idle(&mut self) {
         for number in 0..self.scenario.services {
-            if self.ecs.of_service(number).any(super::ecs::Task::is_living) {
+            if self.ecs.of_service(number).any(|task| task.is_living() && self.counts_for_token(task)) {
                 continue;
             }
-            let left = self.tokens_of(number).len();
+            let left = self.tokens_of(number).iter().filter(|record| !self.is_of_unknown_secret(record)).count();
             if left > 0 {
                 self.broken(format!("converges: service {number} is idle, and has {left} tokens"));
             }
@@ -72,7 +69,7 @@ impl World {
         let is_ours = |record: &&Record| {
             let login = login_mark(&record.description).map(|mark| mark.cluster);
             let named = login.or_else(|| HolderMark::parse(&record.description).map(|mark| mark.cluster));
-            !record.foreign && named.is_some()
+            !record.foreign && named.is_some() && !self.is_of_unknown_secret(record)
         };
         let left = self.consul.tokens.iter().filter(is_ours).count();
         let services = self.consul.instances.iter().filter(|instance| instance.node.starts_with("arn:")).count();
@@ -118,7 +115,7 @@ impl World {
         }
         for index in 0..self.ecs.tasks.len() {
             let task = &self.ecs.tasks[index];
-            let is_its = task.service == number && task.is_living();
+            let is_its = task.service == number && task.reads_token && task.is_living();
             let is_dead = |read: &String| !self.is_valid(read) && !self.manual_changes.lost.contains(read);
             if is_its && task.read.as_ref().is_some_and(is_dead) {
                 self.broken(format!("never the living: task {index} is active, and its token is deleted for good"));
@@ -134,5 +131,13 @@ impl World {
                 && HolderMark::parse(&record.description).is_some_and(|mark| mark.service.as_ref() == Some(&name))
         };
         self.consul.tokens.iter().filter(is_its).cloned().collect()
+    }
+
+    /// Whether the controller cannot know which secret holds the token: a token of consul-ecs that it has not marked, in a
+    /// secret that is named by a family. No task that reads it has been seen.
+    fn is_of_unknown_secret(&self, record: &Record) -> bool {
+        self.scenario.names_by_family
+            && HolderMark::parse(&record.description)
+                .is_some_and(|mark| mark.service.is_some() && mark.secret.is_none())
     }
 }

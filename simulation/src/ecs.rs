@@ -7,8 +7,9 @@ use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    identity::{Container, TaskDefinition},
+    definition::{Container, TaskDefinition},
     phase::TaskPhase,
+    secret_reference::SecretReference,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
     task::{ContainerHealth, DescribedTask, TaskContainer},
 };
@@ -16,7 +17,7 @@ use mesh::{
 use super::{
     scenario::Scenario,
     task_lifecycle::{LIFECYCLE, TaskStatus},
-    world::{World, note, service_name, time_at},
+    world::{CLIENT_SECRET, World, note, service_name, time_at},
 };
 
 /// How long ECS remembers a stopped task, in milliseconds.
@@ -51,6 +52,8 @@ pub(crate) struct Task {
     pub(crate) cluster: ClusterArn,
     pub(crate) definition: TaskDefinitionArn,
     pub(crate) service: usize,
+    /// Whether its definition reads the token's secret. Otherwise it logs in.
+    pub(crate) reads_token: bool,
     /// Whether only the task's own tags, and not its definition's, mark it as in the mesh.
     pub(crate) own_tags: bool,
     /// How long after the task's creation ECS shows its tags, in milliseconds.
@@ -123,11 +126,13 @@ impl Ecs {
             } else {
                 End::Runs
             };
+            let reads_token = scenario.reads_token(random);
             Task {
                 arn: TaskArn::in_cluster(&cluster, &format!("{number:032x}").parse().unwrap()),
                 cluster,
-                definition: definition_arn(service, kind),
+                definition: definition_arn(service, kind, reads_token),
                 service,
+                reads_token,
                 own_tags: kind == Kind::TaggedItself,
                 tagged_after: random.u64(..=scenario.lag),
                 has_agent: kind == Kind::WithAgent,
@@ -163,9 +168,13 @@ pub(crate) enum Kind {
     WithAgent,
 }
 
+/// The revision of a definition from which on tasks log in: each kind has one that reads the token's secret, and one that
+/// does not.
+const FIRST_LOGIN: usize = 11;
+
 /// The task definition of a kind of a service's tasks.
-pub(crate) fn definition_arn(service: usize, kind: Kind) -> TaskDefinitionArn {
-    let revision = kind as usize;
+pub(crate) fn definition_arn(service: usize, kind: Kind, reads_token: bool) -> TaskDefinitionArn {
+    let revision = kind as usize + if reads_token { 0 } else { FIRST_LOGIN - 1 };
     format!("arn:aws:ecs:us-east-1:123456789012:task-definition/family-{service}:{revision}").parse().unwrap()
 }
 
@@ -174,10 +183,11 @@ fn mesh_tags(number: usize) -> Tags {
 }
 
 /// The task definition with this ARN, and the number of its service.
-pub(crate) fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
-    let number = arn.family().rsplit('-').next()?.parse().ok()?;
-    let own_tags = arn.as_str().ends_with(":2");
-    let agent = arn.as_str().ends_with(":3").then_some(("consul-client", false));
+fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
+    let number = arn.family().as_str().rsplit('-').next()?.parse().ok()?;
+    let kind = arn.revision().parse::<usize>().ok()? % (FIRST_LOGIN - 1);
+    let own_tags = kind == Kind::TaggedItself as usize;
+    let agent = (kind == Kind::WithAgent as usize).then_some(("consul-client", false));
     let container = |(name, has_health_check): (&str, bool)| Container {
         name: name.to_owned(),
         essential: has_health_check,
@@ -188,11 +198,25 @@ pub(crate) fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefiniti
         tags: if own_tags { Tags::default() } else { mesh_tags(number) },
         config_json: Some("{}".to_owned()),
         containers: [("app", true), ("consul-dataplane", true)].into_iter().chain(agent).map(container).collect(),
+        secrets: Vec::new(),
     };
     Some((number, definition))
 }
 
 impl World {
+    /// The task definition with this ARN, if it belongs to a service of the schedule.
+    pub(crate) fn definition(&self, arn: &TaskDefinitionArn) -> Option<TaskDefinition> {
+        let (number, definition) = definition(arn).filter(|(number, _)| *number < self.scenario.services)?;
+        if arn.revision().parse::<usize>().ok()? >= FIRST_LOGIN {
+            return Some(definition);
+        }
+        let names = [self.secret_name(number), CLIENT_SECRET.to_owned()];
+        Some(TaskDefinition {
+            secrets: names.iter().filter_map(|name| SecretReference::parse(name)).collect(),
+            ..definition
+        })
+    }
+
     /// The time whose state an answer shows now.
     fn horizon(&mut self) -> u64 {
         let lag = self.random.u64(..=self.scenario.lag);

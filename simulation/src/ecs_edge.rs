@@ -6,13 +6,12 @@ use async_trait::async_trait;
 use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    identity::TaskDefinition,
+    definition::TaskDefinition,
     task::DescribedTask,
 };
 
 use super::{
     calls::{Connection, Fault, Service},
-    ecs::definition,
     world::World,
 };
 
@@ -37,8 +36,8 @@ impl TaskDefinitions for EcsEdge {
         let asked = arn.clone();
         let label = || format!("DescribeTaskDefinition {}", arn.family());
         let effect = move |world: &mut World| {
-            let known = definition(&asked).filter(|(service, _)| *service < world.scenario.services);
-            known.map(|(_, known)| Arc::new(known)).ok_or_else(|| EcsError::UnknownTaskDefinition(asked.clone()))
+            let known = world.definition(&asked);
+            known.map(Arc::new).ok_or_else(|| EcsError::UnknownTaskDefinition(asked.clone()))
         };
         let known = self.connection.call(Service::Ecs, label, effect, failed("task definition")).await?;
         self.definitions.lock().unwrap().insert(arn.clone(), Arc::clone(&known));

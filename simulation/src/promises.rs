@@ -124,6 +124,7 @@ impl World {
         let (lag, now) = (self.scenario.lag + LONGEST_INVOCATION, self.now);
         let is_recent = |task: &super::ecs::Task| {
             service_name(task.service) == *service
+                && self.counts_for_token(task)
                 && !self.ecs.deleted.iter().any(|(cluster, _)| *cluster == task.cluster)
                 && task.created().is_some_and(|at| at + lag < now)
                 && task.stopped_at().is_some_and(|at| now - at < quiet)
@@ -225,7 +226,7 @@ impl World {
             TaskPhase::Stopping if is_still_so => self.check_drained(index),
             // ECS may not show the task's tags before its containers start.
             TaskPhase::Active if self.ecs.tasks[index].own_tags && version < CONTAINERS_START => {}
-            TaskPhase::Active if is_still_so && self.makes_tokens() => self.check_has_token(index),
+            TaskPhase::Active if is_still_so && self.ecs.tasks[index].reads_token => self.check_has_token(index),
             _ => {}
         }
     }

@@ -2,7 +2,7 @@
 //! limits. A failing schedule is shrunk by lowering the limits.
 
 use fastrand::Rng;
-use mesh::rules::TokenMode;
+use mesh::token_mode::TokenMode;
 
 use super::schedule::LONGEST_CALL;
 
@@ -84,6 +84,8 @@ const EXCESS: u64 = 30;
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) mode: TokenMode,
+    /// Whether secrets are named by the families of task definitions, and not by services.
+    pub(crate) names_by_family: bool,
     pub(crate) grace: u16,
     pub(crate) tasks: usize,
     pub(crate) services: usize,
@@ -205,11 +207,14 @@ impl Scenario {
         let grace = [0, 30, 300, 300, 900][random.usize(..5)];
         let fault_free = !limits.faults || random.u32(..3) == 0;
         let rate = |random: &mut Rng, rates: &[u32]| if fault_free { 0 } else { chance(random, rates) };
-        let login = random.u32(..4) == 0;
+        let mode =
+            [TokenMode::Auto, TokenMode::Auto, TokenMode::SecretsManager, TokenMode::AuthMethod][random.usize(..4)];
+        let login = mode == TokenMode::AuthMethod;
         let extra = |random: &mut Rng, one_in: u32| limits.extras && random.u32(..one_in) == 0;
         let clusters = random.usize(1..=limits.clusters);
         let drawn = Self {
-            mode: if login { TokenMode::AuthMethod } else { TokenMode::SecretsManager },
+            mode,
+            names_by_family: mode == TokenMode::Auto && random.u32(..3) == 0,
             grace,
             tasks: random.usize(1..=limits.tasks),
             services: random.usize(1..=limits.services),
@@ -262,10 +267,19 @@ impl Scenario {
         Self { assumed, ..drawn }.exceeding(limits.exceeded)
     }
 
+    /// Whether a task reads its token's secret. With [`TokenMode::Auto`], one of three tasks of any service logs in.
+    pub(crate) fn reads_token(&self, random: &mut Rng) -> bool {
+        match self.mode {
+            TokenMode::SecretsManager => true,
+            TokenMode::AuthMethod => false,
+            TokenMode::Auto => random.u32(..3) > 0,
+        }
+    }
+
     /// The same scenario with one service, no grace period, and reads that lag.
     fn races(self) -> Self {
         Self {
-            mode: TokenMode::SecretsManager,
+            mode: if self.mode == TokenMode::Auto { TokenMode::Auto } else { TokenMode::SecretsManager },
             grace: 0,
             services: 1,
             lag: 5_000,

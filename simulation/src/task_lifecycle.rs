@@ -1,7 +1,7 @@
 //! The lifecycle of tasks: each steps through ECS's statuses, does in the mesh what its containers do, and every step publishes an
 //! event.
 
-use mesh::{phase::TaskPhase, secret::SecretState};
+use mesh::{phase::TaskPhase, secret::SecretState, token_mode::TokenMode};
 use serde_json::{Value, json};
 
 use super::{
@@ -96,14 +96,13 @@ impl World {
 
     /// The tasks that are starting or running, and have not read their token yet.
     pub(crate) fn tasks_without_token(&self) -> Vec<usize> {
-        if !self.makes_tokens() {
-            return Vec::new();
-        }
         let reads = |index: &usize| {
             let task = &self.ecs.tasks[*index];
             // ECS may show a task's own tags only when its containers start.
             let first = if task.own_tags { ACTIVATING } else { 0 };
-            task.read.is_none() && task.status().is_some_and(|TaskStatus(status)| (first..=RUNNING).contains(&status))
+            task.reads_token
+                && task.read.is_none()
+                && task.status().is_some_and(|TaskStatus(status)| (first..=RUNNING).contains(&status))
         };
         (0..self.ecs.tasks.len()).filter(reads).collect()
     }
@@ -131,7 +130,7 @@ impl World {
         self.ecs.tasks[index].history.push((now, TaskStatus(next)));
         note!(self, "task {index} of service {} is {:?}", self.ecs.tasks[index].service, LIFECYCLE[next]);
         match next {
-            ACTIVATING if !self.makes_tokens() => self.log_in(index),
+            ACTIVATING if !self.ecs.tasks[index].reads_token => self.log_in(index),
             RUNNING => self.register(index),
             STOPPED => {
                 let is_clean = self.random.bool();
@@ -176,7 +175,7 @@ impl World {
 
     /// The event of a task definition's registration.
     pub(crate) fn register_definition(&mut self, service: usize) {
-        let definition = definition_arn(service, Kind::Plain);
+        let definition = definition_arn(service, Kind::Plain, self.scenario.mode != TokenMode::AuthMethod);
         let body = json!({
             "source": "aws.ecs",
             "detail-type": "AWS API Call via CloudTrail",

@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use controller::{Scope, settings::Settings};
 use fastrand::Rng;
 use jiff::Timestamp;
-use mesh::{identity::MeshService, rules::TokenMode, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder};
+use mesh::{
+    identity::MeshService, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder, token_mode::TokenMode,
+};
 
 use super::{
     calls::{Fault, Service},
     consul::Consul,
-    ecs::Ecs,
+    ecs::{Ecs, Task},
     manual_changes::ManualChanges,
     promises::SweepReads,
     queue::Sqs,
@@ -31,6 +33,9 @@ pub(crate) use note;
 
 /// The Unix time at which every schedule begins, in seconds.
 const EPOCH: i64 = 1_800_000_000;
+
+/// The name of the client agents' secret.
+pub(crate) const CLIENT_SECRET: &str = "consul-ecs-consul-client-token";
 
 /// Everything outside the controller.
 pub(crate) struct World {
@@ -191,11 +196,17 @@ impl World {
 
     /// The name of the service's secret.
     pub(crate) fn secret_name(&self, number: usize) -> String {
-        self.scope.names.of(&TokenHolder::Service(self.service(number)))
+        let service = self.service(number);
+        self.scope.names.of(&if self.scenario.names_by_family {
+            TokenHolder::Family { service, family: format!("family-{number}").parse().unwrap() }
+        } else {
+            TokenHolder::Service(service)
+        })
     }
 
-    pub(crate) fn makes_tokens(&self) -> bool {
-        self.scenario.mode == TokenMode::SecretsManager
+    /// Whether the token of its service is in use while the task lives. In an explicit mode every task counts.
+    pub(crate) fn counts_for_token(&self, task: &Task) -> bool {
+        task.reads_token || self.scenario.mode != TokenMode::Auto
     }
 }
 
@@ -227,7 +238,11 @@ fn scope(scenario: &Scenario) -> Scope {
             "UNUSED_TOKEN_HOURS" => "1".to_owned(),
             "BOOTSTRAP" => "none".to_owned(),
             "CONSUL_PARTITION" if scenario.enterprise => "team".to_owned(),
-            "TOKEN_MODE" if scenario.mode == TokenMode::AuthMethod => "auth-method".to_owned(),
+            "TOKEN_MODE" => match scenario.mode {
+                TokenMode::Auto => "auto".to_owned(),
+                TokenMode::SecretsManager => "secrets-manager".to_owned(),
+                TokenMode::AuthMethod => "auth-method".to_owned(),
+            },
             _ => return None,
         })
     });

@@ -11,8 +11,8 @@ use local_stack::{
     world::{GRACE, World, documented_policy},
 };
 
-/// The clusters of the deployment in mode `secrets-manager`: one for each test.
-const TOKEN_CLUSTERS: [&str; 15] = [
+/// The clusters of the deployment with the default mode: one for each test.
+const TOKEN_CLUSTERS: [&str; 17] = [
     "first-start",
     "second-task",
     "twenty-starts",
@@ -28,6 +28,8 @@ const TOKEN_CLUSTERS: [&str; 15] = [
     "hand-made",
     "poison",
     "examples",
+    "generations",
+    "moves",
 ];
 
 /// The clusters of the deployment in mode `auth-method`.
@@ -54,7 +56,7 @@ impl Fixture {
         FIXTURE.get_or_init(Self::start).await
     }
 
-    /// A cluster of the deployment in `secrets-manager` mode.
+    /// A cluster of the deployment with the default mode, `auto`.
     pub(crate) async fn tokens(name: &'static str) -> World<'static> {
         let fixture = Self::get().await;
         assert!(TOKEN_CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
@@ -72,7 +74,7 @@ impl Fixture {
         let stack = Stack::shared().await;
         let token = controller_token(&stack.consul, "shared").await;
         let (tokens, login) = tokio::join!(
-            Self::deploy(stack, &token.secret_id, "mesh", "secrets-manager", &TOKEN_CLUSTERS),
+            Self::deploy(stack, &token.secret_id, "mesh", "auto", &TOKEN_CLUSTERS),
             Self::deploy(stack, &token.secret_id, "login", "auth-method", &LOGIN_CLUSTERS),
         );
         Self { stack, tokens, login }

@@ -43,7 +43,7 @@ async fn a_leader_killed_during_writes_loses_nothing() {
         before.push(Proxy::before(&server.address, Dialect::Consul).await);
     }
     let addresses: Vec<&str> = before.iter().map(|proxy| proxy.url.as_str()).collect();
-    let name = ("throne", "secrets-manager");
+    let name = ("throne", "auto");
     let mut fleet = Fleet::deploy(&stack.aws, &servers[0], name, &addresses.join(","), &[]).await;
     fleet.leaves_orphans = true;
     let (began, mut round) = (Instant::now(), 0);

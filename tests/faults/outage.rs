@@ -18,7 +18,7 @@ const SERVICES: usize = 6;
 async fn messages_of_a_long_outage_can_be_redriven() {
     let stack = Stack::shared().await;
     let proxy = Proxy::before(&stack.consul.address, Dialect::Consul).await;
-    let name = ("outage", "secrets-manager");
+    let name = ("outage", "auto");
     let mut fleet = Fleet::deploy(&stack.aws, &stack.consul, name, &proxy.url, &[]).await;
     fleet.leaves_orphans = true;
     // Given a queue with a maximum of 2 receives instead of 14, which take 48 minutes at least

@@ -45,7 +45,7 @@ async fn a_pause_of_aws_loses_nothing() {
     let port = ports::reserve();
     let before_aws = Proxy::before(&Aws::endpoint_at(port), Dialect::Aws).await;
     let (aws, stack) = tokio::join!(Aws::start_behind(port, &before_aws.url), Stack::shared());
-    let name = ("freeze", "secrets-manager");
+    let name = ("freeze", "auto");
     let mut fleet = Fleet::deploy(&aws, &stack.consul, name, &stack.consul.address, &[]).await;
     fleet.leaves_orphans = true;
     let (began, mut round) = (Instant::now(), 0);

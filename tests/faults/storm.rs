@@ -54,7 +54,7 @@ async fn network_faults_and_kills_converge() {
     let (aws, consul) = tokio::join!(Aws::start_behind(port, &before_aws.url), Consul::start());
     let before_consul = Proxy::before(&consul.address, Dialect::Consul).await;
     let (tokens, logins) = tokio::join!(
-        Fleet::deploy(&aws, &consul, ("storm", "secrets-manager"), &before_consul.url, &[]),
+        Fleet::deploy(&aws, &consul, ("storm", "auto"), &before_consul.url, &[]),
         Fleet::deploy(&aws, &consul, ("squall", "auth-method"), &before_consul.url, &[]),
     );
     let mut fleets = [tokens, logins];

@@ -23,7 +23,7 @@ async fn a_task_outside_the_mesh_costs_one_call() {
     let definition = world.definition("cost-plain-app", &json!([]), None).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     assert_eq!(
         environment.calls_for(std::slice::from_ref(&event)).await,
         (vec!["DescribeTaskDefinition".to_owned()], none())
@@ -34,7 +34,7 @@ async fn a_task_outside_the_mesh_costs_one_call() {
 #[tokio::test]
 async fn an_event_of_another_cluster_costs_nothing() {
     let world = World::without_deployment("cost-foreign").await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     let foreign = include_str!("../../events/task-in-another-account.json");
     assert_eq!(environment.calls_for(&[serde_json::from_str(foreign).unwrap()]).await, (none(), none()));
 }
@@ -46,7 +46,7 @@ async fn known_tokens_make_starts_cheaper() {
     let second = world.mesh_definition("cost-start-api").await;
     let (task, other) = (world.run(&definition).await, world.run(&second).await);
     let (event, other_event) = (world.event(&task).await, world.event(&other).await);
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
 
     // Nothing exists: the service's and the client agents' tokens are created
     let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
@@ -63,7 +63,7 @@ async fn known_tokens_make_starts_cheaper() {
     assert_eq!(environment.calls_for(&[world.event(&next).await]).await, (none(), none()));
 
     // A cold environment: one AWS and one Consul call for each of the two tokens, and one for the definition
-    let cold = Environment::start(&world, "secrets-manager").await;
+    let cold = Environment::start(&world, "auto").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
     assert_eq!(consul, ["GET acl/token", "GET acl/token"]);
@@ -75,11 +75,11 @@ async fn a_lost_token_costs_two_writes() {
     let definition = world.mesh_definition("cost-lost-web").await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    Environment::start(&world, "secrets-manager").await.calls_for(std::slice::from_ref(&event)).await;
+    Environment::start(&world, "auto").await.calls_for(std::slice::from_ref(&event)).await;
     let pair = world.provisioned(&world.secret_name("cost-lost-web")).await;
     // Given a pair in the secret that Consul does not hold
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
-    let cold = Environment::start(&world, "secrets-manager").await;
+    let cold = Environment::start(&world, "auto").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
     // Reads of the client agents' token, of this one, and of the controller's: absence requires a valid credential
@@ -92,7 +92,7 @@ async fn an_old_event_costs_one_more_call() {
     let world = World::without_deployment("cost-old").await;
     let definition = world.mesh_definition("cost-old-web").await;
     let task = world.run(&definition).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     environment.calls_for(&[world.event(&task).await]).await;
     // Given a service with an empty secret, and an event from an hour ago
     world.put_secret("cost-old-cost-old-api", &json!({})).await;
@@ -100,7 +100,7 @@ async fn an_old_event_costs_one_more_call() {
     let other = world.run(&second).await;
     let mut event = world.event(&other).await;
     event["time"] = json!((jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1)).to_string());
-    let cold = Environment::start(&world, "secrets-manager").await;
+    let cold = Environment::start(&world, "auto").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
     assert_eq!(consul, ["GET acl/token", "PUT acl/token"]);
@@ -160,7 +160,7 @@ async fn the_last_stop_schedules_an_idle_check() {
     let world = World::without_deployment("cost-revoke").await;
     let definition = world.mesh_definition("cost-revoke-web").await;
     let task = world.run(&definition).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     environment.calls_for(&[world.event(&task).await]).await;
     world.stop(&task).await;
     let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
@@ -178,7 +178,7 @@ async fn many_stops_share_one_idle_check() {
     let world = World::without_deployment("cost-looks").await;
     let definition = world.mesh_definition("cost-looks-web").await;
     let other = world.mesh_definition("cost-looks-api").await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     let mut events = Vec::new();
     for definition in [&definition, &definition, &other] {
         let task = world.run(definition).await;
@@ -213,7 +213,7 @@ async fn a_revocation_costs_two_idle_checks() {
     let world = World::without_deployment("cost-gone").await;
     let definition = world.mesh_definition("cost-gone-web").await;
     let task = world.run(&definition).await;
-    Environment::start(&world, "secrets-manager").await.calls_for(&[world.event(&task).await]).await;
+    Environment::start(&world, "auto").await.calls_for(&[world.event(&task).await]).await;
     world.stop(&task).await;
     let listing = ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "ListTasks", "ListTasks"];
     // The idle check that hides the token schedules the one that deletes it
@@ -234,7 +234,7 @@ async fn an_old_version_of_a_secret_is_renewed() {
     let definition = world.mesh_definition("cost-anew-web").await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    Environment::start(&world, "secrets-manager").await.calls_for(std::slice::from_ref(&event)).await;
+    Environment::start(&world, "auto").await.calls_for(std::slice::from_ref(&event)).await;
     // When the version may be hidden soon: one more call for each of the two tokens, and then none
     let later = hours_later(&world, 1).await;
     let (aws, consul) = later.calls_for(std::slice::from_ref(&event)).await;

@@ -89,7 +89,7 @@ async fn the_losing_writer_deletes_its_token() {
         })
         .await;
         // When another environment writes the secret first
-        let winner = Environment::start(world, "secrets-manager").await;
+        let winner = Environment::start(world, "auto").await;
         let report = winner.handle(std::slice::from_ref(&event)).await;
         gate.open();
         report
@@ -111,7 +111,7 @@ const SERVICES: usize = 12;
 
 #[tokio::test]
 async fn a_batch_makes_eight_concurrent_calls() {
-    let mut fleet = Fleet::of(World::without_deployment("eight-calls").await, "secrets-manager").await;
+    let mut fleet = Fleet::of(World::without_deployment("eight-calls").await, "auto").await;
     fleet.logs_in = true;
     // Given services that start, and stopped tasks whose login tokens are left
     fleet.add_services(SERVICES).await;

@@ -39,7 +39,8 @@ async fn tags_decide_tenancy_and_secret_names() {
         { "key": "consul.hashicorp.com/partition", "value": "team" },
         { "key": "consul.hashicorp.com/namespace", "value": "store" },
     ]);
-    let definition = world.definition("enterprise-shop", &tags, None).await;
+    let read = [("CONSUL_HTTP_TOKEN", "shop-store-team"), ("AGENT_TOKEN", "consul-client-token-team")];
+    let definition = world.definition_reading("enterprise-shop", &tags, None, &read).await;
     let task = world.run(&definition).await;
     let environment = Environment::scripted(&world, &[], |seen, _| enterprise(seen)).await;
 
@@ -88,13 +89,16 @@ async fn tags_decide_tenancy_and_secret_names() {
     // And since Consul has the service's token, an idle check of the service is scheduled
     let messages = world.aws.messages(&world.deployed.queue_url).await;
     let body: Value = serde_json::from_str(messages[0]["Body"].as_str().unwrap()).unwrap();
-    assert_eq!(body["detail"], json!({ "service": "shop", "partition": "team", "namespace": "store" }));
+    assert_eq!(body["detail"], json!({ "service": "shop", "family": null, "partition": "team", "namespace": "store" }));
 }
 
 #[tokio::test]
 async fn untagged_tasks_use_the_deployment_s_partition() {
     let world = World::without_deployment("partition").await;
-    let definition = world.mesh_definition(&world.service()).await;
+    let tags = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
+    let secret = format!("{}-default-team", world.service());
+    let definition =
+        world.definition_reading(&world.service(), &tags, None, &[("CONSUL_HTTP_TOKEN", secret.as_str())]).await;
     let task = world.run(&definition).await;
     let settings = [("CONSUL_PARTITION", "team")];
     let environment = Environment::scripted(&world, &settings, |seen, _| enterprise(seen)).await;

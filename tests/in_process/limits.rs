@@ -41,7 +41,7 @@ async fn a_body_of_two_megabytes_fails_alone() {
     let task = world.run(&definition).await;
     let mut large = world.event(&task).await;
     large["detail"]["padding"] = json!("x".repeat(2_000_000));
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     let report = environment.handle(&[large, world.event(&task).await]).await;
     assert_eq!(report.failures.len(), 1);
     assert_eq!(report.failures[0].id, "0");

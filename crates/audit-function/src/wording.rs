@@ -24,7 +24,7 @@ pub(super) fn events(claims: &[Claim<'_>]) -> Vec<Event> {
         resource: claim.revision.to_string(),
         detail: json!({
             "taskDefinitionArn": claim.revision.as_str(),
-            "family": claim.revision.family(),
+            "family": claim.revision.family().as_str(),
             "revision": claim.revision.revision(),
             "rule": found.rule.id,
             "severity": found.severity,

@@ -23,6 +23,14 @@ pub enum ConsulError {
         /// The requested object.
         subject: String,
     },
+    /// ACLs are off on the server: there are no tokens, policies, roles and auth methods.
+    #[error(
+        "{subject}: ACLs are off in Consul; turn them on (acl.enabled), or use task definitions that read no ACL token"
+    )]
+    AclsDisabled {
+        /// The requested object.
+        subject: String,
+    },
     /// The controller's token is valid, but does not have the permission.
     #[error(
         "{subject}: the controller's ACL token lacks a permission: {reason}; compare its policy with that in docs/deploy.md"
@@ -109,6 +117,7 @@ pub(super) fn classify(subject: &str, status: u16, retry_after: Option<Duration>
     let is_transient = ["leadership lost", "not the leader", "connection refused", "rpc error getting client"];
     let is_transient = is_transient.iter().any(|text| body.contains(text));
     Refusal::Known(match status {
+        401 if body.contains("ACL support disabled") => ConsulError::AclsDisabled { subject },
         404 => return Refusal::Ambiguous,
         403 if body.contains("ACL not found") => return Refusal::Ambiguous,
         // A transaction without permission is rolled back with the status of a conflict.
@@ -149,6 +158,7 @@ mod tests {
         assert_eq!(sorted(409, r#"{"Errors":[{"OpIndex":0,"What":"Permission denied"}]}"#), "PermissionDenied");
         assert_eq!(sorted(409, r#"{"Errors":[{"OpIndex":0,"What":"failed to delete, index is stale"}]}"#), "Conflict");
         assert_eq!(sorted(404, ""), "ambiguous");
+        assert_eq!(sorted(401, "ACL support disabled"), "AclsDisabled");
         assert_eq!(sorted(500, "leadership lost while committing log"), "Unavailable");
         assert_eq!(sorted(500, "Invalid Token: AccessorID is already in use"), "Conflict");
         assert_eq!(sorted(500, "Invalid Policy: A Policy with Name \"p\" already exists"), "Conflict");

@@ -9,7 +9,6 @@ use consul::Acl;
 use mesh::{
     action::{Action, Planned},
     catalog::{CatalogNode, LeftoverNode},
-    identity::MeshService,
     login::LoginMark,
     mark::HolderMark,
     plan::plan,
@@ -155,11 +154,7 @@ impl Cleanup {
         for token in tokens {
             let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters));
             let Some(mark) = mark else { continue };
-            let tenancy = token.tenancy.clone();
-            let holder = match mark.service {
-                Some(name) => TokenHolder::Service(MeshService { tenancy, name }),
-                None => TokenHolder::Client { tenancy },
-            };
+            let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy);
             own.entry(holder).or_default().push(token);
         }
         own

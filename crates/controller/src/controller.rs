@@ -39,8 +39,12 @@ impl Controller {
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
         let scope = Arc::new(scope);
-        let tasks =
-            TaskReader { scope: Arc::clone(&scope), ecs: Arc::clone(&edges.ecs), clock: Arc::clone(&edges.clock) };
+        let tasks = TaskReader {
+            scope: Arc::clone(&scope),
+            ecs: Arc::clone(&edges.ecs),
+            clock: Arc::clone(&edges.clock),
+            contradictions: Arc::new(TimestampCache::new()),
+        };
         let tokens = Arc::new(Tokens {
             scope: Arc::clone(&scope),
             acl: edges.consul.clone(),

@@ -4,14 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use aws::ecs::EcsError;
 use mesh::{
-    arn::TaskDefinitionArn,
-    field::InvalidField,
-    identity::{MeshIdentity, MeshService, TaskDefinition},
-    tags::Tags,
-    tenancy::Tenancy,
+    arn::TaskDefinitionArn, definition::TaskDefinition, field::InvalidField, identity::MeshIdentity, tags::Tags,
+    tenancy::Tenancy, token::TokenHolder,
 };
 
-use crate::error::ControllerError;
+use crate::{error::ControllerError, scope::Scope};
 
 /// A task definition, or why it could not be read.
 pub(crate) type ReadDefinition = Result<Arc<TaskDefinition>, Arc<ControllerError>>;
@@ -33,16 +30,19 @@ pub(crate) enum Classification {
 }
 
 /// The definitions of some tasks.
-pub(crate) struct Definitions(BTreeMap<TaskDefinitionArn, ReadDefinition>);
+pub(crate) struct Definitions {
+    scope: Arc<Scope>,
+    read: BTreeMap<TaskDefinitionArn, ReadDefinition>,
+}
 
 impl Definitions {
-    pub(crate) fn new(read: BTreeMap<TaskDefinitionArn, ReadDefinition>) -> Self {
-        Self(read)
+    pub(crate) fn new(scope: &Arc<Scope>, read: BTreeMap<TaskDefinitionArn, ReadDefinition>) -> Self {
+        Self { scope: Arc::clone(scope), read }
     }
 
     /// The definition, if it could be read.
     pub(crate) fn get(&self, arn: &TaskDefinitionArn) -> Option<&Arc<TaskDefinition>> {
-        self.0.get(arn)?.as_ref().ok()
+        self.read.get(arn)?.as_ref().ok()
     }
 
     /// The classification of a task of the definition with `tags`; `None`: ECS does not describe the task. Without
@@ -53,13 +53,16 @@ impl Definitions {
         tags: Option<&Tags>,
         default_tenancy: &Tenancy,
     ) -> Classification {
-        match self.0.get(arn) {
+        match self.read.get(arn) {
             Some(Ok(definition)) if definition.needs_task_tags() && tags.is_none() => Classification::TagsUnknown,
-            Some(Ok(definition)) => match definition.identify(&tags.cloned().unwrap_or_default(), default_tenancy) {
-                Ok(Some(identity)) => Classification::Member(identity),
-                Ok(None) => Classification::Outside,
-                Err(reason) => Classification::Invalid(reason),
-            },
+            Some(Ok(definition)) => {
+                let tags = tags.cloned().unwrap_or_default();
+                match definition.identify(&tags, default_tenancy, self.scope.tokens()) {
+                    Ok(Some(identity)) => Classification::Member(identity),
+                    Ok(None) => Classification::Outside,
+                    Err(reason) => Classification::Invalid(reason),
+                }
+            }
             Some(Err(error)) if error.is_unknown_definition() => Classification::DefinitionDeleted(Arc::clone(error)),
             Some(Err(error)) => Classification::DefinitionUnread(Arc::clone(error)),
             None => {
@@ -69,21 +72,21 @@ impl Definitions {
         }
     }
 
-    /// Every service that a task of the definition may be an instance of: by its tags, and by those of the definition
-    /// alone, which counted if its event came before ECS described the task. A task with invalid tags never had a
-    /// token.
-    pub(crate) fn possible_services(
+    /// The holders of every service token that a task of the definition may use: by its tags, and by those of the
+    /// definition alone, which counted if its event came before ECS described the task. A task with invalid tags never
+    /// had a token.
+    pub(crate) fn used_tokens(
         &self,
         arn: &TaskDefinitionArn,
         tags: &Tags,
         default_tenancy: &Tenancy,
-    ) -> Vec<MeshService> {
+    ) -> Vec<TokenHolder> {
         let identities = [tags, &Tags::default()].map(|tags| self.classify(arn, Some(tags), default_tenancy));
-        let services = identities.into_iter().filter_map(|identity| match identity {
-            Classification::Member(identity) => Some(identity.service),
-            _ => None,
+        let holders = identities.into_iter().flat_map(|identity| match identity {
+            Classification::Member(identity) => self.scope.tokens().used(&identity),
+            _ => Vec::new(),
         });
-        services.collect()
+        holders.collect()
     }
 
     /// Whether tasks of the definition run a Consul client agent.

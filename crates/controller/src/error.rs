@@ -85,6 +85,7 @@ impl ControllerError {
         match self {
             Self::Invalid(_) => "invalid",
             Self::Consul(ConsulError::NotFound { .. }) => "consul_not_found",
+            Self::Consul(ConsulError::AclsDisabled { .. }) => "consul_acls_disabled",
             Self::Consul(ConsulError::CredentialRejected { .. }) => "consul_credential_rejected",
             Self::Consul(ConsulError::CredentialUnreadable { .. }) => "consul_credential_unreadable",
             Self::Consul(ConsulError::PermissionDenied { .. }) => "consul_permission_denied",

@@ -9,6 +9,7 @@ use mesh::{
     identity::MeshService,
     task::TaskChange,
     tenancy::{Tenancy, TenancyName},
+    token::TokenHolder,
 };
 
 /// The `source` of messages that the controller sends to itself.
@@ -23,8 +24,8 @@ const MAX_BYTES: usize = 1024 * 1024;
 pub(crate) enum Message {
     /// A task changed.
     TaskChange(Box<TaskChange>),
-    /// An idle check of this service.
-    IdleCheck(MeshService),
+    /// An idle check of this holder.
+    IdleCheck(TokenHolder),
     /// A call of the ECS API.
     ApiCall(ApiCall),
     /// A valid event that the controller does not use.
@@ -43,6 +44,7 @@ struct Envelope {
 #[derive(Deserialize)]
 struct IdleCheckDetail {
     service: String,
+    family: Option<String>,
     partition: Option<String>,
     namespace: Option<String>,
 }
@@ -72,26 +74,33 @@ impl Message {
         }
     }
 
-    /// The body of the message that requests an idle check of `service`.
-    pub(crate) fn idle_check(service: &MeshService) -> String {
+    /// The body of the message that requests an idle check of `holder`; `None` for client agents, whose token stays.
+    pub(crate) fn idle_check(holder: &TokenHolder) -> Option<String> {
+        let service = holder.service()?;
+        let family = if let TokenHolder::Family { family, .. } = holder { Some(family.as_str()) } else { None };
         let detail = json!({
             "service": service.name.as_str(),
+            "family": family,
             "partition": service.tenancy.partition().map(TenancyName::as_str),
             "namespace": service.tenancy.namespace().map(TenancyName::as_str),
         });
-        json!({ "source": OWN_SOURCE, "detail-type": IDLE_CHECK, "detail": detail }).to_string()
+        Some(json!({ "source": OWN_SOURCE, "detail-type": IDLE_CHECK, "detail": detail }).to_string())
     }
 }
 
-fn parse_idle_check(detail: &Value) -> Result<MeshService, InvalidField> {
+fn parse_idle_check(detail: &Value) -> Result<TokenHolder, InvalidField> {
     let text = detail.to_string();
     let detail = IdleCheckDetail::deserialize(detail)
         .map_err(|_| InvalidField::new("detail", &text, "a service, and its partition and namespace or neither"))?;
     let fields = ("detail.partition", "detail.namespace");
     let tenancy = Tenancy::from_names(detail.partition.as_deref(), detail.namespace.as_deref(), fields)?;
-    Ok(MeshService {
+    let service = MeshService {
         tenancy: tenancy.unwrap_or_default(),
         name: detail.service.parse().map_err(|e: InvalidField| e.in_field("detail.service"))?,
+    };
+    Ok(match detail.family {
+        Some(family) => TokenHolder::Family { service, family: family.parse()? },
+        None => TokenHolder::Service(service),
     })
 }
 
@@ -106,7 +115,11 @@ mod tests {
         let enterprise = Tenancy::from_names(Some("p"), Some("n"), ("", "")).unwrap().unwrap();
         for tenancy in [Tenancy::Community, enterprise] {
             let service = MeshService { tenancy, name: "web".parse().unwrap() };
-            assert_eq!(Message::parse(&Message::idle_check(&service)), Ok(Message::IdleCheck(service)));
+            let family = TokenHolder::Family { service: service.clone(), family: "Web".parse().unwrap() };
+            for holder in [TokenHolder::Service(service), family] {
+                let message = Message::idle_check(&holder).unwrap();
+                assert_eq!(Message::parse(&message), Ok(Message::IdleCheck(holder)));
+            }
         }
     }
 

@@ -13,7 +13,6 @@ use mesh::{
     identity::MeshService,
     observed::Observed,
     phase::TaskPhase,
-    plan::holders_for,
     tags::Tags,
     task::{MeshTask, TaskChange},
     tenancy::Tenancy,
@@ -74,7 +73,10 @@ impl Observer {
         };
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         match definitions.classify(&change.definition, tags, default_tenancy) {
-            Classification::Member(identity) => Ok(Some(task(&identity.service.tenancy.clone(), Some(identity)))),
+            Classification::Member(identity) => {
+                self.tasks.log_contradiction(&change.definition, &identity);
+                Ok(Some(task(&identity.service.tenancy.clone(), Some(identity))))
+            }
             // Its entries in Consul are found by its ID.
             Classification::TagsUnknown | Classification::DefinitionDeleted(_)
                 if change.phase == TaskPhase::Stopped =>
@@ -156,7 +158,8 @@ impl Observer {
     /// The holders of active tasks whose tokens are cached as valid.
     fn cached_holders(&self, tasks: &[MeshTask]) -> BTreeSet<TokenHolder> {
         let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
-        let holders = active.flat_map(|task| holders_for(task.identity.as_ref(), self.tasks.scope.mode));
+        let identities = active.filter_map(|task| task.identity.as_ref());
+        let holders = identities.flat_map(|identity| self.tasks.scope.tokens().required(identity));
         holders.filter(|holder| self.tokens.is_cached(holder)).collect()
     }
 

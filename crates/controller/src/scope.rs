@@ -8,10 +8,12 @@ use mesh::{
     bounds::Bounds,
     grace::GracePeriod,
     guard::MaxDeletePercent,
-    rules::{Rules, TokenMode},
+    required::TokenRules,
+    rules::Rules,
     secret::Trigger,
     secret_name::SecretNames,
     tenancy::Tenancy,
+    token_mode::TokenMode,
 };
 
 use crate::bootstrap::BootstrapScope;
@@ -52,6 +54,12 @@ impl Scope {
     #[must_use]
     pub fn cluster_of(&self, task: &TaskArn) -> Option<&ClusterArn> {
         self.clusters.iter().find(|cluster| task.is_in(cluster))
+    }
+
+    /// What decides which tokens a task requires.
+    #[must_use]
+    pub fn tokens(&self) -> TokenRules<'_> {
+        TokenRules { mode: self.mode, names: &self.names }
     }
 
     /// The rules of a plan for events, at `now`.

@@ -9,10 +9,13 @@ use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
 use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    identity::MeshIdentity,
     idleness::{ServiceTask, TaskListing},
     phase::TaskPhase,
     task::{DescribedTask, TaskChange},
 };
+
+use tracing::warn;
 
 use crate::{
     clock::Clock,
@@ -22,6 +25,7 @@ use crate::{
     error::ControllerError,
     outcome::CONCURRENCY,
     scope::Scope,
+    timestamp_cache::TimestampCache,
 };
 
 /// The statuses of clusters, or why they could not be read.
@@ -40,9 +44,20 @@ pub(crate) struct TaskReader {
     pub(crate) scope: Arc<Scope>,
     pub(crate) ecs: Arc<dyn Ecs>,
     pub(crate) clock: Arc<dyn Clock>,
+    /// The definitions whose contradiction of the token mode was logged, and when.
+    pub(crate) contradictions: Arc<TimestampCache<TaskDefinitionArn>>,
 }
 
 impl TaskReader {
+    /// Logs once that tasks of a definition do not read what the token mode creates.
+    pub(crate) fn log_contradiction(&self, definition: &TaskDefinitionArn, identity: &MeshIdentity) {
+        let Some(reason) = self.scope.tokens().contradiction(identity) else { return };
+        if self.contradictions.get(definition).is_none() {
+            self.contradictions.insert(definition.clone(), self.clock.now());
+            warn!(task_definition = definition.as_str(), service = %identity.service.name, outcome = "contradiction", reason);
+        }
+    }
+
     /// The statuses of the configured clusters.
     pub(crate) async fn cluster_statuses(&self, deadline: Deadline) -> ClusterStatuses {
         deadline.run(self.ecs.cluster_statuses(&self.scope.clusters)).await.map_err(Arc::new)
@@ -59,10 +74,10 @@ impl TaskReader {
             let definition = deadline.run(self.ecs.task_definition(arn)).await;
             (arn.clone(), definition.map_err(Arc::new))
         });
-        Definitions::new(stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
+        Definitions::new(&self.scope, stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
     }
 
-    /// Lists every task of every configured cluster, with the services that each may be an instance of.
+    /// Lists every task of every configured cluster, with the holders of the tokens that each may use.
     ///
     /// # Errors
     /// Any failed read: a service is idle only if every cluster was read.
@@ -117,7 +132,7 @@ impl TaskReader {
         Ok(described.concat())
     }
 
-    /// The services that each task may be an instance of.
+    /// The holders of the tokens that each task may use.
     ///
     /// # Errors
     /// The definition of a task that is not stopped could not be read.
@@ -137,13 +152,13 @@ impl TaskReader {
         definitions: &Definitions,
     ) -> Result<ServiceTask, Arc<ControllerError>> {
         let tenancy = self.scope.tenancy_of(cluster);
-        let services = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+        let holders = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
             // The identity of a stopped task is used only within the grace period, while ECS still has its definition.
             Classification::DefinitionDeleted(_) if !task.phase.is_living() => Vec::new(),
             Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => return Err(error),
-            _ => definitions.possible_services(&task.definition, &task.tags, tenancy),
+            _ => definitions.used_tokens(&task.definition, &task.tags, tenancy),
         };
-        Ok(ServiceTask { arn: task.arn.clone(), phase: task.phase, stopped_at: task.stopped_at, services })
+        Ok(ServiceTask { arn: task.arn.clone(), phase: task.phase, stopped_at: task.stopped_at, holders })
     }
 
     /// The cluster of an active one of these tasks; `None` if none is active, so that a stale event creates nothing for

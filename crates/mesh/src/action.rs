@@ -3,7 +3,6 @@
 use crate::{
     arn::TaskArn,
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-    identity::MeshService,
     lifecycle::Idle,
     secret::Retirement,
     token::{ListedToken, TokenHolder},
@@ -26,12 +25,12 @@ pub enum Action {
     AwaitAgent(ClientAgent),
     /// Deregister the synthetic node of a deleted cluster.
     DeregisterNode(LeftoverNode),
-    /// Check after the grace period whether the service still has a task.
-    CheckIdleness(MeshService),
-    /// Hide the token of an idle service.
-    Hide(MeshService, Idle),
-    /// Delete the token of an idle service, after it was hidden for [`crate::bounds::Bounds::hidden_for`].
-    Revoke(MeshService, Idle),
+    /// Check after the grace period whether a task still uses the holder's token.
+    CheckIdleness(TokenHolder),
+    /// Hide an idle token.
+    Hide(TokenHolder, Idle),
+    /// Delete an idle token, after it was hidden for [`crate::bounds::Bounds::hidden_for`].
+    Revoke(TokenHolder, Idle),
     /// Delete a token with a mark of the controller that the secret of the holder does not contain.
     DeleteOrphan(TokenHolder, ListedToken, Retirement),
     /// Write such a token into the secret, which an operator has emptied.

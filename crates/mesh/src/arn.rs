@@ -4,7 +4,7 @@
 
 use std::{fmt, str::FromStr};
 
-use super::field::InvalidField;
+use super::{family::Family, field::InvalidField};
 
 /// The parts that all ECS ARNs share.
 struct Parts<'a> {
@@ -234,7 +234,7 @@ impl fmt::Display for TaskArn {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskDefinitionArn {
     arn: String,
-    family: String,
+    family: Family,
 }
 
 impl TaskDefinitionArn {
@@ -255,7 +255,7 @@ impl TaskDefinitionArn {
 
     /// The family that the revision belongs to.
     #[must_use]
-    pub fn family(&self) -> &str {
+    pub fn family(&self) -> &Family {
         &self.family
     }
 
@@ -275,10 +275,10 @@ impl FromStr for TaskDefinitionArn {
         let (family, revision) = parts.resource.rsplit_once(':').ok_or_else(invalid)?;
         // `u32::from_str` accepts a sign and leading zeros, which would give one revision several ARNs.
         let is_number = revision.parse::<u32>().is_ok_and(|number| number.to_string() == revision);
-        if !is_name(family) || !is_number {
+        if !is_number {
             return Err(invalid());
         }
-        Ok(Self { arn: arn.to_owned(), family: family.to_owned() })
+        Ok(Self { arn: arn.to_owned(), family: family.parse().map_err(|_| invalid())? })
     }
 }
 

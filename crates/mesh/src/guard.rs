@@ -146,11 +146,11 @@ fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
                 deleted.extend(owned.iter().filter(|o| o.accessor == token.accessor).map(|o| o.accessor));
             }
             // A hidden token counts as deleted: no further task of the service can start.
-            Action::Hide(service, _) | Action::Revoke(service, _) => {
+            Action::Hide(holder, _) | Action::Revoke(holder, _) => {
+                let name = holder.service().map(|service| &service.name);
                 let belongs = |token: &&&ListedToken| {
-                    token.tenancy.is_same_place(&service.tenancy)
-                        && HolderMark::parse(&token.description)
-                            .is_some_and(|mark| mark.service.as_ref() == Some(&service.name))
+                    token.tenancy.is_same_place(holder.tenancy())
+                        && HolderMark::parse(&token.description).is_some_and(|mark| mark.service.as_ref() == name)
                 };
                 deleted.extend(owned.iter().filter(belongs).map(|o| o.accessor));
             }

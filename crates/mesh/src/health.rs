@@ -7,7 +7,7 @@
 use super::{
     arn::TaskId,
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
-    identity::DATAPLANE,
+    definition::DATAPLANE,
     task::{ContainerHealth, TaskContainer},
 };
 

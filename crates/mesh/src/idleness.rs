@@ -1,12 +1,12 @@
-//! Idleness: whether a service has had no task for the grace period.
+//! Idleness: whether no task has used the token of a holder for the grace period.
 
 use jiff::Timestamp;
 
-use super::{arn::TaskArn, identity::MeshService, lifecycle::Idle, phase::TaskPhase, rules::Rules, secret::Retirement};
+use super::{arn::TaskArn, lifecycle::Idle, phase::TaskPhase, rules::Rules, secret::Retirement, token::TokenHolder};
 use crate::time::elapsed;
 
-/// A task, and every service that it may be an instance of: by its own tags, and by those of its definition. They
-/// differ only if a user overrides tags; then neither service is idle.
+/// A task, and the holders of every token that it may use: by its own tags, and by those of its definition. They differ
+/// only if a user overrides tags; then neither is idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceTask {
     /// The task.
@@ -15,8 +15,8 @@ pub struct ServiceTask {
     pub phase: TaskPhase,
     /// When it stopped, if it has.
     pub stopped_at: Option<Timestamp>,
-    /// The services that it may be an instance of.
-    pub services: Vec<MeshService>,
+    /// The holders of the tokens that it may use.
+    pub holders: Vec<TokenHolder>,
 }
 
 /// Every task of every cluster of the deployment.
@@ -28,23 +28,23 @@ pub struct TaskListing {
     pub tasks: Vec<ServiceTask>,
 }
 
-/// Whether a service is idle.
+/// Whether the token of a holder is idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Idleness {
-    /// The service has this task, which is not stopped.
+    /// This task, which is not stopped, may use the token.
     Living(TaskArn),
-    /// Every task of the service is stopped, this one within the grace period. Its own idle check is still to come.
+    /// Every task that may have used it is stopped, this one within the grace period. Its own idle check is still to
+    /// come.
     RecentlyStopped(TaskArn),
-    /// The service has had no task for the grace period.
+    /// No task may have used it for the grace period.
     Idle(Idle),
 }
 
-/// Whether `service` is idle. A task without partition and namespace counts for `default`, because its token may be
-/// listed with or without them.
+/// Whether the token of `holder` is idle. A task without partition and namespace counts for `default`, because its token
+/// may be listed with or without them.
 #[must_use]
-pub fn judge(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
-    let is_same = |other: &MeshService| other.name == service.name && other.tenancy.is_same_place(&service.tenancy);
-    let own = || listing.tasks.iter().filter(|task| task.services.iter().any(is_same));
+pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
+    let own = || listing.tasks.iter().filter(|task| task.holders.iter().any(|used| may_be_token_of(holder, used)));
     if let Some(living) = own().find(|task| task.phase.is_living()) {
         return Idleness::Living(living.arn.clone());
     }
@@ -64,6 +64,18 @@ pub fn judge(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> 
     }
 }
 
+/// Whether a task that uses the token of `used` may use that of `holder`. The tokens of consul-ecs do not say whether
+/// their secret is named by the service or by a family, and count for the service.
+fn may_be_token_of(holder: &TokenHolder, used: &TokenHolder) -> bool {
+    let is_same_service = || match (holder, used.service()) {
+        (TokenHolder::Service(service), Some(used)) => {
+            service.name == used.name && service.tenancy.is_same_place(&used.tenancy)
+        }
+        _ => false,
+    };
+    used.is_same_as(holder) || is_same_service()
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -72,20 +84,16 @@ mod tests {
 
     use super::*;
     use crate::{
-        bounds::Bounds, grace::GracePeriod, rules::TokenMode, secret::Trigger, secret_name::SecretNames,
-        tenancy::Tenancy,
+        bounds::Bounds, examples::service, grace::GracePeriod, identity::MeshService, secret::Trigger,
+        secret_name::SecretNames, tenancy::Tenancy, token_mode::TokenMode,
     };
-
-    fn service(name: &str) -> MeshService {
-        MeshService { tenancy: Tenancy::Community, name: name.parse().unwrap() }
-    }
 
     fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> ServiceTask {
         ServiceTask {
             arn: "arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef".parse().unwrap(),
             phase,
             stopped_at: stopped_at.map(|second| Timestamp::from_second(second).unwrap()),
-            services: services.iter().map(|name| service(name)).collect(),
+            holders: services.iter().map(|name| TokenHolder::Service(service(name))).collect(),
         }
     }
 
@@ -102,7 +110,11 @@ mod tests {
             trigger: Trigger::Sweep,
             now,
         };
-        judge(&service("web"), &TaskListing { listed_at: Timestamp::MIN, tasks: tasks.to_vec() }, rules)
+        judge(
+            &TokenHolder::Service(service("web")),
+            &TaskListing { listed_at: Timestamp::MIN, tasks: tasks.to_vec() },
+            rules,
+        )
     }
 
     fn judged(tasks: &[ServiceTask]) -> Idleness {
@@ -141,12 +153,30 @@ mod tests {
     }
 
     #[test]
+    fn tasks_that_do_not_use_the_token_do_not_count() {
+        assert_eq!(judged(&[task(TaskPhase::Active, None, &[])]), never_used());
+    }
+
+    #[test]
+    fn secret_named_by_family_counts_for_the_service_but_not_the_reverse() {
+        let family = || TokenHolder::Family { service: service("web"), family: "Web".parse().unwrap() };
+        let of_family = ServiceTask { holders: vec![family()], ..task(TaskPhase::Active, None, &[]) };
+        assert!(matches!(judged(&[of_family]), Idleness::Living(_)));
+        assert!(!may_be_token_of(&family(), &TokenHolder::Service(service("web"))));
+        let another = TokenHolder::Family { service: service("web"), family: "Web-2".parse().unwrap() };
+        assert!(!may_be_token_of(&family(), &another));
+    }
+
+    #[test]
     fn default_namespace_equals_no_namespace() {
         let in_default =
             MeshService { tenancy: Tenancy::default_namespace_of("default".parse().unwrap()), ..service("web") };
         let in_another =
             MeshService { tenancy: Tenancy::default_namespace_of("team-a".parse().unwrap()), ..service("web") };
-        let of = |service: MeshService| ServiceTask { services: vec![service], ..task(TaskPhase::Active, None, &[]) };
+        let of = |service: MeshService| ServiceTask {
+            holders: vec![TokenHolder::Service(service)],
+            ..task(TaskPhase::Active, None, &[])
+        };
         assert!(matches!(judged(&[of(in_default)]), Idleness::Living(_)), "both have the same token");
         assert_eq!(judged(&[of(in_another)]), never_used());
     }

@@ -4,13 +4,14 @@
 //! ```text
 //!  what is read                    what is decided                       what is to be done
 //!  task · catalog · token ·   ─▶   identity: who a task is          ─▶   action
-//!  secret · tags · phase           idleness: which service is idle
+//!  secret · tags · phase           required: which tokens it requires
+//!                                  idleness: which service is idle
 //!        (observed)                lifecycle: a token's next step
 //!                                  plan: all of it, by the rules
 //!                                  guard: what a sweep may delete
 //! ```
 //!
-//! - `arn`, `service_name`, `secret_name`, `tenancy`, `field`: names, parsed once and then trusted.
+//! - `arn`, `family`, `service_name`, `secret_name`, `secret_reference`, `tenancy`, `field`: names, parsed once and then trusted.
 //! - `mark`: how a token's description says for which cluster and service it was made. `login`: which task logged in for
 //!   a token.
 //! - `bounds`, `grace`, `time`: what is assumed of time.
@@ -20,9 +21,11 @@ pub mod action;
 pub mod arn;
 pub mod bounds;
 pub mod catalog;
+pub mod definition;
 pub mod ecs_config;
 #[cfg(test)]
 mod examples;
+pub mod family;
 pub mod field;
 pub mod grace;
 pub mod guard;
@@ -36,12 +39,15 @@ pub mod observed;
 pub mod permission;
 pub mod phase;
 pub mod plan;
+pub mod required;
 pub mod rules;
 pub mod secret;
 pub mod secret_name;
+pub mod secret_reference;
 pub mod service_name;
 pub mod tags;
 pub mod task;
 pub mod tenancy;
 pub mod time;
 pub mod token;
+pub mod token_mode;

@@ -79,11 +79,8 @@ impl HolderMark {
 
     /// Whether the token was created for `holder`.
     fn is_for(&self, holder: &TokenHolder) -> bool {
-        let service = match holder {
-            TokenHolder::Service(service) => Some(&service.name),
-            TokenHolder::Client { .. } => None,
-        };
-        self.service.as_ref() == service && self.is_in(holder.tenancy())
+        let name = holder.service().map(|service| &service.name);
+        self.service.as_ref() == name && self.is_in(holder.tenancy())
     }
 
     /// Whether the token belongs in `tenancy`. Absent marks, as in Community Edition, mean `default`.

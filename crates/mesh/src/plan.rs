@@ -15,11 +15,10 @@ use crate::{
     action::{Action, Planned},
     arn::TaskArn,
     catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-    identity::{MeshIdentity, MeshService},
     mark::is_token_of,
     observed::{Extent, Observed},
     phase::TaskPhase,
-    rules::{Rules, TokenMode},
+    rules::Rules,
     task::MeshTask,
     token::{ListedToken, TokenHolder},
 };
@@ -29,19 +28,19 @@ use crate::{
 pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
     let mut required: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
-    let mut idle_candidates: BTreeMap<MeshService, Vec<TaskArn>> = BTreeMap::new();
+    let mut idle_candidates: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     for task in &observed.tasks {
         match task.phase {
             TaskPhase::Active => {
-                for holder in holders_for(task.identity.as_ref(), rules.mode) {
+                for holder in task.identity.iter().flat_map(|identity| rules.tokens().required(identity)) {
                     required.entry(holder).or_default().push(task.arn.clone());
                 }
             }
             TaskPhase::Stopping => planned.extend(plan_stopping(task, observed)),
             TaskPhase::Stopped => {
                 planned.extend(plan_stopped(task, observed));
-                if let Some(service) = revocable_service(task, observed, rules) {
-                    idle_candidates.entry(service).or_default().push(task.arn.clone());
+                for holder in revocable_holders(task, observed, rules) {
+                    idle_candidates.entry(holder).or_default().push(task.arn.clone());
                 }
             }
         }
@@ -62,26 +61,12 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     planned.extend(observed.agents.iter().filter_map(|agent| plan_agent(agent, observed)));
     if matches!(observed.extent, Extent::Events) {
         planned.extend(
-            idle_candidates
-                .into_iter()
-                .map(|(service, tasks)| Planned { action: Action::CheckIdleness(service), tasks }),
+            idle_candidates.into_iter().map(|(holder, tasks)| Planned { action: Action::CheckIdleness(holder), tasks }),
         );
     }
     let nodes = observed.leftover_nodes.iter().filter(|node| holds_only_stopped_tasks(node, &observed.tasks));
     planned.extend(nodes.map(|node| without_tasks(Action::DeregisterNode(node.clone()))));
     planned
-}
-
-/// The holders whose tokens a starting task requires. Gateways log in in both modes.
-#[must_use]
-pub fn holders_for(identity: Option<&MeshIdentity>, mode: TokenMode) -> Vec<TokenHolder> {
-    match identity {
-        Some(identity) if mode == TokenMode::SecretsManager && identity.gateway.is_none() => {
-            let tenancy = identity.service.tenancy.home();
-            vec![TokenHolder::Client { tenancy }, TokenHolder::Service(identity.service.clone())]
-        }
-        _ => Vec::new(),
-    }
 }
 
 fn instances_of<'a>(task: &'a MeshTask, observed: &'a Observed) -> impl Iterator<Item = &'a ServiceInstance> {
@@ -138,16 +123,19 @@ fn holds_only_stopped_tasks(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool
     node.is_synthetic && node.others.is_empty() && node.instances.iter().all(is_of_stopped)
 }
 
-/// The service of a stopped task, if it may have a token to revoke when it is idle.
+/// The holders whose tokens a stopped task may have used, if there may be such a token to revoke.
 ///
-/// In mode `secrets-manager` it may always have one: the event of the task's start may be processed concurrently.
-fn revocable_service(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Option<MeshService> {
-    let service = &task.identity.as_ref()?.service;
-    let holder = TokenHolder::Service(service.clone());
-    let belongs = |token: &ListedToken| is_token_of(&token.description, &holder, rules.clusters);
-    let may_have_one =
-        !holders_for(task.identity.as_ref(), rules.mode).is_empty() || observed.tokens.iter().any(belongs);
-    may_have_one.then(|| service.clone())
+/// If tasks of the definition require one, there always may be: the event of the task's start may be processed
+/// concurrently.
+fn revocable_holders(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> Vec<TokenHolder> {
+    let Some(identity) = &task.identity else { return Vec::new() };
+    let required = rules.tokens().required(identity);
+    let mut used = rules.tokens().used(identity);
+    used.retain(|holder| {
+        let belongs = |token: &ListedToken| is_token_of(&token.description, holder, rules.clusters);
+        required.contains(holder) || observed.tokens.iter().any(belongs)
+    });
+    used
 }
 
 fn for_task(task: &MeshTask, action: Action) -> Planned {

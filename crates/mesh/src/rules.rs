@@ -4,16 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use crate::{arn::ClusterArn, bounds::Bounds, grace::GracePeriod, secret::Trigger, secret_name::SecretNames};
-
-/// How tasks get their tokens. The mode determines only the creation of tokens: deletions are the same in both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenMode {
-    /// The controller creates tokens and stores them in Secrets Manager (consul-ecs 0.2 to 0.4).
-    SecretsManager,
-    /// Tasks log in with an auth method (consul-ecs 0.5 and newer), and the controller creates none.
-    AuthMethod,
-}
+use crate::{
+    arn::ClusterArn, bounds::Bounds, grace::GracePeriod, required::TokenRules, secret::Trigger,
+    secret_name::SecretNames, token_mode::TokenMode,
+};
 
 /// The settings of one deployment that a plan depends on, and the current time.
 #[derive(Debug, Clone, Copy)]
@@ -34,4 +28,12 @@ pub struct Rules<'a> {
     pub trigger: Trigger,
     /// The current time.
     pub now: Timestamp,
+}
+
+impl<'a> Rules<'a> {
+    /// What decides which tokens a task requires.
+    #[must_use]
+    pub fn tokens(&self) -> TokenRules<'a> {
+        TokenRules { mode: self.mode, names: self.names }
+    }
 }

@@ -2,7 +2,10 @@
 
 use std::str::FromStr;
 
-use super::{arn::ClusterArn, field::InvalidField, tenancy::Tenancy, token::TokenHolder};
+use super::{
+    arn::ClusterArn, family::Family, field::InvalidField, identity::MeshService, mark::HolderMark,
+    secret_reference::SecretReference, tenancy::Tenancy, token::TokenHolder,
+};
 
 /// The prefix of the names of all secrets of a deployment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,17 +54,16 @@ impl SecretNames {
         &self.region
     }
 
-    /// The name of a holder's secret: `<prefix>-<service>`, in Enterprise `<prefix>-<service>-<namespace>-<partition>`.
+    /// The name of a holder's secret: `<prefix>-<service>` or `<prefix>-<family>`, in Enterprise followed by
+    /// `-<namespace>-<partition>`. It may be an ARN for client agents, if the deployment configures one.
     #[must_use]
     pub fn of(&self, holder: &TokenHolder) -> String {
         let prefix = &self.prefix.0;
         match holder {
-            TokenHolder::Service(service) => match &service.tenancy {
-                Tenancy::Community => format!("{prefix}-{}", service.name),
-                Tenancy::Enterprise { partition, namespace } => {
-                    format!("{prefix}-{}-{namespace}-{partition}", service.name)
-                }
-            },
+            TokenHolder::Service(service) => format!("{prefix}-{}{}", service.name, tenancy_suffix(&service.tenancy)),
+            TokenHolder::Family { service, family } => {
+                format!("{prefix}-{family}{}", tenancy_suffix(&service.tenancy))
+            }
             TokenHolder::Client { tenancy } => {
                 let name = self.client_token.clone().unwrap_or_else(|| format!("{prefix}-consul-client-token"));
                 match tenancy.partition() {
@@ -81,6 +83,36 @@ impl SecretNames {
         format!("{}/{}/{}", self.account, self.region, self.of(holder))
     }
 
+    /// Whether a container that has this reference reads the holder's secret.
+    #[must_use]
+    pub fn is_secret_of(&self, holder: &TokenHolder, reference: &SecretReference) -> bool {
+        let name = self.of(holder);
+        match SecretReference::parse(&name).filter(|_| name.starts_with("arn:")) {
+            Some(arn) => arn.is_same_secret_as(reference),
+            None => reference.is_in(&self.account, &self.region) && reference.is_to(&name),
+        }
+    }
+
+    /// The holder of a token with this mark in `tenancy`.
+    #[must_use]
+    pub fn holder_of(&self, mark: &HolderMark, tenancy: &Tenancy) -> TokenHolder {
+        let tenancy = tenancy.clone();
+        let Some(name) = mark.service.clone() else { return TokenHolder::Client { tenancy } };
+        let service = MeshService { tenancy, name };
+        match mark.secret.as_deref().and_then(|place| self.family_at(place, &service)) {
+            Some(family) => TokenHolder::Family { service, family },
+            None => TokenHolder::Service(service),
+        }
+    }
+
+    /// The family that the secret at `place` is named by; `None` if it is named by the service, or is not of this
+    /// deployment.
+    fn family_at(&self, place: &str, service: &MeshService) -> Option<Family> {
+        let stem = place.strip_prefix(&format!("{}/{}/{}-", self.account, self.region, self.prefix.0))?;
+        let family = stem.strip_suffix(&tenancy_suffix(&service.tenancy))?.parse::<Family>().ok()?;
+        (family.as_str() != service.name.as_str()).then_some(family)
+    }
+
     /// The name of the policy of client agents' tokens.
     #[must_use]
     pub fn client_policy(&self) -> String {
@@ -93,5 +125,12 @@ impl SecretNames {
             .take(100)
             .collect();
         format!("{stem}-consul-client-policy")
+    }
+}
+
+fn tenancy_suffix(tenancy: &Tenancy) -> String {
+    match tenancy {
+        Tenancy::Community => String::new(),
+        Tenancy::Enterprise { partition, namespace } => format!("-{namespace}-{partition}"),
     }
 }

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
-use super::{arn::ClusterArn, field::InvalidField, identity::MeshService, login::LoginMark, tenancy::Tenancy};
+use super::{
+    arn::ClusterArn, family::Family, field::InvalidField, identity::MeshService, login::LoginMark, tenancy::Tenancy,
+};
 
 /// The accessor ID of an ACL token, which is not secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,6 +41,14 @@ impl fmt::Display for AccessorId {
 pub enum TokenHolder {
     /// All instances of a service share one token.
     Service(MeshService),
+    /// The instances of a service share one token whose secret is named by the family of their task definitions, as the
+    /// Terraform modules of consul-ecs 0.2 to 0.4 name it.
+    Family {
+        /// The service.
+        service: MeshService,
+        /// The family, which differs from the service's name.
+        family: Family,
+    },
     /// All Consul client agents (`consul-client` containers) of a partition share one token.
     Client {
         /// The tenancy of the client agents: the default namespace of their partition.
@@ -51,9 +61,30 @@ impl TokenHolder {
     #[must_use]
     pub fn tenancy(&self) -> &Tenancy {
         match self {
-            Self::Service(service) => &service.tenancy,
+            Self::Service(service) | Self::Family { service, .. } => &service.tenancy,
             Self::Client { tenancy } => tenancy,
         }
+    }
+
+    /// The service whose instances have the token; `None` for client agents.
+    #[must_use]
+    pub fn service(&self) -> Option<&MeshService> {
+        match self {
+            Self::Service(service) | Self::Family { service, .. } => Some(service),
+            Self::Client { .. } => None,
+        }
+    }
+
+    /// Whether both have the same token. Absent partitions and namespaces, as in Community Edition, mean `default`.
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let is_same_kind = match (self, other) {
+            (Self::Family { family, .. }, Self::Family { family: other, .. }) => family == other,
+            (Self::Service(_), Self::Service(_)) | (Self::Client { .. }, Self::Client { .. }) => true,
+            _ => false,
+        };
+        let name = |holder: &Self| holder.service().map(|service| service.name.clone());
+        is_same_kind && name(self) == name(other) && self.tenancy().is_same_place(other.tenancy())
     }
 
     /// The description of the holder's token for `cluster`, in the format of consul-ecs, so that its controller
@@ -61,7 +92,7 @@ impl TokenHolder {
     #[must_use]
     pub fn token_description(&self, cluster: &ClusterArn) -> String {
         let holder = match self {
-            Self::Service(service) => format!("Token for {} service", service.name),
+            Self::Service(service) | Self::Family { service, .. } => format!("Token for {} service", service.name),
             Self::Client { .. } => "Token for consul-client".to_owned(),
         };
         let mut description = format!("{holder}\nconsul.hashicorp.com/cluster: {cluster}");
@@ -81,6 +112,7 @@ impl fmt::Display for TokenHolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Service(service) => write!(f, "service {}", service.name),
+            Self::Family { service, family } => write!(f, "service {} of family {family}", service.name),
             Self::Client { .. } => f.write_str("consul-client"),
         }
     }

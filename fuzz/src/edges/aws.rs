@@ -8,7 +8,7 @@ use aws::queue::{MessageSender, MessageVisibility, QueueError};
 use aws::secrets::{SecretStore, SecretsError};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    identity::TaskDefinition,
+    definition::TaskDefinition,
     phase::TaskPhase,
     secret::{SecretState, StoredSecret},
     tags::{MESH_TAG, Tags},
@@ -25,6 +25,7 @@ impl TaskDefinitions for World {
             tags: Tags::from_iter([(MESH_TAG, "true")]),
             config_json: None,
             containers: Vec::new(),
+            secrets: Vec::new(),
         }))
     }
 

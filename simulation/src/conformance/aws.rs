@@ -134,8 +134,9 @@ async fn tasks(ecs: &dyn Ecs, cluster: &ClusterArn, definition: &TaskDefinitionA
     });
     all.note("describe", described);
     let answer = ecs.task_definition(definition).await;
-    let mesh =
-        |d: &std::sync::Arc<mesh::identity::TaskDefinition>| d.tags.get("consul.hashicorp.com/mesh").map(str::to_owned);
+    let mesh = |d: &std::sync::Arc<mesh::definition::TaskDefinition>| {
+        d.tags.get("consul.hashicorp.com/mesh").map(str::to_owned)
+    };
     all.note(
         "definition",
         answer.as_ref().map(mesh).map_err(|e| EcsError::Failed { subject: String::new(), reason: e.to_string() }),

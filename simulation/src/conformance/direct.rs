@@ -8,7 +8,7 @@ use std::{
 
 use controller::Edges;
 use fastrand::Rng;
-use mesh::rules::TokenMode;
+use mesh::token_mode::TokenMode;
 
 use crate::{
     calls::{CallOutcome, Shared},

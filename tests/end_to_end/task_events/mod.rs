@@ -5,6 +5,7 @@
 mod clearing;
 mod disorder;
 mod faults;
+mod generations;
 mod service_tokens;
 mod starting;
 mod template_and_events;

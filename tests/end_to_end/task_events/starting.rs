@@ -113,7 +113,8 @@ async fn task_tags_suffice_for_the_mesh() {
     let world = Fixture::tokens("own-tags").await;
     let service = world.service();
     let config = json!({ "service": { "name": service } });
-    let definition = world.definition(&service, &json!([]), Some(&config)).await;
+    let read = [("CONSUL_HTTP_TOKEN", service.as_str())];
+    let definition = world.definition_reading(&service, &json!([]), Some(&config), &read).await;
     let tags = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
     let task = world.run_tagged(&definition, &tags).await;
     world.deliver(&[world.event(&task).await]).await;

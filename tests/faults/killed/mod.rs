@@ -60,7 +60,7 @@ impl Fixture<'_> {
     async fn new(name: &'static str) -> Self {
         let stack = stack_with_slow_clock().await;
         let world = World::without_deployment_in(stack, name).await;
-        let mut fleet = Fleet::of(world, "secrets-manager").await;
+        let mut fleet = Fleet::of(world, "auto").await;
         fleet.logs_in = true;
         fleet.leaves_orphans = true;
         fleet.add_services(2).await;

@@ -51,7 +51,7 @@ async fn a_whole_cluster_is_replaced_at_once() {
     let (aws, consul) = tokio::join!(Aws::start_behind(port, &before_aws.url), Consul::start());
     let before_consul = Proxy::before(&consul.address, Dialect::Consul).await;
     let defaults = [("RevocationGraceSeconds", "300")];
-    let name = ("load", "secrets-manager");
+    let name = ("load", "auto");
     let mut fleet = Fleet::deploy(&aws, &consul, name, &before_consul.url, &defaults).await;
     // Given a cluster of tasks, each registered and logged in; all of them stop, and others start
     let events = replaced(&mut fleet, count).await;

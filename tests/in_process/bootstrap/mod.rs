@@ -64,6 +64,7 @@ async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&st
             "ECS_CLUSTER_ARNS" => CLUSTER,
             "QUEUE_URL" => "http://127.0.0.1:1/queue",
             "TOKEN_MODE" => "auth-method",
+            "BOOTSTRAP" => "full",
             _ => return None,
         };
         Some(value.to_owned())

@@ -11,7 +11,7 @@ use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tas
 use controller::{Controller, Deadline, Edges, HealthReport, settings::Settings};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    identity::TaskDefinition,
+    definition::TaskDefinition,
     task::DescribedTask,
 };
 use tokio::time::Instant;

@@ -63,7 +63,7 @@ async fn idle_service(world: &World<'_>) -> (Definition, Pair) {
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    assert_handled(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(world, "auto").await.handle(&[event]).await);
     let pair = world.provisioned(&world.secret_name(&world.service())).await;
     world.stop(&task).await;
     (definition, pair)
@@ -81,7 +81,7 @@ async fn hidden_token(world: &World<'_>) -> (Definition, Pair) {
 async fn start(world: &World<'_>, definition: &Definition) {
     let task = world.run(definition).await;
     let event = world.event(&task).await;
-    assert_handled(&Environment::start(world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(world, "auto").await.handle(&[event]).await);
 }
 
 #[tokio::test]

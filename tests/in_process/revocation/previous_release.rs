@@ -49,7 +49,7 @@ async fn a_shown_token_is_kept_until_idle() {
         let pair = written_before(&world, form).await;
         let task = world.run(&world.mesh_definition(&world.service()).await).await;
         let event = world.event(&task).await;
-        assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+        assert_handled(&Environment::start(&world, "auto").await.handle(&[event]).await);
         assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair, "{name}");
         world.stop(&task).await;
         assert_handled(&check_idle(&world, &later(&world, HIDDEN).await).await);
@@ -66,7 +66,7 @@ async fn a_reserved_token_is_shown_or_deleted() {
     let definition = world.mesh_definition(&world.service()).await;
     let task = world.run(&definition).await;
     let event = world.event(&task).await;
-    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "auto").await.handle(&[event]).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 
     let world = World::without_deployment("before-reserved-idle").await;
@@ -83,7 +83,7 @@ async fn a_missing_reserved_token_is_created() {
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let event = world.event(&task).await;
-    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "auto").await.handle(&[event]).await);
     assert_eq!(world.provisioned(&world.secret_name(&world.service())).await, pair);
 }
 
@@ -103,7 +103,7 @@ async fn a_former_cluster_s_token_is_marked_anew() {
     // When a task starts
     let task = world.run(&world.mesh_definition(&service).await).await;
     let event = world.event(&task).await;
-    assert_handled(&Environment::start(&world, "secrets-manager").await.handle(&[event]).await);
+    assert_handled(&Environment::start(&world, "auto").await.handle(&[event]).await);
     // Then its description names this cluster, and its grants are unchanged
     let token = world.consul.get(&path).await;
     assert!(token["Description"].as_str().is_some_and(|said| said.starts_with(&mark(&world.cluster()))), "{token}");

@@ -38,7 +38,7 @@ async fn stopped(world: &World<'_>) -> Value {
 async fn events_of_foreign_clusters_make_no_calls() {
     let world = World::without_deployment("forged-elsewhere").await;
     let genuine = stopped(&world).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     for (from, to) in [
         ("000000000000", "999999999999"),
         ("us-east-1", "eu-west-1"),
@@ -60,7 +60,7 @@ async fn events_of_foreign_clusters_make_no_calls() {
 async fn invalid_messages_make_no_calls() {
     let world = World::without_deployment("forged-nonsense").await;
     let genuine = stopped(&world).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     let with = |field: &str, value: Value| {
         let mut event = genuine.clone();
         event["detail"][field] = value;
@@ -94,7 +94,7 @@ async fn invalid_messages_make_no_calls() {
 async fn a_forged_idle_check_deletes_nothing() {
     let world = World::without_deployment("forged-look").await;
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     assert!(environment.handle(&[world.event(&task).await]).await.failures.is_empty());
     let pair = world.provisioned(&world.secret_name(&world.service())).await;
     environment.consul.forget();

@@ -7,9 +7,12 @@ use consul::{
     Agents as _, Catalog as _, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings,
 };
 use mesh::{
-    identity::TaskDefinition,
+    definition::TaskDefinition,
+    required::TokenRules,
+    secret_name::SecretNames,
     tags::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG, Tags},
     tenancy::Tenancy,
+    token_mode::TokenMode,
 };
 use secrecy::SecretString;
 use serde_json::{Value, json};
@@ -44,8 +47,13 @@ fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, S
         tags: tags.iter().copied().chain([(MESH_TAG, "true")]).collect(),
         config_json: config,
         containers: Vec::new(),
+        secrets: Vec::new(),
     };
-    let identity = definition.identify(&Tags::default(), &Tenancy::Community).map_err(|error| error.to_string())?;
+    let home = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+    let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &home);
+    let rules = TokenRules { mode: TokenMode::Auto, names: &names };
+    let identity =
+        definition.identify(&Tags::default(), &Tenancy::Community, rules).map_err(|error| error.to_string())?;
     Ok(identity.map_or_else(String::new, |identity| identity.service.name.to_string()))
 }
 
@@ -71,7 +79,7 @@ fn hostile_names_are_refused_everywhere() {
 #[tokio::test]
 async fn a_hostile_tag_changes_no_request() {
     let world = World::without_deployment("hostile-tags").await;
-    let environment = Environment::start(&world, "secrets-manager").await;
+    let environment = Environment::start(&world, "auto").await;
     for name in HOSTILE.iter().filter(|name| !name.chars().any(char::is_control)) {
         let tags = json!([{ "key": MESH_TAG, "value": "true" }, { "key": SERVICE_NAME_TAG, "value": name }]);
         let task = world.run(&world.definition("hostile-tags-app", &tags, None).await).await;

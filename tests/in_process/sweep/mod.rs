@@ -69,7 +69,7 @@ pub(crate) async fn swept(environment: &Environment, order: &SweepOrder) -> Swee
 
 /// `count` registered tasks of a service.
 async fn start_tasks(world: World<'_>, tasks: usize) -> Fleet<'_> {
-    let mut fleet = Fleet::of(world, "secrets-manager").await;
+    let mut fleet = Fleet::of(world, "auto").await;
     fleet.add_services(1).await;
     fleet.start(0, tasks).await;
     fleet

@@ -8,7 +8,7 @@ use std::{
 use aws_sdk_ecs::{Client, types::Tag};
 use aws_types::SdkConfig;
 use lru::LruCache;
-use mesh::{arn::TaskDefinitionArn, identity::TaskDefinition, tags::Tags};
+use mesh::{arn::TaskDefinitionArn, definition::TaskDefinition, tags::Tags};
 
 /// How many task definitions an execution environment caches.
 const CACHED_DEFINITIONS: NonZeroUsize = NonZeroUsize::new(2_000).expect("2,000 is not zero");

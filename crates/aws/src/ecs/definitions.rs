@@ -1,6 +1,9 @@
 //! Task definitions.
 
-use std::sync::{Arc, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, PoisonError},
+};
 
 use async_trait::async_trait;
 use aws_sdk_ecs::{
@@ -9,8 +12,9 @@ use aws_sdk_ecs::{
 };
 use mesh::{
     arn::TaskDefinitionArn,
+    definition::{Container, TaskDefinition},
     ecs_config::CONFIG_VARIABLE,
-    identity::{Container, TaskDefinition},
+    secret_reference::SecretReference,
 };
 
 use super::{
@@ -62,8 +66,16 @@ impl AwsEcs {
             tags: tags(answer.tags()),
             config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
             containers: containers.iter().map(read_container).collect(),
+            secrets: secrets_of(containers),
         })
     }
+}
+
+/// The secrets in Secrets Manager that the containers read, each once.
+fn secrets_of(containers: &[ContainerDefinition]) -> Vec<SecretReference> {
+    let secrets = containers.iter().flat_map(ContainerDefinition::secrets);
+    let secrets: BTreeSet<_> = secrets.filter_map(|secret| SecretReference::parse(secret.value_from())).collect();
+    secrets.into_iter().collect()
 }
 
 fn read_container(container: &ContainerDefinition) -> Container {

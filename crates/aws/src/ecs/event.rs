@@ -97,7 +97,7 @@ mod tests {
         let change = parse_task_change(TIME, &detail()).unwrap();
         assert_eq!((change.phase, change.version), (TaskPhase::Stopping, 5));
         assert_eq!(change.cluster.name(), "prod");
-        assert_eq!(change.definition.family(), "web");
+        assert_eq!(change.definition.family().as_str(), "web");
     }
 
     #[test]

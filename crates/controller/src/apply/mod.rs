@@ -11,7 +11,6 @@ use mesh::{
     action::{Action, Planned},
     arn::TaskArn,
     catalog::{HealthCheck, ServiceInstance},
-    identity::MeshService,
     secret::StoredSecret,
     task::TaskChange,
     tenancy::TenancyName,
@@ -46,9 +45,9 @@ pub(crate) struct Applier {
     nodes: Nodes,
     queue: Arc<dyn MessageSender>,
     clock: Arc<dyn Clock>,
-    /// When an idle check of each service was last requested, to limit the requests during a deployment: each check
+    /// When an idle check of each token was last requested, to limit the requests during a deployment: each check
     /// lists every task of every cluster.
-    requested: TimestampCache<MeshService>,
+    requested: TimestampCache<TokenHolder>,
 }
 
 impl Applier {
@@ -164,24 +163,24 @@ impl Applier {
         write_in_chunks(groups, deadline, write, log_drain).await
     }
 
-    /// Requests an idle check of each service, unless a recent request covers it.
-    async fn request_idle_checks(&self, checks: Vec<(MeshService, Planned)>, deadline: Deadline) -> Vec<Outcome> {
+    /// Requests an idle check of each holder, unless a recent request covers it.
+    async fn request_idle_checks(&self, checks: Vec<(TokenHolder, Planned)>, deadline: Deadline) -> Vec<Outcome> {
         let (now, grace) = (self.clock.now(), self.scope.grace);
         let (covered, new): (Vec<_>, Vec<_>) = checks
             .into_iter()
-            .partition(|(service, _)| self.requested.get(service).is_some_and(|at| grace.covers(at, now)));
+            .partition(|(holder, _)| self.requested.get(holder).is_some_and(|at| grace.covers(at, now)));
         let mut outcomes: Vec<Outcome> =
             covered.into_iter().map(|(_, planned)| Outcome { planned, result: Ok(Effect::Unchanged) }).collect();
         if new.is_empty() {
             return outcomes;
         }
-        let bodies: Vec<String> = new.iter().map(|(service, _)| Message::idle_check(service)).collect();
+        let bodies: Vec<String> = new.iter().filter_map(|(holder, _)| Message::idle_check(holder)).collect();
         let delay = grace.delay().min(MAX_MESSAGE_DELAY);
         let sent = deadline.run(self.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
-        outcomes.extend(new.into_iter().map(|(service, planned)| {
+        outcomes.extend(new.into_iter().map(|(holder, planned)| {
             if sent.is_ok() {
-                info!(action = "ask_for_idle_check", outcome = "done", service = %service.name, delay_seconds = delay.as_secs());
-                self.requested.insert(service, now);
+                info!(action = "ask_for_idle_check", outcome = "done", holder = %holder, delay_seconds = delay.as_secs());
+                self.requested.insert(holder, now);
             }
             Outcome { planned, result: sent.clone().map(|()| Effect::Done) }
         }));

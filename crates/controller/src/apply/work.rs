@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use mesh::{
     action::{Action, Planned},
     catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
-    identity::MeshService,
     lifecycle::Idle,
     secret::Retirement,
     tenancy::{Tenancy, TenancyName},
@@ -30,7 +29,7 @@ pub(super) enum TokenWork {
 pub(super) struct Work {
     pub(super) provisions: Group<TokenHolder>,
     pub(super) login_tokens: Group<ListedToken>,
-    pub(super) idle_checks: Group<MeshService>,
+    pub(super) idle_checks: Group<TokenHolder>,
     pub(super) agents: Group<ClientAgent>,
     pub(super) nodes: Group<LeftoverNode>,
     pub(super) tokens: Group<TokenWork>,
@@ -48,9 +47,9 @@ impl Work {
             match planned.action.clone() {
                 Action::Provision(holder) => work.provisions.push((holder, planned)),
                 Action::DeleteLoginToken(token) => work.login_tokens.push((token, planned)),
-                Action::CheckIdleness(service) => work.idle_checks.push((service, planned)),
-                Action::Hide(service, idle) | Action::Revoke(service, idle) => {
-                    work.tokens.push((TokenWork::Retire(TokenHolder::Service(service), idle), planned));
+                Action::CheckIdleness(holder) => work.idle_checks.push((holder, planned)),
+                Action::Hide(holder, idle) | Action::Revoke(holder, idle) => {
+                    work.tokens.push((TokenWork::Retire(holder, idle), planned));
                 }
                 Action::DeleteOrphan(holder, token, retirement) => {
                     work.tokens.push((TokenWork::DeleteOrphan(holder, token, retirement), planned));

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use consul::{Kind, Object, fields};
 use mesh::{
     arn::ClusterArn,
-    rules::TokenMode,
     tenancy::{Tenancy, TenancyName},
+    token_mode::TokenMode,
 };
 use serde_json::json;
 
@@ -52,7 +52,7 @@ pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
         objects.push(enterprise::cross_namespace_policy(desired.tenancy, partition));
         objects.extend(own.into_iter().chain(desired.namespaces).map(|name| enterprise::namespace(partition, name)));
     }
-    if desired.mode == TokenMode::AuthMethod {
+    if desired.mode != TokenMode::SecretsManager {
         objects.extend(for_logins(desired));
     }
     objects

@@ -20,9 +20,9 @@ use consul::{ConsulBootstrap, Object};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
-    rules::TokenMode,
     tenancy::{Tenancy, TenancyName},
     time::elapsed,
+    token_mode::TokenMode,
 };
 
 use self::{
@@ -70,7 +70,7 @@ pub(crate) struct Bootstrap {
 impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
         let consul: Arc<dyn ConsulBootstrap> = edges.bootstrap.clone();
-        let upserter = Upserter { consul: Arc::clone(&consul) };
+        let upserter = Upserter { consul: Arc::clone(&consul), mode: tasks.scope.mode };
         Self { tasks: tasks.clone(), consul, upserter, last_run: Mutex::default() }
     }
 
@@ -93,7 +93,7 @@ impl Bootstrap {
             report.fail("the clusters' nodes".to_owned(), ControllerError::from(Arc::clone(error)).into());
         }
         let active = active(statuses);
-        let is_primary = scope.mode == TokenMode::AuthMethod && self.is_primary(deadline, &mut report).await;
+        let is_primary = scope.mode != TokenMode::SecretsManager && self.is_primary(deadline, &mut report).await;
         let mut partitions: BTreeMap<&Tenancy, Vec<ClusterArn>> = BTreeMap::new();
         for cluster in &scope.clusters {
             partitions.entry(scope.tenancy_of(cluster)).or_default().push(cluster.clone());
@@ -131,7 +131,7 @@ impl Bootstrap {
 
     /// Whether clusters get synthetic nodes: tasks that log in register on them.
     fn creates_nodes(&self) -> bool {
-        self.tasks.scope.mode == TokenMode::AuthMethod && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
+        self.tasks.scope.mode != TokenMode::SecretsManager && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
     }
 
     /// Creates the missing namespaces that the tags of tasks name (Enterprise).

@@ -1,9 +1,11 @@
 //! The result of the bootstrap.
 
-use tracing::warn;
+use tracing::{info, warn};
+
+use consul::{ConsulError, Object};
+use mesh::token_mode::TokenMode;
 
 use crate::error::ControllerError;
-use consul::Object;
 
 use super::merge::OtherType;
 
@@ -16,7 +18,7 @@ pub enum BootstrapError {
     /// Consul does not support auth methods of type `aws-iam`.
     #[error(
         "{method}: this Consul has no auth methods of type aws-iam: TokenMode auth-method needs Consul 1.12 or newer; \
-         upgrade Consul, or set TokenMode to secrets-manager"
+         upgrade Consul, or set TokenMode to auto or secrets-manager"
     )]
     NeedsNewerConsul {
         /// The auth method.
@@ -47,6 +49,18 @@ pub enum BootstrapError {
     Controller(#[from] ControllerError),
 }
 
+impl BootstrapError {
+    /// Whether a Consul without the object is set up correctly in the mode: ACLs are off, or no task of this Consul can
+    /// log in.
+    pub(crate) fn is_acceptable(&self, mode: TokenMode) -> bool {
+        match self {
+            Self::Controller(ControllerError::Consul(ConsulError::AclsDisabled { .. })) => true,
+            Self::NeedsNewerConsul { .. } => mode == TokenMode::Auto,
+            _ => false,
+        }
+    }
+}
+
 /// An object that could not be created or updated.
 #[derive(Debug)]
 pub struct BootstrapFailure {
@@ -65,6 +79,8 @@ pub struct BootstrapReport {
     pub updated: Vec<String>,
     /// The objects that needed no change.
     pub unchanged: Vec<String>,
+    /// The objects that this Consul cannot have: ACLs are off, or it is too old for logins.
+    pub skipped: Vec<String>,
     /// The failed objects. The bootstrap may be repeated.
     pub failures: Vec<BootstrapFailure>,
 }
@@ -73,6 +89,15 @@ impl BootstrapReport {
     pub(crate) fn fail(&mut self, object: String, error: BootstrapError) {
         warn!(action = "bootstrap", outcome = "failed", object, error = %error);
         self.failures.push(BootstrapFailure { object, error });
+    }
+
+    pub(crate) fn skip(&mut self, object: String, reason: &BootstrapError) {
+        info!(action = "bootstrap", outcome = "skipped", object, %reason);
+        self.skipped.push(object);
+    }
+
+    pub(crate) fn has_skipped(&self, object: &Object) -> bool {
+        self.skipped.contains(&object.to_string())
     }
 
     pub(crate) fn has_failed(&self, object: &Object) -> bool {

@@ -7,6 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use consul::{ConsulBootstrap, ConsulError, Kind, Object};
+use mesh::token_mode::TokenMode;
 use tracing::info;
 
 use super::{
@@ -33,6 +34,7 @@ enum Change {
 /// Creates and extends objects in Consul.
 pub(super) struct Upserter {
     pub(super) consul: Arc<dyn ConsulBootstrap>,
+    pub(super) mode: TokenMode,
 }
 
 impl Upserter {
@@ -47,6 +49,10 @@ impl Upserter {
             }
             let mut written_objects = Vec::new();
             for object in pending {
+                if objects.iter().any(|other| object.refers_to(other) && report.has_skipped(other)) {
+                    report.skipped.push(object.to_string());
+                    continue;
+                }
                 match self.upsert(object, objects, deadline, report).await {
                     Ok(change) => {
                         if change != Change::Unchanged {
@@ -60,6 +66,7 @@ impl Upserter {
                     Err(BootstrapError::Controller(ControllerError::Consul(ConsulError::Conflict { .. }))) => {
                         written_objects.push(object);
                     }
+                    Err(error) if error.is_acceptable(self.mode) => report.skip(object.to_string(), &error),
                     Err(error) => report.fail(object.to_string(), error),
                 }
             }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use aws::ecs::EcsError;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
-    plan::holders_for,
     tags::Tags,
 };
 use tracing::{info, warn};
@@ -32,6 +31,7 @@ impl PreProvision {
         cluster: Option<&ClusterArn>,
         deadline: Deadline,
     ) -> Result<(), Arc<ControllerError>> {
+        let scope = &self.tasks.scope;
         let Some(cluster) = self.cluster_for_marks(definition, cluster) else {
             info!(task_definition = definition.as_str(), outcome = "ignored", "not in a cluster in ECS_CLUSTER_ARNS");
             return Ok(());
@@ -43,7 +43,7 @@ impl PreProvision {
             Err(error) => return Err(Arc::new(error)),
         };
         // A service may give its tasks other tags, which are only in the tasks' events.
-        let identity = match known.identify(&Tags::default(), self.tasks.scope.tenancy_of(cluster)) {
+        let identity = match known.identify(&Tags::default(), scope.tenancy_of(cluster), scope.tokens()) {
             Ok(identity) => identity,
             Err(reason) => {
                 self.tasks.ecs.forget(definition);
@@ -52,7 +52,7 @@ impl PreProvision {
                 return Ok(());
             }
         };
-        for holder in holders_for(identity.as_ref(), self.tasks.scope.mode) {
+        for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
             let case = Case::Needed(&Demand::Registered(cluster));
             deadline.run(self.tokens.reconcile(&holder, case, None)).await.map_err(Arc::new)?;
         }

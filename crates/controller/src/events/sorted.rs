@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::ecs::ApiCall;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    identity::MeshService,
     task::TaskChange,
+    token::TokenHolder,
 };
 use tracing::{info, warn};
 
@@ -32,8 +32,8 @@ pub(super) struct Sorted {
     pub(super) changes: Changes,
     /// The messages with that change. Duplicates fail together, so that none is acknowledged before the work is done.
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
-    /// The services to check, and the messages that request it.
-    pub(super) idle_checks: BTreeMap<MeshService, Vec<usize>>,
+    /// The holders to check, and the messages that request it.
+    pub(super) idle_checks: BTreeMap<TokenHolder, Vec<usize>>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// Messages that cannot be parsed.
@@ -51,7 +51,7 @@ impl Sorted {
                         "the cluster is not in ECS_CLUSTER_ARNS");
                 }
                 Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),
-                Ok(Message::IdleCheck(service)) => sorted.idle_checks.entry(service).or_default().push(index),
+                Ok(Message::IdleCheck(holder)) => sorted.idle_checks.entry(holder).or_default().push(index),
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.registered.entry((definition, cluster)).or_default().push(index);
                 }

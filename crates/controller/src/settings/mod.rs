@@ -15,9 +15,9 @@ use mesh::{
     field::InvalidField,
     grace::GracePeriod,
     guard::MaxDeletePercent,
-    rules::TokenMode,
     secret_name::{SecretNamePrefix, SecretNames},
     tenancy::{Tenancy, TenancyName},
+    token_mode::TokenMode,
 };
 
 use self::variables::Variables;
@@ -190,19 +190,20 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
 
 fn read_bootstrap<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<BootstrapScope, InvalidField> {
     let extent = match variables.text("BOOTSTRAP").as_deref() {
-        None | Some("full") => BootstrapExtent::Full,
-        Some("dataplane") => BootstrapExtent::Dataplane,
+        None | Some("dataplane") => BootstrapExtent::Dataplane,
+        Some("full") => BootstrapExtent::Full,
         Some("none") => BootstrapExtent::None,
-        Some(other) => return Err(InvalidField::new("BOOTSTRAP", other, "full, dataplane or none")),
+        Some(other) => return Err(InvalidField::new("BOOTSTRAP", other, "dataplane, full or none")),
     };
     Ok(BootstrapScope { extent, iam_role_path: variables.optional("IAM_ROLE_PATH")?.unwrap_or_default() })
 }
 
 fn read_mode(text: Option<&str>) -> Result<TokenMode, InvalidField> {
     match text {
-        None | Some("secrets-manager") => Ok(TokenMode::SecretsManager),
+        None | Some("auto") => Ok(TokenMode::Auto),
+        Some("secrets-manager") => Ok(TokenMode::SecretsManager),
         Some("auth-method") => Ok(TokenMode::AuthMethod),
-        Some(other) => Err(InvalidField::new("TOKEN_MODE", other, "secrets-manager or auth-method")),
+        Some(other) => Err(InvalidField::new("TOKEN_MODE", other, "auto, secrets-manager or auth-method")),
     }
 }
 

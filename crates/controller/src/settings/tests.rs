@@ -18,10 +18,10 @@ fn environment(changes: &[(&str, &str)]) -> Result<Settings, InvalidField> {
 #[test]
 fn required_settings_alone_get_defaults() {
     let settings = environment(&[]).unwrap();
-    assert_eq!(settings.scope.mode, TokenMode::SecretsManager);
+    assert_eq!(settings.scope.mode, TokenMode::Auto);
     assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
     assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
-    assert_eq!(settings.scope.bootstrap.extent, BootstrapExtent::Full);
+    assert_eq!(settings.scope.bootstrap.extent, BootstrapExtent::Dataplane);
     assert_eq!(settings.scope.bootstrap.iam_role_path.to_string(), "/consul-ecs/");
     assert!(matches!(settings.consul_credential, CredentialSetting::Secret(_)));
 }

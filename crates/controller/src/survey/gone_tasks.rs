@@ -5,12 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::ServiceInstance,
-    identity::MeshService,
-    mark::HolderMark,
     observed::Observed,
     phase::TaskPhase,
     task::MeshTask,
-    token::{ListedToken, TokenHolder},
+    token::ListedToken,
 };
 
 use super::findings::{Clusters, Problem, Skipped, Survey};
@@ -74,37 +72,6 @@ impl GoneTasks {
         let arns: Vec<TaskArn> = tasks.map(|id| TaskArn::in_cluster(cluster, id)).collect();
         let described = deadline.run(self.tasks.ecs.describe_tasks(cluster, &arns)).await?;
         Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
-    }
-
-    /// Skips service tokens whose mark names the cluster without an account, unless the secret contains them: another
-    /// account may have a cluster of that name.
-    pub(super) fn skip_ambiguous_tokens(&self, survey: &mut Survey) {
-        let mut kept = Vec::new();
-        for token in std::mem::take(&mut survey.observed.tokens) {
-            let ambiguous = HolderMark::parse(&token.description).and_then(|mark| {
-                let is_certain = mark.has_arn_of(&self.tasks.scope.clusters);
-                let cluster = self.tasks.scope.clusters.iter().find(|cluster| cluster.is_named_by(&mark.cluster))?;
-                let service = MeshService { tenancy: token.tenancy.clone(), name: mark.service? };
-                (!is_certain).then_some((cluster, TokenHolder::Service(service)))
-            });
-            let Some((cluster, holder)) = ambiguous else {
-                kept.push(token);
-                continue;
-            };
-            let named =
-                survey.observed.secrets.get(&holder).map(|secret| secret.state.pair().map(|pair| pair.accessor));
-            match named {
-                Some(named) if named == Some(token.accessor) => kept.push(token),
-                Some(_) => survey.skipped.push(Skipped {
-                    cluster: cluster.clone(),
-                    what: format!("token {} of {holder}", token.accessor),
-                    why: "it names the cluster without an account, and the secret does not contain it".to_owned(),
-                }),
-                // Its secret could not be read, which is a problem in the report.
-                None => {}
-            }
-        }
-        survey.observed.tokens = kept;
     }
 
     /// A task that ECS does not know: only its ID is known.

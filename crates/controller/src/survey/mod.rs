@@ -6,6 +6,7 @@ mod findings;
 mod gone_tasks;
 mod order;
 mod surveyor;
+mod uncertain_tokens;
 
 pub use self::order::SweepOrder;
 pub(crate) use self::{

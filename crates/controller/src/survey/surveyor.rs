@@ -9,12 +9,10 @@ use aws::ecs::{ClusterStatus, EcsError};
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
-    identity::MeshService,
     idleness::TaskListing,
     mark::HolderMark,
     observed::Extent,
     phase::TaskPhase,
-    plan::holders_for,
     task::MeshTask,
     tenancy::{Tenancy, TenancyName},
     token::TokenHolder,
@@ -25,6 +23,7 @@ use super::{
     findings::{Clusters, Problem, Reading, Skipped, Survey},
     gone_tasks::GoneTasks,
     order::SweepOrder,
+    uncertain_tokens,
 };
 use crate::{
     deadline::Deadline,
@@ -77,7 +76,7 @@ impl Surveyor {
         survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
         self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
         self.read_secrets(deadline, &mut survey).await;
-        self.gone_tasks.skip_ambiguous_tokens(&mut survey);
+        uncertain_tokens::skip(&self.tasks.scope, &mut survey);
         self.consul_reader.read_checks(deadline, &mut survey).await;
         survey
     }
@@ -127,11 +126,14 @@ impl Surveyor {
     /// The secrets of the holders that require a token, and of those that have one in Consul.
     async fn read_secrets(&self, deadline: Deadline, survey: &mut Survey) {
         let tasks = survey.observed.tasks.iter().filter(|task| task.phase == TaskPhase::Active);
-        let mut holders: BTreeSet<TokenHolder> =
-            tasks.flat_map(|task| holders_for(task.identity.as_ref(), self.tasks.scope.mode)).collect();
+        let mut holders: BTreeSet<TokenHolder> = tasks
+            .filter_map(|task| task.identity.as_ref())
+            .flat_map(|identity| self.tasks.scope.tokens().required(identity))
+            .collect();
         holders.extend(survey.observed.tokens.iter().filter_map(|token| {
             let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tasks.scope.clusters))?;
-            Some(TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name: mark.service? }))
+            let holder = self.tasks.scope.names.holder_of(&mark, &token.tenancy);
+            holder.service().is_some().then_some(holder)
         }));
         let reads = holders.into_iter().map(|holder| async move {
             let read = deadline.run(self.tokens.read_secret(&holder)).await;
@@ -174,7 +176,10 @@ impl Surveyor {
         let tenancy = self.tasks.scope.tenancy_of(cluster);
         for task in tasks {
             let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
-                Classification::Member(identity) => Some(identity),
+                Classification::Member(identity) => {
+                    self.tasks.log_contradiction(&task.definition, &identity);
+                    Some(identity)
+                }
                 Classification::Invalid(reason) => {
                     self.tasks.ecs.forget(&task.definition);
                     let what = format!("task {} of {}", task.arn.id(), task.definition);

@@ -237,9 +237,9 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
 fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option<ClusterArn> {
     let mut candidates = clusters.iter();
     let found = match &planned.action {
-        Action::Hide(service, _) | Action::Revoke(service, _) => {
-            let belongs =
-                |mark: &HolderMark| mark.service.as_ref() == Some(&service.name) && mark.is_in(&service.tenancy);
+        Action::Hide(holder, _) | Action::Revoke(holder, _) => {
+            let name = holder.service().map(|service| &service.name);
+            let belongs = |mark: &HolderMark| mark.service.as_ref() == name && mark.is_in(holder.tenancy());
             let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
             let named: Vec<String> = marks.filter(belongs).map(|mark| mark.cluster).collect();
             candidates.find(|cluster| named.iter().any(|name| cluster.is_named_by(name)))
@@ -266,9 +266,9 @@ fn describe(action: &Action) -> Value {
         Action::ForceLeave(agent) => json!({ "action": "force_leave", "node": agent.member.name }),
         Action::AwaitAgent(agent) => json!({ "action": "await_agent", "node": agent.member.name }),
         Action::DeregisterNode(node) => json!({ "action": "deregister_node", "node": node.cluster.as_str() }),
-        Action::CheckIdleness(service) => json!({ "action": "check_idleness", "service": service.name.as_str() }),
-        Action::Hide(service, _) => json!({ "action": "hide_token", "service": service.name.as_str() }),
-        Action::Revoke(service, _) => json!({ "action": "revoke", "service": service.name.as_str() }),
+        Action::CheckIdleness(holder) => json!({ "action": "check_idleness", "holder": holder.to_string() }),
+        Action::Hide(holder, _) => json!({ "action": "hide_token", "holder": holder.to_string() }),
+        Action::Revoke(holder, _) => json!({ "action": "revoke", "holder": holder.to_string() }),
         Action::DeleteOrphan(holder, token, _) => {
             json!({ "action": "delete_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
         }

@@ -10,7 +10,7 @@ use crate::{bootstrap::policy, error::ControllerError, outcome::Effect};
 use consul::{ConsulError, Grant, NewToken, Token};
 use mesh::{
     arn::ClusterArn,
-    mark::{marked_for_secret, marked_unused, marked_used, with_restarted_wait},
+    mark::{HolderMark, marked_for_secret, marked_unused, marked_used, with_restarted_wait},
     secret::StoredSecret,
     token::{TokenHolder, TokenPair},
 };
@@ -26,7 +26,7 @@ impl Attempt<'_> {
         let holder = self.holder;
         let grant = self.grant().await?;
         let description = match (demand, holder) {
-            (Demand::Registered(_), TokenHolder::Service(_)) => {
+            (Demand::Registered(_), TokenHolder::Service(_) | TokenHolder::Family { .. }) => {
                 marked_unused(&self.marks(cluster), self.tokens.clock.now())
             }
             _ => self.marks(cluster),
@@ -70,6 +70,7 @@ impl Attempt<'_> {
                 .unwrap_or_else(|| token.description.clone()),
             Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
         };
+        let description = self.with_family_mark(description);
         let is_marked = self.is_marked(&token);
         let is_ours = secret.is_ours || is_marked;
         if !is_ours {
@@ -98,10 +99,23 @@ impl Attempt<'_> {
         }
     }
 
+    /// Adds the mark of the secret to a token of consul-ecs in a secret that is named by a family: without it the token
+    /// counts for the service.
+    fn with_family_mark(&self, description: String) -> String {
+        let is_of_family = matches!(self.holder, TokenHolder::Family { .. });
+        if is_of_family && HolderMark::parse(&description).is_some_and(|mark| mark.secret.is_none()) {
+            marked_for_secret(&description, &self.tokens.scope.names.place_of(self.holder))
+        } else {
+            description
+        }
+    }
+
     /// The grant of the holder's token. Creates the policy that it refers to.
     async fn grant(&self) -> Result<Grant, ControllerError> {
         Ok(match self.holder {
-            TokenHolder::Service(service) => Grant::ServiceIdentity(service.name.clone()),
+            TokenHolder::Service(service) | TokenHolder::Family { service, .. } => {
+                Grant::ServiceIdentity(service.name.clone())
+            }
             TokenHolder::Client { tenancy } => {
                 let policy = self.tokens.scope.names.client_policy();
                 self.tokens.acl.create_policy(&policy::of_client_agents(tenancy, &policy)).await?;

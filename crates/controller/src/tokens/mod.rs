@@ -74,8 +74,8 @@ impl Tokens {
     fn attempt<'a>(&'a self, holder: &'a TokenHolder) -> Result<Attempt<'a>, InvalidField> {
         let name = self.scope.names.of(holder);
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
-        match holder {
-            TokenHolder::Service(service) if name == self.scope.names.of(&client) => Err(InvalidField::new(
+        match holder.service() {
+            Some(service) if name == self.scope.names.of(&client) => Err(InvalidField::new(
                 "service name",
                 service.name.as_str(),
                 "a name whose secret is not the client token's; rename the service, or set ClientTokenSecretName",

@@ -5,10 +5,11 @@ use mesh::{
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::HolderMark,
     plan::is_awaited,
-    rules::TokenMode,
     secret::{Retirement, SecretState, StoredSecret},
+    service_name::ServiceName,
+    token_mode::TokenMode,
 };
-use tracing::info;
+use tracing::{info, warn};
 
 use super::{
     attempt::{Attempt, Progress},
@@ -44,6 +45,10 @@ impl Attempt<'_> {
 
     async fn take_step(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Progress, ControllerError> {
         let token = self.named_token(secret, case).await?;
+        if let Some(other) = token.as_ref().and_then(|token| self.other_service(token)) {
+            warn!(holder = %self.holder, secret = self.name, service = %other, "the secret holds the token of another service, which is not changed; rename the service or its family");
+            return Ok(Progress::Done(Effect::Unchanged));
+        }
         let held = token.as_ref().map(|token| self.held(secret, token));
         let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
         let step = next_step(secret, held.as_ref(), &self.usage(case), bounds, now);
@@ -75,7 +80,7 @@ impl Attempt<'_> {
             Case::Idle(idle) => Usage::Idle((*idle).clone()),
             Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
             Case::Needed(demand) => Usage::Needed(Requirement {
-                may_create: self.tokens.scope.mode == TokenMode::SecretsManager,
+                may_create: self.tokens.scope.mode != TokenMode::AuthMethod,
                 is_by_event: !matches!(demand, Demand::Listed(_)),
             }),
         }
@@ -91,6 +96,14 @@ impl Attempt<'_> {
                 Ok(self.tokens.acl.token(self.holder.tenancy(), pair.accessor).await?)
             }
         }
+    }
+
+    /// The other service of these clusters that the token is marked for: the family of one service may be the name of
+    /// another.
+    fn other_service(&self, token: &Token) -> Option<ServiceName> {
+        let mark = HolderMark::parse(&token.description).filter(|mark| mark.is_of(&self.tokens.scope.clusters))?;
+        let own = self.holder.service().map(|service| &service.name);
+        mark.service.filter(|marked| Some(marked) != own)
     }
 
     fn held(&self, secret: &StoredSecret, token: &Token) -> HeldToken {

@@ -5,7 +5,7 @@ use consul::Token;
 use mesh::{
     arn::ClusterArn,
     secret::{Retirement, SecretState, StoredSecret},
-    token::{AccessorId, TokenHolder, TokenPair},
+    token::{AccessorId, TokenPair},
 };
 use tokio::time::sleep;
 use tracing::{info, warn};
@@ -106,11 +106,11 @@ impl Attempt<'_> {
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
             return Ok(Progress::Conflict(None));
         }
-        if let TokenHolder::Service(service) = self.holder {
+        if let Some(message) = Message::idle_check(self.holder) {
             let bounds = &self.tokens.scope.bounds;
             // The clock of the checking function may be behind that of Secrets Manager.
             let delay = bounds.hidden_for() + bounds.clocks;
-            self.tokens.queue.send_later(&[Message::idle_check(service)], delay).await?;
+            self.tokens.queue.send_later(&[message], delay).await?;
         }
         Ok(Progress::Done(Effect::Done))
     }

@@ -9,30 +9,55 @@ use crate::aws::{ACCOUNT, REGION};
 #[derive(Debug, Clone)]
 pub struct Definition(pub String);
 
+fn mesh_tags(service: &str) -> Value {
+    json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/service-name", "value": service },
+    ])
+}
+
+fn service_config(service: &str) -> Value {
+    json!({ "service": { "name": service, "port": 9090 } })
+}
+
 impl World<'_> {
     /// Creates the world's cluster.
     pub async fn create_cluster(&self) {
         self.aws.ecs().create_cluster().cluster_name(self.name).send().await.expect("CreateCluster");
     }
 
-    /// Registers a mesh task definition for `service`, as the Terraform module for consul-ecs does.
+    /// Registers a mesh task definition for `service` that reads the tokens of the service and of the client agents, as
+    /// those of consul-ecs 0.2 to 0.4.
     pub async fn mesh_definition(&self, service: &str) -> Definition {
         self.definition_with(service, &[]).await
     }
 
-    /// Registers a mesh task definition with further containers.
+    /// Registers such a definition with further containers.
     pub async fn definition_with(&self, service: &str, containers: &[Value]) -> Definition {
-        let tags = json!([
-            { "key": "consul.hashicorp.com/mesh", "value": "true" },
-            { "key": "consul.hashicorp.com/service-name", "value": service },
-        ]);
-        let config = json!({ "service": { "name": service, "port": 9090 } });
-        self.register_definition(service, &tags, Some(&config), containers).await
+        let read = [("CONSUL_HTTP_TOKEN", service), ("AGENT_TOKEN", "consul-client-token")];
+        self.register_definition(service, &mesh_tags(service), Some(&service_config(service)), &read, containers).await
     }
 
-    /// Registers a task definition.
+    /// Registers a mesh task definition for `service` that reads no token: its tasks log in, as those of consul-ecs 0.7
+    /// and newer.
+    pub async fn dataplane_definition(&self, service: &str) -> Definition {
+        self.register_definition(service, &mesh_tags(service), Some(&service_config(service)), &[], &[]).await
+    }
+
+    /// Registers a task definition that reads no token.
     pub async fn definition(&self, family: &str, tags: &Value, config: Option<&Value>) -> Definition {
-        self.register_definition(family, tags, config, &[]).await
+        self.register_definition(family, tags, config, &[], &[]).await
+    }
+
+    /// Registers a task definition that reads `secrets`: variables, and names of secrets without their prefix.
+    pub async fn definition_reading(
+        &self,
+        family: &str,
+        tags: &Value,
+        config: Option<&Value>,
+        secrets: &[(&str, &str)],
+    ) -> Definition {
+        self.register_definition(family, tags, config, secrets, &[]).await
     }
 
     async fn register_definition(
@@ -40,8 +65,13 @@ impl World<'_> {
         family: &str,
         tags: &Value,
         config: Option<&Value>,
+        secrets: &[(&str, &str)],
         further: &[Value],
     ) -> Definition {
+        let secrets = secrets.iter().map(|(variable, name)| {
+            let arn = format!("arn:aws:secretsmanager:{REGION}:{ACCOUNT}:secret:{}-{name}", self.prefix);
+            json!({ "name": variable, "valueFrom": format!("{arn}:token::") })
+        });
         let environment =
             config.map(|config| json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }]));
         let mut containers = vec![
@@ -51,6 +81,7 @@ impl World<'_> {
                 "essential": false,
                 "command": ["mesh-init"],
                 "environment": environment.unwrap_or_else(|| json!([])),
+                "secrets": secrets.collect::<Vec<Value>>(),
             }),
             json!({ "name": "app", "image": "example/app:1", "essential": true }),
         ];

@@ -49,7 +49,7 @@ fn a_cluster_mark_may_be_a_name_or_an_arn() {
 #[test]
 fn task_definition_arn_has_its_family() {
     let arn: TaskDefinitionArn = "arn:aws:ecs:us-east-1:123456789012:task-definition/web_1:7".parse().unwrap();
-    assert_eq!(arn.family(), "web_1");
+    assert_eq!(arn.family().as_str(), "web_1");
     for revision in ["", "x", "-7", "+7", "07", "4294967296", "7 "] {
         let arn = format!("arn:aws:ecs:us-east-1:123456789012:task-definition/web:{revision}");
         assert!(arn.parse::<TaskDefinitionArn>().is_err(), "{arn}");

@@ -8,20 +8,20 @@ use crate::time::elapsed;
 use crate::{
     action::Action,
     arn::TaskArn,
-    identity::MeshService,
     idleness::{Idleness, TaskListing, judge},
     lifecycle::{HeldToken, OrphanStep, Requirement, Step, Usage, next_step, orphan_step},
     mark::HolderMark,
     observed::Observed,
-    rules::{Rules, TokenMode},
+    rules::Rules,
     secret::StoredSecret,
     token::{ListedToken, TokenHolder},
+    token_mode::TokenMode,
 };
 
-/// The usage of a service's token, by a listing of every task.
+/// The usage of a holder's token, by a listing of every task.
 #[must_use]
-pub fn usage(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> Usage {
-    match judge(service, listing, rules) {
+pub fn usage(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Usage {
+    match judge(holder, listing, rules) {
         Idleness::Living(_) => required_by_a_listed_task(rules),
         Idleness::RecentlyStopped(_) => Usage::Recent,
         Idleness::Idle(idle) => Usage::Idle(idle),
@@ -29,7 +29,7 @@ pub fn usage(service: &MeshService, listing: &TaskListing, rules: Rules<'_>) -> 
 }
 
 fn required_by_a_listed_task(rules: Rules<'_>) -> Usage {
-    Usage::Needed(Requirement { may_create: rules.mode == TokenMode::SecretsManager, is_by_event: false })
+    Usage::Needed(Requirement { may_create: rules.mode != TokenMode::AuthMethod, is_by_event: false })
 }
 
 /// Whether a token was pre-provisioned, and is still within the time that it waits for a first task.
@@ -38,7 +38,7 @@ pub fn is_awaited(unused_since: Option<Timestamp>, rules: Rules<'_>) -> bool {
     unused_since.is_some_and(|since| elapsed(since, rules.now) < rules.unused_for)
 }
 
-/// The actions for the services' tokens in Consul. Without a listing of every task, only services in `required` are
+/// The actions for the services' tokens in Consul. Without a listing of every task, only holders in `required` are
 /// considered, and nothing is deleted.
 pub(crate) fn plan_tokens(
     observed: &Observed,
@@ -46,26 +46,26 @@ pub(crate) fn plan_tokens(
     required: &BTreeMap<TokenHolder, Vec<TaskArn>>,
     rules: Rules<'_>,
 ) -> Vec<Action> {
-    let mut marked: BTreeMap<MeshService, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
+    let mut marked: BTreeMap<TokenHolder, Vec<(&ListedToken, HolderMark)>> = BTreeMap::new();
     for token in &observed.tokens {
         let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.is_of(rules.clusters)) else {
             continue;
         };
-        if let Some(name) = mark.service.clone().filter(|_| mark.is_in(&token.tenancy)) {
-            marked.entry(MeshService { tenancy: token.tenancy.clone(), name }).or_default().push((token, mark));
+        if mark.service.is_some() && mark.is_in(&token.tenancy) {
+            let holder = rules.names.holder_of(&mark, &token.tenancy);
+            marked.entry(holder).or_default().push((token, mark));
         }
     }
     let mut actions = Vec::new();
-    for (service, tokens) in marked {
-        let holder = TokenHolder::Service(service.clone());
-        // A service whose secret could not be read is skipped.
+    for (holder, tokens) in marked {
+        // A holder whose secret could not be read is skipped.
         let Some(secret) = observed.secrets.get(&holder) else { continue };
         let usage = match listing {
-            Some(listing) => usage(&service, listing, rules),
+            Some(listing) => usage(&holder, listing, rules),
             None if required.contains_key(&holder) => required_by_a_listed_task(rules),
             None => continue,
         };
-        actions.extend(plan_named(&holder, service, secret, &tokens, &usage, rules));
+        actions.extend(plan_named(&holder, secret, &tokens, &usage, rules));
         actions.extend(plan_orphans(&holder, secret, &tokens, &usage, rules));
     }
     actions.retain(|action| listing.is_some() || matches!(action, Action::ShowOrphan(..)));
@@ -75,7 +75,6 @@ pub(crate) fn plan_tokens(
 /// The action for the token in the secret.
 fn plan_named(
     holder: &TokenHolder,
-    service: MeshService,
     secret: &StoredSecret,
     tokens: &[(&ListedToken, HolderMark)],
     usage: &Usage,
@@ -88,8 +87,8 @@ fn plan_named(
         differs: None,
     });
     match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
-        (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(service, idle.clone())),
-        (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(service, idle.clone())),
+        (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(holder.clone(), idle.clone())),
+        (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(holder.clone(), idle.clone())),
         // In mode `auth-method` tasks request no token, but older tasks of the service may still read the token.
         (Step::Show(_), _) if rules.mode == TokenMode::AuthMethod => Some(Action::Provision(holder.clone())),
         _ => None,

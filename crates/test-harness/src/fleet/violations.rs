@@ -61,7 +61,7 @@ impl Fleet<'_> {
         let client = format!("{}-consul-client-token", self.world.prefix);
         holders.push(("consul-client".to_owned(), client, true));
         for (holder, secret, is_needed) in holders {
-            let is_needed = is_needed && self.mode == "secrets-manager";
+            let is_needed = is_needed && self.mode != "auth-method";
             let of_holder = found.remove(holder.as_str()).unwrap_or_default();
             wrong.extend(self.wrong_pair(&holder, &of_holder, &secret, is_needed).await);
         }

@@ -198,7 +198,7 @@ fn harmless() -> [Action; 4] {
         Action::Provision(TokenHolder::Service(service("web"))),
         Action::MarkCritical(HealthCheck::maintenance(&instance("prod", 1))),
         Action::AwaitAgent(agent(instances("prod", 1))),
-        Action::CheckIdleness(service("web")),
+        Action::CheckIdleness(TokenHolder::Service(service("web"))),
     ]
 }
 

@@ -57,7 +57,7 @@ pub(super) fn node(cluster_name: &str) -> LeftoverNode {
 /// The action that hides the token of an idle service.
 pub(super) fn retirement_of(name: &str) -> Action {
     let retirement = Retirement::default();
-    Action::Hide(service(name), Idle { retirement, listed_at: Timestamp::UNIX_EPOCH })
+    Action::Hide(TokenHolder::Service(service(name)), Idle { retirement, listed_at: Timestamp::UNIX_EPOCH })
 }
 
 pub(super) fn plan_of(actions: impl IntoIterator<Item = Action>) -> Vec<Planned> {

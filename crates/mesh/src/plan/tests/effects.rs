@@ -38,8 +38,8 @@ pub(super) fn carry_out(observed: &mut Observed, actions: &[Action]) {
                 }
             }
             Action::ForceLeave(agent) => observed.agents.retain(|seen| seen != agent),
-            Action::Hide(service, idle) | Action::Revoke(service, idle) => {
-                let secret = observed.secrets.get_mut(&TokenHolder::Service(service.clone())).unwrap();
+            Action::Hide(holder, idle) | Action::Revoke(holder, idle) => {
+                let secret = observed.secrets.get_mut(holder).unwrap();
                 match secret.state.clone() {
                     SecretState::Active(pair) => {
                         *secret = written(SecretState::Retiring(pair, idle.retirement.clone()));

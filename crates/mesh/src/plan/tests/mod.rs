@@ -11,14 +11,19 @@ use crate::{
     catalog::{CatalogNode, CheckStatus, Member},
     ecs_config::GatewayKind,
     examples::{cluster, instance, login, service, task_id},
+    family::Family,
     grace::GracePeriod,
+    identity::{MeshIdentity, MeshService},
     idleness::{ServiceTask, TaskListing},
     lifecycle::Idle,
     mark::HolderMark,
+    required::TokenRules,
     secret::{Retirement, SecretState, StoredSecret, Trigger},
     secret_name::SecretNames,
+    secret_reference::SecretReference,
     tenancy::Tenancy,
     token::{AccessorId, TokenPair},
+    token_mode::TokenMode,
 };
 
 mod catalog;
@@ -38,13 +43,23 @@ fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) ->
         cluster: cluster(cluster_name),
         phase,
         tenancy: Tenancy::Community,
-        identity: Some(MeshIdentity { service: service(service_name), gateway: None }),
+        identity: Some(identity(service(service_name))),
         runs_client_agent: false,
     }
 }
 
 fn login_token(cluster_name: &str, number: u8) -> ListedToken {
     logged_in(u128::from(number) + 1_000, cluster(cluster_name).as_str(), number)
+}
+
+/// The family of every task.
+fn family() -> Family {
+    "Family".parse().unwrap()
+}
+
+/// The identity of a task that reads no secret.
+fn identity(service: MeshService) -> MeshIdentity {
+    MeshIdentity { service, gateway: None, family: family(), secrets: Vec::new() }
 }
 
 /// The login token of a task, which named its cluster by `cluster_mark`.
@@ -185,7 +200,7 @@ fn service_token_requires_an_idle_check_in_both_modes() {
             ..Observed::default()
         };
         for mode in [TokenMode::SecretsManager, TokenMode::AuthMethod] {
-            assert_eq!(actions(&observed, mode), [Action::CheckIdleness(service("web"))]);
+            assert_eq!(actions(&observed, mode), [Action::CheckIdleness(TokenHolder::Service(service("web")))]);
         }
     }
 }
@@ -207,7 +222,10 @@ fn tokens_of_other_services_require_no_idle_check() {
 #[test]
 fn every_stop_requires_an_idle_check_if_tokens_are_created() {
     let observed = Observed { tasks: vec![task("prod", 1, TaskPhase::Stopped, "web")], ..Observed::default() };
-    assert_eq!(actions(&observed, TokenMode::SecretsManager), [Action::CheckIdleness(service("web"))]);
+    assert_eq!(
+        actions(&observed, TokenMode::SecretsManager),
+        [Action::CheckIdleness(TokenHolder::Service(service("web")))]
+    );
     assert_eq!(actions(&observed, TokenMode::AuthMethod), []);
 }
 

@@ -5,7 +5,7 @@ use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use super::{effects::carry_out, world::*, *};
 
 fn any_mode() -> impl Strategy<Value = TokenMode> {
-    prop::sample::select(vec![TokenMode::SecretsManager, TokenMode::AuthMethod])
+    prop::sample::select(vec![TokenMode::Auto, TokenMode::SecretsManager, TokenMode::AuthMethod])
 }
 
 fn is_login_of(token: &ListedToken, task: &MeshTask) -> bool {
@@ -29,19 +29,29 @@ fn deletes_from(action: &Action, task: &MeshTask) -> bool {
     }
 }
 
-/// The tokens of a service that a deployment of `clusters()` may revoke.
-fn own_tokens<'a>(observed: &'a Observed, service: &'a MeshService) -> impl Iterator<Item = &'a ListedToken> {
-    let holder = TokenHolder::Service(service.clone());
+/// The tokens of a holder that a deployment of `clusters()` may revoke.
+fn own_tokens<'a>(observed: &'a Observed, holder: &'a TokenHolder) -> impl Iterator<Item = &'a ListedToken> {
     observed
         .tokens
         .iter()
-        .filter(move |token| token.tenancy == service.tenancy && is_token_of(&token.description, &holder, &clusters()))
+        .filter(move |token| token.tenancy == *holder.tenancy() && is_token_of(&token.description, holder, &clusters()))
 }
 
 /// Community Edition equals the default partition and namespace of Enterprise.
 fn place(service: &MeshService) -> (&str, &str, &str) {
     let partition = service.tenancy.partition().map_or("default", |name| name.as_str());
     (partition, service.tenancy.namespace().map_or("default", |name| name.as_str()), service.name.as_str())
+}
+
+/// Whether a task that uses the token of `used` may use that of `holder`: a secret that is named by a family is of the
+/// service too, but not the reverse.
+fn may_use(used: &TokenHolder, holder: &TokenHolder) -> bool {
+    let family = |holder: &TokenHolder| match holder {
+        TokenHolder::Family { family, .. } => Some(family.clone()),
+        _ => None,
+    };
+    let is_same_service = used.service().map(place) == holder.service().map(place);
+    is_same_service && family(holder).is_none_or(|own| family(used) == Some(own))
 }
 
 /// An observation, and the same in another order.
@@ -149,7 +159,7 @@ proptest! {
                     prop_assert!(observed.leftover_nodes.contains(&leftover));
                     prop_assert!(leftover.node.is_synthetic && leftover.node.others.is_empty());
                 }
-                Action::Hide(service, _) | Action::Revoke(service, _) => prop_assert!(own_tokens(&observed, &service).next().is_some()),
+                Action::Hide(holder, _) | Action::Revoke(holder, _) => prop_assert!(own_tokens(&observed, &holder).next().is_some()),
                 Action::DeleteOrphan(holder, token, _) => {
                     let mark = HolderMark::parse(&token.description).unwrap();
                     prop_assert!(mark.has_arn_of(&clusters()) && mark.may_be_for(&names().place_of(&holder)));
@@ -202,19 +212,19 @@ proptest! {
     fn no_service_in_use_loses_its_token(observed in any_sweep(), mode in any_mode()) {
         let Extent::Clusters(Some(listing)) = &observed.extent else { panic!("every cluster was read") };
         for action in actions(&observed, mode) {
-            let (Action::Hide(service, _) | Action::Revoke(service, _)) = action else { continue };
-            let belongs = |task: &&ServiceTask| task.services.iter().any(|other| place(other) == place(&service));
+            let (Action::Hide(holder, _) | Action::Revoke(holder, _)) = action else { continue };
+            let belongs = |task: &&ServiceTask| task.holders.iter().any(|used| may_use(used, &holder));
             for task in listing.tasks.iter().filter(belongs) {
                 prop_assert_eq!(task.phase, TaskPhase::Stopped);
                 let quiet_for = task.stopped_at.map(|at| now().duration_since(at).as_secs());
                 prop_assert!(quiet_for.is_none_or(|seconds| seconds >= 270));
             }
-            let secret = &observed.secrets[&TokenHolder::Service(service.clone())];
+            let secret = &observed.secrets[&holder];
             let age = secret.written_at.map(|at| now().duration_since(at).as_secs());
             let least = if secret.state.shown().is_some() { 2_700 } else { 400 };
             prop_assert!(age.is_some_and(|seconds| seconds >= least), "{secret:?} may be used by a task that is not listed yet");
             let named = |token: &&ListedToken| secret.state.pair().is_some_and(|pair| pair.accessor == token.accessor);
-            for token in own_tokens(&observed, &service).filter(named).filter(|_| secret.state.shown().is_some()) {
+            for token in own_tokens(&observed, &holder).filter(named).filter(|_| secret.state.shown().is_some()) {
                 let since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
                 prop_assert!(since.is_none_or(|since| now().duration_since(since).as_hours() >= 24));
             }

@@ -26,7 +26,7 @@ fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> ServiceTa
         arn: TaskArn::in_cluster(&cluster("test"), &task_id(9)),
         phase,
         stopped_at: stopped.map(seconds_ago),
-        services: vec![service(name)],
+        holders: vec![TokenHolder::Service(service(name))],
     }
 }
 
@@ -45,7 +45,7 @@ fn sweep_of(tokens: Vec<ListedToken>, all_tasks: Vec<ServiceTask>) -> Observed {
 
 /// The action that hides a token of which ECS lists no task.
 fn hides(service: MeshService) -> Vec<Action> {
-    vec![Action::Hide(service, Idle { retirement: never_used(), listed_at: now() })]
+    vec![Action::Hide(TokenHolder::Service(service), Idle { retirement: never_used(), listed_at: now() })]
 }
 
 fn never_used() -> Retirement {
@@ -69,7 +69,10 @@ fn token_of_a_service_without_tasks_is_hidden() {
     let (idle_since, last_task) = (Some(seconds_ago(LONG_AGO)), Some(stopped.arn.clone()));
     let retirement = Retirement { trigger: Some(Trigger::Sweep), idle_since, last_task };
     let idle = Idle { retirement, listed_at: now() };
-    assert_eq!(swept(&sweep_of(vec![token], vec![stopped])), [Action::Hide(service("web"), idle)]);
+    assert_eq!(
+        swept(&sweep_of(vec![token], vec![stopped])),
+        [Action::Hide(TokenHolder::Service(service("web")), idle)]
+    );
 }
 
 #[test]

@@ -83,7 +83,7 @@ fn any_secret_age() -> impl Strategy<Value = i64> {
 fn secrets_of(tokens: &[ListedToken], kinds: &[(SecretKind, bool, i64)]) -> BTreeMap<TokenHolder, StoredSecret> {
     let mut secrets = BTreeMap::new();
     for (token, (kind, is_ours, age)) in tokens.iter().zip(kinds) {
-        let Some(name) = HolderMark::parse(&token.description).and_then(|mark| mark.service) else { continue };
+        let Some(mark) = HolderMark::parse(&token.description).filter(|mark| mark.service.is_some()) else { continue };
         let named = naming(token.accessor, matches!(kind, SecretKind::Retiring));
         let (state, is_ours) = match kind {
             SecretKind::Missing => (SecretState::Missing, false),
@@ -91,7 +91,7 @@ fn secrets_of(tokens: &[ListedToken], kinds: &[(SecretKind, bool, i64)]) -> BTre
             SecretKind::Active => (named.state.clone(), *is_ours),
             SecretKind::Retiring => (named.state.clone(), true),
         };
-        let holder = TokenHolder::Service(MeshService { tenancy: token.tenancy.clone(), name });
+        let holder = names().holder_of(&mark, &token.tenancy);
         secrets.insert(holder, StoredSecret { state, is_ours, written_at: Some(seconds_ago(*age)), ..named });
     }
     secrets
@@ -129,18 +129,41 @@ prop_compose! {
 fn any_holder() -> impl Strategy<Value = TokenHolder> {
     prop_oneof![
         any_service().prop_map(TokenHolder::Service),
+        any_service().prop_map(|service| TokenHolder::Family { service, family: family() }),
         any_tenancy().prop_map(|tenancy| TokenHolder::Client { tenancy }),
     ]
 }
 
+/// What the secret that a task reads is named by.
+#[derive(Debug, Clone, Copy)]
+enum Naming {
+    Service,
+    Family,
+}
+
+impl Naming {
+    fn holder(self, service: MeshService) -> TokenHolder {
+        match self {
+            Self::Service => TokenHolder::Service(service),
+            Self::Family => TokenHolder::Family { service, family: family() },
+        }
+    }
+
+    fn secret_of(self, service: &MeshService) -> SecretReference {
+        SecretReference::parse(&names().of(&self.holder(service.clone()))).unwrap()
+    }
+}
+
 fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
     let place = (prop::sample::select(vec!["prod", "test"]), 0u8..6);
-    let service = (any_service(), prop::bool::weighted(0.2));
+    let reads =
+        prop::sample::select(vec![&[][..], &[Naming::Service], &[Naming::Family], &[Naming::Service, Naming::Family]]);
+    let service = (any_service(), prop::bool::weighted(0.2), reads);
     let of = (any_phase(), option::weighted(0.8, service), any::<bool>());
     prop::collection::btree_map(place, of, 0..10).prop_map(|tasks| {
-        let member_as = |(service, is_gateway): (MeshService, bool)| MeshIdentity {
-            service,
-            gateway: is_gateway.then_some(GatewayKind::MeshGateway),
+        let member_as = |(service, is_gateway, reads): (MeshService, bool, &[Naming])| {
+            let secrets = reads.iter().map(|naming| naming.secret_of(&service)).collect();
+            MeshIdentity { gateway: is_gateway.then_some(GatewayKind::MeshGateway), secrets, ..identity(service) }
         };
         let build = |((cluster_name, number), (phase, identity, runs_client_agent)): ((_, _), (_, Option<_>, _))| {
             let identity = identity.map(member_as);
@@ -158,15 +181,20 @@ fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, M
         arn: task.arn.clone(),
         phase: task.phase,
         stopped_at: stopped_at(task.phase, *age),
-        services: task.identity.iter().map(|identity| identity.service.clone()).collect(),
+        holders: task.identity.iter().flat_map(used_tokens).collect(),
     });
     let others = elsewhere.into_iter().zip(20..).map(|((phase, age, service), number)| ServiceTask {
         arn: TaskArn::in_cluster(&cluster("test"), &task_id(number)),
         phase,
         stopped_at: stopped_at(phase, age),
-        services: vec![service],
+        holders: vec![TokenHolder::Service(service)],
     });
     swept.chain(others).collect()
+}
+
+/// The holders of every token that a task may use in any mode.
+fn used_tokens(identity: &MeshIdentity) -> Vec<TokenHolder> {
+    TokenRules { mode: TokenMode::SecretsManager, names: &names() }.used(identity)
 }
 
 /// A cluster as marks name it: a configured one by ARN or by name, another one, or one of that name in another account.

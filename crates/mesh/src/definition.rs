@@ -1,0 +1,270 @@
+//! Task definitions, and the identity of their tasks.
+
+use super::{
+    arn::TaskDefinitionArn,
+    ecs_config::{CONFIG_VARIABLE, EcsConfig},
+    field::InvalidField,
+    identity::{MeshIdentity, MeshService},
+    required::TokenRules,
+    secret_reference::SecretReference,
+    service_name::ServiceName,
+    tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
+    tenancy::Tenancy,
+    token_mode::TokenMode,
+};
+
+/// The parts of a task definition revision that determine the identity of its tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskDefinition {
+    /// The revision.
+    pub arn: TaskDefinitionArn,
+    /// Its tags.
+    pub tags: Tags,
+    /// The value of `CONSUL_ECS_CONFIG_JSON` of the container that has it.
+    pub config_json: Option<String>,
+    /// Its containers.
+    pub containers: Vec<Container>,
+    /// The secrets in Secrets Manager that they read.
+    pub secrets: Vec<SecretReference>,
+}
+
+/// A container of a task definition, as far as health sync uses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// Its name.
+    pub name: String,
+    /// Whether the task stops when it stops.
+    pub essential: bool,
+    /// Whether it has an ECS health check.
+    pub has_health_check: bool,
+}
+
+/// The container whose check represents the sidecar proxy or gateway.
+pub const DATAPLANE: &str = "consul-dataplane";
+/// The container with the Consul client agent of a task, as the Terraform module names it.
+const CLIENT_AGENT: &str = "consul-client";
+
+impl TaskDefinition {
+    /// Whether the definition has Consul's configuration but no mesh tag: then the tags of the task decide.
+    #[must_use]
+    pub fn needs_task_tags(&self) -> bool {
+        self.tags.get(MESH_TAG).is_none() && self.config_json.is_some()
+    }
+
+    /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
+    #[must_use]
+    pub fn runs_client_agent(&self) -> bool {
+        self.containers.iter().any(|container| container.name == CLIENT_AGENT)
+    }
+
+    /// The containers whose health is synced: those that the configuration names, else every essential one with an ECS
+    /// health check, unless the service has Consul health checks.
+    ///
+    /// # Errors
+    /// The configuration cannot be parsed, so that the synced containers are unknown.
+    pub fn synced_containers(&self) -> Result<Vec<String>, InvalidField> {
+        let config = self.config_json.as_deref().map(str::parse::<EcsConfig>).transpose()?;
+        if let Some(named) = config.as_ref().map(EcsConfig::health_sync_containers).filter(|named| !named.is_empty()) {
+            return Ok(named.to_vec());
+        }
+        if config.is_some_and(|config| config.has_native_checks()) {
+            return Ok(Vec::new());
+        }
+        let checked = self.containers.iter().filter(|container| container.essential && container.has_health_check);
+        Ok(checked.map(|container| container.name.clone()).filter(|name| name != DATAPLANE).collect())
+    }
+
+    /// The identity of a task of this definition, or `None` if it is not in the mesh.
+    ///
+    /// It is in the mesh if its mesh tag is `true`; in [`TokenMode::Auto`] also if the definition has neither that tag
+    /// nor a configuration, and reads a token of the controller: consul-ecs 0.2 was configured by flags.
+    ///
+    /// A tag of the task (`task_tags`) takes precedence over the same tag of the definition, because ECS copies tags to
+    /// tasks only with `propagateTags`. The service name is that of the tag, else of the configuration, else the
+    /// family. Without Enterprise tags the tenancy is `default_tenancy`.
+    ///
+    /// # Errors
+    /// The task is in the mesh, but its name is invalid, or only one of the two Enterprise tags is set.
+    pub fn identify(
+        &self,
+        task_tags: &Tags,
+        default_tenancy: &Tenancy,
+        rules: TokenRules<'_>,
+    ) -> Result<Option<MeshIdentity>, InvalidField> {
+        if let Some(identity) = self.identify_by_secrets(default_tenancy, rules) {
+            return Ok(Some(identity));
+        }
+        let tags = task_tags.or(&self.tags);
+        if tags.get(MESH_TAG) == Some("true") { self.identity(&tags, default_tenancy).map(Some) } else { Ok(None) }
+    }
+
+    /// The identity of tasks of a definition that only its secrets show to be in the mesh. Tags of the tasks do not
+    /// count, because ECS may show them later than the tasks.
+    fn identify_by_secrets(&self, default_tenancy: &Tenancy, rules: TokenRules<'_>) -> Option<MeshIdentity> {
+        let is_marked = self.tags.get(MESH_TAG).is_some() || self.config_json.is_some();
+        if rules.mode != TokenMode::Auto || is_marked || self.secrets.is_empty() {
+            return None;
+        }
+        let identity = self.identity(&self.tags, default_tenancy).ok()?;
+        (!rules.read(&identity).is_empty()).then_some(identity)
+    }
+
+    fn identity(&self, tags: &Tags, default_tenancy: &Tenancy) -> Result<MeshIdentity, InvalidField> {
+        let config = self.config_json.as_deref().map(str::parse::<EcsConfig>);
+        let name = match (tags.get(SERVICE_NAME_TAG), &config) {
+            (Some(name), _) => name.parse::<ServiceName>().map_err(|e| e.in_field(SERVICE_NAME_TAG))?,
+            (None, Some(Err(broken))) => return Err(broken.clone()),
+            (None, Some(Ok(config))) if config.name().is_some() => {
+                let name = config.name().unwrap_or_default().parse::<ServiceName>();
+                name.map_err(|e| e.in_field(format!("{CONFIG_VARIABLE}: name")))?
+            }
+            (None, _) => ServiceName::from_family(self.arn.family().as_str())?,
+        };
+        let tenancy = Tenancy::from_tags(tags)?.unwrap_or_else(|| default_tenancy.clone());
+        Ok(MeshIdentity {
+            service: MeshService { tenancy, name },
+            gateway: config.and_then(Result::ok).and_then(|config| config.gateway_kind()),
+            family: self.arn.family().clone(),
+            secrets: self.secrets.clone(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        ecs_config::GatewayKind,
+        examples::cluster,
+        secret_name::SecretNames,
+        tags::{NAMESPACE_TAG, PARTITION_TAG},
+    };
+
+    fn definition(tags: &[(&str, &str)], config_json: Option<&str>) -> TaskDefinition {
+        TaskDefinition {
+            arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web-Family:3".parse().unwrap(),
+            tags: tags.iter().copied().collect(),
+            config_json: config_json.map(str::to_owned),
+            containers: Vec::new(),
+            secrets: Vec::new(),
+        }
+    }
+
+    fn container(name: &str, essential: bool, has_health_check: bool) -> Container {
+        Container { name: name.to_owned(), essential, has_health_check }
+    }
+
+    #[test]
+    fn synced_containers_are_named_or_essential_with_a_check() {
+        let containers = vec![
+            container("app", true, true),
+            container("batch", true, false),
+            container("helper", false, true),
+            container("consul-dataplane", true, true),
+        ];
+        let synced = |config: &str| {
+            let definition = TaskDefinition { containers: containers.clone(), ..definition(&[], Some(config)) };
+            definition.synced_containers()
+        };
+        assert_eq!(synced(r#"{"service":{"name":"web"}}"#).unwrap(), ["app"]);
+        assert_eq!(synced(r#"{"service":{"name":"web","checks":null},"healthSyncContainers":null}"#).unwrap(), ["app"]);
+        assert_eq!(synced(r#"{"healthSyncContainers":["helper"]}"#).unwrap(), ["helper"]);
+        assert_eq!(synced(r#"{"service":{"checks":[{"http":"http://localhost"}]}}"#).unwrap(), Vec::<String>::new());
+        assert_eq!(synced(r#"{"healthSyncContainers":"helper"}"#).unwrap_err().field(), CONFIG_VARIABLE);
+    }
+
+    #[test]
+    fn client_agent_is_recognised_by_its_container() {
+        let mut definition = definition(&[], None);
+        assert!(!definition.runs_client_agent());
+        definition.containers = vec![container("consul-client", false, false)];
+        assert!(definition.runs_client_agent());
+    }
+
+    fn identify(
+        definition: &TaskDefinition,
+        task_tags: &Tags,
+        default_tenancy: &Tenancy,
+    ) -> Result<Option<MeshIdentity>, InvalidField> {
+        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &cluster("prod"));
+        definition.identify(task_tags, default_tenancy, TokenRules { mode: TokenMode::Auto, names: &names })
+    }
+
+    fn name_of(definition: &TaskDefinition, task_tags: &[(&str, &str)]) -> String {
+        let identity = identify(definition, &task_tags.iter().copied().collect(), &Tenancy::Community);
+        identity.unwrap().unwrap().service.name.to_string()
+    }
+
+    #[test]
+    fn name_comes_from_tag_then_configuration_then_family() {
+        let config = Some(r#"{"service":{"name":"from-config"}}"#);
+        let tagged = definition(&[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "from-definition")], config);
+        let untagged = definition(&[(MESH_TAG, "true")], config);
+        let bare = definition(&[(MESH_TAG, "true")], None);
+        assert_eq!(name_of(&tagged, &[(SERVICE_NAME_TAG, "from-task")]), "from-task");
+        assert_eq!(name_of(&tagged, &[]), "from-definition");
+        assert_eq!(name_of(&untagged, &[]), "from-config");
+        assert_eq!(name_of(&bare, &[]), "web-family");
+    }
+
+    #[test]
+    fn only_the_value_true_is_in_the_mesh() {
+        for tags in [&[][..], &[(MESH_TAG, "false")], &[(MESH_TAG, "True")], &[(MESH_TAG, "")]] {
+            assert_eq!(identify(&definition(tags, None), &Tags::default(), &Tenancy::Community), Ok(None));
+        }
+        let opted_out = Tags::from_iter([(MESH_TAG, "false")]);
+        assert_eq!(identify(&definition(&[(MESH_TAG, "true")], None), &opted_out, &Tenancy::Community), Ok(None));
+    }
+
+    #[test]
+    fn untagged_definition_is_in_the_mesh_if_it_reads_a_token() {
+        let reads = |secret: &str, tags: &[(&str, &str)]| TaskDefinition {
+            secrets: vec![SecretReference::parse(secret).unwrap()],
+            ..definition(tags, None)
+        };
+        let untagged = reads("mesh-Web-Family", &[]);
+        assert_eq!(name_of(&untagged, &[]), "web-family");
+        assert_eq!(name_of(&untagged, &[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "late")]), "web-family");
+        let is_member = |d: &TaskDefinition| identify(d, &Tags::default(), &Tenancy::Community).unwrap().is_some();
+        assert!(!is_member(&reads("orders-db", &[])), "a secret of another owner");
+        assert!(!is_member(&reads("mesh-Web-Family", &[(MESH_TAG, "false")])), "opted out");
+    }
+
+    #[test]
+    fn a_gateway_is_recognised_by_its_configuration() {
+        let gateway = definition(&[(MESH_TAG, "true")], Some(r#"{"gateway":{"kind":"api-gateway","name":"edge"}}"#));
+        let identity = identify(&gateway, &Tags::default(), &Tenancy::Community).unwrap().unwrap();
+        assert_eq!(identity.gateway, Some(GatewayKind::ApiGateway));
+        assert_eq!(identity.service.name.as_str(), "edge");
+    }
+
+    #[test]
+    fn enterprise_tags_override_the_default_tenancy() {
+        let default = Tenancy::default_namespace_of("team".parse().unwrap());
+        let plain = definition(&[(MESH_TAG, "true")], None);
+        let tagged = definition(&[(MESH_TAG, "true"), (PARTITION_TAG, "p"), (NAMESPACE_TAG, "n")], None);
+        let tenancy = |d: &TaskDefinition| identify(d, &Tags::default(), &default).unwrap().unwrap().service.tenancy;
+        assert_eq!(tenancy(&plain), default);
+        assert_eq!(tenancy(&tagged).partition().unwrap().as_str(), "p");
+    }
+
+    #[test]
+    fn error_names_the_invalid_tag() {
+        let bad_name = definition(&[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "Web")], None);
+        let one_tag = definition(&[(MESH_TAG, "true"), (PARTITION_TAG, "p")], None);
+        let field =
+            |d: &TaskDefinition| identify(d, &Tags::default(), &Tenancy::Community).unwrap_err().field().to_owned();
+        assert_eq!(field(&bad_name), SERVICE_NAME_TAG);
+        assert_eq!(field(&one_tag), NAMESPACE_TAG);
+    }
+
+    proptest! {
+        #[test]
+        fn identity_never_panics(mesh in "true|false", name in "\\PC{0,300}", config in "\\PC{0,60}") {
+            let definition = definition(&[(MESH_TAG, &mesh), (SERVICE_NAME_TAG, &name)], Some(&config));
+            let _ = identify(&definition, &Tags::default(), &Tenancy::Community);
+        }
+    }
+}
