@@ -6,6 +6,7 @@ mod fake;
 mod logins;
 mod merging;
 mod preflight;
+mod recorded;
 mod repeated;
 mod requests;
 
