@@ -18,3 +18,4 @@ mod security;
 mod servers;
 mod sweep;
 mod time;
+mod without_acls;

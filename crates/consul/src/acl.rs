@@ -111,7 +111,7 @@ impl Acl for HttpConsul {
         let request = Request::get(policy.to_string(), &["acl", "policy", "name", &policy.name]);
         let found: PolicyAnswer = match self.http.json(&request.within(&policy.tenancy)).await {
             Ok(found) => found,
-            Err(ConsulError::NotFound { .. }) => return Ok(false),
+            Err(ConsulError::NotFound { .. } | ConsulError::AclsDisabled { .. }) => return Ok(false),
             Err(error) => return Err(error),
         };
         if policy.text("Description") != Some(&found.description) {

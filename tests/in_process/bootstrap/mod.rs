@@ -32,7 +32,7 @@ const POLICY: &str = r#"
 "#;
 
 /// A controller in auth-method mode, with changed settings. All its clusters exist.
-async fn controller(consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
+pub(crate) async fn controller(consul: &str, token: &str, changes: &[(&str, &str)]) -> Controller {
     let ecs = ecs(|_| "ACTIVE").await;
     controller_beside(&ecs.url, consul, token, changes).await
 }
@@ -75,7 +75,7 @@ async fn controller_beside(aws: &str, consul: &str, token: &str, changes: &[(&st
     Controller::new(settings.scope, edges)
 }
 
-async fn bootstrap(controller: &Controller) -> BootstrapReport {
+pub(crate) async fn bootstrap(controller: &Controller) -> BootstrapReport {
     without_pauses(controller.bootstrap(Deadline::after(LONG))).await
 }
 
