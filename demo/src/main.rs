@@ -59,12 +59,14 @@ async fn main() {
     let world = World { aws: &aws, consul: &consul, deployed, name: NAME, prefix: PREFIX };
     let mut demo = Demo::new(world, Timeline::start());
     demo.a_task_outside_the_mesh().await;
+    let logs_in = demo.a_task_that_logs_in().await;
     let first = demo.the_first_task_of_a_service().await;
     let second = demo.a_second_task().await;
     demo.a_task_is_told_to_stop(&first).await;
     demo.a_task_stops(&first).await;
     let stolen = demo.the_last_task_stops(&second, Duration::from_secs(GRACE_SECONDS.parse().unwrap())).await;
     demo.the_service_comes_back(&stolen).await;
+    demo.the_task_that_logs_in_stops(&logs_in).await;
     demo.a_forgotten_task_is_swept().await;
     if !keep {
         demo.the_stack_is_deleted(STACK).await;

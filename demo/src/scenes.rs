@@ -12,8 +12,10 @@ use local_stack::{
     world::{Definition, Pair, World, task_id},
 };
 
-/// The demo's service.
+/// A service of consul-ecs 0.2 to 0.4: its tasks read a token from Secrets Manager.
 const SERVICE: &str = "demo-web";
+/// A service of consul-ecs 0.7 to 0.10, in the same cluster: its tasks log in.
+const LOGIN_SERVICE: &str = "demo-api";
 
 /// The secret that all Consul client agents read.
 const CLIENT_SECRET: &str = "mesh-consul-client-token";
@@ -46,8 +48,35 @@ impl<'a> Demo<'a> {
         );
     }
 
+    pub(crate) async fn a_task_that_logs_in(&mut self) -> String {
+        Timeline::chapter("A task of consul-ecs 0.7 to 0.10 starts: its definition reads no token, because it logs in");
+        let task = self.world.run(&self.world.dataplane_definition(LOGIN_SERVICE).await).await;
+        self.ecs(&task, LOGIN_SERVICE, "PROVISIONING");
+        let start = self.deliver(&self.world.event_as(&task, "PROVISIONING", "RUNNING", 1).await).await;
+        self.world.events_handled().await;
+        self.reacted("start of a task that logs in: nothing to do", start.elapsed()).await;
+        self.join_mesh(LOGIN_SERVICE, &task).await;
+        self.print_state().await;
+        assert!(self.world.tokens_about(LOGIN_SERVICE).await.is_empty(), "no token for a task that logs in");
+        task
+    }
+
+    pub(crate) async fn the_task_that_logs_in_stops(&mut self, task: &str) {
+        Timeline::chapter("The task that logs in is told to stop, and stops");
+        self.ecs(task, LOGIN_SERVICE, "RUNNING, desired STOPPED");
+        let start = self.deliver(&self.world.event_as(task, "RUNNING", "STOPPED", 2).await).await;
+        self.drained(task).await;
+        self.reacted("task that logs in told to stop: in maintenance mode", start.elapsed()).await;
+        self.world.stop(task).await;
+        self.ecs(task, LOGIN_SERVICE, "STOPPED");
+        let start = self.deliver(&self.world.event(task).await).await;
+        self.services_left(LOGIN_SERVICE, 0).await;
+        self.reacted("task that logs in stopped: services deregistered", start.elapsed()).await;
+        self.print_state().await;
+    }
+
     pub(crate) async fn the_first_task_of_a_service(&mut self) -> String {
-        Timeline::chapter("The first task of a mesh service starts: it demands a token");
+        Timeline::chapter("The first task of a service of consul-ecs 0.2 to 0.4 starts: its definition reads a token");
         let definition = self.world.mesh_definition(SERVICE).await;
         let task = self.world.run(&definition).await;
         self.ecs(&task, SERVICE, "PROVISIONING");
@@ -57,7 +86,7 @@ impl<'a> Demo<'a> {
         self.world.provisioned(CLIENT_SECRET).await;
         self.reacted("first start: tokens in Consul and in Secrets Manager", start.elapsed()).await;
         self.definition = Some(definition);
-        self.join_mesh(&task).await;
+        self.join_mesh(SERVICE, &task).await;
         self.print_state().await;
         task
     }
@@ -71,7 +100,7 @@ impl<'a> Demo<'a> {
         let start = self.deliver(&self.world.event(&task).await).await;
         self.world.events_handled().await;
         self.reacted("second start: no change", start.elapsed()).await;
-        self.join_mesh(&task).await;
+        self.join_mesh(SERVICE, &task).await;
         self.print_state().await;
         assert_eq!(self.world.pair(&self.secret()).await, before, "the token is unchanged");
         task
@@ -81,12 +110,7 @@ impl<'a> Demo<'a> {
         Timeline::chapter("A task is told to stop: traffic drains while it finishes");
         self.ecs(task, SERVICE, "RUNNING, desired STOPPED");
         let start = self.deliver(&self.world.event_as(task, "RUNNING", "STOPPED", 2).await).await;
-        eventually("it to get no more traffic", SOON, || async {
-            let checks = self.world.checks_of(task).await;
-            let drained = checks.iter().filter(|check| check["Type"] == "maintenance").count();
-            if drained == 2 { Ok(()) } else { Err(format!("{drained} of 2 instances are in maintenance mode")) }
-        })
-        .await;
+        self.drained(task).await;
         self.reacted("told to stop: in maintenance mode", start.elapsed()).await;
         self.print_state().await;
     }
@@ -96,7 +120,7 @@ impl<'a> Demo<'a> {
         self.world.stop(task).await;
         self.ecs(task, SERVICE, "STOPPED");
         let start = self.deliver(&self.world.event(task).await).await;
-        self.services_left(2).await;
+        self.services_left(SERVICE, 2).await;
         self.reacted("stopped: services and checks deregistered", start.elapsed()).await;
         self.world.settled().await;
         self.print_state().await;
@@ -109,7 +133,7 @@ impl<'a> Demo<'a> {
         self.world.stop(task).await;
         self.ecs(task, SERVICE, "STOPPED");
         let start = self.deliver(&self.world.event(task).await).await;
-        self.services_left(0).await;
+        self.services_left(SERVICE, 0).await;
         self.reacted("last task stopped: services deregistered", start.elapsed()).await;
         self.world.hidden(&self.secret()).await;
         let after_grace = start.elapsed().saturating_sub(grace);
@@ -195,17 +219,32 @@ impl<'a> Demo<'a> {
     }
 
     /// The registrations of the task's containers once they have their token.
-    async fn join_mesh(&self, task: &str) {
-        self.world.register_instance(SERVICE, task).await;
+    async fn join_mesh(&self, service: &str, task: &str) {
+        self.world.register_instance(service, task).await;
         self.timeline.say(Actor::Ecs, "its containers register the service and its sidecar proxy in Consul");
     }
 
-    async fn services_left(&self, wanted: usize) {
-        eventually(&format!("{wanted} services in the catalog"), SOON, || async {
-            let left = self.world.service_ids().await;
+    async fn drained(&self, task: &str) {
+        eventually("it to get no more traffic", SOON, || async {
+            let checks = self.world.checks_of(task).await;
+            let drained = checks.iter().filter(|check| check["Type"] == "maintenance").count();
+            if drained == 2 { Ok(()) } else { Err(format!("{drained} of 2 instances are in maintenance mode")) }
+        })
+        .await;
+    }
+
+    async fn services_left(&self, service: &str, wanted: usize) {
+        eventually(&format!("{wanted} instances and proxies of {service} in the catalog"), SOON, || async {
+            let left = self.registered(service).await;
             if left.len() == wanted { Ok(()) } else { Err(format!("{left:?}")) }
         })
         .await;
+    }
+
+    /// The IDs of a service's instances and sidecar proxies.
+    async fn registered(&self, service: &str) -> Vec<String> {
+        let all = self.world.service_ids().await;
+        all.into_iter().filter(|id| id.starts_with(service)).collect()
     }
 
     // ---- state ----
@@ -222,11 +261,13 @@ impl<'a> Demo<'a> {
         let holders = tokens.iter().filter_map(|token| token["Description"].as_str()?.lines().next());
         let holders: Vec<&str> = holders.map(|line| line.trim_start_matches("Token for ")).collect();
         self.timeline.say(Actor::Consul, &format!("tokens: {}", list(&holders)));
-        let services = self.world.service_ids().await;
-        let instances = services.iter().filter(|id| !id.ends_with("-sidecar-proxy")).count();
-        let proxies = services.len() - instances;
-        self.timeline
-            .say(Actor::Consul, &format!("catalog: {SERVICE} × {instances}, {SERVICE}-sidecar-proxy × {proxies}"));
+        let mut catalog = Vec::new();
+        for service in [LOGIN_SERVICE, SERVICE] {
+            let registered = self.registered(service).await;
+            let instances = registered.iter().filter(|id| !id.ends_with("-sidecar-proxy")).count();
+            catalog.push(format!("{service} × {instances}, its proxy × {}", registered.len() - instances));
+        }
+        self.timeline.say(Actor::Consul, &format!("catalog: {}", catalog.join(" · ")));
         let mut held = Vec::new();
         for name in [self.secret(), CLIENT_SECRET.to_owned()] {
             held.push(match self.world.is_empty(&name).await {
