@@ -32,6 +32,21 @@ async fn a_task_outside_the_mesh_costs_one_call() {
 }
 
 #[tokio::test]
+async fn a_task_that_logs_in_costs_no_secret_and_no_token() {
+    let world = World::without_deployment("cost-login").await;
+    let definition = world.dataplane_definition(&world.service()).await;
+    let (task, next) = (world.run(&definition).await, world.run(&definition).await);
+    let environment = Environment::start(&world, "auto").await;
+    let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
+    assert_eq!((aws, consul), (vec!["DescribeTaskDefinition".to_owned()], none()));
+    assert_eq!(environment.calls_for(&[world.event(&next).await]).await, (none(), none()));
+    // And its end requests no idle check
+    world.stop(&task).await;
+    let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
+    assert_eq!((aws, consul), (none(), vec!["GET acl/tokens".to_owned(), "GET catalog/node-services".to_owned()]));
+}
+
+#[tokio::test]
 async fn an_event_of_another_cluster_costs_nothing() {
     let world = World::without_deployment("cost-foreign").await;
     let environment = Environment::start(&world, "auto").await;
