@@ -63,3 +63,23 @@ fn health_sync_intervals_match_the_function() {
     };
     assert_eq!(allowed, (0..=100).filter(is_accepted).collect::<BTreeSet<u32>>());
 }
+
+/// The number after `key:` in a section.
+fn number(section: &str, key: &str) -> u32 {
+    let key = format!("{key}: ");
+    let line = section.lines().find_map(|line| line.trim().strip_prefix(key.as_str()));
+    line.unwrap_or_else(|| panic!("{key} is not in the section")).parse().expect("a number")
+}
+
+#[test]
+fn message_stays_invisible_for_six_times_the_function_s_time() {
+    let longest = 6 * number(&section("  TaskEventsFunction:"), "Timeout")
+        + number(&section("  TaskEventsSource:"), "MaximumBatchingWindowInSeconds");
+    assert!(number(&section("  TaskEventsQueue:"), "VisibilityTimeout") >= longest);
+}
+
+#[test]
+fn loop_detection_is_off_where_the_function_bounds_its_own_messages() {
+    assert!(section("  TaskEventsFunction:").contains("RecursiveLoop: Allow"));
+    assert!(!section("  ReconcileFunction:").contains("RecursiveLoop"), "a sweep receives no message of its own");
+}

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tracing::error;
 
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
 use mesh::{
@@ -16,6 +17,9 @@ use mesh::{
 const OWN_SOURCE: &str = "ecs-mesh-controller";
 /// The `detail-type` of an idle check.
 const IDLE_CHECK: &str = "Service Idle Check";
+/// The longest chain of messages that the controller sends to itself: an idle check that hides a token requests the one
+/// that deletes it. AWS sees such a chain as a loop, which the template allows: this bound ends it.
+const MAX_HOPS: u32 = 8;
 /// The largest accepted message, in bytes: the limit of SQS.
 const MAX_BYTES: usize = 1024 * 1024;
 
@@ -24,12 +28,20 @@ const MAX_BYTES: usize = 1024 * 1024;
 pub(crate) enum Message {
     /// A task changed.
     TaskChange(Box<TaskChange>),
-    /// An idle check of this holder.
-    IdleCheck(TokenHolder),
+    /// An idle check.
+    IdleCheck(IdleCheck),
     /// A call of the ECS API.
     ApiCall(ApiCall),
     /// A valid event that the controller does not use.
     Other(String),
+}
+
+/// A request to check whether a task uses the token of a holder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct IdleCheck {
+    pub(crate) holder: TokenHolder,
+    /// Its position in the chain of messages that the controller sends to itself: 1 for the first.
+    pub(crate) hops: u32,
 }
 
 #[derive(Deserialize)]
@@ -45,6 +57,7 @@ struct Envelope {
 struct IdleCheckDetail {
     service: String,
     family: Option<String>,
+    hops: Option<u32>,
     partition: Option<String>,
     namespace: Option<String>,
 }
@@ -74,13 +87,20 @@ impl Message {
         }
     }
 
-    /// The body of the message that requests an idle check of `holder`; `None` for client agents, whose token stays.
-    pub(crate) fn idle_check(holder: &TokenHolder) -> Option<String> {
+    /// The body of the message that requests an idle check of `holder`, after a chain of `hops` messages. `None` for
+    /// client agents, whose token stays, and at the end of a chain: then the sweep continues.
+    pub(crate) fn idle_check(holder: &TokenHolder, hops: u32) -> Option<String> {
         let service = holder.service()?;
+        if hops >= MAX_HOPS {
+            error!(action = "ask_for_idle_check", outcome = "too_many_hops", holder = %holder, hops,
+                "the chain of the controller's own messages ends here");
+            return None;
+        }
         let family = if let TokenHolder::Family { family, .. } = holder { Some(family.as_str()) } else { None };
         let detail = json!({
             "service": service.name.as_str(),
             "family": family,
+            "hops": hops + 1,
             "partition": service.tenancy.partition().map(TenancyName::as_str),
             "namespace": service.tenancy.namespace().map(TenancyName::as_str),
         });
@@ -88,7 +108,7 @@ impl Message {
     }
 }
 
-fn parse_idle_check(detail: &Value) -> Result<TokenHolder, InvalidField> {
+fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
     let text = detail.to_string();
     let detail = IdleCheckDetail::deserialize(detail)
         .map_err(|_| InvalidField::new("detail", &text, "a service, and its partition and namespace or neither"))?;
@@ -98,10 +118,11 @@ fn parse_idle_check(detail: &Value) -> Result<TokenHolder, InvalidField> {
         tenancy: tenancy.unwrap_or_default(),
         name: detail.service.parse().map_err(|e: InvalidField| e.in_field("detail.service"))?,
     };
-    Ok(match detail.family {
+    let holder = match detail.family {
         Some(family) => TokenHolder::Family { service, family: family.parse()? },
         None => TokenHolder::Service(service),
-    })
+    };
+    Ok(IdleCheck { holder, hops: detail.hops.unwrap_or(1) })
 }
 
 #[cfg(test)]
@@ -117,10 +138,22 @@ mod tests {
             let service = MeshService { tenancy, name: "web".parse().unwrap() };
             let family = TokenHolder::Family { service: service.clone(), family: "Web".parse().unwrap() };
             for holder in [TokenHolder::Service(service), family] {
-                let message = Message::idle_check(&holder).unwrap();
-                assert_eq!(Message::parse(&message), Ok(Message::IdleCheck(holder)));
+                let message = Message::idle_check(&holder, 0).unwrap();
+                assert_eq!(Message::parse(&message), Ok(Message::IdleCheck(IdleCheck { holder, hops: 1 })));
             }
         }
+    }
+
+    #[test]
+    fn chain_of_own_messages_ends() {
+        let holder = TokenHolder::Service(MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() });
+        let mut hops = 0;
+        while let Some(body) = Message::idle_check(&holder, hops) {
+            let Ok(Message::IdleCheck(next)) = Message::parse(&body) else { panic!("an idle check: {body}") };
+            assert_eq!(next.hops, hops + 1);
+            hops = next.hops;
+        }
+        assert_eq!(hops, MAX_HOPS);
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl Applier {
         if new.is_empty() {
             return outcomes;
         }
-        let bodies: Vec<String> = new.iter().filter_map(|(holder, _)| Message::idle_check(holder)).collect();
+        let bodies: Vec<String> = new.iter().filter_map(|(holder, _)| Message::idle_check(holder, 0)).collect();
         let delay = grace.delay().min(MAX_MESSAGE_DELAY);
         let sent = deadline.run(self.queue.send_later(&bodies, delay)).await.map_err(Arc::new);
         outcomes.extend(new.into_iter().map(|(holder, planned)| {
@@ -192,7 +192,7 @@ impl Applier {
         let work = tokens.into_iter().map(|(work, planned)| async move {
             let result = match work {
                 TokenWork::Retire(holder, idle) => {
-                    deadline.run(self.tokens.reconcile(&holder, Case::Idle(&idle), None)).await
+                    deadline.run(self.tokens.reconcile(&holder, Case::Idle { idle: &idle, hops: 0 }, None)).await
                 }
                 TokenWork::DeleteOrphan(holder, token, retirement) => {
                     deadline.run(self.tokens.delete_orphan(&holder, &token, &retirement)).await

@@ -26,29 +26,29 @@ pub(super) struct IdleChecks {
 }
 
 impl IdleChecks {
-    /// Checks the tokens of holders: one listing of tasks serves all of them.
-    pub(super) async fn run(&self, holders: Vec<TokenHolder>, deadline: Deadline) -> CheckFailures {
-        if holders.is_empty() {
+    /// Checks the tokens of holders, each after a chain of own messages: one listing of tasks serves all of them.
+    pub(super) async fn run(&self, checks: &BTreeMap<TokenHolder, u32>, deadline: Deadline) -> CheckFailures {
+        if checks.is_empty() {
             return CheckFailures::new();
         }
         let listing = match deadline.run(self.tasks.list_all_tasks(deadline)).await {
             Ok(listing) => listing,
             Err(error) => {
                 let error = Arc::new(error);
-                return holders.into_iter().map(|holder| (holder, Arc::clone(&error))).collect();
+                return checks.keys().map(|holder| (holder.clone(), Arc::clone(&error))).collect();
             }
         };
-        let checks = holders.into_iter().map(|holder| {
+        let checks = checks.iter().map(|(holder, hops)| {
             let listing = &listing;
             async move {
-                let checked = deadline.run(self.check(&holder, listing)).await;
-                Some((holder, Arc::new(checked.err()?)))
+                let checked = deadline.run(self.check(holder, *hops, listing)).await;
+                Some((holder.clone(), Arc::new(checked.err()?)))
             }
         });
         concurrently(checks).await.into_iter().flatten().collect()
     }
 
-    async fn check(&self, holder: &TokenHolder, listing: &TaskListing) -> Result<(), ControllerError> {
+    async fn check(&self, holder: &TokenHolder, hops: u32, listing: &TaskListing) -> Result<(), ControllerError> {
         match judge(holder, listing, self.tasks.scope.rules(self.tasks.clock.now())) {
             Idleness::Living(task) => {
                 info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task uses the token");
@@ -61,7 +61,7 @@ impl IdleChecks {
             Idleness::RecentlyStopped(task) => {
                 info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task stopped within the grace period");
             }
-            Idleness::Idle(idle) => drop(self.tokens.reconcile(holder, Case::Idle(&idle), None).await?),
+            Idleness::Idle(idle) => drop(self.tokens.reconcile(holder, Case::Idle { idle: &idle, hops }, None).await?),
         }
         Ok(())
     }

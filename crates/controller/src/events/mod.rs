@@ -98,10 +98,9 @@ impl TaskEvents {
     /// Processes a batch until all is done or time runs out.
     pub(crate) async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
         let sorted = Sorted::sort(deliveries, &self.scope);
-        let idle_checks = sorted.idle_checks.keys().cloned().collect();
         let (task_failures, check_failures, pre_provision_failures) = futures::join!(
             self.handle_tasks(&sorted.changes, deadline),
-            self.idle_checks.run(idle_checks, deadline),
+            self.idle_checks.run(&sorted.hops, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
         );
 

@@ -10,7 +10,12 @@ use mesh::{
 };
 use tracing::{info, warn};
 
-use crate::{error::ControllerError, message::Message, outcome::Changes, scope::Scope};
+use crate::{
+    error::ControllerError,
+    message::{IdleCheck, Message},
+    outcome::Changes,
+    scope::Scope,
+};
 
 /// A received message.
 #[derive(Debug, Clone)]
@@ -34,6 +39,8 @@ pub(super) struct Sorted {
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
     /// The holders to check, and the messages that request it.
     pub(super) idle_checks: BTreeMap<TokenHolder, Vec<usize>>,
+    /// The longest chain of own messages before each of these checks.
+    pub(super) hops: BTreeMap<TokenHolder, u32>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// Messages that cannot be parsed.
@@ -51,7 +58,11 @@ impl Sorted {
                         "the cluster is not in ECS_CLUSTER_ARNS");
                 }
                 Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),
-                Ok(Message::IdleCheck(holder)) => sorted.idle_checks.entry(holder).or_default().push(index),
+                Ok(Message::IdleCheck(IdleCheck { holder, hops })) => {
+                    let longest = sorted.hops.entry(holder.clone()).or_default();
+                    *longest = hops.max(*longest);
+                    sorted.idle_checks.entry(holder).or_default().push(index);
+                }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.registered.entry((definition, cluster)).or_default().push(index);
                 }

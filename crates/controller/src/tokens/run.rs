@@ -21,8 +21,13 @@ use crate::{error::ControllerError, outcome::Effect};
 pub(crate) enum Case<'a> {
     /// A task requires it, or will soon.
     Needed(&'a Demand<'a>),
-    /// Its service is idle.
-    Idle(&'a Idle),
+    /// No task uses it.
+    Idle {
+        /// Since when.
+        idle: &'a Idle,
+        /// The length of the chain of own messages that led to the check.
+        hops: u32,
+    },
     /// The stack is deleted.
     Ended(&'a Retirement),
 }
@@ -66,10 +71,11 @@ impl Attempt<'_> {
                     Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Progress::Done(Effect::Unchanged)),
                 }
             }
-            (Case::Idle(_) | Case::Ended(_), Step::Hide(pair, why)) => self.hide(secret, pair, why).await,
+            (Case::Idle { hops, .. }, Step::Hide(pair, why)) => self.hide(secret, pair, why, *hops).await,
             (Case::Ended(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "the stack is deleted").await,
-            (Case::Idle(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
-            (Case::Idle(_) | Case::Ended(_), Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_)) => {
+            (Case::Idle { .. }, Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
+            (Case::Ended(_), Step::Hide(..))
+            | (Case::Idle { .. } | Case::Ended(_), Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_)) => {
                 Ok(Progress::Done(Effect::Unchanged))
             }
         }
@@ -77,7 +83,7 @@ impl Attempt<'_> {
 
     fn usage(&self, case: &Case<'_>) -> Usage {
         match case {
-            Case::Idle(idle) => Usage::Idle((*idle).clone()),
+            Case::Idle { idle, .. } => Usage::Idle((*idle).clone()),
             Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
             Case::Needed(demand) => Usage::Needed(Requirement {
                 may_create: self.tokens.scope.mode != TokenMode::AuthMethod,
@@ -91,7 +97,7 @@ impl Attempt<'_> {
     async fn named_token(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Option<Token>, ControllerError> {
         match (&secret.state, case) {
             (SecretState::Missing | SecretState::Empty, _) => Ok(None),
-            (SecretState::Retiring(..), Case::Idle(_)) if secret.is_ours => Ok(None),
+            (SecretState::Retiring(..), Case::Idle { .. }) if secret.is_ours => Ok(None),
             (SecretState::Active(pair) | SecretState::Retiring(pair, _), _) => {
                 Ok(self.tokens.acl.token(self.holder.tenancy(), pair.accessor).await?)
             }

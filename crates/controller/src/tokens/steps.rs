@@ -94,19 +94,20 @@ impl Attempt<'_> {
         })
     }
 
-    /// Hides a token from tasks, then requests the check that deletes it. A failed write requests no check. If the
+    /// Hides a token from tasks, then requests the check that deletes it, after a chain of `hops` messages. A failed write requests no check. If the
     /// function ends in between, the sweep deletes the token.
     pub(super) async fn hide(
         &self,
         secret: &StoredSecret,
         pair: TokenPair,
         retirement: Retirement,
+        hops: u32,
     ) -> Result<Progress, ControllerError> {
         self.tokens.cached_until.remove(self.holder);
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
             return Ok(Progress::Conflict(None));
         }
-        if let Some(message) = Message::idle_check(self.holder) {
+        if let Some(message) = Message::idle_check(self.holder, hops) {
             let bounds = &self.tokens.scope.bounds;
             // The clock of the checking function may be behind that of Secrets Manager.
             let delay = bounds.hidden_for() + bounds.clocks;
