@@ -89,7 +89,10 @@ async fn tags_decide_tenancy_and_secret_names() {
     // And since Consul has the service's token, an idle check of the service is scheduled
     let messages = world.aws.messages(&world.deployed.queue_url).await;
     let body: Value = serde_json::from_str(messages[0]["Body"].as_str().unwrap()).unwrap();
-    assert_eq!(body["detail"], json!({ "service": "shop", "family": null, "hops": 1, "partition": "team", "namespace": "store" }));
+    assert_eq!(
+        body["detail"],
+        json!({ "service": "shop", "family": null, "hops": 1, "partition": "team", "namespace": "store" })
+    );
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod start_timeout;
 mod start_timeout_unused;
 mod timeout_range;
 mod token_secret_key;
+mod token_secret_version;
 
 use crate::rule::Rule;
 
@@ -36,4 +37,5 @@ pub(super) static RULES: &[&Rule] = &[
     &start_timeout_unused::RULE,
     &timeout_range::RULE,
     &token_secret_key::RULE,
+    &token_secret_version::RULE,
 ];
