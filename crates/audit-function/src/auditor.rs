@@ -18,6 +18,7 @@ use crate::{
 };
 use audit::{
     audit,
+    deployment::Deployment,
     ignore::{self, Config},
     report::{Report, Threshold},
 };
@@ -43,6 +44,7 @@ pub struct Edges {
 /// Audits an account.
 pub struct Auditor {
     clusters: Vec<ClusterArn>,
+    deployment: Option<Deployment>,
     configuration: Config,
     edges: Edges,
 }
@@ -58,10 +60,10 @@ pub struct Incomplete {
 }
 
 impl Auditor {
-    /// An auditor with the clusters of scheduled audits, and the ignored findings in `configuration`.
+    /// An auditor with the clusters of scheduled audits, the controller's deployment, and the ignored findings in `configuration`.
     #[must_use]
-    pub fn new(clusters: Vec<ClusterArn>, configuration: Config, edges: Edges) -> Self {
-        Self { clusters, configuration, edges }
+    pub fn new(clusters: Vec<ClusterArn>, deployment: Option<Deployment>, configuration: Config, edges: Edges) -> Self {
+        Self { clusters, deployment, configuration, edges }
     }
 
     /// Runs an order. The answer is the report, or its location.
@@ -90,7 +92,8 @@ impl Auditor {
     }
 
     async fn report(&self, scope: &Scope) -> Report {
-        let gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
+        let mut gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
+        gathered.material.deployment.clone_from(&self.deployment);
         let found = audit(&gathered.material);
         let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
         let threshold = Threshold::wanted(self.configuration.fail_on.as_deref());

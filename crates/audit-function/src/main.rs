@@ -22,5 +22,5 @@ fn start(level: Result<(), InvalidField>) -> Result<Auditor, SettingsError> {
         store: Arc::new(S3Store::new(&config, settings.bucket)),
         announcer: Arc::new(AwsAnnouncer::new(&config, settings.topic_arn)),
     };
-    Ok(Auditor::new(settings.clusters, settings.configuration, edges))
+    Ok(Auditor::new(settings.clusters, settings.deployment, settings.configuration, edges))
 }

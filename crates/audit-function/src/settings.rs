@@ -3,11 +3,18 @@
 use std::path::Path;
 
 use audit::{
+    deployment::Deployment,
     ignore::{Config, ConfigError},
     report::Threshold,
     source::SourceFile,
 };
-use mesh::{arn::ClusterArn, field::InvalidField};
+use mesh::{
+    arn::ClusterArn,
+    field::InvalidField,
+    secret_name::{SecretNamePrefix, SecretNames},
+    tenancy::{Tenancy, TenancyName},
+    token_mode::TokenMode,
+};
 
 const CONFIGURATION: &str = "AUDIT_CONFIGURATION";
 
@@ -20,6 +27,8 @@ pub struct AuditSettings {
     pub topic_arn: String,
     /// `REPORTS_BUCKET`: the bucket of large reports and of records.
     pub bucket: String,
+    /// `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`, `CONSUL_PARTITION`: the controller's deployment.
+    pub deployment: Option<Deployment>,
     /// `AUDIT_CONFIGURATION`: the content of a `mesh-audit.toml`.
     pub configuration: Config,
 }
@@ -48,14 +57,33 @@ impl AuditSettings {
         let clusters =
             checked("ECS_CLUSTER_ARNS", |text| !text.is_empty(), "the ARNs of clusters, separated by commas")?;
         let clusters = clusters.split(',').map(|arn| arn.trim().parse::<ClusterArn>());
+        let clusters: Vec<ClusterArn> =
+            clusters.collect::<Result<_, _>>().map_err(|e| e.in_field("ECS_CLUSTER_ARNS"))?;
         let configuration = SourceFile::new(CONFIGURATION, variable(CONFIGURATION).unwrap_or_default());
         Ok(Self {
-            clusters: clusters.collect::<Result<_, _>>().map_err(|e| e.in_field("ECS_CLUSTER_ARNS"))?,
+            deployment: clusters.first().map(|home| deployment(&variable, home)).transpose()?,
+            clusters,
             topic_arn: checked("FINDINGS_TOPIC_ARN", is_topic, "the ARN of an SNS topic")?,
             bucket: checked("REPORTS_BUCKET", is_bucket, "the name of an S3 bucket")?,
             configuration: Config::read(&configuration, Path::new(""), &Threshold::NAMES)?,
         })
     }
+}
+
+/// The controller's deployment, whose first cluster is `home`.
+fn deployment(variable: impl Fn(&str) -> Option<String>, home: &ClusterArn) -> Result<Deployment, InvalidField> {
+    let set = |name: &str| variable(name).filter(|text| !text.trim().is_empty());
+    let partition = set("CONSUL_PARTITION").map(|name| name.parse::<TenancyName>());
+    let partition = partition.transpose().map_err(|e| e.in_field("CONSUL_PARTITION"))?;
+    let default_tenancy = partition.map_or(Tenancy::Community, Tenancy::default_namespace_of);
+    let prefix = set("SECRET_NAME_PREFIX").unwrap_or_else(|| "consul-ecs".to_owned());
+    let prefix = prefix.parse::<SecretNamePrefix>().map_err(|e| e.in_field("SECRET_NAME_PREFIX"))?;
+    let mode = set("TOKEN_MODE").map(|mode| mode.parse::<TokenMode>()).transpose();
+    Ok(Deployment {
+        mode: mode.map_err(|e| e.in_field("TOKEN_MODE"))?.unwrap_or_default(),
+        names: SecretNames::new(prefix, set("CLIENT_TOKEN_SECRET_NAME"), default_tenancy.clone(), home),
+        default_tenancy,
+    })
 }
 
 fn is_topic(text: &str) -> bool {
@@ -77,7 +105,9 @@ mod tests {
             let right = match name {
                 "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod",
                 "FINDINGS_TOPIC_ARN" => "arn:aws:sns:us-east-1:123456789012:findings",
-                "AUDIT_CONFIGURATION" => "",
+                "AUDIT_CONFIGURATION" | "CONSUL_PARTITION" | "CLIENT_TOKEN_SECRET_NAME" => "",
+                "TOKEN_MODE" => "secrets-manager",
+                "SECRET_NAME_PREFIX" => "mesh",
                 _ => "mesh-reports",
             };
             Some(if name == changed { value } else { right }.to_owned())
@@ -89,6 +119,7 @@ mod tests {
         let settings = read("", "").unwrap();
         assert_eq!(settings.clusters.len(), 1);
         assert_eq!(settings.bucket, "mesh-reports");
+        assert_eq!(settings.deployment.unwrap().mode, TokenMode::SecretsManager);
         let exception = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
         assert_eq!(read("AUDIT_CONFIGURATION", exception).unwrap().configuration.ignores.len(), 1);
     }
@@ -101,6 +132,9 @@ mod tests {
             ("FINDINGS_TOPIC_ARN", ""),
             ("FINDINGS_TOPIC_ARN", "arn:aws:sqs:us-east-1:123456789012:findings"),
             ("REPORTS_BUCKET", "a bucket"),
+            ("TOKEN_MODE", "magic"),
+            ("SECRET_NAME_PREFIX", "a b"),
+            ("CONSUL_PARTITION", "-p"),
         ] {
             let error = read(name, value).unwrap_err();
             assert!(matches!(&error, SettingsError::Variable(field) if field.field() == name), "{value}: {error}");

@@ -40,7 +40,7 @@ impl World {
         let edges =
             Edges { inventory: self.account.clone(), store: self.bucket.clone(), announcer: self.announcer.clone() };
         let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-        Auditor::new(vec![cluster], Config::default(), edges).run(order, &invocation(id)).await
+        Auditor::new(vec![cluster], None, Config::default(), edges).run(order, &invocation(id)).await
     }
 }
 
@@ -182,7 +182,8 @@ async fn a_scheduled_audit_announces_before_it_fails() {
     let edges =
         Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.announcer.clone() };
     let clusters = ["prod", "gone"].map(|name| format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}"));
-    let auditor = Auditor::new(clusters.iter().map(|arn| arn.parse().unwrap()).collect(), Config::default(), edges);
+    let auditor =
+        Auditor::new(clusters.iter().map(|arn| arn.parse().unwrap()).collect(), None, Config::default(), edges);
     let order = Order::read(&json!({ "scheduled": true })).unwrap();
     let error = auditor.run(&order, &invocation("one")).await.unwrap_err().to_string();
     assert!(error.contains("no such cluster"), "{error}");

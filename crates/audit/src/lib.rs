@@ -12,6 +12,7 @@
 
 pub mod app_mesh;
 pub mod definition;
+pub mod deployment;
 pub mod document;
 pub mod example;
 pub mod finding;
@@ -29,6 +30,7 @@ pub mod timeline;
 use self::{
     app_mesh::Resources,
     definition::TaskDefinition,
+    deployment::Deployment,
     finding::{Finding, Findings},
     rule::{Applies, Check, Rule},
     rules::rules,
@@ -42,6 +44,8 @@ pub struct Material {
     pub definitions: Vec<TaskDefinition>,
     /// Exported resources of App Mesh.
     pub resources: Resources,
+    /// The deployment of the controller that the definitions belong to, if it is known.
+    pub deployment: Option<Deployment>,
 }
 
 impl Material {
@@ -56,7 +60,11 @@ impl Material {
 /// Checks everything with every rule. Findings are sorted by file and position.
 #[must_use]
 pub fn audit(material: &Material) -> Vec<Finding> {
-    let subjects: Vec<Subject<'_>> = material.definitions.iter().map(Subject::new).collect();
+    let subjects: Vec<Subject<'_>> = material
+        .definitions
+        .iter()
+        .map(|definition| Subject::new(definition).in_deployment(material.deployment.as_ref()))
+        .collect();
     let mut out = Vec::new();
     for rule in rules() {
         run_rule(rule, &subjects, &material.resources, &mut out);

@@ -87,6 +87,9 @@ impl Cleanup {
         let survey = self.surveyor.survey(&order, &statuses, deadline).await;
         let problems = survey.problems.iter();
         report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
+        for skipped in &survey.skipped {
+            warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
+        }
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
         if living > 0 {
             warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");

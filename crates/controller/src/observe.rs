@@ -74,7 +74,7 @@ impl Observer {
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         match definitions.classify(&change.definition, tags, default_tenancy) {
             Classification::Member(identity) => {
-                self.tasks.log_contradiction(&change.definition, &identity);
+                self.tasks.log_contradiction(&change.definition, definitions, &identity);
                 Ok(Some(task(&identity.service.tenancy.clone(), Some(identity))))
             }
             // Its entries in Consul are found by its ID.

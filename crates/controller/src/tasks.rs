@@ -13,11 +13,13 @@ use mesh::{
     idleness::{ServiceTask, TaskListing},
     phase::TaskPhase,
     task::{DescribedTask, TaskChange},
+    token_mode::TokenMode,
 };
 
 use tracing::warn;
 
 use crate::{
+    bootstrap::BootstrapExtent,
     clock::Clock,
     deadline::Deadline,
     definitions::{Classification, Definitions},
@@ -44,18 +46,32 @@ pub(crate) struct TaskReader {
     pub(crate) scope: Arc<Scope>,
     pub(crate) ecs: Arc<dyn Ecs>,
     pub(crate) clock: Arc<dyn Clock>,
-    /// The definitions whose contradiction of the token mode was logged, and when.
+    /// The definitions whose contradiction of the deployment's settings was logged, and when.
     pub(crate) contradictions: Arc<TimestampCache<TaskDefinitionArn>>,
 }
 
 impl TaskReader {
-    /// Logs once that tasks of a definition do not read what the token mode creates.
-    pub(crate) fn log_contradiction(&self, definition: &TaskDefinitionArn, identity: &MeshIdentity) {
-        let Some(reason) = self.scope.tokens().contradiction(identity) else { return };
-        if self.contradictions.get(definition).is_none() {
-            self.contradictions.insert(definition.clone(), self.clock.now());
-            warn!(task_definition = definition.as_str(), service = %identity.service.name, outcome = "contradiction", reason);
+    /// Logs once that the deployment's settings do not give tasks of a definition what they need.
+    pub(crate) fn log_contradiction(
+        &self,
+        arn: &TaskDefinitionArn,
+        definitions: &Definitions,
+        identity: &MeshIdentity,
+    ) {
+        let of_agent = || self.unsupported_agent(definitions.runs_client_agent(arn), identity);
+        let Some(reason) = self.scope.tokens().contradiction(identity).or_else(of_agent) else { return };
+        if self.contradictions.get(arn).is_none() {
+            self.contradictions.insert(arn.clone(), self.clock.now());
+            warn!(task_definition = arn.as_str(), service = %identity.service.name, outcome = "contradiction", reason);
         }
+    }
+
+    /// Why the client agent of a task cannot log in: consul-ecs 0.5 and 0.6 need the auth method of client agents.
+    fn unsupported_agent(&self, runs_client_agent: bool, identity: &MeshIdentity) -> Option<&'static str> {
+        let logs_in = runs_client_agent && self.scope.tokens().read(identity).is_empty();
+        let is_missing =
+            self.scope.mode != TokenMode::SecretsManager && self.scope.bootstrap.extent == BootstrapExtent::Dataplane;
+        (logs_in && is_missing).then_some("its Consul client agent logs in, which needs Bootstrap full")
     }
 
     /// The statuses of the configured clusters.

@@ -3,7 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-use local_stack::world;
+use local_stack::{
+    wait::{SOON, eventually},
+    world,
+};
 use test_harness::jwt::JwtAuthMethod;
 
 #[tokio::test]
@@ -41,6 +44,13 @@ async fn auth_method_mode_creates_nothing() {
     world.settled().await;
     assert_eq!(world.tokens_about(world.name).await, Vec::<Value>::new());
     assert_eq!(world.secret_text(&world.secret_name(&world.service())).await, None);
+    // And the log says that the definition contradicts the mode
+    eventually("the contradiction in the log", SOON, || async {
+        let lines = world.aws.logs(&world.deployed.log_group).await;
+        let is_it = |line: &&String| line.contains("contradiction") && line.contains(&definition.0);
+        lines.iter().find(is_it).map(drop).ok_or_else(|| format!("{} lines without it", lines.len()))
+    })
+    .await;
 }
 
 #[tokio::test]

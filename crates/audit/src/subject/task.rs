@@ -1,7 +1,10 @@
 //! A task definition and its roles in the meshes.
 
 use super::{app_mesh::AppMeshTask, consul::ConsulTask};
-use crate::definition::{Container, TaskDefinition};
+use crate::{
+    definition::{Container, TaskDefinition},
+    deployment::Deployment,
+};
 
 /// A task definition and what rules know about it.
 #[derive(Debug)]
@@ -12,13 +15,21 @@ pub struct Subject<'d> {
     pub consul: Option<ConsulTask<'d>>,
     /// Its containers of App Mesh, if it is part of it.
     pub app_mesh: Option<AppMeshTask<'d>>,
+    /// The deployment of the controller that it belongs to, if it is known.
+    pub deployment: Option<&'d Deployment>,
 }
 
 impl<'d> Subject<'d> {
     /// Analyses `definition`.
     #[must_use]
     pub fn new(definition: &'d TaskDefinition) -> Self {
-        Self { definition, consul: ConsulTask::of(definition), app_mesh: AppMeshTask::of(definition) }
+        Self { definition, consul: ConsulTask::of(definition), app_mesh: AppMeshTask::of(definition), deployment: None }
+    }
+
+    /// The same in a deployment.
+    #[must_use]
+    pub fn in_deployment(self, deployment: Option<&'d Deployment>) -> Self {
+        Self { deployment, ..self }
     }
 
     /// Whether a container is one of the mesh's own. The rules of the mesh report its defects.

@@ -17,7 +17,6 @@ use mesh::{
     guard::MaxDeletePercent,
     secret_name::{SecretNamePrefix, SecretNames},
     tenancy::{Tenancy, TenancyName},
-    token_mode::TokenMode,
 };
 
 use self::variables::Variables;
@@ -176,7 +175,7 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         SecretNames::new(prefix, variables.secret_id("CLIENT_TOKEN_SECRET_NAME")?, default_tenancy.clone(), home);
     Ok(Scope {
         names,
-        mode: read_mode(variables.text("TOKEN_MODE").as_deref())?,
+        mode: variables.optional("TOKEN_MODE")?.unwrap_or_default(),
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
         bounds: variables.optional("TIME_BOUNDS")?.unwrap_or(Bounds::DEFAULT),
         unused_for: read_unused_for(variables.text("UNUSED_TOKEN_HOURS").as_deref())?,
@@ -196,15 +195,6 @@ fn read_bootstrap<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Re
         Some(other) => return Err(InvalidField::new("BOOTSTRAP", other, "dataplane, full or none")),
     };
     Ok(BootstrapScope { extent, iam_role_path: variables.optional("IAM_ROLE_PATH")?.unwrap_or_default() })
-}
-
-fn read_mode(text: Option<&str>) -> Result<TokenMode, InvalidField> {
-    match text {
-        None | Some("auto") => Ok(TokenMode::Auto),
-        Some("secrets-manager") => Ok(TokenMode::SecretsManager),
-        Some("auth-method") => Ok(TokenMode::AuthMethod),
-        Some(other) => Err(InvalidField::new("TOKEN_MODE", other, "auto, secrets-manager or auth-method")),
-    }
 }
 
 fn read_unused_for(text: Option<&str>) -> Result<Duration, InvalidField> {

@@ -1,5 +1,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
+use mesh::token_mode::TokenMode;
+
 use super::*;
 
 const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/prod";

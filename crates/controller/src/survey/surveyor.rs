@@ -177,7 +177,7 @@ impl Surveyor {
         for task in tasks {
             let identity = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
                 Classification::Member(identity) => {
-                    self.tasks.log_contradiction(&task.definition, &identity);
+                    self.tasks.log_contradiction(&task.definition, definitions, &identity);
                     Some(identity)
                 }
                 Classification::Invalid(reason) => {

@@ -20,8 +20,8 @@ use crate::{
 /// Reported for every definition or mesh of App Mesh.
 const ALWAYS: [&str; 2] = ["appmesh-end-of-service", "appmesh-mesh-end-of-service"];
 
-/// Reported only for a definition together with a service or with other definitions. These rules have separate tests.
-const NEVER_ALONE: [&str; 2] = ["consul-tags-not-propagated", "consul-task-role-shared"];
+/// Reported only for a definition together with a service, with other definitions or with a deployment. These rules have separate tests.
+const NEVER_ALONE: [&str; 3] = ["consul-tags-not-propagated", "consul-task-role-shared", "consul-token-secret-managed"];
 
 pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
     let file = Arc::new(SourceFile::new("example.json", serde_json::to_string_pretty(json).unwrap()));
@@ -36,6 +36,7 @@ pub(super) fn findings(base: Base, json: &Value) -> Vec<Finding> {
                 .filter(|item| item.get("containerDefinitions").is_some())
                 .map(|item| ecs_definition(file.clone(), item).unwrap())
                 .collect(),
+            deployment: None,
         },
         _ => Material { definitions: vec![ecs_definition(file, &node).unwrap()], ..Material::default() },
     };

@@ -28,6 +28,7 @@ mod proxy_order;
 mod service_secret;
 mod service_token;
 mod task_role;
+mod token_secret_managed;
 mod volumes;
 
 use crate::rule::Rule;
@@ -59,6 +60,7 @@ pub(in crate::rules) static RULES: &[&Rule] = &[
     &health_unsynced::RULE,
     &health_native_and_synced::RULE,
     &service_token::RULE,
+    &token_secret_managed::RULE,
     &service_secret::RULE,
     &credential_in_plain::RULE,
     &task_role::RULE,

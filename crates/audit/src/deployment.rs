@@ -1,0 +1,22 @@
+//! The deployment of the controller whose tasks are checked, if it is known: the deployed audit function knows its own.
+
+use mesh::{required::TokenRules, secret_name::SecretNames, tenancy::Tenancy, token_mode::TokenMode};
+
+/// The settings of a deployment that decide which tokens its tasks get.
+#[derive(Debug, Clone)]
+pub struct Deployment {
+    /// How tasks get their tokens.
+    pub mode: TokenMode,
+    /// How secrets are named.
+    pub names: SecretNames,
+    /// The tenancy of tasks without Enterprise tags.
+    pub default_tenancy: Tenancy,
+}
+
+impl Deployment {
+    /// What decides which tokens a task requires.
+    #[must_use]
+    pub fn tokens(&self) -> TokenRules<'_> {
+        TokenRules { mode: self.mode, names: &self.names }
+    }
+}
