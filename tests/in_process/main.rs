@@ -10,6 +10,7 @@ mod client;
 mod concurrency;
 mod enterprise;
 mod environment;
+mod families;
 mod health_sync;
 mod limits;
 mod revocation;

@@ -7,6 +7,7 @@ use mesh::{
     plan::is_awaited,
     secret::{Retirement, SecretState, StoredSecret},
     service_name::ServiceName,
+    token::TokenHolder,
     token_mode::TokenMode,
 };
 use tracing::{info, warn};
@@ -51,8 +52,7 @@ impl Attempt<'_> {
     async fn take_step(&self, secret: &StoredSecret, case: &Case<'_>) -> Result<Progress, ControllerError> {
         let token = self.named_token(secret, case).await?;
         if let Some(other) = token.as_ref().and_then(|token| self.other_service(token)) {
-            warn!(holder = %self.holder, secret = self.name, service = %other, "the secret holds the token of another service, which is not changed; rename the service or its family");
-            return Ok(Progress::Done(Effect::Unchanged));
+            return self.replace_token_of(&other, secret, case).await;
         }
         let held = token.as_ref().map(|token| self.held(secret, token));
         let (bounds, now) = (&self.tokens.scope.bounds, self.tokens.clock.now());
@@ -81,12 +81,16 @@ impl Attempt<'_> {
         }
     }
 
+    fn may_create(&self) -> bool {
+        self.tokens.scope.mode != TokenMode::AuthMethod
+    }
+
     fn usage(&self, case: &Case<'_>) -> Usage {
         match case {
             Case::Idle { idle, .. } => Usage::Idle((*idle).clone()),
             Case::Ended(retirement) => Usage::Ended((*retirement).clone()),
             Case::Needed(demand) => Usage::Needed(Requirement {
-                may_create: self.tokens.scope.mode != TokenMode::AuthMethod,
+                may_create: self.may_create(),
                 is_by_event: !matches!(demand, Demand::Listed(_)),
             }),
         }
@@ -100,6 +104,28 @@ impl Attempt<'_> {
             (SecretState::Retiring(..), Case::Idle { .. }) if secret.is_ours => Ok(None),
             (SecretState::Active(pair) | SecretState::Retiring(pair, _), _) => {
                 Ok(self.tokens.acl.token(self.holder.tenancy(), pair.accessor).await?)
+            }
+        }
+    }
+
+    /// Replaces the token of another service, whose family has the name of this one. The service that the secret is named
+    /// by has precedence: a family does not take its secret.
+    async fn replace_token_of(
+        &self,
+        other: &ServiceName,
+        secret: &StoredSecret,
+        case: &Case<'_>,
+    ) -> Result<Progress, ControllerError> {
+        match (self.holder, case) {
+            (TokenHolder::Service(_), Case::Needed(demand)) if self.may_create() => {
+                let Some(cluster) = self.tokens.cluster_of_demand(demand).await? else {
+                    return Ok(Progress::Done(Effect::Unchanged));
+                };
+                self.create_and_show(secret, &cluster, demand).await
+            }
+            _ => {
+                warn!(holder = %self.holder, secret = self.name, service = %other, "the secret holds the token of another service, which is not changed; rename the service or its family");
+                Ok(Progress::Done(Effect::Unchanged))
             }
         }
     }
