@@ -195,6 +195,28 @@ async fn a_sweep_reads_every_partition() {
 }
 
 #[tokio::test]
+async fn a_tag_creates_no_partition() {
+    let world = World::without_deployment("tag-partition").await;
+    let tags = json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/partition", "value": "misspelt" },
+        { "key": "consul.hashicorp.com/namespace", "value": "store" },
+    ]);
+    world.run(&world.definition("tag-partition-shop", &tags, None).await).await;
+    let environment =
+        Environment::scripted(&world, &[("CONSUL_PARTITION", "team")], |seen, before| match seen.uri.as_str() {
+            uri if uri.contains("misspelt") => Answer::status(404, ""),
+            _ => with_forgotten_task("none")(seen, before),
+        })
+        .await;
+    let report = environment.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await;
+    let reasons: Vec<&str> = report.problems.iter().map(|problem| problem.reason.as_str()).collect();
+    assert!(reasons.iter().any(|reason| reason.contains("the namespaces of partition misspelt")), "{reasons:?}");
+    let written = writes(&environment);
+    assert!(!written.iter().any(|line| line.contains("misspelt")), "{written:?}");
+}
+
+#[tokio::test]
 async fn unlisted_partitions_are_a_problem() {
     let world = World::without_deployment("unlisted").await;
     let settings = [("CONSUL_PARTITION", "team-b"), ("BOOTSTRAP", "none"), ("TOKEN_MODE", "auth-method")];

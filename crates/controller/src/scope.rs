@@ -12,7 +12,7 @@ use mesh::{
     rules::Rules,
     secret::Trigger,
     secret_name::SecretNames,
-    tenancy::Tenancy,
+    tenancy::{Tenancy, TenancyName},
     token_mode::TokenMode,
 };
 
@@ -48,6 +48,13 @@ impl Scope {
     #[must_use]
     pub fn tenancy_of(&self, cluster: &ClusterArn) -> &Tenancy {
         self.cluster_tenancies.get(cluster).unwrap_or(&self.default_tenancy)
+    }
+
+    /// Whether the partition is that of the deployment or of one of its clusters.
+    #[must_use]
+    pub fn has_partition(&self, name: &TenancyName) -> bool {
+        let all = self.cluster_tenancies.values().chain([&self.default_tenancy]);
+        all.filter_map(Tenancy::partition).any(|partition| partition == name)
     }
 
     /// The configured cluster of a task.

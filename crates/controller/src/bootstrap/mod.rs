@@ -147,7 +147,13 @@ impl Bootstrap {
             return report;
         }
         for (partition, wanted) in partitions {
-            let Some(known) = self.namespaces(partition, deadline, &mut report).await else { continue };
+            // No partition is created because a tag names it.
+            let known = if self.tasks.scope.has_partition(partition) {
+                self.namespaces(partition, deadline, &mut report).await
+            } else {
+                self.list_namespaces(partition, deadline, &mut report).await
+            };
+            let Some(known) = known else { continue };
             let missing: Vec<Object> = wanted
                 .into_iter()
                 .filter(|name| !known.contains(name))
@@ -195,13 +201,18 @@ impl Bootstrap {
         if report.has_failed(&object) {
             return None;
         }
-        match deadline.run(self.consul.namespaces(partition)).await {
-            Ok(namespaces) => Some(namespaces),
-            Err(error) => {
-                report.fail(format!("the namespaces of partition {partition}"), error.into());
-                Some(Vec::new())
-            }
-        }
+        Some(self.list_namespaces(partition, deadline, report).await.unwrap_or_default())
+    }
+
+    /// The namespaces of a partition; `None` if they cannot be read, for example because there is no such partition.
+    async fn list_namespaces(
+        &self,
+        partition: &TenancyName,
+        deadline: Deadline,
+        report: &mut BootstrapReport,
+    ) -> Option<Vec<TenancyName>> {
+        let read = deadline.run(self.consul.namespaces(partition)).await;
+        read.map_err(|error| report.fail(format!("the namespaces of partition {partition}"), error.into())).ok()
     }
 
     /// Whether this datacenter is the primary one, which has the anonymous token.
