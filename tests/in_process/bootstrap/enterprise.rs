@@ -26,9 +26,9 @@ async fn namespaces_are_set_up_in_secrets_manager_mode() {
     let report = bootstrap(&controller).await;
     assert_eq!(errors(&report), [""; 0]);
     assert_eq!(report.created, ["partition team", "ACL policy cross-namespace-read"]);
-    assert_eq!(report.updated, ["namespace default", "namespace shop"]);
+    // Namespaces of other creators stay as they are
+    assert_eq!(report.updated, ["namespace default"]);
     let default = json!({ "PolicyDefaults": [{ "Name": "cross-namespace-read" }] });
-    let shop = json!({ "PolicyDefaults": [{ "ID": "p-1", "Name": "user" }, { "Name": "cross-namespace-read" }] });
     let policy = json!({
         "Name": "cross-namespace-read",
         "Description": "Allow service and node reads across namespaces within the partition",
@@ -40,24 +40,18 @@ async fn namespaces_are_set_up_in_secrets_manager_mode() {
             ("PUT /v1/partition".to_owned(), json!({ "Name": "team" })),
             ("PUT /v1/acl/policy?partition=team&ns=default".to_owned(), policy),
             ("PUT /v1/namespace/default?partition=team".to_owned(), json!({ "Name": "default", "ACLs": default })),
-            (
-                "PUT /v1/namespace/shop?partition=team".to_owned(),
-                json!({ "Name": "shop", "Meta": { "by": "user" }, "ACLs": shop }),
-            ),
         ]
     );
 
     consul.forget();
     let report = bootstrap(&controller).await;
-    assert_eq!(report.unchanged.len(), 4, "{report:?}");
+    assert_eq!(report.unchanged.len(), 3, "{report:?}");
     assert_eq!(
         lines(&consul),
         [
             "GET /v1/partition/team",
-            "GET /v1/namespaces?partition=team",
             "GET /v1/acl/policy/name/cross-namespace-read?partition=team&ns=default",
             "GET /v1/namespace/default?partition=team",
-            "GET /v1/namespace/shop?partition=team",
         ]
     );
 }

@@ -8,11 +8,7 @@
 use std::collections::BTreeSet;
 
 use consul::{Kind, Object, fields};
-use mesh::{
-    arn::ClusterArn,
-    tenancy::{Tenancy, TenancyName},
-    token_mode::TokenMode,
-};
+use mesh::{arn::ClusterArn, tenancy::Tenancy, token_mode::TokenMode};
 use serde_json::json;
 
 use super::{
@@ -33,8 +29,6 @@ pub(super) struct BootstrapTarget<'a> {
     pub active: &'a BTreeSet<ClusterArn>,
     /// The default namespace of the deployment's partition, or Community.
     pub tenancy: &'a Tenancy,
-    /// The existing namespaces of the partition.
-    pub namespaces: &'a [TenancyName],
     /// Whether this is the primary datacenter: the anonymous token is replicated from there.
     pub is_primary: bool,
 }
@@ -48,9 +42,9 @@ pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
         return objects;
     }
     if let Tenancy::Enterprise { partition, namespace } = desired.tenancy {
-        let own = (!desired.namespaces.contains(namespace)).then_some(namespace);
         objects.push(enterprise::cross_namespace_policy(desired.tenancy, partition));
-        objects.extend(own.into_iter().chain(desired.namespaces).map(|name| enterprise::namespace(partition, name)));
+        // Namespaces of other creators stay as they are.
+        objects.push(enterprise::namespace(partition, namespace));
     }
     if desired.mode != TokenMode::SecretsManager {
         objects.extend(for_logins(desired));

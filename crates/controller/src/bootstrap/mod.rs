@@ -148,12 +148,12 @@ impl Bootstrap {
         }
         for (partition, wanted) in partitions {
             // No partition is created because a tag names it.
-            let known = if self.tasks.scope.has_partition(partition) {
-                self.namespaces(partition, deadline, &mut report).await
-            } else {
-                self.list_namespaces(partition, deadline, &mut report).await
-            };
-            let Some(known) = known else { continue };
+            if self.tasks.scope.has_partition(partition)
+                && !self.ensure_partition(partition, deadline, &mut report).await
+            {
+                continue;
+            }
+            let Some(known) = self.namespaces(partition, deadline, &mut report).await else { continue };
             let missing: Vec<Object> = wanted
                 .into_iter()
                 .filter(|name| !known.contains(name))
@@ -177,35 +177,32 @@ impl Bootstrap {
         report: &mut BootstrapReport,
     ) {
         let PartitionClusters { tenancy, clusters, active } = part;
-        let namespaces = match tenancy {
-            Tenancy::Enterprise { partition, .. } => self.namespaces(partition, deadline, report).await,
-            Tenancy::Community => Some(Vec::new()),
-        };
         // Every other object requires the partition.
-        let Some(namespaces) = namespaces else { return };
+        if let Tenancy::Enterprise { partition, .. } = tenancy
+            && !self.ensure_partition(partition, deadline, report).await
+        {
+            return;
+        }
         let scope = &self.tasks.scope.bootstrap;
         let mode = self.tasks.scope.mode;
-        let desired = BootstrapTarget { scope, mode, clusters, active, tenancy, namespaces: &namespaces, is_primary };
+        let desired = BootstrapTarget { scope, mode, clusters, active, tenancy, is_primary };
         self.upserter.ensure(&objects(&desired), deadline, report).await;
     }
 
-    /// Creates the partition if it is missing, and lists its namespaces.
-    async fn namespaces(
+    /// Creates the partition if it is missing. Whether it exists now.
+    async fn ensure_partition(
         &self,
         partition: &TenancyName,
         deadline: Deadline,
         report: &mut BootstrapReport,
-    ) -> Option<Vec<TenancyName>> {
+    ) -> bool {
         let object = enterprise::partition(partition);
         self.upserter.ensure(std::slice::from_ref(&object), deadline, report).await;
-        if report.has_failed(&object) {
-            return None;
-        }
-        Some(self.list_namespaces(partition, deadline, report).await.unwrap_or_default())
+        !report.has_failed(&object)
     }
 
     /// The namespaces of a partition; `None` if they cannot be read, for example because there is no such partition.
-    async fn list_namespaces(
+    async fn namespaces(
         &self,
         partition: &TenancyName,
         deadline: Deadline,

@@ -7,11 +7,8 @@ fn clusters() -> Vec<ClusterArn> {
 
 fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primary: bool) -> Vec<String> {
     let scope = BootstrapScope { extent, ..BootstrapScope::default() };
-    let namespaces = ["shop".parse().unwrap()];
-    let namespaces: &[TenancyName] = if *tenancy == Tenancy::Community { &[] } else { &namespaces };
     let (clusters, active) = (clusters(), clusters().into_iter().collect());
-    let desired =
-        BootstrapTarget { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, namespaces, is_primary };
+    let desired = BootstrapTarget { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, is_primary };
     objects(&desired).iter().map(Object::to_string).collect()
 }
 
@@ -29,7 +26,6 @@ fn objects_come_after_their_references() {
         clusters: &clusters,
         active: &BTreeSet::new(),
         tenancy: &tenancy,
-        namespaces: &["shop".parse().unwrap()],
         is_primary: true,
     };
     let objects = objects(&desired);
@@ -42,8 +38,8 @@ fn objects_come_after_their_references() {
             }
         }
     }
-    // 3 roles, 5 binding rules, 2 namespaces, and the anonymous token
-    assert_eq!(references, 11);
+    // 3 roles, 5 binding rules, the default namespace, and the anonymous token
+    assert_eq!(references, 10);
 }
 
 #[test]
@@ -68,7 +64,7 @@ fn mode_secrets_manager_requires_only_namespaces() {
     assert_eq!(labels(BootstrapExtent::Full, TokenMode::SecretsManager, &Tenancy::Community, true), [""; 0]);
     assert_eq!(
         labels(BootstrapExtent::Dataplane, TokenMode::SecretsManager, &enterprise(), true),
-        ["ACL policy cross-namespace-read", "namespace default", "namespace shop"]
+        ["ACL policy cross-namespace-read", "namespace default"]
     );
 }
 
@@ -90,7 +86,6 @@ fn inactive_cluster_gets_no_node() {
         clusters: &clusters,
         active: &active,
         tenancy: &Tenancy::Community,
-        namespaces: &[],
         is_primary: false,
     };
     let objects = objects(&desired);
