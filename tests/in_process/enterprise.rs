@@ -2,7 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::{environment::Environment, time::LONG};
+use crate::{
+    bootstrap::fake::Fake,
+    environment::Environment,
+    time::{LONG, without_pauses},
+};
 use controller::{Deadline, SweepOrder, SweepOutcome};
 use local_stack::world::World;
 use serde_json::{Value, json};
@@ -25,6 +29,7 @@ fn enterprise(seen: &RecordedRequest) -> Answer {
             }])
             .to_string(),
         ),
+        ("GET", "/v1/namespaces") => Answer::ok(r#"[{"Name":"default"},{"Name":"store"}]"#),
         ("GET", path) if path.starts_with("/v1/catalog/node-services/") => Answer::ok("{\"Services\":[]}"),
         _ => Answer::ok("{}"),
     }
@@ -51,12 +56,14 @@ async fn tags_decide_tenancy_and_secret_names() {
     assert_eq!(
         lines,
         [
+            "GET /v1/namespaces?partition=team",
             "PUT /v1/acl/policy?partition=team&ns=default",
             "PUT /v1/acl/token?partition=team&ns=default",
             "PUT /v1/acl/token?partition=team&ns=store",
         ]
     );
-    let made: Vec<Value> = environment.consul.requests().iter().map(RecordedRequest::json).collect();
+    let made = environment.consul.requests();
+    let made: Vec<Value> = made.iter().filter(|seen| seen.method == "PUT").map(RecordedRequest::json).collect();
     let service = made.iter().find(|body| body.get("ServiceIdentities").is_some()).expect("the service's token");
     assert_eq!(
         service["Description"],
@@ -93,6 +100,33 @@ async fn tags_decide_tenancy_and_secret_names() {
         body["detail"],
         json!({ "service": "shop", "family": null, "hops": 1, "partition": "team", "namespace": "store" })
     );
+}
+
+#[tokio::test]
+async fn namespace_of_a_starting_task_is_created_once() {
+    let world = World::without_deployment("new-namespace").await;
+    let tags = json!([
+        { "key": "consul.hashicorp.com/mesh", "value": "true" },
+        { "key": "consul.hashicorp.com/partition", "value": "team" },
+        { "key": "consul.hashicorp.com/namespace", "value": "store" },
+    ]);
+    let definition = world.definition("new-namespace-shop", &tags, None).await;
+    let (task, next) = (world.run(&definition).await, world.run(&definition).await);
+    let fake = Fake::new();
+    fake.put("namespace/default", json!({ "Name": "default" }));
+    let settings = [("CONSUL_PARTITION", "team")];
+    let environment = Environment::with(&world, fake.start().await, &settings, |edges| edges).await;
+    let handle = async |task: &str| {
+        let event = world.event(task).await;
+        let report = without_pauses(environment.handle(&[event])).await;
+        assert!(report.failures.is_empty(), "{report:?}");
+    };
+    handle(&task).await;
+    let created = fake.get("namespace/store");
+    assert_eq!(created["ACLs"]["PolicyDefaults"], json!([{ "Name": "cross-namespace-read" }]));
+    environment.consul.forget();
+    handle(&next).await;
+    assert_eq!(environment.consul.lines(), [""; 0], "the environment has seen the namespace");
 }
 
 #[tokio::test]

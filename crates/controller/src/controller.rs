@@ -61,7 +61,7 @@ impl Controller {
         let surveyor = Arc::new(Surveyor::new(&edges, &tasks, &tokens));
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
         Self {
-            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier),
+            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &bootstrap),
             sweep: Sweep {
                 tasks: tasks.clone(),
                 surveyor: Arc::clone(&surveyor),

@@ -2,7 +2,7 @@
 
 mod concurrency;
 mod enterprise;
-mod fake;
+pub(crate) mod fake;
 mod logins;
 mod merging;
 mod preflight;

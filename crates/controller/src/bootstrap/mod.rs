@@ -38,6 +38,7 @@ use crate::{
     edges::Edges,
     error::ControllerError,
     tasks::{ClusterStatuses, TaskReader},
+    timestamp_cache::TimestampCache,
 };
 
 /// How often an execution environment runs the bootstrap.
@@ -65,13 +66,15 @@ pub(crate) struct Bootstrap {
     upserter: Upserter,
     /// The last successful run in this execution environment.
     last_run: Mutex<Option<LastRun>>,
+    /// When the namespaces of tasks were last seen or created.
+    namespaces: TimestampCache<Tenancy>,
 }
 
 impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
         let consul: Arc<dyn ConsulBootstrap> = edges.bootstrap.clone();
         let upserter = Upserter { consul: Arc::clone(&consul), mode: tasks.scope.mode };
-        Self { tasks: tasks.clone(), consul, upserter, last_run: Mutex::default() }
+        Self { tasks: tasks.clone(), consul, upserter, last_run: Mutex::default(), namespaces: TimestampCache::new() }
     }
 
     /// Creates the objects that the deployment requires. A failed object does not prevent the others, except those that
@@ -134,11 +137,17 @@ impl Bootstrap {
         self.tasks.scope.mode != TokenMode::SecretsManager && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
     }
 
-    /// Creates the missing namespaces that the tags of tasks name (Enterprise).
+    /// Creates the missing namespaces that the tags of tasks name (Enterprise), before the tasks get tokens there or log
+    /// in. Those that this execution environment has seen within [`BOOTSTRAP_INTERVAL`] are not read again.
     pub(crate) async fn create_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
         let mut report = BootstrapReport::default();
+        let now = self.tasks.clock.now();
+        let is_known = |tenancy: &Tenancy| {
+            self.namespaces.get(tenancy).is_some_and(|seen| elapsed(seen, now) < BOOTSTRAP_INTERVAL)
+        };
+        let new: Vec<&Tenancy> = tenancies.iter().filter(|tenancy| !is_known(tenancy)).collect();
         let mut partitions: BTreeMap<&TenancyName, Vec<&TenancyName>> = BTreeMap::new();
-        for tenancy in tenancies {
+        for tenancy in &new {
             if let Tenancy::Enterprise { partition, namespace } = tenancy {
                 partitions.entry(partition).or_default().push(namespace);
             }
@@ -164,6 +173,11 @@ impl Bootstrap {
                 let mut objects = vec![enterprise::cross_namespace_policy(&home, partition)];
                 objects.extend(missing);
                 self.upserter.ensure(&objects, deadline, &mut report).await;
+            }
+        }
+        if report.failures.is_empty() {
+            for tenancy in new {
+                self.namespaces.insert(tenancy.clone(), now);
             }
         }
         report

@@ -6,13 +6,19 @@ mod sorted;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use aws::queue::MessageVisibility;
 use mesh::{
     arn::{ClusterArn, TaskDefinitionArn},
+    phase::TaskPhase,
     plan::plan,
-    task::TaskChange,
+    task::{MeshTask, TaskChange},
+    tenancy::Tenancy,
 };
 use tokio::time::timeout;
 use tracing::{error, warn};
@@ -21,6 +27,7 @@ pub use self::sorted::Delivery;
 use self::{idle_check::IdleChecks, pre_provision::PreProvision, sorted::Sorted};
 use crate::{
     apply::Applier,
+    bootstrap::Bootstrap,
     clock::Clock,
     deadline::Deadline,
     edges::Edges,
@@ -72,6 +79,7 @@ pub(crate) struct TaskEvents {
     applier: Arc<Applier>,
     idle_checks: IdleChecks,
     pre_provision: PreProvision,
+    bootstrap: Arc<Bootstrap>,
     queue: Arc<dyn MessageVisibility>,
     clock: Arc<dyn Clock>,
 }
@@ -83,6 +91,7 @@ impl TaskEvents {
         tokens: &Arc<Tokens>,
         observer: Observer,
         applier: &Arc<Applier>,
+        bootstrap: &Arc<Bootstrap>,
     ) -> Self {
         Self {
             scope: Arc::clone(&tasks.scope),
@@ -90,6 +99,7 @@ impl TaskEvents {
             applier: Arc::clone(applier),
             idle_checks: IdleChecks { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
             pre_provision: PreProvision { tasks: tasks.clone(), tokens: Arc::clone(tokens) },
+            bootstrap: Arc::clone(bootstrap),
             queue: edges.queue.clone(),
             clock: Arc::clone(&edges.clock),
         }
@@ -140,6 +150,8 @@ impl TaskEvents {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // Reads of a slow cluster must leave time for the writes of the others.
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
+        // What fails here is logged, and fails again where a token is created in the namespace.
+        self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
         for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
@@ -192,6 +204,12 @@ impl TaskEvents {
         let failures = failed.into_iter().map(|failed| Failure { id: failed.delivery.id.clone(), error: failed.error });
         BatchReport { failures: failures.collect() }
     }
+}
+
+/// The tenancies of active tasks in other namespaces than `default`, which always exists.
+fn namespaces_of_active(tasks: &[MeshTask]) -> BTreeSet<Tenancy> {
+    let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+    active.map(|task| task.tenancy.clone()).filter(|tenancy| *tenancy != tenancy.home()).collect()
 }
 
 /// The delay of a message that was received `receives` times: exponential, half of it jitter, so that the messages of
