@@ -79,7 +79,7 @@ pub fn run(data: &[u8]) {
         error.iter().for_each(is_one_line);
     }
     if let Some(reference) = SecretReference::parse(first) {
-        assert!(reference.is_same_secret_as(&reference));
+        assert!(reference.is_same_secret_as(&reference, "123456789012", "us-east-1"));
     }
     descriptions(text);
 }

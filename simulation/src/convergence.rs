@@ -1,7 +1,7 @@
 //! The promises that are checked once faults have ended: after one sweep, the state has converged.
 
 use consul::login_mark;
-use mesh::{mark::HolderMark, phase::TaskPhase};
+use mesh::{identity::MeshService, mark::HolderMark, phase::TaskPhase, token::TokenHolder, token_mode::TokenMode};
 use secrecy::ExposeSecret;
 
 use super::{
@@ -133,11 +133,13 @@ impl World {
         self.consul.tokens.iter().filter(is_its).cloned().collect()
     }
 
-    /// Whether the controller cannot know which secret holds the token: a token of consul-ecs that it has not marked, in a
-    /// secret that is named by a family. No task that reads it has been seen.
+    /// Whether the controller cannot know which secret holds the token: with the mode `auto`, a token of consul-ecs that it
+    /// has not marked, and that the secret of the service does not contain.
     fn is_of_unknown_secret(&self, record: &Record) -> bool {
-        self.scenario.names_by_family
-            && HolderMark::parse(&record.description)
-                .is_some_and(|mark| mark.service.is_some() && mark.secret.is_none())
+        let Some(mark) = HolderMark::parse(&record.description) else { return false };
+        let by_service = mark.service.map(|name| MeshService { tenancy: self.tenancy.clone(), name });
+        let held = by_service.map(|service| self.secret(&self.scope.names.of(&TokenHolder::Service(service))));
+        let is_held = held.is_some_and(|held| held.pair().is_some_and(|pair| pair.accessor == record.accessor));
+        self.scenario.mode == TokenMode::Auto && mark.secret.is_none() && !is_held
     }
 }

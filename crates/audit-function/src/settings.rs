@@ -27,7 +27,8 @@ pub struct AuditSettings {
     pub topic_arn: String,
     /// `REPORTS_BUCKET`: the bucket of large reports and of records.
     pub bucket: String,
-    /// `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`, `CONSUL_PARTITION`: the controller's deployment.
+    /// `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`, `CONSUL_PARTITION`, `CLUSTER_PARTITIONS`: the
+    /// controller's deployment.
     pub deployment: Option<Deployment>,
     /// `AUDIT_CONFIGURATION`: the content of a `mesh-audit.toml`.
     pub configuration: Config,
@@ -82,7 +83,7 @@ fn deployment(variable: impl Fn(&str) -> Option<String>, home: &ClusterArn) -> R
     Ok(Deployment {
         mode: mode.map_err(|e| e.in_field("TOKEN_MODE"))?.unwrap_or_default(),
         names: SecretNames::new(prefix, set("CLIENT_TOKEN_SECRET_NAME"), default_tenancy.clone(), home),
-        default_tenancy,
+        default_tenancy: set("CLUSTER_PARTITIONS").is_none().then_some(default_tenancy),
     })
 }
 
@@ -105,7 +106,7 @@ mod tests {
             let right = match name {
                 "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod",
                 "FINDINGS_TOPIC_ARN" => "arn:aws:sns:us-east-1:123456789012:findings",
-                "AUDIT_CONFIGURATION" | "CONSUL_PARTITION" | "CLIENT_TOKEN_SECRET_NAME" => "",
+                "AUDIT_CONFIGURATION" | "CONSUL_PARTITION" | "CLUSTER_PARTITIONS" | "CLIENT_TOKEN_SECRET_NAME" => "",
                 "TOKEN_MODE" => "secrets-manager",
                 "SECRET_NAME_PREFIX" => "mesh",
                 _ => "mesh-reports",

@@ -9,8 +9,8 @@ pub struct Deployment {
     pub mode: TokenMode,
     /// How secrets are named.
     pub names: SecretNames,
-    /// The tenancy of tasks without Enterprise tags.
-    pub default_tenancy: Tenancy,
+    /// The tenancy of tasks without Enterprise tags; `None` if it depends on the cluster.
+    pub default_tenancy: Option<Tenancy>,
 }
 
 impl Deployment {

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use aws::ecs::EcsError;
 use mesh::{
-    arn::TaskDefinitionArn, definition::TaskDefinition, field::InvalidField, identity::MeshIdentity, tags::Tags,
-    tenancy::Tenancy, token::TokenHolder,
+    arn::TaskDefinitionArn, definition::TaskDefinition, field::InvalidField, identity::MeshIdentity,
+    secret_reference::SecretReference, tags::Tags, tenancy::Tenancy,
 };
 
 use crate::{error::ControllerError, scope::Scope};
@@ -72,21 +72,25 @@ impl Definitions {
         }
     }
 
-    /// The holders of every service token that a task of the definition may use: by its tags, and by those of the
-    /// definition alone, which counted if its event came before ECS described the task. A task with invalid tags never
-    /// had a token.
-    pub(crate) fn used_tokens(
+    /// The identities that a task of the definition may have: by its tags, and by those of the definition alone, which
+    /// counted if its event came before ECS described the task. A task with invalid tags never had a token.
+    pub(crate) fn possible_identities(
         &self,
         arn: &TaskDefinitionArn,
         tags: &Tags,
         default_tenancy: &Tenancy,
-    ) -> Vec<TokenHolder> {
+    ) -> Vec<MeshIdentity> {
         let identities = [tags, &Tags::default()].map(|tags| self.classify(arn, Some(tags), default_tenancy));
-        let holders = identities.into_iter().flat_map(|identity| match identity {
-            Classification::Member(identity) => self.scope.tokens().used(&identity),
-            _ => Vec::new(),
+        let members = identities.into_iter().filter_map(|identity| match identity {
+            Classification::Member(identity) => Some(identity),
+            _ => None,
         });
-        holders.collect()
+        members.collect()
+    }
+
+    /// The secrets that the containers of the definition's tasks read.
+    pub(crate) fn secrets(&self, arn: &TaskDefinitionArn) -> Vec<SecretReference> {
+        self.get(arn).map(|definition| definition.secrets.clone()).unwrap_or_default()
     }
 
     /// Whether tasks of the definition run a Consul client agent.

@@ -119,7 +119,7 @@ fn parse_idle_check(detail: &Value) -> Result<IdleCheck, InvalidField> {
         name: detail.service.parse().map_err(|e: InvalidField| e.in_field("detail.service"))?,
     };
     let holder = match detail.family {
-        Some(family) => TokenHolder::Family { service, family: family.parse()? },
+        Some(family) => TokenHolder::of_family(service, family.parse()?),
         None => TokenHolder::Service(service),
     };
     Ok(IdleCheck { holder, hops: detail.hops.unwrap_or(1) })

@@ -93,7 +93,7 @@ impl TaskReader {
         Definitions::new(&self.scope, stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
     }
 
-    /// Lists every task of every configured cluster, with the holders of the tokens that each may use.
+    /// Lists every task of every configured cluster, with what decides which tokens each may use.
     ///
     /// # Errors
     /// Any failed read: a service is idle only if every cluster was read.
@@ -148,7 +148,7 @@ impl TaskReader {
         Ok(described.concat())
     }
 
-    /// The holders of the tokens that each task may use.
+    /// What decides which tokens each task may use.
     ///
     /// # Errors
     /// The definition of a task that is not stopped could not be read.
@@ -168,13 +168,20 @@ impl TaskReader {
         definitions: &Definitions,
     ) -> Result<ServiceTask, Arc<ControllerError>> {
         let tenancy = self.scope.tenancy_of(cluster);
-        let holders = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
+        let identities = match definitions.classify(&task.definition, Some(&task.tags), tenancy) {
             // The identity of a stopped task is used only within the grace period, while ECS still has its definition.
             Classification::DefinitionDeleted(_) if !task.phase.is_living() => Vec::new(),
             Classification::DefinitionDeleted(error) | Classification::DefinitionUnread(error) => return Err(error),
-            _ => definitions.used_tokens(&task.definition, &task.tags, tenancy),
+            _ => definitions.possible_identities(&task.definition, &task.tags, tenancy),
         };
-        Ok(ServiceTask { arn: task.arn.clone(), phase: task.phase, stopped_at: task.stopped_at, holders })
+        Ok(ServiceTask {
+            arn: task.arn.clone(),
+            phase: task.phase,
+            stopped_at: task.stopped_at,
+            required: identities.iter().flat_map(|identity| self.scope.tokens().required(identity)).collect(),
+            services: identities.into_iter().map(|identity| identity.service).collect(),
+            secrets: definitions.secrets(&task.definition),
+        })
     }
 
     /// The cluster of an active one of these tasks; `None` if none is active, so that a stale event creates nothing for

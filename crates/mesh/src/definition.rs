@@ -10,7 +10,6 @@ use super::{
     service_name::ServiceName,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
     tenancy::Tenancy,
-    token_mode::TokenMode,
 };
 
 /// The parts of a task definition revision that determine the identity of its tasks.
@@ -76,8 +75,8 @@ impl TaskDefinition {
 
     /// The identity of a task of this definition, or `None` if it is not in the mesh.
     ///
-    /// It is in the mesh if its mesh tag is `true`; in [`TokenMode::Auto`] also if the definition has neither that tag
-    /// nor a configuration, and reads a token of the controller: consul-ecs 0.2 was configured by flags.
+    /// It is in the mesh if its mesh tag is `true`, or if the definition has neither that tag nor a configuration, and
+    /// reads a token of the controller: consul-ecs 0.2 was configured by flags.
     ///
     /// A tag of the task (`task_tags`) takes precedence over the same tag of the definition, because ECS copies tags to
     /// tasks only with `propagateTags`. The service name is that of the tag, else of the configuration, else the
@@ -91,7 +90,7 @@ impl TaskDefinition {
         default_tenancy: &Tenancy,
         rules: TokenRules<'_>,
     ) -> Result<Option<MeshIdentity>, InvalidField> {
-        if let Some(identity) = self.identify_by_secrets(default_tenancy, rules) {
+        if let Some(identity) = self.identify_by_secrets(default_tenancy, rules)? {
             return Ok(Some(identity));
         }
         let tags = task_tags.or(&self.tags);
@@ -100,13 +99,17 @@ impl TaskDefinition {
 
     /// The identity of tasks of a definition that only its secrets show to be in the mesh. Tags of the tasks do not
     /// count, because ECS may show them later than the tasks.
-    fn identify_by_secrets(&self, default_tenancy: &Tenancy, rules: TokenRules<'_>) -> Option<MeshIdentity> {
+    fn identify_by_secrets(
+        &self,
+        default_tenancy: &Tenancy,
+        rules: TokenRules<'_>,
+    ) -> Result<Option<MeshIdentity>, InvalidField> {
         let is_marked = self.tags.get(MESH_TAG).is_some() || self.config_json.is_some();
-        if rules.mode != TokenMode::Auto || is_marked || self.secrets.is_empty() {
-            return None;
+        if is_marked || !self.secrets.iter().any(|secret| rules.names.is_under_prefix(secret)) {
+            return Ok(None);
         }
-        let identity = self.identity(&self.tags, default_tenancy).ok()?;
-        (!rules.read(&identity).is_empty()).then_some(identity)
+        let identity = self.identity(&self.tags, default_tenancy)?;
+        Ok(Some(identity).filter(|identity| !rules.read(identity).is_empty()))
     }
 
     fn identity(&self, tags: &Tags, default_tenancy: &Tenancy) -> Result<MeshIdentity, InvalidField> {
@@ -140,6 +143,7 @@ mod tests {
         examples::cluster,
         secret_name::SecretNames,
         tags::{NAMESPACE_TAG, PARTITION_TAG},
+        token_mode::TokenMode,
     };
 
     fn definition(tags: &[(&str, &str)], config_json: Option<&str>) -> TaskDefinition {

@@ -2,11 +2,13 @@
 
 use jiff::Timestamp;
 
-use super::{arn::TaskArn, lifecycle::Idle, phase::TaskPhase, rules::Rules, secret::Retirement, token::TokenHolder};
+use super::{
+    arn::TaskArn, identity::MeshService, lifecycle::Idle, phase::TaskPhase, rules::Rules, secret::Retirement,
+    secret_reference::SecretReference, token::TokenHolder, token_mode::TokenMode,
+};
 use crate::time::elapsed;
 
-/// A task, and the holders of every token that it may use: by its own tags, and by those of its definition. They differ
-/// only if a user overrides tags; then neither is idle.
+/// A task, and what decides which tokens it may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceTask {
     /// The task.
@@ -15,8 +17,13 @@ pub struct ServiceTask {
     pub phase: TaskPhase,
     /// When it stopped, if it has.
     pub stopped_at: Option<Timestamp>,
-    /// The holders of the tokens that it may use.
-    pub holders: Vec<TokenHolder>,
+    /// The services that it may be an instance of: by its own tags, and by those of its definition. They differ only if a
+    /// user overrides tags; then neither is idle.
+    pub services: Vec<MeshService>,
+    /// The secrets that its containers read, in any version.
+    pub secrets: Vec<SecretReference>,
+    /// The holders whose tokens it requires.
+    pub required: Vec<TokenHolder>,
 }
 
 /// Every task of every cluster of the deployment.
@@ -44,7 +51,7 @@ pub enum Idleness {
 /// may be listed with or without them.
 #[must_use]
 pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
-    let own = || listing.tasks.iter().filter(|task| task.holders.iter().any(|used| may_be_token_of(holder, used)));
+    let own = || listing.tasks.iter().filter(|task| task.may_use(holder, rules));
     if let Some(living) = own().find(|task| task.phase.is_living()) {
         return Idleness::Living(living.arn.clone());
     }
@@ -64,16 +71,15 @@ pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> I
     }
 }
 
-/// Whether a task that uses the token of `used` may use that of `holder`. The tokens of consul-ecs do not say whether
-/// their secret is named by the service or by a family, and count for the service.
-fn may_be_token_of(holder: &TokenHolder, used: &TokenHolder) -> bool {
-    let is_same_service = || match (holder, used.service()) {
-        (TokenHolder::Service(service), Some(used)) => {
-            service.name == used.name && service.tenancy.is_same_place(&used.tenancy)
-        }
-        _ => false,
-    };
-    used.is_same_as(holder) || is_same_service()
+impl ServiceTask {
+    /// Whether the task may use the holder's token: it reads the secret; or, in the explicit modes, it is an instance of
+    /// the service, whether its definition says so or not.
+    fn may_use(&self, holder: &TokenHolder, rules: Rules<'_>) -> bool {
+        let is_instance =
+            || self.services.iter().any(|service| TokenHolder::Service(service.clone()).is_of_service(holder));
+        self.secrets.iter().any(|secret| rules.names.is_secret_of(holder, secret))
+            || rules.mode != TokenMode::Auto && is_instance()
+    }
 }
 
 #[cfg(test)]
@@ -84,8 +90,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        bounds::Bounds, examples::service, grace::GracePeriod, identity::MeshService, secret::Trigger,
-        secret_name::SecretNames, tenancy::Tenancy, token_mode::TokenMode,
+        bounds::Bounds, examples::service, grace::GracePeriod, secret::Trigger, secret_name::SecretNames,
+        tenancy::Tenancy,
     };
 
     fn task(phase: TaskPhase, stopped_at: Option<i64>, services: &[&str]) -> ServiceTask {
@@ -93,15 +99,21 @@ mod tests {
             arn: "arn:aws:ecs:us-east-1:123456789012:task/prod/0123456789abcdef0123456789abcdef".parse().unwrap(),
             phase,
             stopped_at: stopped_at.map(|second| Timestamp::from_second(second).unwrap()),
-            holders: services.iter().map(|name| TokenHolder::Service(service(name))).collect(),
+            services: services.iter().map(|name| service(name)).collect(),
+            secrets: Vec::new(),
+            required: Vec::new(),
         }
     }
 
     fn judged_at(now: Timestamp, grace: GracePeriod, tasks: &[ServiceTask]) -> Idleness {
+        judged_in(TokenMode::AuthMethod, now, grace, tasks)
+    }
+
+    fn judged_in(mode: TokenMode, now: Timestamp, grace: GracePeriod, tasks: &[ServiceTask]) -> Idleness {
         let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
         let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster);
         let rules = Rules {
-            mode: TokenMode::AuthMethod,
+            mode,
             clusters: &[],
             names: &names,
             grace,
@@ -153,18 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn tasks_that_do_not_use_the_token_do_not_count() {
-        assert_eq!(judged(&[task(TaskPhase::Active, None, &[])]), never_used());
-    }
-
-    #[test]
-    fn secret_named_by_family_counts_for_the_service_but_not_the_reverse() {
-        let family = || TokenHolder::Family { service: service("web"), family: "Web".parse().unwrap() };
-        let of_family = ServiceTask { holders: vec![family()], ..task(TaskPhase::Active, None, &[]) };
-        assert!(matches!(judged(&[of_family]), Idleness::Living(_)));
-        assert!(!may_be_token_of(&family(), &TokenHolder::Service(service("web"))));
-        let another = TokenHolder::Family { service: service("web"), family: "Web-2".parse().unwrap() };
-        assert!(!may_be_token_of(&family(), &another));
+    fn in_mode_auto_only_tasks_that_read_the_secret_count() {
+        let judged = |secrets: &[&str]| {
+            let secrets = secrets.iter().map(|secret| SecretReference::parse(secret).unwrap()).collect();
+            let task = ServiceTask { secrets, ..task(TaskPhase::Active, None, &["web"]) };
+            let now = Timestamp::from_second(1_000).unwrap();
+            judged_in(TokenMode::Auto, now, GracePeriod::from_secs(300), &[task])
+        };
+        assert_eq!(judged(&[]), never_used(), "a task that logs in");
+        assert_eq!(judged(&["consul-ecs-api"]), never_used());
+        assert!(matches!(judged(&["consul-ecs-web"]), Idleness::Living(_)));
+        let pinned = "arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ecs-web-AbCdEf:token:AWSPREVIOUS:";
+        assert!(matches!(judged(&[pinned]), Idleness::Living(_)), "a named version may be the current one");
     }
 
     #[test]
@@ -173,10 +185,7 @@ mod tests {
             MeshService { tenancy: Tenancy::default_namespace_of("default".parse().unwrap()), ..service("web") };
         let in_another =
             MeshService { tenancy: Tenancy::default_namespace_of("team-a".parse().unwrap()), ..service("web") };
-        let of = |service: MeshService| ServiceTask {
-            holders: vec![TokenHolder::Service(service)],
-            ..task(TaskPhase::Active, None, &[])
-        };
+        let of = |service: MeshService| ServiceTask { services: vec![service], ..task(TaskPhase::Active, None, &[]) };
         assert!(matches!(judged(&[of(in_default)]), Idleness::Living(_)), "both have the same token");
         assert_eq!(judged(&[of(in_another)]), never_used());
     }

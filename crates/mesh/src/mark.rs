@@ -6,6 +6,7 @@ use jiff::Timestamp;
 
 use super::{
     arn::ClusterArn,
+    family::Family,
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG},
     tenancy::{Tenancy, TenancyName},
@@ -21,6 +22,9 @@ const UNUSED_SINCE_KEY: &str = "ecs-mesh-controller/unused-since";
 /// The key of the line with the secret that a token was created for: account, region and name.
 const SECRET_KEY: &str = "ecs-mesh-controller/secret";
 
+/// The key of the line with the family that the secret is named by.
+const FAMILY_KEY: &str = "ecs-mesh-controller/family";
+
 /// The marks of a token that this controller or that of consul-ecs created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HolderMark {
@@ -33,6 +37,8 @@ pub struct HolderMark {
     /// The secret that it was created for; `None` in tokens of consul-ecs and of the previous release of this
     /// controller.
     pub secret: Option<String>,
+    /// The family that its secret is named by; `None` if it is named by the service.
+    pub family: Option<Family>,
     partition: Option<String>,
     namespace: Option<String>,
 }
@@ -54,6 +60,7 @@ impl HolderMark {
             cluster: mark(CLUSTER_KEY)?,
             unused_since: mark(UNUSED_SINCE_KEY).and_then(|at| at.parse().ok()),
             secret: mark(SECRET_KEY),
+            family: mark(FAMILY_KEY).and_then(|family| family.parse().ok()),
             partition: mark(PARTITION_TAG),
             namespace: mark(NAMESPACE_TAG),
         })
@@ -99,10 +106,14 @@ pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &[ClusterA
     HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
 }
 
-/// Adds the mark of the secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
+/// Adds the marks of the holder's secret at `place`, as [`super::secret_name::SecretNames::place_of`] returns it.
 #[must_use]
-pub fn marked_for_secret(description: &str, place: &str) -> String {
-    format!("{description}\n{SECRET_KEY}: {place}")
+pub fn marked_for_secret(description: &str, place: &str, holder: &TokenHolder) -> String {
+    let marked = format!("{description}\n{SECRET_KEY}: {place}");
+    match holder {
+        TokenHolder::Family { family, .. } => format!("{marked}\n{FAMILY_KEY}: {family}"),
+        TokenHolder::Service(_) | TokenHolder::Client { .. } => marked,
+    }
 }
 
 /// Adds the mark that the token has been unused since `since`.
@@ -177,7 +188,12 @@ mod tests {
     #[test]
     fn mark_of_a_secret_excludes_other_secrets() {
         let plain = TokenHolder::Service(service()).token_description(&cluster());
-        let marked = HolderMark::parse(&marked_for_secret(&plain, "123456789012/us-east-1/consul-ecs-web")).unwrap();
+        let marked = HolderMark::parse(&marked_for_secret(
+            &plain,
+            "123456789012/us-east-1/consul-ecs-web",
+            &TokenHolder::Service(service()),
+        ))
+        .unwrap();
         assert!(marked.may_be_for("123456789012/us-east-1/consul-ecs-web"));
         assert!(!marked.may_be_for("123456789012/us-east-1/blue-web"), "the secret of another deployment");
         assert!(HolderMark::parse(&plain).unwrap().may_be_for("123456789012/us-east-1/blue-web"));

@@ -1,6 +1,9 @@
 //! The tokens in Secrets Manager that a task requires, and those that it may use.
 
-use super::{identity::MeshIdentity, secret_name::SecretNames, token::TokenHolder, token_mode::TokenMode};
+use super::{
+    identity::MeshIdentity, secret_name::SecretNames, secret_reference::SecretReference, token::TokenHolder,
+    token_mode::TokenMode,
+};
 
 /// What decides which tokens a task requires.
 #[derive(Debug, Clone, Copy)]
@@ -25,13 +28,13 @@ impl TokenRules<'_> {
         }
     }
 
-    /// The holders whose service tokens a task may use: these are not idle.
+    /// The holders whose tokens a stopped task may have used: those that it read, and in the explicit modes its service,
+    /// whether its definition says so or not.
     #[must_use]
     pub fn used(self, identity: &MeshIdentity) -> Vec<TokenHolder> {
         let mut used = self.read(identity);
         used.retain(|holder| holder.service().is_some());
         let own = TokenHolder::Service(identity.service.clone());
-        // In the explicit modes a task may use the token whether its definition says so or not.
         if self.mode != TokenMode::Auto && !used.contains(&own) {
             used.push(own);
         }
@@ -44,9 +47,9 @@ impl TokenRules<'_> {
         let read = self.read(identity);
         match self.mode {
             TokenMode::SecretsManager
-                if identity.gateway.is_none() && read.iter().all(|holder| holder.service().is_none()) =>
+                if identity.gateway.is_none() && !read.contains(&TokenHolder::Service(identity.service.clone())) =>
             {
-                Some("its tasks read no service token, which TokenMode secrets-manager creates; use TokenMode auto")
+                Some("its tasks do not read the token that TokenMode secrets-manager creates; use TokenMode auto")
             }
             TokenMode::AuthMethod if !read.is_empty() => {
                 Some("its tasks read a token, which TokenMode auth-method does not create; use TokenMode auto")
@@ -59,17 +62,20 @@ impl TokenRules<'_> {
     /// task is configured to log in: consul-ecs 0.7 to 0.10 skip the login if `CONSUL_HTTP_TOKEN` is set.
     #[must_use]
     pub fn read(self, identity: &MeshIdentity) -> Vec<TokenHolder> {
-        let (service, family) = (identity.service.clone(), identity.family.clone());
-        let mut candidates = vec![client_of(identity), TokenHolder::Service(service.clone())];
-        if family.as_str() != service.name.as_str() {
-            candidates.push(TokenHolder::Family { service, family });
+        let own = TokenHolder::Service(identity.service.clone());
+        let by_family = TokenHolder::of_family(identity.service.clone(), identity.family.clone());
+        let mut candidates = vec![client_of(identity), own];
+        if !candidates.contains(&by_family) {
+            candidates.push(by_family);
         }
-        let is_read = |holder: &TokenHolder| {
-            let mut secrets = identity.secrets.iter().filter(|secret| secret.is_current());
-            secrets.any(|secret| self.names.is_secret_of(holder, secret))
+        // The end of a name without random characters may look like them.
+        let is_exact = |holder: &TokenHolder, secret: &SecretReference| secret.is_exactly(&self.names.of(holder));
+        let is_read = |holder: &TokenHolder, secret: &SecretReference| {
+            self.names.is_secret_of(holder, secret)
+                && (is_exact(holder, secret) || !candidates.iter().any(|other| is_exact(other, secret)))
         };
-        candidates.retain(is_read);
-        candidates
+        let current = || identity.secrets.iter().filter(|secret| secret.is_current());
+        candidates.iter().filter(|holder| current().any(|secret| is_read(holder, secret))).cloned().collect()
     }
 }
 
@@ -83,7 +89,6 @@ mod tests {
     use super::*;
     use crate::{
         examples::{cluster, service},
-        secret_reference::SecretReference,
         tenancy::Tenancy,
     };
 

@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use super::{
-    arn::ClusterArn, family::Family, field::InvalidField, identity::MeshService, mark::HolderMark,
-    secret_reference::SecretReference, tenancy::Tenancy, token::TokenHolder,
+    arn::ClusterArn, field::InvalidField, identity::MeshService, mark::HolderMark, secret_reference::SecretReference,
+    tenancy::Tenancy, token::TokenHolder,
 };
 
 /// The prefix of the names of all secrets of a deployment.
@@ -88,29 +88,27 @@ impl SecretNames {
     pub fn is_secret_of(&self, holder: &TokenHolder, reference: &SecretReference) -> bool {
         let name = self.of(holder);
         match SecretReference::parse(&name).filter(|_| name.starts_with("arn:")) {
-            Some(arn) => arn.is_same_secret_as(reference),
+            Some(arn) => arn.is_same_secret_as(reference, &self.account, &self.region),
             None => reference.is_in(&self.account, &self.region) && reference.is_to(&name),
         }
     }
 
-    /// The holder of a token with this mark in `tenancy`.
+    /// The holder of a token with this mark in `tenancy`. It is that of a family only if the mark names the family's
+    /// secret of this deployment.
     #[must_use]
     pub fn holder_of(&self, mark: &HolderMark, tenancy: &Tenancy) -> TokenHolder {
         let tenancy = tenancy.clone();
         let Some(name) = mark.service.clone() else { return TokenHolder::Client { tenancy } };
         let service = MeshService { tenancy, name };
-        match mark.secret.as_deref().and_then(|place| self.family_at(place, &service)) {
-            Some(family) => TokenHolder::Family { service, family },
-            None => TokenHolder::Service(service),
-        }
+        let of_family = mark.family.clone().map(|family| TokenHolder::of_family(service.clone(), family));
+        let is_here = |holder: &TokenHolder| mark.secret.as_deref() == Some(self.place_of(holder).as_str());
+        of_family.filter(is_here).unwrap_or(TokenHolder::Service(service))
     }
 
-    /// The family that the secret at `place` is named by; `None` if it is named by the service, or is not of this
-    /// deployment.
-    fn family_at(&self, place: &str, service: &MeshService) -> Option<Family> {
-        let stem = place.strip_prefix(&format!("{}/{}/{}-", self.account, self.region, self.prefix.0))?;
-        let family = stem.strip_suffix(&tenancy_suffix(&service.tenancy))?.parse::<Family>().ok()?;
-        (family.as_str() != service.name.as_str()).then_some(family)
+    /// Whether the reference is to a secret with the deployment's prefix.
+    #[must_use]
+    pub fn is_under_prefix(&self, reference: &SecretReference) -> bool {
+        reference.is_in(&self.account, &self.region) && reference.starts_with(&format!("{}-", self.prefix.0))
     }
 
     /// The name of the policy of client agents' tokens.
@@ -132,5 +130,70 @@ fn tenancy_suffix(tenancy: &Tenancy) -> String {
     match tenancy {
         Tenancy::Community => String::new(),
         Tenancy::Enterprise { partition, namespace } => format!("-{namespace}-{partition}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        examples::{cluster, service},
+        mark::marked_for_secret,
+    };
+
+    fn names(prefix: &str) -> SecretNames {
+        SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
+    }
+
+    fn in_tenancy(partition: &str, namespace: &str) -> MeshService {
+        let tenancy =
+            Tenancy::Enterprise { partition: partition.parse().unwrap(), namespace: namespace.parse().unwrap() };
+        MeshService { tenancy, ..service("web") }
+    }
+
+    /// The mark of a token that the deployment with these names creates for `holder`.
+    fn mark(names: &SecretNames, holder: &TokenHolder) -> HolderMark {
+        let description = holder.token_description(&cluster("prod"));
+        HolderMark::parse(&marked_for_secret(&description, &names.place_of(holder), holder)).unwrap()
+    }
+
+    #[test]
+    fn mark_leads_back_to_its_holder() {
+        for service in [service("web"), in_tenancy("team", "shop")] {
+            let family = TokenHolder::of_family(service.clone(), "Web".parse().unwrap());
+            for holder in [TokenHolder::Service(service), family] {
+                let mark = mark(&names("mesh"), &holder);
+                assert_eq!(names("mesh").holder_of(&mark, holder.tenancy()), holder);
+            }
+        }
+    }
+
+    #[test]
+    fn mark_of_another_prefix_is_no_family_s() {
+        let (own, other) = (names("mesh"), names("mesh-blue"));
+        let service = TokenHolder::Service(service("web"));
+        let family = TokenHolder::of_family(self::service("web"), "Web".parse().unwrap());
+        for holder in [&service, &family] {
+            let mark = mark(&other, holder);
+            assert_eq!(own.holder_of(&mark, &Tenancy::Community), service);
+            assert!(!mark.may_be_for(&own.place_of(&service)));
+        }
+    }
+
+    #[test]
+    fn family_with_the_service_s_name_has_the_service_s_secret() {
+        let holder = TokenHolder::of_family(service("web"), "web".parse().unwrap());
+        assert_eq!(holder, TokenHolder::Service(service("web")));
+    }
+
+    #[test]
+    fn client_secret_by_arn_is_recognised_in_every_form() {
+        const ARN: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:agents-AbCdEf";
+        let names =
+            SecretNames::new("mesh".parse().unwrap(), Some(ARN.to_owned()), Tenancy::Community, &cluster("prod"));
+        let client = TokenHolder::Client { tenancy: Tenancy::Community };
+        let is_it = |value: &str| names.is_secret_of(&client, &SecretReference::parse(value).unwrap());
+        assert!(is_it(ARN) && is_it("agents") && is_it(&format!("{ARN}:token::")));
+        assert!(!is_it("mesh-consul-client-token") && !is_it(&ARN.replace("123456789012", "999999999999")));
     }
 }

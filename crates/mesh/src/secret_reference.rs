@@ -16,8 +16,10 @@ const ARN_SUFFIX_LENGTH: usize = 6;
 pub struct SecretReference {
     /// The account and the region in the ARN; `None` for a bare name, which is looked up beside the task.
     place: Option<(String, String)>,
-    /// The secret's name; in a full ARN, with the random characters.
+    /// The secret's name; in a full ARN of Secrets Manager, with the random characters.
     name: String,
+    /// Whether it is an ARN of Secrets Manager, which may have the random characters.
+    is_arn: bool,
     /// The version that the reference names; `None`: the current one.
     version: Option<String>,
 }
@@ -26,7 +28,7 @@ impl SecretReference {
     /// A secret in Secrets Manager; `None` if `value_from` refers to anything else.
     ///
     /// It may be a full ARN, an ARN without the random characters, or a name, each with or without a JSON key, or a
-    /// parameter of Systems Manager that refers to a secret.
+    /// parameter of Systems Manager that refers to a secret. For ECS a bare name is that of a parameter.
     ///
     /// ```
     /// use mesh::secret_reference::SecretReference;
@@ -42,7 +44,7 @@ impl SecretReference {
         match parts.as_slice() {
             ["arn", _, "secretsmanager", region, account, "secret", name, options @ ..] => {
                 let versions = options.iter().skip(1).find(|text| !matches!(**text, "" | CURRENT));
-                Some(Self::at(Some((account, region)), name, versions.copied()))
+                Some(Self { is_arn: true, ..Self::at(Some((account, region)), name, versions.copied()) })
             }
             ["arn", _, "ssm", region, account, parameter, version @ ..] => {
                 let name = parameter.strip_prefix("parameter")?.strip_prefix(PARAMETER_PATH)?;
@@ -57,10 +59,17 @@ impl SecretReference {
         }
     }
 
+    /// A reference to the current version of the secret with this name, beside the task.
+    #[must_use]
+    pub fn named(name: &str) -> Self {
+        Self::at(None, name, None)
+    }
+
     fn at(place: Option<(&str, &str)>, name: &str, version: Option<&str>) -> Self {
         Self {
             place: place.map(|(account, region)| (account.to_owned(), region.to_owned())),
             name: name.to_owned(),
+            is_arn: false,
             version: version.filter(|version| *version != CURRENT).map(str::to_owned),
         }
     }
@@ -77,11 +86,23 @@ impl SecretReference {
         self.place.as_ref().is_none_or(|(own_account, own_region)| own_account == account && own_region == region)
     }
 
-    /// Whether both may refer to one secret, in whatever version.
+    /// Whether both refer to one secret, in any version. A bare name is one of this account and region.
     #[must_use]
-    pub fn is_same_secret_as(&self, other: &Self) -> bool {
-        let is_in_place = self.place.is_none() || other.place.is_none() || self.place == other.place;
-        is_in_place && (self.is_to(&other.name) || other.is_to(&self.name))
+    pub fn is_same_secret_as(&self, other: &Self, account: &str, region: &str) -> bool {
+        let place = |reference: &Self| reference.place.clone().unwrap_or((account.to_owned(), region.to_owned()));
+        place(self) == place(other) && (self.is_to(&other.name) || other.is_to(&self.name))
+    }
+
+    /// Whether the secret's name begins so.
+    #[must_use]
+    pub fn starts_with(&self, prefix: &str) -> bool {
+        self.name.starts_with(prefix)
+    }
+
+    /// Whether the reference has exactly this name, without random characters.
+    #[must_use]
+    pub fn is_exactly(&self, name: &str) -> bool {
+        self.name == name
     }
 
     /// Whether the secret's name is `name`.
@@ -90,7 +111,7 @@ impl SecretReference {
         self.name.strip_prefix(name).is_some_and(|rest| {
             let suffix = rest.strip_prefix('-');
             rest.is_empty()
-                || self.place.is_some()
+                || self.is_arn
                     && suffix.is_some_and(|suffix| {
                         suffix.len() == ARN_SUFFIX_LENGTH && suffix.bytes().all(|b| b.is_ascii_alphanumeric())
                     })
@@ -133,6 +154,15 @@ mod tests {
         assert!(!parse("mesh-web-AbCdEf").is_to("mesh-web"), "the name of another secret");
         assert!(!parse(&format!("{ARN}:mesh-web-abc")).is_to("mesh-web"), "fewer than six characters");
         assert!(parse(&format!("{ARN}:mesh-web-abcdef")).is_to("mesh-web-abcdef"), "an ARN without them");
+    }
+
+    #[test]
+    fn arn_and_name_are_the_same_secret_in_one_place() {
+        let full = parse(&format!("{ARN}:mesh-web-AbCdEf:token::"));
+        let same = |other: &SecretReference, account| full.is_same_secret_as(other, account, "us-east-1");
+        assert!(same(&parse("mesh-web"), "123456789012") && same(&parse(&format!("{ARN}:mesh-web")), "123456789012"));
+        assert!(!same(&parse("mesh-web"), "999999999999"), "a bare name is one of the own account");
+        assert!(!same(&parse("mesh-api"), "123456789012"));
     }
 
     #[test]

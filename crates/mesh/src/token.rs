@@ -66,6 +66,13 @@ impl TokenHolder {
         }
     }
 
+    /// The holder of the token in the secret that is named by a family. A family with the name of the service has the
+    /// service's secret.
+    #[must_use]
+    pub fn of_family(service: MeshService, family: Family) -> Self {
+        if family.as_str() == service.name.as_str() { Self::Service(service) } else { Self::Family { service, family } }
+    }
+
     /// The service whose instances have the token; `None` for client agents.
     #[must_use]
     pub fn service(&self) -> Option<&MeshService> {
@@ -75,16 +82,11 @@ impl TokenHolder {
         }
     }
 
-    /// Whether both have the same token. Absent partitions and namespaces, as in Community Edition, mean `default`.
+    /// Whether both are of one service. Absent partitions and namespaces, as in Community Edition, mean `default`.
     #[must_use]
-    pub fn is_same_as(&self, other: &Self) -> bool {
-        let is_same_kind = match (self, other) {
-            (Self::Family { family, .. }, Self::Family { family: other, .. }) => family == other,
-            (Self::Service(_), Self::Service(_)) | (Self::Client { .. }, Self::Client { .. }) => true,
-            _ => false,
-        };
+    pub fn is_of_service(&self, other: &Self) -> bool {
         let name = |holder: &Self| holder.service().map(|service| service.name.clone());
-        is_same_kind && name(self) == name(other) && self.tenancy().is_same_place(other.tenancy())
+        name(self).is_some() && name(self) == name(other) && self.tenancy().is_same_place(other.tenancy())
     }
 
     /// The description of the holder's token for `cluster`, in the format of consul-ecs, so that its controller

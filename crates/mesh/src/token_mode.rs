@@ -4,7 +4,8 @@ use std::str::FromStr;
 
 use super::field::InvalidField;
 
-/// How tasks get their tokens. The mode determines only the creation of tokens: deletions are the same in each.
+/// How tasks get their tokens. It decides which tokens are created, and which tasks keep a token: in [`Self::Auto`] those
+/// that read its secret, in the other modes every task of the service too. All other deletions are the same.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TokenMode {
     /// The task definition decides: a task gets each token whose secret its own revision reads, and no other.

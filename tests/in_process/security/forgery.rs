@@ -98,7 +98,12 @@ async fn a_forged_idle_check_deletes_nothing() {
     assert!(environment.handle(&[world.event(&task).await]).await.failures.is_empty());
     let pair = world.provisioned(&world.secret_name(&world.service())).await;
     environment.consul.forget();
-    let report = environment.handle(&[idle_check(&world.service()), idle_check("consul-client")]).await;
+    let [mut of_own_family, mut of_another] = [&world.service(), "another"].map(idle_check);
+    for check in [&mut of_own_family, &mut of_another] {
+        check["detail"]["family"] = json!(world.service());
+    }
+    let checks = [idle_check(&world.service()), idle_check("consul-client"), of_own_family, of_another];
+    let report = environment.handle(&checks).await;
     assert!(report.failures.is_empty(), "{report:?}");
     assert!(environment.consul.lines().iter().all(|line| line.starts_with("GET ")), "{:?}", environment.consul.lines());
     assert!(world.is_valid(&pair.token).await);

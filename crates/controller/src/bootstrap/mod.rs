@@ -105,8 +105,9 @@ impl Bootstrap {
             let part = PartitionClusters { tenancy, clusters: &clusters, active: &active };
             self.bootstrap_partition(part, is_primary, deadline, &mut report).await;
         }
-        // After a failure the next sweep runs it again.
-        let done = report.failures.is_empty().then(|| LastRun { at: self.tasks.clock.now(), clusters: active });
+        // After a failure the next sweep runs it again, and so it does while Consul cannot have an object.
+        let done = (report.failures.is_empty() && report.skipped.is_empty())
+            .then(|| LastRun { at: self.tasks.clock.now(), clusters: active });
         *self.last_run.lock().unwrap_or_else(PoisonError::into_inner) = done;
         report
     }

@@ -8,9 +8,9 @@ use mesh::{arn::ClusterArn, field::InvalidField};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum BootstrapExtent {
     /// All objects.
-    #[default]
     Full,
     /// All but the auth method of client agents, which Consul Dataplane does not use.
+    #[default]
     Dataplane,
     /// No objects: Consul is set up by other means.
     None,

@@ -62,10 +62,10 @@ impl Upserter {
                             changes.push((object, change));
                         }
                     }
-                    // Another writer has just created or deleted it.
-                    Err(BootstrapError::Controller(ControllerError::Consul(
-                        ConsulError::Conflict { .. } | ConsulError::NotFound { .. },
-                    ))) => written_objects.push(object),
+                    // Another writer has just created it.
+                    Err(BootstrapError::Controller(ControllerError::Consul(ConsulError::Conflict { .. }))) => {
+                        written_objects.push(object);
+                    }
                     Err(error) if error.is_acceptable(self.mode) => report.skip(object.to_string(), &error),
                     Err(error) => report.fail(object.to_string(), error),
                 }

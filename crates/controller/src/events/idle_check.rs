@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use mesh::{
-    idleness::{Idleness, TaskListing, judge},
+    idleness::{Idleness, ServiceTask, TaskListing, judge},
     token::TokenHolder,
 };
 use tracing::info;
@@ -52,7 +52,9 @@ impl IdleChecks {
         match judge(holder, listing, self.tasks.scope.rules(self.tasks.clock.now())) {
             Idleness::Living(task) => {
                 info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task uses the token");
-                if let Some(cluster) = self.tasks.scope.cluster_of(&task) {
+                let requires = |listed: &&ServiceTask| listed.phase.is_living() && listed.required.contains(holder);
+                let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
+                if let Some(cluster) = requiring.and_then(|task| self.tasks.scope.cluster_of(task)) {
                     self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(cluster)), None).await?;
                 }
             }

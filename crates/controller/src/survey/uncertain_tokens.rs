@@ -3,7 +3,7 @@
 use mesh::{
     arn::ClusterArn,
     mark::HolderMark,
-    secret::{SecretState, StoredSecret},
+    secret::StoredSecret,
     token::{ListedToken, TokenHolder},
     token_mode::TokenMode,
 };
@@ -58,10 +58,10 @@ fn certainty(
         return Certainty::Uncertain(why.to_owned());
     }
     // A token of consul-ecs's controller, whose secret may be named by a family, so that a task may read it.
-    let is_elsewhere = mark.secret.is_none() && matches!(secret.state, SecretState::Missing);
+    let is_elsewhere = mark.secret.is_none() && !secret.names(token.accessor);
     if scope.mode == TokenMode::Auto && is_elsewhere {
         let name = scope.names.of(holder);
-        let why = format!("there is no secret {name}, and another one may contain it; delete it if no task reads it");
+        let why = format!("the secret {name} does not contain it, and another one may; delete it if no task reads it");
         return Certainty::Uncertain(why);
     }
     Certainty::Certain

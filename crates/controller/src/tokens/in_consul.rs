@@ -51,7 +51,7 @@ impl Attempt<'_> {
     /// The description of the holder's token.
     fn marks(&self, cluster: &ClusterArn) -> String {
         let place = self.tokens.scope.names.place_of(self.holder);
-        marked_for_secret(&self.holder.token_description(cluster), &place)
+        marked_for_secret(&self.holder.token_description(cluster), &place, self.holder)
     }
 
     /// Updates the token in the secret. A required token loses its unused mark, so that it is revoked when its service
@@ -70,7 +70,10 @@ impl Attempt<'_> {
                 .unwrap_or_else(|| token.description.clone()),
             Demand::Events(_) | Demand::Listed(_) => marked_used(&token.description),
         };
-        let description = self.with_family_mark(description);
+        let description = match self.holder {
+            TokenHolder::Family { .. } => self.with_secret_mark(&description).unwrap_or(description),
+            TokenHolder::Service(_) | TokenHolder::Client { .. } => description,
+        };
         let is_marked = self.is_marked(&token);
         let is_ours = secret.is_ours || is_marked;
         if !is_ours {
@@ -99,14 +102,23 @@ impl Attempt<'_> {
         }
     }
 
-    /// Adds the mark of the secret to a token of consul-ecs in a secret that is named by a family: without it the token
-    /// counts for the service.
-    fn with_family_mark(&self, description: String) -> String {
-        let is_of_family = matches!(self.holder, TokenHolder::Family { .. });
-        if is_of_family && HolderMark::parse(&description).is_some_and(|mark| mark.secret.is_none()) {
-            marked_for_secret(&description, &self.tokens.scope.names.place_of(self.holder))
-        } else {
-            description
+    /// The description with the mark of the secret, if it is that of a token of consul-ecs, which has none. Without the
+    /// mark, a token that its secret does not contain any more may be in another one.
+    fn with_secret_mark(&self, description: &str) -> Option<String> {
+        let is_unmarked = HolderMark::parse(description).is_some_and(|mark| mark.secret.is_none());
+        let place = || self.tokens.scope.names.place_of(self.holder);
+        is_unmarked.then(|| marked_for_secret(description, &place(), self.holder))
+    }
+
+    /// Marks a token of consul-ecs for this secret, before the secret contains it no more.
+    pub(super) async fn mark_for_secret(&self, token: Option<&Token>) -> Result<(), ControllerError> {
+        let Some(token) = token else { return Ok(()) };
+        let Some(description) = self.with_secret_mark(&token.description) else { return Ok(()) };
+        let (pair, grant) = (token.pair.clone(), Grant::AsBefore(token.grants.clone()));
+        let marked = NewToken { pair, description, grant, tenancy: self.holder.tenancy().clone() };
+        match self.tokens.acl.update_token(&marked).await {
+            Ok(()) | Err(ConsulError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 

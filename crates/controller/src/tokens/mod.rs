@@ -12,6 +12,7 @@ mod steps;
 use mesh::{
     field::InvalidField,
     secret::{Retirement, StoredSecret},
+    secret_reference::SecretReference,
     tenancy::Tenancy,
     token::{ListedToken, TokenHolder},
 };
@@ -75,11 +76,13 @@ impl Tokens {
         let name = self.scope.names.of(holder);
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
         match holder.service() {
-            Some(service) if name == self.scope.names.of(&client) => Err(InvalidField::new(
-                "service name",
-                service.name.as_str(),
-                "a name whose secret is not the client token's; rename the service, or set ClientTokenSecretName",
-            )),
+            Some(service) if self.scope.names.is_secret_of(&client, &SecretReference::named(&name)) => {
+                Err(InvalidField::new(
+                    "service name",
+                    service.name.as_str(),
+                    "a name whose secret is not the client token's; rename the service, or set ClientTokenSecretName",
+                ))
+            }
             _ => Ok(Attempt { tokens: self, holder, name }),
         }
     }

@@ -2,6 +2,7 @@
 
 use consul::Token;
 use mesh::{
+    field::InvalidField,
     lifecycle::{HeldToken, Idle, Requirement, Step, Usage, next_step},
     mark::HolderMark,
     plan::is_awaited,
@@ -71,8 +72,14 @@ impl Attempt<'_> {
                     Step::Nothing | Step::Hide(..) | Step::Remove(..) => Ok(Progress::Done(Effect::Unchanged)),
                 }
             }
-            (Case::Idle { hops, .. }, Step::Hide(pair, why)) => self.hide(secret, pair, why, *hops).await,
-            (Case::Ended(_), Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "the stack is deleted").await,
+            (Case::Idle { hops, .. }, Step::Hide(pair, why)) => {
+                self.mark_for_secret(token.as_ref()).await?;
+                self.hide(secret, pair, why, *hops).await
+            }
+            (Case::Ended(_), Step::Remove(pair, why)) => {
+                self.mark_for_secret(token.as_ref()).await?;
+                self.remove(secret, &pair, &why, "the stack is deleted").await
+            }
             (Case::Idle { .. }, Step::Remove(pair, why)) => self.remove(secret, &pair, &why, "idle").await,
             (Case::Ended(_), Step::Hide(..))
             | (Case::Idle { .. } | Case::Ended(_), Step::Nothing | Step::Create | Step::Restore(_) | Step::Show(_)) => {
@@ -123,8 +130,13 @@ impl Attempt<'_> {
                 };
                 self.create_and_show(secret, &cluster, demand).await
             }
+            (_, Case::Needed(_)) => {
+                let found = format!("{} with the token of the service {other}", self.name);
+                let expected = "a secret of this service; rename the other service, or the family of this one";
+                Err(InvalidField::new("secret", &found, expected).into())
+            }
             _ => {
-                warn!(holder = %self.holder, secret = self.name, service = %other, "the secret holds the token of another service, which is not changed; rename the service or its family");
+                warn!(holder = %self.holder, secret = self.name, service = %other, outcome = "left", "the secret holds the token of another service");
                 Ok(Progress::Done(Effect::Unchanged))
             }
         }

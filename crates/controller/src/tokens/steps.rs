@@ -94,8 +94,8 @@ impl Attempt<'_> {
         })
     }
 
-    /// Hides a token from tasks, then requests the check that deletes it, after a chain of `hops` messages. A failed write requests no check. If the
-    /// function ends in between, the sweep deletes the token.
+    /// Hides a token from tasks, then requests the check that deletes it, after a chain of `hops` messages. A failed
+    /// write requests no check. If the function ends in between, the sweep deletes the token.
     pub(super) async fn hide(
         &self,
         secret: &StoredSecret,

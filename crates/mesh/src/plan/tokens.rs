@@ -65,7 +65,8 @@ pub(crate) fn plan_tokens(
             None if required.contains_key(&holder) => required_by_a_listed_task(rules),
             None => continue,
         };
-        actions.extend(plan_named(&holder, secret, &tokens, &usage, rules));
+        let is_required = required.contains_key(&holder);
+        actions.extend(plan_named(&holder, secret, &tokens, &usage, is_required, rules));
         actions.extend(plan_orphans(&holder, secret, &tokens, &usage, rules));
     }
     actions.retain(|action| listing.is_some() || matches!(action, Action::ShowOrphan(..)));
@@ -78,6 +79,7 @@ fn plan_named(
     secret: &StoredSecret,
     tokens: &[(&ListedToken, HolderMark)],
     usage: &Usage,
+    is_required: bool,
     rules: Rules<'_>,
 ) -> Option<Action> {
     let named = tokens.iter().find(|(token, _)| secret.names(token.accessor));
@@ -89,8 +91,8 @@ fn plan_named(
     match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
         (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(holder.clone(), idle.clone())),
         (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(holder.clone(), idle.clone())),
-        // In mode `auth-method` tasks request no token, but older tasks of the service may still read the token.
-        (Step::Show(_), _) if rules.mode == TokenMode::AuthMethod => Some(Action::Provision(holder.clone())),
+        // Tasks that require no token may still read this one: in mode `auth-method`, or in a named version.
+        (Step::Show(_), _) if !is_required => Some(Action::Provision(holder.clone())),
         _ => None,
     }
 }

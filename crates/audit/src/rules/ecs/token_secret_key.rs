@@ -16,8 +16,8 @@ pub(in crate::rules) static RULE: Rule = Rule {
 The controller stores a token as JSON with the keys `accessor_id` and `token`. `CONSUL_HTTP_TOKEN` of mesh-init and \
 `AGENT_TOKEN` of the client agent have to be the value of `token` alone: `valueFrom` is the secret's ARN followed by \
 `:token::`. Without a key, the variable contains the complete JSON, and with `accessor_id` the ID of the token instead \
-of the token. A secret whose name differs from the controller's, `<prefix>-<service>` or \
-`<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
+of the token. A secret whose name differs from the controller's, `<prefix>-<service>`, \
+`<prefix>-<family>` or `<prefix>-consul-client-token`, may contain the token as plain text, and is not reported.",
     sources: &[
         "https://docs.aws.amazon.com/AmazonECS/latest/developerguide/secrets-envvar-secrets-manager.html",
         "https://developer.hashicorp.com/consul/docs/ecs",
@@ -53,24 +53,25 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     {
         let Some(container) = container else { continue };
         if let Maybe::Known(secret) = container.secret(variable) {
-            let name = if variable == "AGENT_TOKEN" {
-                Some("consul-client-token".to_owned())
+            let names = if variable == "AGENT_TOKEN" {
+                vec!["consul-client-token".to_owned()]
             } else {
-                consul.service_name(subject.definition)
+                let family = subject.definition.family.text().map(ToString::to_string);
+                consul.service_name(subject.definition).into_iter().chain(family).collect()
             };
-            check_key(container, variable, secret, name.as_deref(), findings);
+            check_key(container, variable, secret, &names, findings);
         }
     }
 }
 
-/// `name` is the end of the name that the controller gives the secret.
-fn check_key(container: &Container, variable: &str, secret: &Secret, name: Option<&str>, findings: &mut Findings) {
+/// `names` are the possible ends of the name that the controller gives the secret.
+fn check_key(container: &Container, variable: &str, secret: &Secret, names: &[String], findings: &mut Findings) {
     let Some(reference) = secret.value_from.text() else { return };
     let parts: Vec<&str> = reference.split(':').collect();
     let ["arn", _, "secretsmanager", _, _, "secret", found, rest @ ..] = parts.as_slice() else { return };
     let label = container.label();
     let message = match rest {
-        [] | ["", _, _] if name.is_some_and(|name| is_the_controller_s(found, name)) => {
+        [] | ["", _, _] if names.iter().any(|name| is_the_controller_s(found, name)) => {
             format!("{variable} of {label} is the complete JSON of the token secret")
         }
         ["accessor_id", _, _] => format!("{variable} of {label} is the token's accessor ID, not the token"),

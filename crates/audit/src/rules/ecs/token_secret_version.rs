@@ -11,9 +11,9 @@ use crate::{
 pub(in crate::rules) static RULE: Rule = Rule {
     id: "consul-token-secret-version",
     summary: "token variables read the current version of the token secret",
-    severity: Severity::Error,
+    severity: Severity::Warning,
     applies: Applies::Consul,
-    effect: "the task gets no token from the controller, or one that was revoked, and Consul answers every request with 403",
+    effect: "the task gets no token from the controller, or one that was revoked: then Consul answers every request with 403",
     explanation: "\
 `valueFrom` may name a version of a secret, by a stage such as `AWSPREVIOUS` or by an ID. The controller writes the \
 current version, `AWSCURRENT`, and empties it when it revokes the token: older versions still contain tokens that \

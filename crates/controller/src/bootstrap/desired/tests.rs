@@ -18,7 +18,7 @@ fn enterprise() -> Tenancy {
 
 #[test]
 fn objects_come_after_their_references() {
-    let scope = BootstrapScope::default();
+    let scope = BootstrapScope { extent: BootstrapExtent::Full, ..BootstrapScope::default() };
     let (clusters, tenancy) = (clusters(), enterprise());
     let desired = BootstrapTarget {
         scope: &scope,

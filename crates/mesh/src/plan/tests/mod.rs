@@ -17,7 +17,6 @@ use crate::{
     idleness::{ServiceTask, TaskListing},
     lifecycle::Idle,
     mark::HolderMark,
-    required::TokenRules,
     secret::{Retirement, SecretState, StoredSecret, Trigger},
     secret_name::SecretNames,
     secret_reference::SecretReference,

@@ -43,15 +43,11 @@ fn place(service: &MeshService) -> (&str, &str, &str) {
     (partition, service.tenancy.namespace().map_or("default", |name| name.as_str()), service.name.as_str())
 }
 
-/// Whether a task that uses the token of `used` may use that of `holder`: a secret that is named by a family is of the
-/// service too, but not the reverse.
-fn may_use(used: &TokenHolder, holder: &TokenHolder) -> bool {
-    let family = |holder: &TokenHolder| match holder {
-        TokenHolder::Family { family, .. } => Some(family.clone()),
-        _ => None,
-    };
-    let is_same_service = used.service().map(place) == holder.service().map(place);
-    is_same_service && family(holder).is_none_or(|own| family(used) == Some(own))
+/// Whether a task may use the holder's token: it reads its secret; in an explicit mode also if it is of the service.
+fn may_use(task: &ServiceTask, holder: &TokenHolder, mode: TokenMode) -> bool {
+    let name = names().of(holder);
+    let is_of_service = task.services.iter().any(|service| Some(place(service)) == holder.service().map(place));
+    task.secrets.iter().any(|secret| secret.is_exactly(&name)) || mode != TokenMode::Auto && is_of_service
 }
 
 /// An observation, and the same in another order.
@@ -213,7 +209,7 @@ proptest! {
         let Extent::Clusters(Some(listing)) = &observed.extent else { panic!("every cluster was read") };
         for action in actions(&observed, mode) {
             let (Action::Hide(holder, _) | Action::Revoke(holder, _)) = action else { continue };
-            let belongs = |task: &&ServiceTask| task.holders.iter().any(|used| may_use(used, &holder));
+            let belongs = |task: &&ServiceTask| may_use(task, &holder, mode);
             for task in listing.tasks.iter().filter(belongs) {
                 prop_assert_eq!(task.phase, TaskPhase::Stopped);
                 let quiet_for = task.stopped_at.map(|at| now().duration_since(at).as_secs());

@@ -26,7 +26,9 @@ fn service_task(name: &str, phase: TaskPhase, stopped: Option<i64>) -> ServiceTa
         arn: TaskArn::in_cluster(&cluster("test"), &task_id(9)),
         phase,
         stopped_at: stopped.map(seconds_ago),
-        holders: vec![TokenHolder::Service(service(name))],
+        secrets: vec![SecretReference::named(&format!("consul-ecs-{name}"))],
+        services: vec![service(name)],
+        required: Vec::new(),
     }
 }
 
@@ -52,7 +54,7 @@ fn never_used() -> Retirement {
     Retirement { trigger: Some(Trigger::Sweep), ..Retirement::default() }
 }
 
-/// The actions of a sweep, equal in both modes without active tasks.
+/// The actions of a sweep, equal in the explicit modes without active tasks.
 fn swept(observed: &Observed) -> Vec<Action> {
     let actions = actions(observed, TokenMode::AuthMethod);
     assert_eq!(actions, super::actions(observed, TokenMode::SecretsManager));

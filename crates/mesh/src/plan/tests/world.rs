@@ -181,20 +181,19 @@ fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, M
         arn: task.arn.clone(),
         phase: task.phase,
         stopped_at: stopped_at(task.phase, *age),
-        holders: task.identity.iter().flat_map(used_tokens).collect(),
+        services: task.identity.iter().map(|identity| identity.service.clone()).collect(),
+        secrets: task.identity.iter().flat_map(|identity| identity.secrets.clone()).collect(),
+        required: Vec::new(),
     });
     let others = elsewhere.into_iter().zip(20..).map(|((phase, age, service), number)| ServiceTask {
         arn: TaskArn::in_cluster(&cluster("test"), &task_id(number)),
         phase,
         stopped_at: stopped_at(phase, age),
-        holders: vec![TokenHolder::Service(service)],
+        secrets: vec![Naming::Service.secret_of(&service)],
+        services: vec![service],
+        required: Vec::new(),
     });
     swept.chain(others).collect()
-}
-
-/// The holders of every token that a task may use in any mode.
-fn used_tokens(identity: &MeshIdentity) -> Vec<TokenHolder> {
-    TokenRules { mode: TokenMode::SecretsManager, names: &names() }.used(identity)
 }
 
 /// A cluster as marks name it: a configured one by ARN or by name, another one, or one of that name in another account.
@@ -232,7 +231,7 @@ prop_compose! {
         let mut description = holder.token_description(&ours).replace(ours.as_str(), &mark);
         if let Some(is_this) = place {
             let place = if is_this { names().place_of(&holder) } else { "another".to_owned() };
-            description = marked_for_secret(&description, &place);
+            description = marked_for_secret(&description, &place, &holder);
         }
         if let Some(age) = unused_for {
             description = marked_unused(&description, seconds_ago(age));

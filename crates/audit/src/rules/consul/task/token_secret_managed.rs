@@ -90,7 +90,7 @@ fn identity(definition: &TaskDefinition, consul: &ConsulTask<'_>, deployment: &D
     let tenancy = Tenancy::from_names(tag(PARTITION_TAG)?, tag(NAMESPACE_TAG)?, (PARTITION_TAG, NAMESPACE_TAG)).ok()?;
     Some(MeshIdentity {
         service: MeshService {
-            tenancy: tenancy.unwrap_or_else(|| deployment.default_tenancy.clone()),
+            tenancy: tenancy.or_else(|| deployment.default_tenancy.clone())?,
             name: consul.service_name(definition)?.parse().ok()?,
         },
         gateway: consul.is_gateway.then_some(mesh::ecs_config::GatewayKind::MeshGateway),
@@ -122,7 +122,7 @@ mod tests {
         let node = parse_json(&file.text, &Route::default()).unwrap();
         let material = Material {
             definitions: vec![ecs_definition(file, &node).unwrap()],
-            deployment: Some(Deployment { mode, names, default_tenancy: Tenancy::Community }),
+            deployment: Some(Deployment { mode, names, default_tenancy: Some(Tenancy::Community) }),
             ..Material::default()
         };
         let own = audit(&material).into_iter().filter(|finding| finding.rule.id == RULE.id);
