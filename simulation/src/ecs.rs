@@ -196,7 +196,7 @@ fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
     let definition = TaskDefinition {
         arn: arn.clone(),
         tags: if own_tags { Tags::default() } else { mesh_tags(number) },
-        config_json: Some("{}".to_owned()),
+        config_json: Some(format!(r#"{{"service":{{"name":"{}"}}}}"#, service_name(number))),
         containers: [("app", true), ("consul-dataplane", true)].into_iter().chain(agent).map(container).collect(),
         secrets: Vec::new(),
     };

@@ -84,7 +84,7 @@ const EXCESS: u64 = 30;
 #[derive(Debug, Clone)]
 pub(crate) struct Scenario {
     pub(crate) mode: TokenMode,
-    /// Whether secrets are named by the families of task definitions, and not by services.
+    /// Whether the secret of every other service is named by the family of its task definitions.
     pub(crate) names_by_family: bool,
     pub(crate) grace: u16,
     pub(crate) tasks: usize,

@@ -197,7 +197,7 @@ impl World {
     /// The name of the service's secret.
     pub(crate) fn secret_name(&self, number: usize) -> String {
         let service = self.service(number);
-        self.scope.names.of(&if self.scenario.names_by_family {
+        self.scope.names.of(&if self.scenario.names_by_family && number.is_multiple_of(2) {
             TokenHolder::Family { service, family: format!("family-{number}").parse().unwrap() }
         } else {
             TokenHolder::Service(service)

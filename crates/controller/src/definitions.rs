@@ -54,7 +54,7 @@ impl Definitions {
         default_tenancy: &Tenancy,
     ) -> Classification {
         match self.read.get(arn) {
-            Some(Ok(definition)) if definition.needs_task_tags() && tags.is_none() => Classification::TagsUnknown,
+            Some(Ok(_)) if tags.is_none() && self.needs_task_tags(arn, default_tenancy) => Classification::TagsUnknown,
             Some(Ok(definition)) => {
                 let tags = tags.cloned().unwrap_or_default();
                 match definition.identify(&tags, default_tenancy, self.scope.tokens()) {
@@ -70,6 +70,11 @@ impl Definitions {
                 Classification::DefinitionUnread(Arc::new(EcsError::Failed { subject, reason }.into()))
             }
         }
+    }
+
+    /// Whether the tags of tasks of the definition decide what they are.
+    pub(crate) fn needs_task_tags(&self, arn: &TaskDefinitionArn, default_tenancy: &Tenancy) -> bool {
+        self.get(arn).is_some_and(|definition| definition.needs_task_tags(default_tenancy, self.scope.tokens()))
     }
 
     /// The identities that a task of the definition may have: by its tags, and by those of the definition alone, which

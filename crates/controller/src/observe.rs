@@ -104,7 +104,8 @@ impl Observer {
     ) -> (BTreeMap<TaskArn, Tags>, Failures) {
         let mut undecided: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
         for change in changes {
-            if definitions.get(&change.definition).is_some_and(|definition| definition.needs_task_tags()) {
+            let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
+            if definitions.needs_task_tags(&change.definition, default_tenancy) {
                 undecided.entry(&change.cluster).or_default().push(change.arn.clone());
             }
         }

@@ -44,10 +44,12 @@ pub const DATAPLANE: &str = "consul-dataplane";
 const CLIENT_AGENT: &str = "consul-client";
 
 impl TaskDefinition {
-    /// Whether the definition has Consul's configuration but no mesh tag: then the tags of the task decide.
+    /// Whether the tags of the task decide: the definition has Consul's configuration, but no mesh tag, and reads no token
+    /// of the controller.
     #[must_use]
-    pub fn needs_task_tags(&self) -> bool {
-        self.tags.get(MESH_TAG).is_none() && self.config_json.is_some()
+    pub fn needs_task_tags(&self, default_tenancy: &Tenancy, rules: TokenRules<'_>) -> bool {
+        let reads_token = || matches!(self.identify_by_secrets(default_tenancy, rules), Ok(Some(_)));
+        self.tags.get(MESH_TAG).is_none() && self.config_json.is_some() && !reads_token()
     }
 
     /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
@@ -75,12 +77,13 @@ impl TaskDefinition {
 
     /// The identity of a task of this definition, or `None` if it is not in the mesh.
     ///
-    /// It is in the mesh if its mesh tag is `true`, or if the definition has neither that tag nor a configuration, and
-    /// reads a token of the controller: consul-ecs 0.2 was configured by flags.
+    /// It is in the mesh if its mesh tag is `true`, or if the definition has no such tag and reads a token of the
+    /// controller. The service name is that of the tag, else of the configuration, else the family. Without Enterprise
+    /// tags the tenancy is `default_tenancy`.
     ///
     /// A tag of the task (`task_tags`) takes precedence over the same tag of the definition, because ECS copies tags to
-    /// tasks only with `propagateTags`. The service name is that of the tag, else of the configuration, else the
-    /// family. Without Enterprise tags the tenancy is `default_tenancy`.
+    /// tasks only with `propagateTags`. Tags of tasks do not count for a definition that only its secrets show to be in
+    /// the mesh.
     ///
     /// # Errors
     /// The task is in the mesh, but its name is invalid, or only one of the two Enterprise tags is set.
@@ -98,14 +101,13 @@ impl TaskDefinition {
     }
 
     /// The identity of tasks of a definition that only its secrets show to be in the mesh. Tags of the tasks do not
-    /// count, because ECS may show them later than the tasks.
+    /// count, because ECS may show them later than the tasks, which would change the owner of the secret.
     fn identify_by_secrets(
         &self,
         default_tenancy: &Tenancy,
         rules: TokenRules<'_>,
     ) -> Result<Option<MeshIdentity>, InvalidField> {
-        let is_marked = self.tags.get(MESH_TAG).is_some() || self.config_json.is_some();
-        if is_marked || !self.secrets.iter().any(|secret| rules.names.is_under_prefix(secret)) {
+        if self.tags.get(MESH_TAG).is_some() || !self.secrets.iter().any(|secret| rules.names.is_under_prefix(secret)) {
             return Ok(None);
         }
         let identity = self.identity(&self.tags, default_tenancy)?;
@@ -228,6 +230,11 @@ mod tests {
             secrets: vec![SecretReference::parse(secret).unwrap()],
             ..definition(tags, None)
         };
+        let configured = TaskDefinition {
+            config_json: Some(r#"{"service":{"name":"from-config"}}"#.to_owned()),
+            ..reads("mesh-from-config", &[])
+        };
+        assert_eq!(name_of(&configured, &[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "late")]), "from-config");
         let untagged = reads("mesh-Web-Family", &[]);
         assert_eq!(name_of(&untagged, &[]), "web-family");
         assert_eq!(name_of(&untagged, &[(MESH_TAG, "true"), (SERVICE_NAME_TAG, "late")]), "web-family");
