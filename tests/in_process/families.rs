@@ -1,17 +1,10 @@
 //! Secrets that are named by the family of a task definition, as the Terraform modules of consul-ecs 0.2 to 0.4 name them.
 
 use controller::{SweepOrder, SweepOutcome};
-use local_stack::world::World;
+use local_stack::world::{World, mesh_tags};
 use serde_json::{Value, json};
 
 use crate::{environment::Environment, sweep::swept};
-
-fn mesh_tags(service: &str) -> Value {
-    json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/service-name", "value": service },
-    ])
-}
 
 /// Handles the first event of a new task of the definition, which must succeed.
 async fn start(world: &World<'_>, environment: &Environment, definition: &local_stack::world::Definition) {

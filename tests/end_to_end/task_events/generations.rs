@@ -1,15 +1,9 @@
 //! Both generations of consul-ecs in one cluster, with the default `TokenMode`: a task gets the tokens that its definition reads.
 
+use local_stack::world::mesh_tags;
 use serde_json::{Value, json};
 
 use crate::fixture::Fixture;
-
-fn mesh_tags(service: &str) -> Value {
-    json!([
-        { "key": "consul.hashicorp.com/mesh", "value": "true" },
-        { "key": "consul.hashicorp.com/service-name", "value": service },
-    ])
-}
 
 #[tokio::test]
 async fn each_task_gets_what_its_definition_reads() {

@@ -74,7 +74,8 @@ pub fn image_of(container: &Container) -> Option<Image> {
     (text.whole().is_some() || text.tail().contains('/')).then_some(image)
 }
 
-/// The version of consul-ecs in the image of a container. All releases are 0.x: another number is not the version of a release.
+/// The version of consul-ecs in the image of a container. All releases are 0.x: another number is not the version of a
+/// release.
 #[must_use]
 pub fn consul_ecs_version(container: &Container) -> Option<Version> {
     let image = image_of(container).filter(|image| image.name.starts_with("consul-ecs"))?;

@@ -25,7 +25,7 @@ use crate::{
 
 pub use messages::state_of;
 pub use sweeps::RESTARTED;
-pub use tasks::{Definition, envelope, task_id};
+pub use tasks::{Definition, envelope, mesh_tags, task_id};
 
 /// The grace period of the tests' deployments: long enough to test restarts within it, short enough to wait for.
 pub const GRACE: Duration = Duration::from_secs(4);

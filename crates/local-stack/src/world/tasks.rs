@@ -9,7 +9,9 @@ use crate::aws::{ACCOUNT, REGION};
 #[derive(Debug, Clone)]
 pub struct Definition(pub String);
 
-fn mesh_tags(service: &str) -> Value {
+/// The tags of a mesh task definition for `service`.
+#[must_use]
+pub fn mesh_tags(service: &str) -> Value {
     json!([
         { "key": "consul.hashicorp.com/mesh", "value": "true" },
         { "key": "consul.hashicorp.com/service-name", "value": service },
