@@ -16,6 +16,7 @@ use consul::{
 use controller::bootstrap::policy::of_client_agents;
 use mesh::{
     arn::{ClusterArn, TaskId},
+    cluster_selection::ClusterSelection,
     permission,
     tenancy::Tenancy,
 };
@@ -159,7 +160,12 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
         b'K' => drop(consul.delete_policy(&of_client_agents(&tenancy, "p")).await?),
         b'L' => drop(consul.is_primary().await?),
         b'M' => drop(consul.namespaces(&"team".parse().expect("a name")).await?),
-        b'N' => drop(consul.missing_permissions(&tenancy, &permission::required(&[cluster])).await?),
+        b'N' => {
+            let clusters = ClusterSelection::parse(CLUSTER, None).expect("a selection");
+            let permissions = permission::required(&clusters, clusters.patterns());
+            drop(consul.missing_permissions(&tenancy, &permissions).await?);
+        }
+        b'P' => drop(consul.synthetic_nodes(&tenancy).await?),
         b'O' => {
             // The fields that were read are merged with the wanted ones.
             for kind in [Kind::Policy, Kind::AuthMethod, Kind::BindingRule, Kind::SyntheticNode] {

@@ -1,6 +1,7 @@
 //! `CONSUL_ECS_CONFIG_JSON`, and the identity of a task by it.
 
 use mesh::{
+    cluster_selection::ClusterSelection,
     definition::{Container, TaskDefinition},
     ecs_config::{CONFIG_VARIABLE, EcsConfig},
     required::TokenRules,
@@ -25,7 +26,7 @@ pub fn run(data: &[u8]) {
         containers: vec![container],
         secrets: Vec::new(),
     };
-    let home = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().expect("an ARN");
+    let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).expect("a selection");
     let names = SecretNames::new("mesh".parse().expect("a prefix"), None, Tenancy::Community, &home);
     let rules = TokenRules { mode: TokenMode::Auto, names: &names };
     let identity = definition.identify(&Tags::default(), &Tenancy::Community, rules);

@@ -96,7 +96,7 @@ impl World {
             return;
         }
         let of_cluster = self.consul.instances.iter().find(|instance| instance.node == name);
-        let cluster = of_cluster.and_then(|instance| self.scope.clusters.iter().find(|c| instance.task.is_in(c)));
+        let cluster = of_cluster.and_then(|instance| self.clusters.iter().find(|c| instance.task.is_in(c)));
         if let Some(cluster) = cluster.map(|cluster| cluster.as_str().to_owned()) {
             self.check_not_blind(Some(&cluster));
         }

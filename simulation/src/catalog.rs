@@ -139,6 +139,10 @@ impl World {
         Some(CatalogNode { is_synthetic: name.starts_with("arn:"), instances, others: others.collect() })
     }
 
+    pub(crate) fn synthetic_nodes(&self) -> Vec<String> {
+        self.consul.nodes.iter().filter(|name| name.starts_with("arn:")).cloned().collect()
+    }
+
     /// One transaction of check-and-set deletions: all or nothing.
     pub(crate) fn deregister(&mut self, seen: &[ServiceInstance]) -> Result<(), ConsulError> {
         if seen.len() > MAX_TRANSACTION_OPERATIONS {

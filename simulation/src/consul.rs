@@ -92,13 +92,13 @@ impl World {
             let record = self.new_record(description, true);
             self.consul.tokens.push(record);
         }
-        let node = self.scope.clusters[0].as_str().to_owned();
+        let node = self.clusters[0].as_str().to_owned();
         self.consul.nodes.insert(node.clone());
         self.consul.others.push((node, "database".to_owned()));
     }
 
     fn adopt(&mut self) {
-        let cluster = self.scope.clusters[0].clone();
+        let cluster = self.clusters[0].clone();
         let description = TokenHolder::Service(self.service(0)).token_description(&cluster);
         let record = self.new_record(description, false);
         let text = json!({ "accessor_id": record.accessor.to_string(), "token": record.secret }).to_string();

@@ -126,6 +126,10 @@ impl Catalog for ConsulEdge {
         self.call(label, move |world| Ok(world.instances_of(&name, &tenancy, &asked))).await
     }
 
+    async fn synthetic_nodes(&self, _: &Tenancy) -> Result<Vec<String>, ConsulError> {
+        self.call(|| "GET synthetic nodes".to_owned(), |world| Ok(world.synthetic_nodes())).await
+    }
+
     async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
         let (asked, tenancy) = (name.to_owned(), tenancy.clone());
         self.call(|| format!("GET node {name}"), move |world| Ok(world.node(&asked, &tenancy))).await

@@ -233,14 +233,14 @@ impl World {
 
     /// Whether the last cluster is to be deleted, and all its tasks have stopped.
     pub(crate) fn is_cluster_over(&self) -> bool {
-        let last = self.scope.clusters.last();
+        let last = self.clusters.last();
         self.scenario.deletes
             && self.ecs.deleted.is_empty()
             && self.ecs.tasks.iter().all(|task| Some(&task.cluster) != last || task.is_stopped())
     }
 
     pub(crate) fn delete_cluster(&mut self) -> ClusterArn {
-        let cluster = self.scope.clusters.last().unwrap().clone();
+        let cluster = self.clusters.last().unwrap().clone();
         note!(self, "cluster {} is deleted", cluster.name());
         self.ecs.deleted.push((cluster.clone(), self.now));
         cluster
@@ -264,9 +264,17 @@ impl World {
         self.ecs.deleted.iter().any(|(deleted, since)| deleted == cluster && *since <= at)
     }
 
+    /// The clusters that a listing shows: another region has none.
+    pub(crate) fn listed_clusters(&mut self) -> Vec<ClusterArn> {
+        if self.in_wrong_region.contains(&self.caller) {
+            return Vec::new();
+        }
+        self.clusters.clone().into_iter().filter(|cluster| !self.is_seen_deleted(cluster)).collect()
+    }
+
     /// The error for a cluster that is unknown or deleted.
     pub(crate) fn check_exists(&mut self, cluster: &ClusterArn) -> Result<(), EcsError> {
-        let is_known = self.scope.clusters.contains(cluster) && !self.is_seen_deleted(cluster);
+        let is_known = self.clusters.contains(cluster) && !self.is_seen_deleted(cluster);
         if is_known { Ok(()) } else { Err(EcsError::UnknownCluster(cluster.clone())) }
     }
 

@@ -51,10 +51,15 @@ impl TaskDefinitions for EcsEdge {
 
 #[async_trait]
 impl Clusters for EcsEdge {
+    async fn list_clusters(&self) -> Result<Vec<ClusterArn>, EcsError> {
+        let effect = |world: &mut World| Ok(world.listed_clusters());
+        self.connection.call(Service::Ecs, || "ListClusters".to_owned(), effect, failed("clusters")).await
+    }
+
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         let asked = clusters.to_vec();
         let effect = move |world: &mut World| {
-            let mut status = |cluster: &ClusterArn| match world.scope.clusters.contains(cluster) {
+            let mut status = |cluster: &ClusterArn| match world.clusters.contains(cluster) {
                 true if world.is_seen_deleted(cluster) => ClusterStatus::Deleted,
                 true => ClusterStatus::Active,
                 false => ClusterStatus::Unknown,

@@ -148,6 +148,8 @@ pub(crate) struct Scenario {
     pub(crate) late: u32,
     /// The weight of tasks' steps, compared with that of calls.
     pub(crate) pace: u32,
+    /// Whether the settings select the clusters by a pattern.
+    pub(crate) by_pattern: bool,
 }
 
 /// The bounds that the controller is configured with, in milliseconds.
@@ -255,6 +257,7 @@ impl Scenario {
             retires: random.bool(),
             late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
+            by_pattern: extra(random, 3),
         };
         let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };
         let assumed = Assumed {

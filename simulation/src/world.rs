@@ -6,7 +6,8 @@ use controller::{Scope, settings::Settings};
 use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
-    identity::MeshService, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder, token_mode::TokenMode,
+    arn::ClusterArn, identity::MeshService, service_name::ServiceName, tenancy::Tenancy, token::TokenHolder,
+    token_mode::TokenMode,
 };
 
 use super::{
@@ -41,6 +42,8 @@ pub(crate) const CLIENT_SECRET: &str = "consul-ecs-consul-client-token";
 pub(crate) struct World {
     pub(crate) scenario: Scenario,
     pub(crate) scope: Scope,
+    /// The clusters of the deployment.
+    pub(crate) clusters: Vec<ClusterArn>,
     /// The tenancy of all tasks.
     pub(crate) tenancy: Tenancy,
     pub(crate) random: Rng,
@@ -87,15 +90,20 @@ pub(crate) struct World {
     pub(crate) trace: Option<Vec<String>>,
 }
 
+/// The start of the clusters' ARNs.
+const CLUSTER_ARN_PREFIX: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
+
 impl World {
     pub(crate) fn new(scenario: Scenario, mut random: Rng, traced: bool) -> Self {
         let scope = scope(&scenario);
-        let ecs = Ecs::new(&scenario, &scope.clusters, &mut random);
+        let clusters = clusters(&scenario);
+        let ecs = Ecs::new(&scenario, &clusters, &mut random);
         let skew = -scenario.skew..=scenario.skew;
         let (secrets_skew, consul_skew) = (random.i64(skew.clone()), random.i64(skew));
         let mut world = Self {
             tenancy: scope.default_tenancy.clone(),
             scope,
+            clusters,
             random,
             now: 0,
             ecs,
@@ -224,14 +232,19 @@ pub(crate) fn service_name(number: usize) -> ServiceName {
     format!("service-{number}").parse().unwrap()
 }
 
+fn clusters(scenario: &Scenario) -> Vec<ClusterArn> {
+    (0..scenario.clusters).map(|n| format!("{CLUSTER_ARN_PREFIX}cluster-{n}").parse().expect("an ARN")).collect()
+}
+
 fn scope(scenario: &Scenario) -> Scope {
-    let clusters: Vec<String> =
-        (0..scenario.clusters).map(|n| format!("arn:aws:ecs:us-east-1:123456789012:cluster/cluster-{n}")).collect();
+    let names: Vec<String> = clusters(scenario).iter().map(|cluster| cluster.name().to_owned()).collect();
     let settings = Settings::read(|name| {
         Some(match name {
             "CONSUL_HTTP_ADDR" => "http://consul:8500".to_owned(),
             "CONSUL_HTTP_TOKEN" => "unused".to_owned(),
-            "ECS_CLUSTER_ARNS" => clusters.join(","),
+            "ECS_CLUSTER_ARNS" if scenario.by_pattern => "cluster-*".to_owned(),
+            "ECS_CLUSTER_ARNS" => names.join(","),
+            "ECS_CLUSTER_ARN_PREFIX" => CLUSTER_ARN_PREFIX.to_owned(),
             "QUEUE_URL" => "https://queue".to_owned(),
             "REVOCATION_GRACE_SECONDS" => scenario.grace.to_string(),
             "TIME_BOUNDS" => scenario.time_bounds(),

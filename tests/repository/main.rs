@@ -7,4 +7,5 @@ mod logging;
 mod redaction;
 mod reliability_page;
 mod shipped;
+mod sizes;
 mod template;

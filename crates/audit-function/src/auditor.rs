@@ -25,7 +25,7 @@ use audit::{
 use audit_live::{LiveScope, gather_live};
 use aws::ecs::Inventory;
 use lambda::logging::METRICS;
-use mesh::arn::ClusterArn;
+use mesh::cluster_selection::ClusterSelection;
 
 /// The most concurrent reads and writes of records.
 const CONCURRENCY: usize = 8;
@@ -43,8 +43,8 @@ pub struct Edges {
 
 /// Audits an account.
 pub struct Auditor {
-    clusters: Vec<ClusterArn>,
-    deployment: Option<Deployment>,
+    clusters: ClusterSelection,
+    deployment: Deployment,
     configuration: Config,
     edges: Edges,
 }
@@ -60,9 +60,10 @@ pub struct Incomplete {
 }
 
 impl Auditor {
-    /// An auditor with the clusters of scheduled audits, the controller's deployment, and the ignored findings in `configuration`.
+    /// An auditor with the clusters of scheduled audits, the controller's deployment, and the ignored findings in
+    /// `configuration`.
     #[must_use]
-    pub fn new(clusters: Vec<ClusterArn>, deployment: Option<Deployment>, configuration: Config, edges: Edges) -> Self {
+    pub fn new(clusters: ClusterSelection, deployment: Deployment, configuration: Config, edges: Edges) -> Self {
         Self { clusters, deployment, configuration, edges }
     }
 
@@ -93,7 +94,7 @@ impl Auditor {
 
     async fn report(&self, scope: &Scope) -> Report {
         let mut gathered = gather_live(self.edges.inventory.as_ref(), &self.live_scope(scope), &|_, _| {}).await;
-        gathered.material.deployment.clone_from(&self.deployment);
+        gathered.material.deployment = Some(self.deployment.clone());
         let found = audit(&gathered.material);
         let sorted = ignore::sort(found, &gathered.material, &self.configuration, Path::new(""));
         let threshold = Threshold::wanted(self.configuration.fail_on.as_deref());
@@ -104,7 +105,7 @@ impl Auditor {
         let mut live = LiveScope::default();
         match scope {
             Scope::Everything => {}
-            Scope::Scheduled => live.clusters = self.clusters.iter().map(|arn| arn.as_str().to_owned()).collect(),
+            Scope::Scheduled => live.deployed = Some(self.clusters.clone()),
             Scope::Cluster(name) => live.clusters.push(name.clone()),
             Scope::Family(name) => live.families.push(name.clone()),
             Scope::Definition(name) => live.definitions.push(name.clone()),

@@ -54,7 +54,7 @@ impl Account {
 #[async_trait]
 impl Inventory for Account {
     async fn clusters(&self) -> Result<Vec<String>, EcsError> {
-        Ok(vec!["prod".to_owned()])
+        Ok(["prod", "test"].map(|name| format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}")).to_vec())
     }
 
     async fn services(&self, cluster: &str, _: &[String]) -> Result<(Vec<RunningService>, Vec<EcsError>), EcsError> {

@@ -9,7 +9,7 @@ use audit::{
     source::SourceFile,
 };
 use mesh::{
-    arn::ClusterArn,
+    cluster_selection::ClusterSelection,
     field::InvalidField,
     secret_name::{SecretNamePrefix, SecretNames},
     tenancy::{Tenancy, TenancyName},
@@ -21,15 +21,15 @@ const CONFIGURATION: &str = "AUDIT_CONFIGURATION";
 /// The settings.
 #[derive(Debug)]
 pub struct AuditSettings {
-    /// `ECS_CLUSTER_ARNS`: the clusters of scheduled audits.
-    pub clusters: Vec<ClusterArn>,
+    /// `ECS_CLUSTER_ARNS`, `ECS_CLUSTER_ARN_PREFIX`: the clusters of scheduled audits.
+    pub clusters: ClusterSelection,
     /// `FINDINGS_TOPIC_ARN`: the topic for announcements.
     pub topic_arn: String,
     /// `REPORTS_BUCKET`: the bucket of large reports and of records.
     pub bucket: String,
     /// `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`, `CONSUL_PARTITION`, `CLUSTER_PARTITIONS`: the
     /// controller's deployment.
-    pub deployment: Option<Deployment>,
+    pub deployment: Deployment,
     /// `AUDIT_CONFIGURATION`: the content of a `mesh-audit.toml`.
     pub configuration: Config,
 }
@@ -57,12 +57,12 @@ impl AuditSettings {
         };
         let clusters =
             checked("ECS_CLUSTER_ARNS", |text| !text.is_empty(), "the ARNs of clusters, separated by commas")?;
-        let clusters = clusters.split(',').map(|arn| arn.trim().parse::<ClusterArn>());
-        let clusters: Vec<ClusterArn> =
-            clusters.collect::<Result<_, _>>().map_err(|e| e.in_field("ECS_CLUSTER_ARNS"))?;
+        let prefix = variable("ECS_CLUSTER_ARN_PREFIX").filter(|prefix| !prefix.is_empty());
+        let clusters =
+            ClusterSelection::parse(&clusters, prefix.as_deref()).map_err(|e| e.in_field("ECS_CLUSTER_ARNS"))?;
         let configuration = SourceFile::new(CONFIGURATION, variable(CONFIGURATION).unwrap_or_default());
         Ok(Self {
-            deployment: clusters.first().map(|home| deployment(&variable, home)).transpose()?,
+            deployment: deployment(&variable, &clusters)?,
             clusters,
             topic_arn: checked("FINDINGS_TOPIC_ARN", is_topic, "the ARN of an SNS topic")?,
             bucket: checked("REPORTS_BUCKET", is_bucket, "the name of an S3 bucket")?,
@@ -71,8 +71,11 @@ impl AuditSettings {
     }
 }
 
-/// The controller's deployment, whose first cluster is `home`.
-fn deployment(variable: impl Fn(&str) -> Option<String>, home: &ClusterArn) -> Result<Deployment, InvalidField> {
+/// The controller's deployment for `clusters`.
+fn deployment(
+    variable: impl Fn(&str) -> Option<String>,
+    clusters: &ClusterSelection,
+) -> Result<Deployment, InvalidField> {
     let set = |name: &str| variable(name).filter(|text| !text.trim().is_empty());
     let partition = set("CONSUL_PARTITION").map(|name| name.parse::<TenancyName>());
     let partition = partition.transpose().map_err(|e| e.in_field("CONSUL_PARTITION"))?;
@@ -82,7 +85,7 @@ fn deployment(variable: impl Fn(&str) -> Option<String>, home: &ClusterArn) -> R
     let mode = set("TOKEN_MODE").map(|mode| mode.parse::<TokenMode>()).transpose();
     Ok(Deployment {
         mode: mode.map_err(|e| e.in_field("TOKEN_MODE"))?.unwrap_or_default(),
-        names: SecretNames::new(prefix, set("CLIENT_TOKEN_SECRET_NAME"), default_tenancy.clone(), home),
+        names: SecretNames::new(prefix, set("CLIENT_TOKEN_SECRET_NAME"), default_tenancy.clone(), clusters),
         default_tenancy: set("CLUSTER_PARTITIONS").is_none().then_some(default_tenancy),
     })
 }
@@ -106,7 +109,11 @@ mod tests {
             let right = match name {
                 "ECS_CLUSTER_ARNS" => "arn:aws:ecs:us-east-1:123456789012:cluster/prod",
                 "FINDINGS_TOPIC_ARN" => "arn:aws:sns:us-east-1:123456789012:findings",
-                "AUDIT_CONFIGURATION" | "CONSUL_PARTITION" | "CLUSTER_PARTITIONS" | "CLIENT_TOKEN_SECRET_NAME" => "",
+                "AUDIT_CONFIGURATION"
+                | "ECS_CLUSTER_ARN_PREFIX"
+                | "CONSUL_PARTITION"
+                | "CLUSTER_PARTITIONS"
+                | "CLIENT_TOKEN_SECRET_NAME" => "",
                 "TOKEN_MODE" => "secrets-manager",
                 "SECRET_NAME_PREFIX" => "mesh",
                 _ => "mesh-reports",
@@ -118,9 +125,9 @@ mod tests {
     #[test]
     fn valid_settings_are_read() {
         let settings = read("", "").unwrap();
-        assert_eq!(settings.clusters.len(), 1);
+        assert_eq!(settings.clusters.patterns().len(), 1);
         assert_eq!(settings.bucket, "mesh-reports");
-        assert_eq!(settings.deployment.unwrap().mode, TokenMode::SecretsManager);
+        assert_eq!(settings.deployment.mode, TokenMode::SecretsManager);
         let exception = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
         assert_eq!(read("AUDIT_CONFIGURATION", exception).unwrap().configuration.ignores.len(), 1);
     }

@@ -5,7 +5,8 @@ use std::sync::{Arc, atomic::Ordering};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
-use audit::ignore::Config;
+use audit::{deployment::Deployment, ignore::Config};
+use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames, tenancy::Tenancy, token_mode::TokenMode};
 
 use super::{
     Auditor, Edges, Incomplete, Order,
@@ -39,9 +40,16 @@ impl World {
     async fn order(&self, id: &str, order: &Order) -> Result<Value, Incomplete> {
         let edges =
             Edges { inventory: self.account.clone(), store: self.bucket.clone(), announcer: self.announcer.clone() };
-        let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-        Auditor::new(vec![cluster], None, Config::default(), edges).run(order, &invocation(id)).await
+        auditor("prod", edges).run(order, &invocation(id)).await
     }
+}
+
+/// An auditor of a deployment that manages these clusters.
+fn auditor(clusters: &str, edges: Edges) -> Auditor {
+    let clusters = ClusterSelection::parse(clusters, Some("arn:aws:ecs:us-east-1:123456789012:cluster/")).unwrap();
+    let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &clusters);
+    let deployment = Deployment { mode: TokenMode::Auto, names, default_tenancy: Some(Tenancy::Community) };
+    Auditor::new(clusters, deployment, Config::default(), edges)
 }
 
 fn web(missing: &[&str]) -> World {
@@ -181,13 +189,26 @@ async fn a_scheduled_audit_announces_before_it_fails() {
     let world = World::of(Account::default().with_mistakes("web", &["db"]));
     let edges =
         Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.announcer.clone() };
-    let clusters = ["prod", "gone"].map(|name| format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}"));
-    let auditor =
-        Auditor::new(clusters.iter().map(|arn| arn.parse().unwrap()).collect(), None, Config::default(), edges);
+    let auditor = auditor("prod,gone", edges);
     let order = Order::read(&json!({ "scheduled": true })).unwrap();
     let error = auditor.run(&order, &invocation("one")).await.unwrap_err().to_string();
     assert!(error.contains("no such cluster"), "{error}");
     assert_eq!(world.announcer.announced_messages().len(), 1);
+}
+
+#[tokio::test]
+async fn a_scheduled_audit_reads_the_clusters_of_a_pattern() {
+    // Given clusters `prod` and `test`, of which the services of `prod` alone can be read
+    let world = World::of(Account::default().with_mistakes("web", &["db"]));
+    let edges =
+        || Edges { inventory: world.account.clone(), store: world.bucket.clone(), announcer: world.announcer.clone() };
+    let order = Order::read(&json!({ "scheduled": true })).unwrap();
+    // When the pattern selects one of them
+    let report = auditor("p*", edges()).run(&order, &invocation("one")).await.unwrap();
+    assert_eq!(report["definitions"].as_array().unwrap().len(), 1, "{report}");
+    // Then it alone is read; a pattern of none reads nothing
+    let report = auditor("x*", edges()).run(&order, &invocation("two")).await.unwrap();
+    assert_eq!(report["definitions"].as_array().unwrap().len(), 0, "{report}");
 }
 
 #[tokio::test]

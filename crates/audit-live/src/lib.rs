@@ -19,6 +19,7 @@ use audit::{
     source::SourceFile,
 };
 use aws::ecs::{EcsError, Inventory, RunningService};
+use mesh::cluster_selection::ClusterSelection;
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
@@ -29,6 +30,8 @@ const CONCURRENCY: usize = 8;
 pub struct LiveScope {
     /// Clusters, by name or ARN: the revisions of their services and tasks.
     pub clusters: Vec<String>,
+    /// The clusters of a deployment.
+    pub deployed: Option<ClusterSelection>,
     /// Services of the clusters, by name; if empty, all of them.
     pub services: Vec<String>,
     /// Families: their newest active revision.
@@ -41,7 +44,7 @@ impl LiveScope {
     /// Whether no cluster, family or revision is named.
     #[must_use]
     pub fn is_everything(&self) -> bool {
-        self.clusters.is_empty() && self.families.is_empty() && self.definitions.is_empty()
+        self.clusters.is_empty() && self.deployed.is_none() && self.families.is_empty() && self.definitions.is_empty()
     }
 }
 
@@ -99,8 +102,7 @@ impl Selection {
     async fn find(&mut self, inventory: &dyn Inventory, scope: &LiveScope, problems: &mut Vec<InputProblem>) {
         self.definitions.extend(scope.definitions.iter().cloned());
         let everything = scope.is_everything();
-        let clusters =
-            if everything { known(inventory.clusters().await, "clusters", problems) } else { scope.clusters.clone() };
+        let clusters = clusters(inventory, scope, problems).await;
         for cluster in &clusters {
             let (services, errors) = known(inventory.services(cluster, &scope.services).await, cluster, problems);
             problems.extend(errors.iter().map(|error| problem(cluster, error)));
@@ -139,6 +141,22 @@ impl Selection {
         let services = known(name).chain(known(&definition.address).filter(|_| definition.address != name));
         services.map(|service| service_use(service, &place)).collect()
     }
+}
+
+/// The clusters in `scope`, by name or ARN.
+async fn clusters(inventory: &dyn Inventory, scope: &LiveScope, problems: &mut Vec<InputProblem>) -> Vec<String> {
+    let mut clusters = scope.clusters.clone();
+    let has_wildcard = scope.deployed.as_ref().is_some_and(ClusterSelection::has_wildcard);
+    if scope.is_everything() || has_wildcard {
+        clusters.extend(known(inventory.clusters().await, "clusters", problems));
+    }
+    if let Some(deployed) = &scope.deployed {
+        clusters.retain(|cluster| deployed.has_arn(cluster));
+        clusters.extend(deployed.named().map(|cluster| cluster.to_string()));
+        clusters.sort();
+        clusters.dedup();
+    }
+    clusters
 }
 
 fn service_use(service: &RunningService, place: &Place) -> ServiceUse {

@@ -1,6 +1,9 @@
 //! How all AWS clients are configured: one TLS backend, time-outs, retries.
 
-use std::{error::Error, time::Duration};
+use std::{
+    error::Error,
+    time::{Duration, Instant},
+};
 
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_async::rt::sleep::{SharedAsyncSleep, TokioSleep};
@@ -11,11 +14,15 @@ use aws_smithy_http_client::{
 use aws_smithy_runtime_api::client::{
     behavior_version::BehaviorVersion,
     connector_metadata::ConnectorMetadata,
-    http::{HttpClient, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector},
+    http::{
+        HttpClient, HttpConnector, HttpConnectorFuture, HttpConnectorSettings, SharedHttpClient, SharedHttpConnector,
+    },
+    orchestrator::HttpRequest,
     runtime_components::RuntimeComponents,
 };
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
 use aws_types::{SdkConfig, region::Region};
+use tracing::debug;
 
 /// The configuration of a Lambda function, from its environment: region, credentials, and `AWS_ENDPOINT_URL` where it is set.
 /// Lambda sets the credentials when it makes an execution environment, and they last as long as that does.
@@ -67,11 +74,29 @@ struct OneConnector(SharedHttpClient);
 
 impl HttpClient for OneConnector {
     fn http_connector(&self, settings: &HttpConnectorSettings, components: &RuntimeComponents) -> SharedHttpConnector {
-        self.0.http_connector(settings, components)
+        SharedHttpConnector::new(Logged(self.0.http_connector(settings, components)))
     }
 
     fn connector_metadata(&self) -> Option<ConnectorMetadata> {
         self.0.connector_metadata()
+    }
+}
+
+/// Logs each call, without its body.
+#[derive(Debug)]
+struct Logged(SharedHttpConnector);
+
+impl HttpConnector for Logged {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        // The operation, in the protocols of ECS, Secrets Manager and SQS.
+        let operation = request.headers().get("x-amz-target").unwrap_or_default().to_owned();
+        let (start, answer) = (Instant::now(), self.0.call(request));
+        HttpConnectorFuture::new(async move {
+            let answer = answer.await;
+            let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            debug!(action = "call_aws", operation, status, milliseconds = start.elapsed().as_millis());
+            answer
+        })
     }
 }
 

@@ -61,6 +61,7 @@ impl LiveArguments {
             services: self.service.clone(),
             families: self.family.clone(),
             definitions: self.task_definition.clone(),
+            deployed: None,
         }
     }
 }

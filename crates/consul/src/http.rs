@@ -5,7 +5,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use backon::{ExponentialBuilder, Retryable};
@@ -13,6 +13,7 @@ use reqwest::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Semaphore;
+use tracing::debug;
 
 use crate::{
     connector::{Connector, ConnectorError, Endpoint, TlsSettings},
@@ -164,8 +165,17 @@ impl Http {
         }
         // Held until the answer was received. The semaphore is never closed.
         let _permit = self.permits.acquire().await.ok();
+        let start = Instant::now();
         let answer = built.send().await.map_err(|e| unavailable(request, at(endpoint, &e), e.is_connect()))?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
+        let (method, path) = (request.method.as_str(), request.path.join("/"));
+        debug!(
+            action = "call_consul",
+            method,
+            path,
+            status = status.as_u16(),
+            milliseconds = start.elapsed().as_millis()
+        );
         let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
         let body = answer.bytes().await.map_err(|e| unavailable(request, at(endpoint, &e), false))?;
         if status == StatusCode::OK && is_filtered {

@@ -83,7 +83,7 @@ impl Cleanup {
     /// One round; [`Effect::Unchanged`] if it removed nothing.
     async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
-        let statuses = self.tasks.cluster_statuses(deadline).await;
+        let statuses = self.tasks.cluster_statuses(&[], deadline).await;
         let survey = self.surveyor.survey(&order, &statuses, deadline).await;
         let problems = survey.problems.iter();
         report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
@@ -132,7 +132,7 @@ impl Cleanup {
         let (observed, clusters) = (&survey.observed, &self.tasks.scope.clusters);
         let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
         let is_ours = |mark: &LoginMark| {
-            clusters.iter().any(|c| c.as_str() == mark.cluster || (c.is_named_by(&mark.cluster) && is_known(mark)))
+            clusters.has_arn(&mark.cluster) || (clusters.is_named_by(&mark.cluster) && is_known(mark))
         };
         let logins = observed.tokens.iter().filter(|token| token.login.as_ref().is_some_and(is_ours));
         let mut actions: Vec<Action> = logins.cloned().map(Action::DeleteLoginToken).collect();
@@ -142,9 +142,9 @@ impl Cleanup {
             plan(observed, self.tasks.scope.rules(self.tasks.clock.now())).into_iter().map(|planned| planned.action);
         actions.extend(planned.filter(|action| matches!(action, Action::ForceLeave(_))));
         // Tasks of one cluster may have registered in any partition, on a node of the cluster in each.
-        actions.extend(clusters.iter().flat_map(|cluster| {
+        actions.extend(survey.readings.iter().flat_map(|reading| {
             survey.partitions.iter().map(move |tenancy| {
-                let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
+                let (cluster, tenancy) = (reading.cluster.clone(), tenancy.clone());
                 Action::DeregisterNode(LeftoverNode { cluster, node: CatalogNode::default(), tenancy })
             })
         }));

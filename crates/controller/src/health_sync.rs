@@ -43,6 +43,17 @@ pub struct HealthReport {
     pub problems: Vec<ProblemReport>,
 }
 
+impl HealthReport {
+    /// Logs a problem, and adds it unless its reason is known.
+    fn record(&mut self, problem: ProblemReport) {
+        let ProblemReport { cluster_arn, label, reason } = &problem;
+        error!(action = "sync_health", outcome = "failed", cluster_arn, error = label, reason);
+        if !self.problems.iter().any(|known| known.reason == *reason) {
+            self.problems.push(problem);
+        }
+    }
+}
+
 /// Syncs health.
 pub(crate) struct HealthSync {
     pub(crate) tasks: TaskReader,
@@ -77,7 +88,10 @@ impl HealthSync {
 
     async fn sync_round(&self, report: &mut HealthReport, deadline: Deadline) {
         report.rounds += 1;
-        let clusters = &self.tasks.scope.clusters;
+        let clusters = match deadline.run(self.tasks.clusters()).await {
+            Ok(clusters) => clusters,
+            Err(error) => return report.record(ProblemReport::new(None, &error)),
+        };
         let syncs = clusters
             .iter()
             .map(|cluster| async move { (cluster, deadline.run(self.sync_cluster(cluster, deadline)).await) });
@@ -91,10 +105,7 @@ impl HealthSync {
                 Err(error) => vec![ProblemReport::new(Some(cluster), &error)],
             };
             for problem in problems {
-                error!(action = "sync_health", outcome = "failed", cluster_arn = %cluster, error = problem.label, reason = problem.reason);
-                if !report.problems.iter().any(|known| known.reason == problem.reason) {
-                    report.problems.push(problem);
-                }
+                report.record(problem);
             }
         }
     }

@@ -172,7 +172,7 @@ impl Observer {
     ) -> Result<Vec<ClientAgent>, ControllerError> {
         let ids: Vec<TaskId> = stopped.iter().map(|task| task.arn.id().clone()).collect();
         let instances = self.consul.instances_of(&service.name, &service.tenancy, &ids).await?;
-        let is_synthetic = |node: &String| self.tasks.scope.clusters.iter().any(|cluster| cluster.as_str() == node);
+        let is_synthetic = |node: &String| self.tasks.scope.clusters.has_arn(node);
         let nodes: BTreeSet<String> = instances.into_iter().map(|instance| instance.node).collect();
         let nodes: Vec<String> = nodes.into_iter().filter(|node| !is_synthetic(node)).collect();
         if nodes.is_empty() {

@@ -1,11 +1,11 @@
 //! The preflight check: whether Consul can be reached, and whether the controller's own token has the required
 //! permissions.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use consul::{ConsulError, Permissions};
 use mesh::{
-    arn::ClusterArn,
+    cluster_selection::ClusterPattern,
     permission::{Permission, required},
     tenancy::{Tenancy, TenancyName},
 };
@@ -17,16 +17,16 @@ use crate::scope::Scope;
 pub struct MissingPermission {
     /// The permission.
     pub permission: Permission,
-    /// The partition, and the clusters in it (Enterprise).
-    pub place: Option<(TenancyName, Vec<ClusterArn>)>,
+    /// The partition, and the names and patterns of the clusters in it (Enterprise).
+    pub place: Option<(TenancyName, Vec<ClusterPattern>)>,
 }
 
 impl fmt::Display for MissingPermission {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.permission)?;
         let Some((partition, clusters)) = &self.place else { return Ok(()) };
-        let names: Vec<&str> = clusters.iter().map(ClusterArn::as_str).collect();
-        write!(f, " in partition {partition} (for {})", names.join(", "))
+        let names: Vec<String> = clusters.iter().map(ClusterPattern::to_string).collect();
+        write!(f, " in partition {partition} (for the clusters {})", names.join(", "))
     }
 }
 
@@ -57,16 +57,14 @@ impl Preflight {
     /// # Errors
     /// The missing permissions, as the rules that grant them; or why Consul could not be asked.
     pub(crate) async fn run(&self) -> Result<(), PreflightError> {
-        let mut clusters: BTreeMap<&Tenancy, Vec<ClusterArn>> = BTreeMap::new();
-        for cluster in &self.scope.clusters {
-            clusters.entry(self.scope.tenancy_of(cluster)).or_default().push(cluster.clone());
-        }
+        let mut tenancies = self.scope.tenancies();
+        let required = |patterns: &[ClusterPattern]| required(&self.scope.clusters, patterns);
         // The policy of a partition cannot grant permissions of the whole datacenter: these are checked separately.
-        let local = clusters.remove(&Tenancy::Community).unwrap_or_default();
+        let local = tenancies.remove(&Tenancy::Community).unwrap_or_default();
         let has_local = !local.is_empty();
         let whole = required(&local).into_iter().filter(|permission| has_local || permission.is_global()).collect();
         let mut missing = self.missing_in(&Tenancy::Community, whole, &local).await?;
-        for (tenancy, clusters) in clusters {
+        for (tenancy, clusters) in tenancies {
             let local = required(&clusters).into_iter().filter(|permission| !permission.is_global()).collect();
             missing.extend(self.missing_in(tenancy, local, &clusters).await?);
         }
@@ -77,7 +75,7 @@ impl Preflight {
         &self,
         tenancy: &Tenancy,
         permissions: Vec<Permission>,
-        clusters: &[ClusterArn],
+        clusters: &[ClusterPattern],
     ) -> Result<Vec<MissingPermission>, ConsulError> {
         let missing = self.consul.missing_permissions(tenancy, &permissions).await?;
         let place = tenancy.partition().map(|partition| (partition.clone(), clusters.to_vec()));

@@ -1,11 +1,15 @@
 //! The scope of one deployment of the controller: its clusters, and the settings for them.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use mesh::{
-    arn::{ClusterArn, TaskArn},
+    arn::ClusterArn,
     bounds::Bounds,
+    cluster_selection::{ClusterPattern, ClusterSelection},
     grace::GracePeriod,
     guard::MaxDeletePercent,
     required::TokenRules,
@@ -21,8 +25,8 @@ use crate::bootstrap::BootstrapScope;
 /// The clusters that the controller manages, and the settings for them.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// The clusters: never empty.
-    pub clusters: Vec<ClusterArn>,
+    /// The clusters.
+    pub clusters: ClusterSelection,
     /// How tasks get their tokens.
     pub mode: TokenMode,
     /// How secrets are named.
@@ -37,8 +41,8 @@ pub struct Scope {
     pub max_delete: MaxDeletePercent,
     /// The tenancy of tasks without Enterprise tags.
     pub default_tenancy: Tenancy,
-    /// The same for clusters with their own partition.
-    pub cluster_tenancies: BTreeMap<ClusterArn, Tenancy>,
+    /// The same for clusters with their own partitions. Of several partitions of a cluster, it is the first one.
+    pub cluster_partitions: Vec<(ClusterPattern, Tenancy)>,
     /// The settings of the bootstrap.
     pub bootstrap: BootstrapScope,
 }
@@ -47,20 +51,40 @@ impl Scope {
     /// The tenancy of tasks of `cluster` without Enterprise tags.
     #[must_use]
     pub fn tenancy_of(&self, cluster: &ClusterArn) -> &Tenancy {
-        self.cluster_tenancies.get(cluster).unwrap_or(&self.default_tenancy)
+        self.own_tenancies(cluster).next().unwrap_or(&self.default_tenancy)
+    }
+
+    /// The tenancies that are set up for `cluster`: one for each of its partitions.
+    #[must_use]
+    pub fn tenancies_of(&self, cluster: &ClusterArn) -> BTreeSet<&Tenancy> {
+        let own: BTreeSet<&Tenancy> = self.own_tenancies(cluster).collect();
+        if own.is_empty() { BTreeSet::from([&self.default_tenancy]) } else { own }
+    }
+
+    fn own_tenancies(&self, cluster: &ClusterArn) -> impl Iterator<Item = &Tenancy> {
+        let own = self.cluster_partitions.iter().filter(|(pattern, _)| pattern.matches(cluster.name()));
+        own.map(|(_, tenancy)| tenancy)
+    }
+
+    /// Every tenancy that the deployment sets up, with the clusters in it.
+    #[must_use]
+    pub fn tenancies(&self) -> BTreeMap<&Tenancy, Vec<ClusterPattern>> {
+        let mut tenancies: BTreeMap<&Tenancy, Vec<ClusterPattern>> = BTreeMap::new();
+        for (pattern, tenancy) in &self.cluster_partitions {
+            tenancies.entry(tenancy).or_default().push(pattern.clone());
+        }
+        let has_own = |pattern: &ClusterPattern| self.cluster_partitions.iter().any(|(own, _)| own.covers(pattern));
+        for pattern in self.clusters.patterns().iter().filter(|pattern| !has_own(pattern)) {
+            tenancies.entry(&self.default_tenancy).or_default().push(pattern.clone());
+        }
+        tenancies
     }
 
     /// Whether the partition is that of the deployment or of one of its clusters.
     #[must_use]
     pub fn has_partition(&self, name: &TenancyName) -> bool {
-        let all = self.cluster_tenancies.values().chain([&self.default_tenancy]);
+        let all = self.cluster_partitions.iter().map(|(_, tenancy)| tenancy).chain([&self.default_tenancy]);
         all.filter_map(Tenancy::partition).any(|partition| partition == name)
-    }
-
-    /// The configured cluster of a task.
-    #[must_use]
-    pub fn cluster_of(&self, task: &TaskArn) -> Option<&ClusterArn> {
-        self.clusters.iter().find(|cluster| task.is_in(cluster))
     }
 
     /// What decides which tokens a task requires.

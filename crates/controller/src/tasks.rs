@@ -6,7 +6,7 @@ use std::{
 };
 
 use aws::ecs::{ClusterStatus, DESCRIBE_LIMIT, EcsError, TaskList};
-use futures::{StreamExt, TryStreamExt, future::try_join_all, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     identity::MeshIdentity,
@@ -74,9 +74,25 @@ impl TaskReader {
         (logs_in && is_missing).then_some("its Consul client agent logs in, which needs Bootstrap full")
     }
 
-    /// The statuses of the configured clusters.
-    pub(crate) async fn cluster_statuses(&self, deadline: Deadline) -> ClusterStatuses {
-        deadline.run(self.ecs.cluster_statuses(&self.scope.clusters)).await.map_err(Arc::new)
+    /// The clusters with a name in the settings, and those that ECS lists for a pattern.
+    pub(crate) async fn clusters(&self) -> Result<BTreeSet<ClusterArn>, EcsError> {
+        let selection = &self.scope.clusters;
+        let mut clusters: BTreeSet<ClusterArn> = selection.named().collect();
+        if selection.has_wildcard() {
+            let listed = self.ecs.list_clusters().await?;
+            clusters.extend(listed.into_iter().filter(|cluster| selection.contains(cluster)));
+        }
+        Ok(clusters)
+    }
+
+    /// The statuses of the clusters, and of those among `more` that the settings select.
+    pub(crate) async fn cluster_statuses(&self, more: &[ClusterArn], deadline: Deadline) -> ClusterStatuses {
+        let read = async {
+            let mut clusters = self.clusters().await?;
+            clusters.extend(more.iter().filter(|cluster| self.scope.clusters.contains(cluster)).cloned());
+            self.ecs.cluster_statuses(&Vec::from_iter(clusters)).await
+        };
+        deadline.run(read).await.map_err(Arc::new)
     }
 
     /// Task definitions, each once.
@@ -93,14 +109,15 @@ impl TaskReader {
         Definitions::new(&self.scope, stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
     }
 
-    /// Lists every task of every configured cluster, with what decides which tokens each may use.
+    /// Lists every task of every cluster, with what decides which tokens each may use.
     ///
     /// # Errors
     /// Any failed read: a service is idle only if every cluster was read.
     pub(crate) async fn list_all_tasks(&self, deadline: Deadline) -> Result<TaskListing, ControllerError> {
         let listed_at = self.clock.now();
-        let clusters = self.scope.clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
-        let clusters: Vec<ClusterTasks> = try_join_all(clusters).await?;
+        let clusters = self.clusters().await?;
+        let reads = clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
+        let clusters: Vec<ClusterTasks> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
         let tasks = clusters.iter().flat_map(|cluster| &cluster.tasks);
         let definitions = self.definitions(tasks.map(|task| &task.definition), deadline).await;
         Ok(TaskListing { listed_at, tasks: self.service_tasks(&clusters, &definitions)? })

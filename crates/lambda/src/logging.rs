@@ -16,7 +16,7 @@ pub const OWN: [&str; 9] =
 /// Starts logging at `LOG_LEVEL` (`level`; the default is `info`).
 ///
 /// Only the lines of this workspace's crates follow the level. Libraries log warnings and errors only: below that, HTTP clients
-/// log what they send, which contains tokens. Optimised builds contain no lines below `info`.
+/// log what they send, which contains tokens. Optimised builds contain no lines below `debug`.
 ///
 /// # Errors
 /// The level is unknown. Warnings and errors are logged nevertheless.

@@ -190,6 +190,12 @@ impl TaskArn {
         &self.id
     }
 
+    /// The name of the cluster in a long ARN; `None` in a short one.
+    #[must_use]
+    pub fn cluster_name(&self) -> Option<&str> {
+        split(&self.arn, "task")?.resource.split_once('/').map(|(name, _)| name)
+    }
+
     /// The long ARN of the task with this ID in `cluster`.
     #[must_use]
     pub fn in_cluster(cluster: &ClusterArn, id: &TaskId) -> Self {
@@ -202,10 +208,8 @@ impl TaskArn {
     /// name.
     #[must_use]
     pub fn is_in(&self, cluster: &ClusterArn) -> bool {
-        split(&self.arn, "task").is_some_and(|parts| {
-            let name = parts.resource.split_once('/').map(|(name, _)| name);
-            parts.is_beside(cluster) && name.is_none_or(|name| name == cluster.name)
-        })
+        let is_beside = split(&self.arn, "task").is_some_and(|parts| parts.is_beside(cluster));
+        is_beside && self.cluster_name().is_none_or(|name| name == cluster.name)
     }
 }
 

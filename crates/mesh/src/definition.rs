@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::{
         ecs_config::GatewayKind,
-        examples::cluster,
+        examples::clusters,
         secret_name::SecretNames,
         tags::{NAMESPACE_TAG, PARTITION_TAG},
         token_mode::TokenMode,
@@ -194,7 +194,7 @@ mod tests {
         task_tags: &Tags,
         default_tenancy: &Tenancy,
     ) -> Result<Option<MeshIdentity>, InvalidField> {
-        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &cluster("prod"));
+        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
         definition.identify(task_tags, default_tenancy, TokenRules { mode: TokenMode::Auto, names: &names })
     }
 

@@ -3,6 +3,7 @@
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    cluster_selection::ClusterSelection,
     identity::MeshService,
     login::LoginMark,
     tenancy::Tenancy,
@@ -10,6 +11,11 @@ use crate::{
 
 pub(crate) fn cluster(name: &str) -> ClusterArn {
     format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap()
+}
+
+/// A selection of clusters, by names or patterns.
+pub(crate) fn clusters(names: &str) -> ClusterSelection {
+    ClusterSelection::parse(names, Some("arn:aws:ecs:us-east-1:123456789012:cluster/")).unwrap()
 }
 
 pub(crate) fn task_id(number: u8) -> TaskId {

@@ -90,7 +90,11 @@ mod tests {
 
     use super::*;
     use crate::{
-        bounds::Bounds, examples::service, grace::GracePeriod, secret::Trigger, secret_name::SecretNames,
+        bounds::Bounds,
+        examples::{clusters, service},
+        grace::GracePeriod,
+        secret::Trigger,
+        secret_name::SecretNames,
         tenancy::Tenancy,
     };
 
@@ -110,11 +114,11 @@ mod tests {
     }
 
     fn judged_in(mode: TokenMode, now: Timestamp, grace: GracePeriod, tasks: &[ServiceTask]) -> Idleness {
-        let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-        let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster);
+        let clusters = clusters("prod");
+        let names = SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &clusters);
         let rules = Rules {
             mode,
-            clusters: &[],
+            clusters: &clusters,
             names: &names,
             grace,
             bounds: &Bounds::DEFAULT,

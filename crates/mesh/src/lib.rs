@@ -11,7 +11,7 @@
 //!                                  guard: what a sweep may delete
 //! ```
 //!
-//! - `arn`, `family`, `service_name`, `secret_name`, `secret_reference`, `tenancy`, `field`: names, parsed once and then trusted.
+//! - `arn`, `cluster_selection`, `family`, `service_name`, `secret_name`, `secret_reference`, `tenancy`, `field`: names, parsed once and then trusted.
 //! - `mark`: how a token's description says for which cluster and service it was made. `login`: which task logged in for
 //!   a token.
 //! - `bounds`, `grace`, `time`: what is assumed of time.
@@ -21,6 +21,7 @@ pub mod action;
 pub mod arn;
 pub mod bounds;
 pub mod catalog;
+pub mod cluster_selection;
 pub mod definition;
 pub mod ecs_config;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::{
-    arn::ClusterArn,
+    cluster_selection::ClusterSelection,
     family::Family,
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG},
@@ -68,14 +68,14 @@ impl HolderMark {
 
     /// Whether the token was created for one of `clusters`, which the mark names by ARN or by name.
     #[must_use]
-    pub fn is_of(&self, clusters: &[ClusterArn]) -> bool {
-        clusters.iter().any(|cluster| cluster.is_named_by(&self.cluster))
+    pub fn is_of(&self, clusters: &ClusterSelection) -> bool {
+        clusters.is_named_by(&self.cluster)
     }
 
     /// Whether the mark has the ARN of one of `clusters`. A name alone may mean a cluster of another account.
     #[must_use]
-    pub fn has_arn_of(&self, clusters: &[ClusterArn]) -> bool {
-        clusters.iter().any(|cluster| cluster.as_str() == self.cluster)
+    pub fn has_arn_of(&self, clusters: &ClusterSelection) -> bool {
+        clusters.has_arn(&self.cluster)
     }
 
     /// Whether the token may belong to the secret at `place`: the mark names this secret or none.
@@ -102,7 +102,7 @@ impl HolderMark {
 
 /// Whether `description` marks a token that a controller of one of `clusters` created for `holder`.
 #[must_use]
-pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &[ClusterArn]) -> bool {
+pub fn is_token_of(description: &str, holder: &TokenHolder, clusters: &ClusterSelection) -> bool {
     HolderMark::parse(description).is_some_and(|mark| mark.is_for(holder) && mark.is_of(clusters))
 }
 
@@ -142,7 +142,7 @@ pub fn with_restarted_wait(description: &str, now: Timestamp, wait: Duration) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::identity::MeshService;
+    use crate::{arn::ClusterArn, examples::clusters, identity::MeshService};
 
     fn cluster() -> ClusterArn {
         "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()
@@ -156,7 +156,7 @@ mod tests {
     fn marks_of_own_tokens_are_parsed() {
         let mark = HolderMark::parse(&TokenHolder::Service(service()).token_description(&cluster())).unwrap();
         assert_eq!(mark.service, Some("web".parse().unwrap()));
-        assert!(mark.has_arn_of(&[cluster()]) && mark.is_in(&Tenancy::Community));
+        assert!(mark.has_arn_of(&clusters("prod")) && mark.is_in(&Tenancy::Community));
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
         assert_eq!(HolderMark::parse(&client.token_description(&cluster())).unwrap().service, None);
     }
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn cluster_name_alone_is_not_certain() {
         let mark = HolderMark::parse("Token for web service\nconsul.hashicorp.com/cluster: prod").unwrap();
-        assert!(mark.is_of(&[cluster()]) && !mark.has_arn_of(&[cluster()]));
+        assert!(mark.is_of(&clusters("prod")) && !mark.has_arn_of(&clusters("prod")));
     }
 
     #[test]
@@ -180,7 +180,7 @@ mod tests {
         let since = Timestamp::from_second(1_000_000).unwrap();
         let unused = marked_unused(&description, since);
         assert_eq!(HolderMark::parse(&unused).unwrap().unused_since, Some(since));
-        assert!(is_token_of(&unused, &TokenHolder::Service(service()), &[cluster()]));
+        assert!(is_token_of(&unused, &TokenHolder::Service(service()), &clusters("prod")));
         assert_eq!(marked_used(&unused), description);
         assert_eq!(marked_used(&description), description);
     }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use super::arn::ClusterArn;
+use super::cluster_selection::{ClusterPattern, ClusterSelection};
 
 /// A permission that an ACL policy grants.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,15 +26,18 @@ pub enum Segment {
     All,
     /// The resource with this name.
     Named(String),
+    /// All resources whose names start so.
+    Prefix(String),
 }
 
 impl Permission {
-    /// The resource name for an authorization request. Consul allows the empty name only if all names are allowed.
+    /// The resource name for an authorization request. A rule for a shorter prefix allows a prefix as a name too, and
+    /// only a rule for all names allows the empty name.
     #[must_use]
     pub fn name(&self) -> &str {
         match &self.segment {
             Segment::Whole | Segment::All => "",
-            Segment::Named(name) => name,
+            Segment::Named(name) | Segment::Prefix(name) => name,
         }
     }
 
@@ -53,13 +56,14 @@ impl fmt::Display for Permission {
             Segment::Whole => write!(f, "{resource} = \"{access}\""),
             Segment::All => write!(f, "{resource}_prefix \"\" {{ policy = \"{access}\" }}"),
             Segment::Named(name) => write!(f, "{resource} \"{name}\" {{ policy = \"{access}\" }}"),
+            Segment::Prefix(start) => write!(f, "{resource}_prefix \"{start}\" {{ policy = \"{access}\" }}"),
         }
     }
 }
 
-/// All permissions that the controller requires for `clusters`.
+/// All permissions that the controller requires for the clusters of these patterns, which are some of `clusters`.
 #[must_use]
-pub fn required(clusters: &[ClusterArn]) -> Vec<Permission> {
+pub fn required(clusters: &ClusterSelection, patterns: &[ClusterPattern]) -> Vec<Permission> {
     let permission = |resource, access, segment| Permission { resource, access, segment };
     let mut all = vec![
         permission("acl", "write", Segment::Whole),
@@ -68,8 +72,12 @@ pub fn required(clusters: &[ClusterArn]) -> Vec<Permission> {
         permission("node", "read", Segment::All),
         permission("service", "write", Segment::All),
     ];
-    let node = |cluster: &ClusterArn| permission("node", "write", Segment::Named(cluster.as_str().to_owned()));
-    all.extend(clusters.iter().map(node));
+    let node = |pattern: &ClusterPattern| {
+        let start = clusters.arn_start(pattern);
+        let segment = if pattern.has_wildcard() { Segment::Prefix(start) } else { Segment::Named(start) };
+        permission("node", "write", segment)
+    };
+    all.extend(patterns.iter().map(node));
     all
 }
 
@@ -79,8 +87,9 @@ mod tests {
 
     #[test]
     fn permission_is_displayed_as_its_rule() {
-        let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-        let rules: Vec<String> = required(&[cluster]).iter().map(Permission::to_string).collect();
+        let prefix = "arn:aws:ecs:us-east-1:123456789012:cluster/";
+        let clusters = ClusterSelection::parse("prod,test-*", Some(prefix)).unwrap();
+        let rules: Vec<String> = required(&clusters, clusters.patterns()).iter().map(Permission::to_string).collect();
         assert_eq!(
             rules,
             [
@@ -90,6 +99,7 @@ mod tests {
                 r#"node_prefix "" { policy = "read" }"#,
                 r#"service_prefix "" { policy = "write" }"#,
                 r#"node "arn:aws:ecs:us-east-1:123456789012:cluster/prod" { policy = "write" }"#,
+                r#"node_prefix "arn:aws:ecs:us-east-1:123456789012:cluster/test-" { policy = "write" }"#,
             ]
         );
     }

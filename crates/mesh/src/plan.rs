@@ -15,6 +15,7 @@ use crate::{
     action::{Action, Planned},
     arn::TaskArn,
     catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    idleness::{Idleness, TaskListing, judge},
     mark::is_token_of,
     observed::{Extent, Observed},
     phase::TaskPhase,
@@ -53,6 +54,10 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
             Action::ShowOrphan(holder, token) => {
                 let tasks = required.remove(&holder).unwrap_or_default();
                 Planned { action: Action::ShowOrphan(holder, token), tasks }
+            }
+            // A task that requires no token may read this one: in mode `auth-method`, or in a named version.
+            Action::Provision(holder) => {
+                Planned { tasks: user_of(&holder, listing.as_ref(), rules), action: Action::Provision(holder) }
             }
             action => without_tasks(action),
         }));
@@ -136,6 +141,14 @@ fn revocable_holders(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> 
         required.contains(holder) || observed.tokens.iter().any(belongs)
     });
     used
+}
+
+/// A task that may use the holder's token, if there is one.
+fn user_of(holder: &TokenHolder, listing: Option<&TaskListing>, rules: Rules<'_>) -> Vec<TaskArn> {
+    match listing.map(|listing| judge(holder, listing, rules)) {
+        Some(Idleness::Living(task)) => vec![task],
+        _ => Vec::new(),
+    }
 }
 
 fn for_task(task: &MeshTask, action: Action) -> Planned {

@@ -88,7 +88,7 @@ fn client_of(identity: &MeshIdentity) -> TokenHolder {
 mod tests {
     use super::*;
     use crate::{
-        examples::{cluster, service},
+        examples::{clusters, service},
         tenancy::Tenancy,
     };
 
@@ -105,7 +105,7 @@ mod tests {
     }
 
     fn required(mode: TokenMode, identity: &MeshIdentity) -> Vec<String> {
-        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &cluster("prod"));
+        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
         let holders = TokenRules { mode, names: &names }.required(identity);
         holders.iter().map(ToString::to_string).collect()
     }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn definition_contradicts_an_explicit_mode() {
-        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &cluster("prod"));
+        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
         let contradicts =
             |mode, secrets: &[&str]| TokenRules { mode, names: &names }.contradiction(&reading(secrets)).is_some();
         let reads = ["mesh-web", "mesh-consul-client-token"];
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn explicit_modes_count_a_task_for_its_service_and_for_what_it_reads() {
-        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &cluster("prod"));
+        let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &clusters("prod"));
         let used = |mode, identity: &MeshIdentity| {
             let holders = TokenRules { mode, names: &names }.used(identity);
             holders.iter().map(ToString::to_string).collect::<Vec<_>>()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use crate::{
-    arn::ClusterArn, bounds::Bounds, grace::GracePeriod, required::TokenRules, secret::Trigger,
+    bounds::Bounds, cluster_selection::ClusterSelection, grace::GracePeriod, required::TokenRules, secret::Trigger,
     secret_name::SecretNames, token_mode::TokenMode,
 };
 
@@ -15,7 +15,7 @@ pub struct Rules<'a> {
     /// How tasks get their tokens.
     pub mode: TokenMode,
     /// The clusters of the deployment.
-    pub clusters: &'a [ClusterArn],
+    pub clusters: &'a ClusterSelection,
     /// How secrets are named.
     pub names: &'a SecretNames,
     /// How long an idle service keeps its token.

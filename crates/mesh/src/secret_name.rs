@@ -3,8 +3,8 @@
 use std::str::FromStr;
 
 use super::{
-    arn::ClusterArn, field::InvalidField, identity::MeshService, mark::HolderMark, secret_reference::SecretReference,
-    tenancy::Tenancy, token::TokenHolder,
+    cluster_selection::ClusterSelection, field::InvalidField, identity::MeshService, mark::HolderMark,
+    secret_reference::SecretReference, tenancy::Tenancy, token::TokenHolder,
 };
 
 /// The prefix of the names of all secrets of a deployment.
@@ -35,11 +35,22 @@ pub struct SecretNames {
 }
 
 impl SecretNames {
-    /// Secrets with `prefix`, in the account and region of `cluster`. `client_token` is the name or ARN of the secret
+    /// Secrets with `prefix`, in the account and region of `clusters`. `client_token` is the name or ARN of the secret
     /// of the client token in the partition of `home`; `None`: `<prefix>-consul-client-token`.
     #[must_use]
-    pub fn new(prefix: SecretNamePrefix, client_token: Option<String>, home: Tenancy, cluster: &ClusterArn) -> Self {
-        Self { prefix, client_token, home, account: cluster.account().to_owned(), region: cluster.region().to_owned() }
+    pub fn new(
+        prefix: SecretNamePrefix,
+        client_token: Option<String>,
+        home: Tenancy,
+        clusters: &ClusterSelection,
+    ) -> Self {
+        Self {
+            prefix,
+            client_token,
+            home,
+            account: clusters.account().to_owned(),
+            region: clusters.region().to_owned(),
+        }
     }
 
     /// The AWS account of the secrets.
@@ -137,12 +148,12 @@ fn tenancy_suffix(tenancy: &Tenancy) -> String {
 mod tests {
     use super::*;
     use crate::{
-        examples::{cluster, service},
+        examples::{cluster, clusters, service},
         mark::marked_for_secret,
     };
 
     fn names(prefix: &str) -> SecretNames {
-        SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
+        SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &clusters("prod"))
     }
 
     fn in_tenancy(partition: &str, namespace: &str) -> MeshService {
@@ -190,7 +201,7 @@ mod tests {
     fn client_secret_by_arn_is_recognised_in_every_form() {
         const ARN: &str = "arn:aws:secretsmanager:us-east-1:123456789012:secret:agents-AbCdEf";
         let names =
-            SecretNames::new("mesh".parse().unwrap(), Some(ARN.to_owned()), Tenancy::Community, &cluster("prod"));
+            SecretNames::new("mesh".parse().unwrap(), Some(ARN.to_owned()), Tenancy::Community, &clusters("prod"));
         let client = TokenHolder::Client { tenancy: Tenancy::Community };
         let is_it = |value: &str| names.is_secret_of(&client, &SecretReference::parse(value).unwrap());
         assert!(is_it(ARN) && is_it("agents") && is_it(&format!("{ARN}:token::")));

@@ -94,6 +94,10 @@ impl Catalog for World {
         Ok(Vec::new())
     }
 
+    async fn synthetic_nodes(&self, _: &Tenancy) -> Result<Vec<String>, ConsulError> {
+        Ok(vec![CLUSTER.to_owned()])
+    }
+
     async fn instances(
         &self,
         cluster: &ClusterArn,

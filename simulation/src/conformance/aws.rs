@@ -163,11 +163,7 @@ async fn tasks_are_read_as_on_ministack() {
     let simulated = Direct::new();
     let (cluster, definition, known) = simulated.with(|world| {
         let stopped = simulated_twin(world);
-        (
-            world.scope.clusters[0].clone(),
-            world.ecs.tasks[0].definition.clone(),
-            [world.ecs.tasks[0].arn.clone(), stopped],
-        )
+        (world.clusters[0].clone(), world.ecs.tasks[0].definition.clone(), [world.ecs.tasks[0].arn.clone(), stopped])
     });
     let simulated =
         simulated.drive(CallOutcome::Served, tasks(simulated.edges.ecs.as_ref(), &cluster, &definition, &known));
@@ -181,7 +177,7 @@ fn simulated_twin(world: &mut crate::world::World) -> TaskArn {
         task_lifecycle::LIFECYCLE,
     };
 
-    let (scenario, clusters) = (world.scenario.clone(), world.scope.clusters.clone());
+    let (scenario, clusters) = (world.scenario.clone(), world.clusters.clone());
     let mut twin = Ecs::new(&scenario, &clusters, &mut world.random).tasks.remove(0);
     let id = "00000000000000000000000000000001".parse().unwrap();
     twin.arn = TaskArn::in_cluster(&clusters[0], &id);

@@ -126,7 +126,7 @@ async fn the_catalog_behaves_as_on_consul() {
     let simulated = Direct::new();
     let cluster = simulated.with(|world| {
         world.register(0);
-        let cluster = world.scope.clusters[0].clone();
+        let cluster = world.clusters[0].clone();
         world.consul.others.push((cluster.as_str().to_owned(), "database".to_owned()));
         world.ecs.deleted.push((cluster.clone(), 0));
         world.is_cleaned_up = true;
@@ -155,7 +155,7 @@ async fn deregistering_twice_behaves_as_on_consul() {
     let cluster = simulated.with(|world| {
         world.register(0);
         world.is_cleaned_up = true;
-        world.scope.clusters[0].clone()
+        world.clusters[0].clone()
     });
     assert_same(&simulated.drive(CallOutcome::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
 }

@@ -42,6 +42,10 @@ impl TaskDefinitions for Empty {
 
 #[async_trait]
 impl Clusters for Empty {
+    async fn list_clusters(&self) -> Result<Vec<ClusterArn>, EcsError> {
+        panic!("no round lists clusters")
+    }
+
     async fn cluster_statuses(&self, _: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         panic!("no round asks for clusters")
     }

@@ -7,6 +7,7 @@ use consul::{
     Agents as _, Catalog as _, ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, TlsSettings,
 };
 use mesh::{
+    cluster_selection::ClusterSelection,
     definition::TaskDefinition,
     required::TokenRules,
     secret_name::SecretNames,
@@ -49,7 +50,7 @@ fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, S
         containers: Vec::new(),
         secrets: Vec::new(),
     };
-    let home = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
+    let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
     let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &home);
     let rules = TokenRules { mode: TokenMode::Auto, names: &names };
     let identity =

@@ -3,6 +3,7 @@
 mod agents;
 mod cleanup;
 mod pages;
+mod patterns;
 mod pre_provisioned;
 mod rotation;
 
@@ -104,7 +105,7 @@ async fn an_unreadable_cluster_is_not_judged() {
     assert_eq!(report.outcome, SweepOutcome::Incomplete);
     assert!(report.problems.iter().any(|problem| problem.reason.contains("unreadable")), "{:?}", report.problems);
     let status: Vec<&str> = report.clusters.iter().map(|cluster| cluster.status).collect();
-    assert_eq!(status, ["unread", "active"]);
+    assert_eq!(status, ["active", "unread"], "in the order of their ARNs");
     assert_eq!(unreadable.service_ids().await.len(), 2);
     assert_eq!(readable.service_ids().await, Vec::<String>::new());
     assert!(readable.is_valid(&idle.token).await, "a task of it may run in the cluster that could not be read");

@@ -24,12 +24,23 @@ pub enum ClusterStatus {
 /// Reads clusters.
 #[async_trait]
 pub trait Clusters: Send + Sync {
+    /// The clusters of the account and region.
+    async fn list_clusters(&self) -> Result<Vec<ClusterArn>, EcsError>;
+
     /// The statuses of `clusters`.
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError>;
 }
 
 #[async_trait]
 impl Clusters for AwsEcs {
+    async fn list_clusters(&self) -> Result<Vec<ClusterArn>, EcsError> {
+        let subject = || "the account's clusters".to_owned();
+        let pages = self.client.list_clusters().into_paginator().items().send();
+        let arns: Vec<String> = pages.try_collect().await.map_err(|e| EcsError::failed(subject(), &e))?;
+        let malformed = |source| EcsError::Malformed { subject: subject(), source };
+        arns.iter().map(|arn| arn.parse().map_err(malformed)).collect()
+    }
+
     async fn cluster_statuses(&self, clusters: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         let subject = || format!("{} clusters", clusters.len());
         let mut statuses = BTreeMap::new();

@@ -14,7 +14,9 @@ pub enum EcsError {
     #[error("task definition {0}: ECS does not know it")]
     UnknownTaskDefinition(TaskDefinitionArn),
     /// ECS does not know the cluster, or has deleted it.
-    #[error("cluster {0}: ECS does not know it; correct ECS_CLUSTER_ARNS")]
+    #[error(
+        "cluster {0}: ECS does not know it; correct ECS_CLUSTER_ARNS, or, if it was deleted long ago, sweep it with force"
+    )]
     UnknownCluster(ClusterArn),
     /// The call failed, after retries.
     #[error("{subject}: ECS call failed: {reason}")]

@@ -24,6 +24,13 @@ pub(super) struct NodeServices {
     pub(super) services: Option<Vec<ServiceAnswer>>,
 }
 
+/// A node in the answer of `/catalog/nodes`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(super) struct NodeName {
+    pub(super) node: String,
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 pub(super) struct NodeAnswer {

@@ -13,7 +13,10 @@ use mesh::{
 use serde_json::{Value, json};
 
 use self::{
-    answers::{CheckAnswer, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, TASK_ID_META, check, instance},
+    answers::{
+        CheckAnswer, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, TASK_ID_META, check,
+        instance,
+    },
     writes::{deletion, registration},
 };
 use crate::{client::HttpConsul, error::ConsulError, names, request::Request};
@@ -44,6 +47,9 @@ pub trait Catalog: Send + Sync {
         tenancy: &Tenancy,
         tasks: &[TaskId],
     ) -> Result<Vec<ServiceInstance>, ConsulError>;
+
+    /// The names of the nodes without an agent, which the controllers of ECS clusters create.
+    async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<String>, ConsulError>;
 
     /// The services on a node, in every namespace of the tenancy's partition; `None` if the node does not exist.
     async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError>;
@@ -117,6 +123,14 @@ impl Catalog for HttpConsul {
             }
         }
         Ok(Some(found))
+    }
+
+    async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<String>, ConsulError> {
+        let (key, value) = SYNTHETIC_META;
+        let request = Request::get("the list of synthetic nodes", &["catalog", "nodes"]);
+        let request = request.query("filter", format!(r#"Meta["{key}"] == "{value}""#)).in_partition_of(tenancy);
+        let nodes: Vec<NodeName> = self.http.json(&request).await?;
+        Ok(nodes.into_iter().map(|node| node.node).collect())
     }
 
     async fn instances_of(

@@ -107,7 +107,7 @@ impl Applier {
         concurrently(work).await
     }
 
-    /// Reconciles the token of a holder of which a survey found running tasks.
+    /// Reconciles the token of a holder of which a survey found these running tasks.
     async fn provision_surveyed(
         &self,
         holder: &TokenHolder,
@@ -115,10 +115,9 @@ impl Applier {
         seen: Option<StoredSecret>,
         deadline: Deadline,
     ) -> Result<Effect, ControllerError> {
-        let cluster = tasks.iter().find_map(|task| self.scope.cluster_of(task));
-        // In mode `auth-method` nothing is created, so that the cluster is not used.
-        let Some(cluster) = cluster.or(self.scope.clusters.first()) else { return Ok(Effect::Unchanged) };
-        deadline.run(self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(cluster)), seen)).await
+        let cluster = tasks.iter().find_map(|task| self.scope.clusters.cluster_of(task));
+        let Some(cluster) = cluster else { return Ok(Effect::Unchanged) };
+        deadline.run(self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(&cluster)), seen)).await
     }
 
     async fn delete_login_tokens(&self, tokens: Vec<(ListedToken, Planned)>, deadline: Deadline) -> Vec<Outcome> {

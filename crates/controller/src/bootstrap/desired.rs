@@ -5,28 +5,23 @@
 //! Several controllers, other tools and operators share these objects. So none is replaced: missing ones are created,
 //! and lists are extended ([`super::merge`]).
 
-use std::collections::BTreeSet;
-
 use consul::{Kind, Object, fields};
 use mesh::{arn::ClusterArn, tenancy::Tenancy, token_mode::TokenMode};
 use serde_json::json;
 
-use super::{
-    auth_method, enterprise, policy,
-    scope::{BootstrapExtent, BootstrapScope},
-};
+use super::{auth_method, enterprise, policy, scope::BootstrapExtent};
 
-/// The input of the desired objects: the clusters of one partition.
+/// The input of the desired objects of one partition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BootstrapTarget<'a> {
-    /// The settings of the deployment.
-    pub scope: &'a BootstrapScope,
+    /// Which objects are created.
+    pub extent: BootstrapExtent,
+    /// The ARN pattern of the IAM roles that may log in.
+    pub principals: &'a str,
     /// How tasks get their tokens: logins require auth methods.
     pub mode: TokenMode,
-    /// The clusters, in one account.
-    pub clusters: &'a [ClusterArn],
-    /// The active clusters among them, which get a synthetic node.
-    pub active: &'a BTreeSet<ClusterArn>,
+    /// The active clusters, which get a synthetic node.
+    pub nodes: &'a [&'a ClusterArn],
     /// The default namespace of the deployment's partition, or Community.
     pub tenancy: &'a Tenancy,
     /// Whether this is the primary datacenter: the anonymous token is replicated from there.
@@ -38,7 +33,7 @@ pub(super) struct BootstrapTarget<'a> {
 #[must_use]
 pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
     let mut objects = Vec::new();
-    if desired.scope.extent == BootstrapExtent::None {
+    if desired.extent == BootstrapExtent::None {
         return objects;
     }
     if let Tenancy::Enterprise { partition, namespace } = desired.tenancy {
@@ -53,23 +48,19 @@ pub(super) fn objects(desired: &BootstrapTarget<'_>) -> Vec<Object> {
 }
 
 fn for_logins(desired: &BootstrapTarget<'_>) -> Vec<Object> {
-    let Some(home) = desired.clusters.first() else {
-        return Vec::new();
-    };
-    let (tenancy, principals) = (desired.tenancy, desired.scope.iam_role_path.principals(home));
+    let (tenancy, principals) = (desired.tenancy, desired.principals);
     let mut objects = policy::of_gateways(tenancy);
-    if desired.scope.extent == BootstrapExtent::Full {
+    if desired.extent == BootstrapExtent::Full {
         objects.extend(policy::of_clients(tenancy));
     }
     if desired.is_primary {
         objects.extend(policy::of_the_anonymous_token(tenancy));
     }
-    objects.extend(auth_method::of_services(tenancy, &principals));
-    if desired.scope.extent == BootstrapExtent::Full {
-        objects.extend(auth_method::of_clients(tenancy, &principals));
+    objects.extend(auth_method::of_services(tenancy, principals));
+    if desired.extent == BootstrapExtent::Full {
+        objects.extend(auth_method::of_clients(tenancy, principals));
     }
-    let active = desired.clusters.iter().filter(|cluster| desired.active.contains(cluster));
-    objects.extend(active.map(|cluster| synthetic_node(tenancy, cluster)));
+    objects.extend(desired.nodes.iter().map(|cluster| synthetic_node(tenancy, cluster)));
     objects
 }
 

@@ -51,14 +51,6 @@ struct LastRun {
     clusters: BTreeSet<ClusterArn>,
 }
 
-/// The clusters of one partition, and the active ones among all.
-#[derive(Clone, Copy)]
-struct PartitionClusters<'a> {
-    tenancy: &'a Tenancy,
-    clusters: &'a [ClusterArn],
-    active: &'a BTreeSet<ClusterArn>,
-}
-
 /// Runs the bootstrap.
 pub(crate) struct Bootstrap {
     tasks: TaskReader,
@@ -81,7 +73,7 @@ impl Bootstrap {
     /// refer to it.
     pub(crate) async fn run(&self, deadline: Deadline) -> BootstrapReport {
         let statuses =
-            if self.creates_nodes() { self.tasks.cluster_statuses(deadline).await } else { Ok(BTreeMap::new()) };
+            if self.creates_nodes() { self.tasks.cluster_statuses(&[], deadline).await } else { Ok(BTreeMap::new()) };
         self.run_for(&statuses, deadline).await
     }
 
@@ -97,13 +89,10 @@ impl Bootstrap {
         }
         let active = active(statuses);
         let is_primary = scope.mode != TokenMode::SecretsManager && self.is_primary(deadline, &mut report).await;
-        let mut partitions: BTreeMap<&Tenancy, Vec<ClusterArn>> = BTreeMap::new();
-        for cluster in &scope.clusters {
-            partitions.entry(scope.tenancy_of(cluster)).or_default().push(cluster.clone());
-        }
-        for (tenancy, clusters) in partitions {
-            let part = PartitionClusters { tenancy, clusters: &clusters, active: &active };
-            self.bootstrap_partition(part, is_primary, deadline, &mut report).await;
+        for tenancy in scope.tenancies().into_keys() {
+            let nodes = active.iter().filter(|cluster| scope.tenancies_of(cluster).contains(tenancy));
+            let nodes: Vec<&ClusterArn> = nodes.collect();
+            self.bootstrap_partition(tenancy, &nodes, is_primary, deadline, &mut report).await;
         }
         // After a failure the next sweep runs it again, and so it does while Consul cannot have an object.
         let done = (report.failures.is_empty() && report.skipped.is_empty())
@@ -186,21 +175,28 @@ impl Bootstrap {
 
     async fn bootstrap_partition(
         &self,
-        part: PartitionClusters<'_>,
+        tenancy: &Tenancy,
+        nodes: &[&ClusterArn],
         is_primary: bool,
         deadline: Deadline,
         report: &mut BootstrapReport,
     ) {
-        let PartitionClusters { tenancy, clusters, active } = part;
         // Every other object requires the partition.
         if let Tenancy::Enterprise { partition, .. } = tenancy
             && !self.ensure_partition(partition, deadline, report).await
         {
             return;
         }
-        let scope = &self.tasks.scope.bootstrap;
-        let mode = self.tasks.scope.mode;
-        let desired = BootstrapTarget { scope, mode, clusters, active, tenancy, is_primary };
+        let scope = &self.tasks.scope;
+        let principals = scope.bootstrap.iam_role_path.principals(&scope.clusters);
+        let desired = BootstrapTarget {
+            extent: scope.bootstrap.extent,
+            principals: &principals,
+            mode: scope.mode,
+            nodes,
+            tenancy,
+            is_primary,
+        };
         self.upserter.ensure(&objects(&desired), deadline, report).await;
     }
 

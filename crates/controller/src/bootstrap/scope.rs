@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use mesh::{arn::ClusterArn, field::InvalidField};
+use mesh::{cluster_selection::ClusterSelection, field::InvalidField};
 
 /// Which objects the bootstrap creates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,10 +32,10 @@ pub struct BootstrapScope {
 pub struct IamRolePath(String);
 
 impl IamRolePath {
-    /// The ARN pattern of all roles with the path, in the account of `cluster`.
+    /// The ARN pattern of all roles with the path, in the account of `clusters`.
     #[must_use]
-    pub fn principals(&self, cluster: &ClusterArn) -> String {
-        format!("arn:{}:iam::{}:role{}*", cluster.aws_partition(), cluster.account(), self.0)
+    pub fn principals(&self, clusters: &ClusterSelection) -> String {
+        format!("arn:{}:iam::{}:role{}*", clusters.aws_partition(), clusters.account(), self.0)
     }
 }
 

@@ -54,8 +54,8 @@ impl IdleChecks {
                 info!(action = "revoke", outcome = "kept", holder = %holder, task_id = %task.id(), "a task uses the token");
                 let requires = |listed: &&ServiceTask| listed.phase.is_living() && listed.required.contains(holder);
                 let requiring = listing.tasks.iter().find(requires).map(|listed| &listed.arn);
-                if let Some(cluster) = requiring.and_then(|task| self.tasks.scope.cluster_of(task)) {
-                    self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(cluster)), None).await?;
+                if let Some(cluster) = requiring.and_then(|task| self.tasks.scope.clusters.cluster_of(task)) {
+                    self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(&cluster)), None).await?;
                 }
             }
             // The check for its own stop is still to come, or the sweep if the grace period is longer than a message

@@ -32,7 +32,7 @@ impl PreProvision {
         deadline: Deadline,
     ) -> Result<(), Arc<ControllerError>> {
         let scope = &self.tasks.scope;
-        let Some(cluster) = self.cluster_for_marks(definition, cluster) else {
+        let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await.map_err(Arc::new)? else {
             info!(task_definition = definition.as_str(), outcome = "ignored", "not in a cluster in ECS_CLUSTER_ARNS");
             return Ok(());
         };
@@ -43,7 +43,7 @@ impl PreProvision {
             Err(error) => return Err(Arc::new(error)),
         };
         // A service may give its tasks other tags, which are only in the tasks' events.
-        let identity = match known.identify(&Tags::default(), scope.tenancy_of(cluster), scope.tokens()) {
+        let identity = match known.identify(&Tags::default(), scope.tenancy_of(&cluster), scope.tokens()) {
             Ok(identity) => identity,
             Err(reason) => {
                 self.tasks.ecs.forget(definition);
@@ -53,22 +53,28 @@ impl PreProvision {
             }
         };
         for holder in identity.iter().flat_map(|identity| scope.tokens().required(identity)) {
-            let case = Case::Needed(&Demand::Registered(cluster));
+            let case = Case::Needed(&Demand::Registered(&cluster));
             deadline.run(self.tokens.reconcile(&holder, case, None)).await.map_err(Arc::new)?;
         }
         Ok(())
     }
 
-    /// The cluster that the tokens are marked with: that of the service, or the first configured one if there is no
-    /// service yet.
-    fn cluster_for_marks<'a>(
-        &'a self,
+    /// The cluster that the tokens are marked with: that of the service, or the first one of the deployment if there is
+    /// no service yet.
+    async fn cluster_for_marks(
+        &self,
         definition: &TaskDefinitionArn,
-        cluster: Option<&'a ClusterArn>,
-    ) -> Option<&'a ClusterArn> {
-        match cluster {
-            Some(cluster) => self.tasks.scope.clusters.iter().find(|known| *known == cluster),
-            None => self.tasks.scope.clusters.first().filter(|home| definition.is_beside(home)),
+        cluster: Option<&ClusterArn>,
+        deadline: Deadline,
+    ) -> Result<Option<ClusterArn>, ControllerError> {
+        let selection = &self.tasks.scope.clusters;
+        if let Some(cluster) = cluster {
+            return Ok(selection.contains(cluster).then(|| cluster.clone()));
         }
+        let first = match selection.named().next() {
+            Some(named) => Some(named),
+            None => deadline.run(self.tasks.clusters()).await?.into_iter().next(),
+        };
+        Ok(first.filter(|cluster| definition.is_beside(cluster)))
     }
 }

@@ -8,7 +8,7 @@ use mesh::{
     task::TaskChange,
     token::TokenHolder,
 };
-use tracing::{info, warn};
+use tracing::{debug, info};
 
 use crate::{
     error::ControllerError,
@@ -54,7 +54,7 @@ impl Sorted {
         for (index, delivery) in deliveries.iter().enumerate() {
             match Message::parse(&delivery.body) {
                 Ok(Message::TaskChange(change)) if !scope.clusters.contains(&change.cluster) => {
-                    warn!(cluster_arn = %change.cluster, task_id = %change.arn.id(), outcome = "refused",
+                    debug!(cluster_arn = %change.cluster, task_id = %change.arn.id(), outcome = "ignored",
                         "the cluster is not in ECS_CLUSTER_ARNS");
                 }
                 Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),

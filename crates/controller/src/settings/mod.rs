@@ -4,14 +4,14 @@
 mod tests;
 mod variables;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use secrecy::SecretString;
 
 use consul::ConsulAddresses;
 use mesh::{
-    arn::ClusterArn,
     bounds::Bounds,
+    cluster_selection::{ClusterPattern, ClusterSelection},
     field::InvalidField,
     grace::GracePeriod,
     guard::MaxDeletePercent,
@@ -54,7 +54,7 @@ pub struct Settings {
     pub queue_url: String,
     /// `HEALTH_SYNC_INTERVAL_SECONDS`; `None`: health is not synced.
     pub health_sync_interval: Option<Duration>,
-    /// `ECS_CLUSTER_ARNS`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
+    /// `ECS_CLUSTER_ARNS`, `ECS_CLUSTER_ARN_PREFIX`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
     /// `CLUSTER_PARTITIONS`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
@@ -117,23 +117,12 @@ fn read_queue_url<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Re
     url.ok_or_else(|| InvalidField::new("QUEUE_URL", "", EXPECTED))
 }
 
-fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<Vec<ClusterArn>, InvalidField> {
+fn read_clusters<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<ClusterSelection, InvalidField> {
     const NAME: &str = "ECS_CLUSTER_ARNS";
-    let text = variables.required_text(NAME, "the ARNs of the clusters to manage, separated by commas")?;
-    let clusters = text.split(',').map(|arn| arn.trim().parse::<ClusterArn>().map_err(|e| e.in_field(NAME)));
-    let clusters: Vec<ClusterArn> = clusters.collect::<Result<_, _>>()?;
-    let is_alone = |cluster: &&ClusterArn| {
-        clusters.first().is_some_and(|first| first.region() != cluster.region() || first.account() != cluster.account())
-    };
-    match clusters.iter().find(is_alone) {
-        // The clients and secrets of the functions are in one region and account.
-        Some(other) => Err(InvalidField::new(
-            NAME,
-            other.as_str(),
-            "clusters of one region and account; deploy one controller for each",
-        )),
-        None => Ok(clusters),
-    }
+    let expected = "the ARNs or names of the clusters to manage, separated by commas; or patterns such as prod-* or *";
+    let text = variables.required_text(NAME, expected)?;
+    let prefix = variables.text("ECS_CLUSTER_ARN_PREFIX");
+    ClusterSelection::parse(&text, prefix.as_deref()).map_err(|e| e.in_field(NAME))
 }
 
 fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<CredentialSetting, InvalidField> {
@@ -164,15 +153,14 @@ fn read_credential<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> R
 
 fn read_scope<F: Fn(&str) -> Option<String>>(
     variables: &Variables<F>,
-    clusters: Vec<ClusterArn>,
+    clusters: ClusterSelection,
 ) -> Result<Scope, InvalidField> {
-    let home = clusters.first().ok_or_else(|| InvalidField::new("ECS_CLUSTER_ARNS", "", "at least one cluster"))?;
     let prefix =
         variables.optional("SECRET_NAME_PREFIX")?.map_or_else(|| "consul-ecs".parse::<SecretNamePrefix>(), Ok)?;
     let partition: Option<TenancyName> = variables.optional("CONSUL_PARTITION")?;
     let default_tenancy = partition.map_or(Tenancy::Community, Tenancy::default_namespace_of);
     let names =
-        SecretNames::new(prefix, variables.secret_id("CLIENT_TOKEN_SECRET_NAME")?, default_tenancy.clone(), home);
+        SecretNames::new(prefix, variables.secret_id("CLIENT_TOKEN_SECRET_NAME")?, default_tenancy.clone(), &clusters);
     Ok(Scope {
         names,
         mode: variables.optional("TOKEN_MODE")?.unwrap_or_default(),
@@ -180,7 +168,7 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         bounds: variables.optional("TIME_BOUNDS")?.unwrap_or(Bounds::DEFAULT),
         unused_for: read_unused_for(variables.text("UNUSED_TOKEN_HOURS").as_deref())?,
         max_delete: read_max_delete(variables.text("MAX_DELETE_PERCENT").as_deref())?,
-        cluster_tenancies: read_cluster_tenancies(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
+        cluster_partitions: read_cluster_partitions(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
         default_tenancy,
         bootstrap: read_bootstrap(variables)?,
         clusters,
@@ -222,18 +210,20 @@ fn read_max_delete(text: Option<&str>) -> Result<MaxDeletePercent, InvalidField>
 }
 
 /// `name=partition`, several separated by commas.
-fn read_cluster_tenancies(
+fn read_cluster_partitions(
     text: Option<&str>,
-    clusters: &[ClusterArn],
-) -> Result<BTreeMap<ClusterArn, Tenancy>, InvalidField> {
+    clusters: &ClusterSelection,
+) -> Result<Vec<(ClusterPattern, Tenancy)>, InvalidField> {
     const NAME: &str = "CLUSTER_PARTITIONS";
     let entries = text.into_iter().flat_map(|text| text.split(',')).map(str::trim);
+    let is_selected = |name: &ClusterPattern| clusters.patterns().iter().any(|p| p.covers(name) || name.covers(p));
     let read = |entry: &str| {
-        let invalid = || InvalidField::new(NAME, entry, "<name of a cluster in ECS_CLUSTER_ARNS>=<partition>");
+        let invalid =
+            || InvalidField::new(NAME, entry, "<name or pattern of clusters in ECS_CLUSTER_ARNS>=<partition>");
         let (name, partition) = entry.split_once('=').ok_or_else(invalid)?;
-        let cluster = clusters.iter().find(|cluster| cluster.is_named_by(name)).ok_or_else(invalid)?;
+        let pattern = name.parse::<ClusterPattern>().ok().filter(is_selected).ok_or_else(invalid)?;
         let partition: TenancyName = partition.parse().map_err(|e: InvalidField| e.in_field(NAME))?;
-        Ok((cluster.clone(), Tenancy::default_namespace_of(partition)))
+        Ok((pattern, Tenancy::default_namespace_of(partition)))
     };
     entries.map(read).collect()
 }

@@ -68,6 +68,7 @@ fn error_names_the_variable() {
         ("IAM_ROLE_PATH", "/a b/"),
         ("IAM_ROLE_PATH", "/*/"),
         ("CLUSTER_PARTITIONS", "nobody=team"),
+        ("CLUSTER_PARTITIONS", "test-*=team"),
         ("CLUSTER_PARTITIONS", "prod"),
         ("CLUSTER_PARTITIONS", "prod=a/b"),
         ("UNUSED_TOKEN_HOURS", "0"),
@@ -119,6 +120,51 @@ fn cluster_may_have_its_own_partition() {
         tenancy.partition().unwrap().to_string()
     };
     assert_eq!((partition(CLUSTER).as_str(), partition(other).as_str()), ("home", "team"));
+}
+
+/// Partitions of the clusters whose names begin with `shop`, and the deployment's own.
+const PARTITIONS: [(&str, &str); 4] = [
+    ("ECS_CLUSTER_ARNS", "shop-*,test"),
+    ("ECS_CLUSTER_ARN_PREFIX", "arn:aws:ecs:us-east-1:123456789012:cluster/"),
+    ("CONSUL_PARTITION", "home"),
+    ("CLUSTER_PARTITIONS", "shop-1=till,shop-*=store,shop-1=stock"),
+];
+
+#[test]
+fn cluster_may_have_several_partitions() {
+    let scope = environment(&PARTITIONS).unwrap().scope;
+    let partitions = |name: &str| {
+        let cluster = format!("arn:aws:ecs:us-east-1:123456789012:cluster/{name}").parse().unwrap();
+        let name = |tenancy: &Tenancy| tenancy.partition().unwrap().to_string();
+        let mut all: Vec<String> = scope.tenancies_of(&cluster).into_iter().map(name).collect();
+        all.sort();
+        (name(scope.tenancy_of(&cluster)), all.join(","))
+    };
+    assert_eq!(partitions("shop-1"), ("till".to_owned(), "stock,store,till".to_owned()));
+    assert_eq!(partitions("shop-2"), ("store".to_owned(), "store".to_owned()));
+    assert_eq!(partitions("test"), ("home".to_owned(), "home".to_owned()));
+}
+
+#[test]
+fn each_tenancy_has_the_clusters_that_it_is_set_up_for() {
+    let scope = environment(&PARTITIONS).unwrap().scope;
+    let text = |patterns: Vec<ClusterPattern>| patterns.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let tenancies: BTreeMap<String, String> = scope
+        .tenancies()
+        .into_iter()
+        .map(|(t, patterns)| (t.partition().unwrap().to_string(), text(patterns)))
+        .collect();
+    let expected = [("home", "test"), ("stock", "shop-1"), ("store", "shop-*"), ("till", "shop-1")];
+    assert_eq!(tenancies, expected.map(|(partition, clusters)| (partition.to_owned(), clusters.to_owned())).into());
+}
+
+#[test]
+fn names_and_patterns_of_clusters_are_read() {
+    let prefix = ("ECS_CLUSTER_ARN_PREFIX", "arn:aws:ecs:us-east-1:123456789012:cluster/");
+    for clusters in ["prod", "pro*", "*", "test, prod"] {
+        let settings = environment(&[prefix, ("ECS_CLUSTER_ARNS", clusters)]).unwrap();
+        assert!(settings.scope.clusters.contains(&CLUSTER.parse().unwrap()), "{clusters}");
+    }
 }
 
 #[test]

@@ -14,83 +14,96 @@ use mesh::{
     token::ListedToken,
 };
 
-use super::findings::{Clusters, Problem, Skipped, Survey};
+use super::{
+    findings::{Problem, Skipped, Survey},
+    order::SweepOrder,
+};
 use crate::{
     agents::client_agents, deadline::Deadline, edges::Consul, error::ControllerError, outcome::concurrently_in_order,
-    survey::gone_tasks::names_cluster,
+    scope::Scope, survey::gone_tasks::names_cluster,
 };
 
 /// Reads the entries of whole clusters in Consul.
 pub(super) struct ConsulReader {
+    pub(super) scope: Arc<Scope>,
     pub(super) consul: Arc<dyn Consul>,
 }
 
 impl ConsulReader {
-    /// Reads the tokens, nodes and failed agents of one partition.
+    /// Reads the tokens and failed agents of one partition, and the nodes of `clusters` in it.
     pub(super) async fn read_partition(
         &self,
         tenancy: &Tenancy,
-        wanted: &[&ClusterArn],
-        clusters: &Clusters,
+        order: &SweepOrder,
+        clusters: &[ClusterArn],
         deadline: Deadline,
         survey: &mut Survey,
     ) {
-        let (tokens, nodes, agents) = futures::join!(
+        let (tokens, agents, synthetic_nodes, nodes) = futures::join!(
             deadline.run(self.consul.tokens(tenancy)),
-            self.read_nodes(tenancy, wanted, deadline),
-            deadline.run(self.failed_agents(tenancy, wanted)),
+            deadline.run(self.failed_agents(tenancy, order)),
+            deadline.run(self.synthetic_nodes(tenancy)),
+            self.nodes(tenancy, clusters, deadline),
         );
         match tokens {
-            Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| is_of_any(token, wanted))),
-            Err(error) => survey.mark_unread(wanted, None, error),
+            Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| self.is_of(order, token))),
+            Err(error) => survey.mark_unread(clusters, None, error),
         }
         match agents {
             Ok(agents) => survey.observed.agents.extend(agents),
-            Err(error) => survey.mark_unread(wanted, None, error),
+            Err(error) => survey.mark_unread(clusters, None, error),
         }
-        for (cluster, node) in nodes {
-            match node {
-                Ok(Some(node)) => {
-                    survey.observed.instances.extend(node.instances.iter().cloned());
-                    let foreign = node.others.iter().map(|id| Skipped {
-                        cluster: cluster.clone(),
-                        what: format!("service {id}"),
-                        why: "its metadata has no task ID".to_owned(),
-                    });
-                    survey.skipped.extend(foreign);
-                    if clusters.deleted.contains(&cluster) {
-                        survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy: tenancy.clone() });
-                    }
-                }
-                Ok(None) => {}
-                Err(error) => survey.mark_unread(&[&cluster], Some(&cluster), error),
-            }
+        match synthetic_nodes {
+            Ok(nodes) => survey.synthetic_nodes.extend(nodes),
+            Err(error) => survey.mark_unread(clusters, None, error),
         }
+        add_nodes(nodes, tenancy, survey);
     }
 
-    async fn read_nodes(
+    /// Reads the nodes of `clusters` in one partition.
+    pub(super) async fn read_nodes(
         &self,
         tenancy: &Tenancy,
-        wanted: &[&ClusterArn],
+        clusters: &[ClusterArn],
         deadline: Deadline,
-    ) -> Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)> {
-        let reads = wanted.iter().map(|cluster| async move {
-            ((*cluster).clone(), deadline.run(self.consul.node(cluster.as_str(), tenancy)).await)
+        survey: &mut Survey,
+    ) {
+        add_nodes(self.nodes(tenancy, clusters, deadline).await, tenancy, survey);
+    }
+
+    async fn nodes(&self, tenancy: &Tenancy, clusters: &[ClusterArn], deadline: Deadline) -> Nodes {
+        let reads = clusters.iter().map(|cluster| async move {
+            (cluster.clone(), deadline.run(self.consul.node(cluster.as_str(), tenancy)).await)
         });
         concurrently_in_order(reads).await
     }
 
+    /// The clusters with a synthetic node, if a pattern selects clusters.
+    async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<ClusterArn>, ControllerError> {
+        if !self.scope.clusters.has_wildcard() {
+            return Ok(Vec::new());
+        }
+        let names = self.consul.synthetic_nodes(tenancy).await?;
+        Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
+    }
+
     /// Failed agents with services of the clusters' tasks on their nodes.
-    async fn failed_agents(
-        &self,
-        tenancy: &Tenancy,
-        clusters: &[&ClusterArn],
-    ) -> Result<Vec<ClientAgent>, ControllerError> {
+    async fn failed_agents(&self, tenancy: &Tenancy, order: &SweepOrder) -> Result<Vec<ClientAgent>, ControllerError> {
         let members = self.consul.members(tenancy).await?;
         let failed = members.into_iter().filter(|member| member.status == AgentStatus::Failed).collect();
         let agents = client_agents(self.consul.as_ref(), failed, tenancy).await?;
-        let is_of = |instance: &ServiceInstance| clusters.iter().any(|cluster| names_cluster(instance, cluster));
+        let is_of = |instance: &ServiceInstance| {
+            let cluster = instance.task_arn.as_ref().and_then(|arn| self.scope.clusters.cluster_of(arn));
+            cluster.is_some_and(|cluster| order.includes(&cluster) && names_cluster(instance, &cluster))
+        };
         Ok(agents.into_iter().filter(|agent| agent.node.instances.iter().any(is_of)).collect())
+    }
+
+    /// Whether a token's marks name a cluster of the sweep. Other tokens are ignored.
+    fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
+        let login = token.login.as_ref().map(|login| login.cluster.clone());
+        let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
+        named.is_some_and(|name| order.names(&name, &self.scope.clusters))
     }
 
     /// The checks of stopping tasks, which have to be drained.
@@ -121,9 +134,27 @@ impl ConsulReader {
     }
 }
 
-/// Whether a token's marks name one of the clusters. Other tokens are ignored.
-fn is_of_any(token: &ListedToken, clusters: &[&ClusterArn]) -> bool {
-    let login = token.login.as_ref().map(|login| login.cluster.clone());
-    let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
-    named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_named_by(&name)))
+/// The nodes of clusters, or why one could not be read.
+type Nodes = Vec<(ClusterArn, Result<Option<CatalogNode>, ControllerError>)>;
+
+fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
+    for (cluster, node) in nodes {
+        match node {
+            Ok(Some(node)) => {
+                survey.observed.instances.extend(node.instances.iter().cloned());
+                let foreign = node.others.iter().map(|id| Skipped {
+                    cluster: cluster.clone(),
+                    what: format!("service {id}"),
+                    why: "its metadata has no task ID".to_owned(),
+                });
+                survey.skipped.extend(foreign);
+                if survey.is_deleted(&cluster) {
+                    let tenancy = tenancy.clone();
+                    survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy });
+                }
+            }
+            Ok(None) => {}
+            Err(error) => survey.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
+        }
+    }
 }

@@ -19,20 +19,27 @@ pub(crate) struct Survey {
     pub(crate) partitions: Vec<Tenancy>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) skipped: Vec<Skipped>,
+    /// The clusters with a synthetic node; read only if a pattern selects clusters.
+    pub(crate) synthetic_nodes: BTreeSet<ClusterArn>,
     /// Clusters whose entries in Consul could not be read.
     pub(crate) unread: BTreeSet<ClusterArn>,
 }
 
 impl Survey {
+    /// Whether ECS has deleted the cluster.
+    pub(crate) fn is_deleted(&self, cluster: &ClusterArn) -> bool {
+        self.readings.iter().any(|reading| reading.cluster == *cluster && reading.is_deleted)
+    }
+
     /// Records that entries of `clusters` in Consul could not be read.
     pub(crate) fn mark_unread(
         &mut self,
-        clusters: &[&ClusterArn],
+        clusters: &[ClusterArn],
         concerned: Option<&ClusterArn>,
         error: ControllerError,
     ) {
         self.problems.push(Problem::new(concerned, error));
-        self.unread.extend(clusters.iter().map(|cluster| (*cluster).clone()));
+        self.unread.extend(clusters.iter().cloned());
     }
 }
 
@@ -68,7 +75,12 @@ pub(crate) struct Skipped {
 }
 
 /// The clusters in ECS.
+#[derive(Default)]
 pub(crate) struct Clusters {
+    /// Every cluster that was found.
+    pub(crate) found: BTreeSet<ClusterArn>,
+    /// Whether these are all clusters of the deployment.
+    pub(crate) are_all_found: bool,
     pub(crate) read: Vec<ClusterTasks>,
     pub(crate) deleted: BTreeSet<ClusterArn>,
 }
@@ -78,11 +90,18 @@ impl Clusters {
         self.read.iter().find(|read| read.cluster == *cluster).map_or(&[], |read| &read.tasks)
     }
 
-    /// Whether the listings prove that a service is idle. The guard checks empty listings of the clusters in the order
-    /// against their entries in Consul; for other clusters, and for `unread` ones, an empty listing proves nothing.
+    /// Whether the tasks of every cluster of the deployment were read.
+    pub(crate) fn are_all_read(&self) -> bool {
+        self.are_all_found && self.found.iter().all(|cluster| self.is_read(cluster))
+    }
+
+    /// Whether the listings prove that a service is idle. Without a cluster they do not. The guard checks empty listings
+    /// of the clusters in the order against their entries in Consul; for other clusters, and for `unread` ones, an empty
+    /// listing proves nothing.
     pub(crate) fn can_prove_idleness(&self, order: &SweepOrder, unread: &BTreeSet<ClusterArn>) -> bool {
-        let is_judged = |cluster| order.includes(cluster) && !unread.contains(cluster);
-        order.force || self.read.iter().all(|read| !read.tasks.is_empty() || is_judged(&read.cluster))
+        let is_judged = |cluster: &ClusterArn| order.includes(cluster) && !unread.contains(cluster);
+        let is_proof = |read: &ClusterTasks| !read.tasks.is_empty() || is_judged(&read.cluster);
+        order.force || !self.found.is_empty() && self.read.iter().all(is_proof)
     }
 
     pub(crate) fn is_read(&self, cluster: &ClusterArn) -> bool {

@@ -24,13 +24,13 @@ impl GoneTasks {
     /// as stopped: ECS describes a stopped task for one hour.
     pub(super) async fn find(
         &self,
-        wanted: &[&ClusterArn],
+        wanted: &[ClusterArn],
         clusters: &Clusters,
         deadline: Deadline,
         survey: &mut Survey,
     ) {
         let read = wanted.iter().filter(|cluster| clusters.is_read(cluster));
-        let unlisted: Vec<_> = read.map(|cluster| (*cluster, unlisted(cluster, clusters, &survey.observed))).collect();
+        let unlisted: Vec<_> = read.map(|cluster| (cluster, unlisted(cluster, clusters, &survey.observed))).collect();
         // Concurrently: a cluster with many such tasks must not delay the others.
         let reads =
             unlisted.into_iter().filter(|(_, unlisted)| !unlisted.is_empty()).map(|(cluster, unlisted)| async move {

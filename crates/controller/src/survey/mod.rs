@@ -7,6 +7,7 @@ mod gone_tasks;
 mod order;
 mod surveyor;
 mod uncertain_tokens;
+mod unlisted_clusters;
 
 pub use self::order::SweepOrder;
 pub(crate) use self::{

@@ -1,6 +1,6 @@
 //! The parameters of a sweep.
 
-use mesh::{arn::ClusterArn, secret::Trigger};
+use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, secret::Trigger};
 
 use crate::tasks::ClusterStatuses;
 
@@ -30,6 +30,17 @@ impl SweepOrder {
 
     pub(crate) fn includes(&self, cluster: &ClusterArn) -> bool {
         self.clusters.is_empty() || self.clusters.contains(cluster)
+    }
+
+    /// Whether `mark` names a cluster of the sweep, by ARN or by name.
+    pub(crate) fn names(&self, mark: &str, selection: &ClusterSelection) -> bool {
+        let is_ordered = || self.clusters.iter().any(|cluster| cluster.is_named_by(mark));
+        selection.is_named_by(mark) && (self.clusters.is_empty() || is_ordered())
+    }
+
+    /// The clusters that the order names, which ECS need not list.
+    pub(crate) fn named(&self) -> Vec<ClusterArn> {
+        self.clusters.iter().chain(&self.deleted).cloned().collect()
     }
 
     /// The statuses without the cluster whose deletion was reported: answers of ECS lag behind its events.

@@ -37,7 +37,7 @@ use crate::{
 
 /// Surveys whole clusters.
 pub(crate) struct Surveyor {
-    tasks: TaskReader,
+    pub(super) tasks: TaskReader,
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
     consul_reader: ConsulReader,
@@ -50,7 +50,7 @@ impl Surveyor {
         Self {
             tasks: tasks.clone(),
             tokens: Arc::clone(tokens),
-            consul_reader: ConsulReader { consul: Arc::clone(&consul) },
+            consul_reader: ConsulReader { scope: Arc::clone(&tasks.scope), consul: Arc::clone(&consul) },
             gone_tasks: GoneTasks { tasks: tasks.clone() },
             consul,
         }
@@ -59,19 +59,27 @@ impl Surveyor {
     /// Surveys the clusters of an order, whose statuses in ECS are `statuses`.
     pub(crate) async fn survey(&self, order: &SweepOrder, statuses: &ClusterStatuses, deadline: Deadline) -> Survey {
         let mut survey = Survey { began: self.tasks.clock.now(), ..Survey::default() };
-        let clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
+        let mut clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
         let arns = clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition);
         let definitions = self.tasks.definitions(arns, deadline).await;
-        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
-        let wanted: Vec<&ClusterArn> =
-            self.tasks.scope.clusters.iter().filter(|cluster| order.includes(cluster)).collect();
+        let mut wanted: Vec<ClusterArn> =
+            clusters.found.iter().filter(|cluster| order.includes(cluster)).cloned().collect();
         for cluster in &wanted {
             self.add_tasks(cluster, &clusters, &definitions, &mut survey);
         }
         survey.partitions = self.partitions(&wanted, deadline, &mut survey).await;
         for tenancy in survey.partitions.clone() {
-            self.consul_reader.read_partition(&tenancy, &wanted, &clusters, deadline, &mut survey).await;
+            self.consul_reader.read_partition(&tenancy, order, &wanted, deadline, &mut survey).await;
         }
+        let unlisted = self.find_unlisted(order, &mut clusters, deadline, &mut survey).await;
+        for cluster in &unlisted {
+            self.add_tasks(cluster, &clusters, &definitions, &mut survey);
+        }
+        for tenancy in survey.partitions.clone() {
+            self.consul_reader.read_nodes(&tenancy, &unlisted, deadline, &mut survey).await;
+        }
+        wanted.extend(unlisted);
+        let every_task = self.every_task(survey.began, &clusters, &definitions, &mut survey.problems);
         let proves_idleness = clusters.can_prove_idleness(order, &survey.unread);
         survey.observed.extent = Extent::Clusters(every_task.filter(|_| proves_idleness));
         self.gone_tasks.find(&wanted, &clusters, deadline, &mut survey).await;
@@ -81,7 +89,7 @@ impl Surveyor {
         survey
     }
 
-    /// The tasks of all configured clusters: every one of them may have a task of a service.
+    /// The tasks of all clusters of the deployment: every one of them may have a task of a service.
     async fn read_clusters(
         &self,
         order: &SweepOrder,
@@ -89,22 +97,26 @@ impl Surveyor {
         deadline: Deadline,
         survey: &mut Survey,
     ) -> Clusters {
-        let all = &self.tasks.scope.clusters;
-        let mut clusters = Clusters { read: Vec::new(), deleted: BTreeSet::new() };
+        let mut clusters = Clusters::default();
         let statuses = match statuses {
             Ok(statuses) => statuses,
             Err(error) => {
                 survey.problems.push(Problem::new(None, Arc::clone(error)));
+                clusters.found.extend(self.tasks.scope.clusters.named());
                 return clusters;
             }
         };
+        clusters.are_all_found = true;
+        clusters.found.extend(statuses.keys().cloned());
         let mut existing = Vec::new();
-        for cluster in all {
-            match statuses.get(cluster) {
-                Some(ClusterStatus::Active) => existing.push(cluster),
-                Some(ClusterStatus::Deleted) => drop(clusters.deleted.insert(cluster.clone())),
-                _ if order.treats_unknown_as_deleted(cluster) => drop(clusters.deleted.insert(cluster.clone())),
-                _ => {
+        for (cluster, status) in statuses {
+            match status {
+                ClusterStatus::Active => existing.push(cluster),
+                ClusterStatus::Deleted => drop(clusters.deleted.insert(cluster.clone())),
+                ClusterStatus::Unknown if order.treats_unknown_as_deleted(cluster) => {
+                    clusters.deleted.insert(cluster.clone());
+                }
+                ClusterStatus::Unknown => {
                     let error = ControllerError::from(EcsError::UnknownCluster(cluster.clone()));
                     survey.problems.push(Problem::new(Some(cluster), error));
                 }
@@ -154,7 +166,7 @@ impl Surveyor {
         definitions: &Definitions,
         problems: &mut Vec<Problem>,
     ) -> Option<TaskListing> {
-        if !self.tasks.scope.clusters.iter().all(|cluster| clusters.is_read(cluster)) {
+        if !clusters.are_all_read() {
             return None;
         }
         let tasks = self
@@ -209,10 +221,10 @@ impl Surveyor {
         }
     }
 
-    /// One tenancy for each partition of the clusters and their tasks; on Enterprise, for each partition: a task that
+    /// One tenancy for each partition of the deployment and of its tasks; on Enterprise, for each partition: a task that
     /// ECS no longer knows may have registered in any.
-    async fn partitions(&self, clusters: &[&ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
-        let homes = clusters.iter().map(|cluster| self.tasks.scope.tenancy_of(cluster).clone());
+    async fn partitions(&self, clusters: &[ClusterArn], deadline: Deadline, survey: &mut Survey) -> Vec<Tenancy> {
+        let homes = self.tasks.scope.tenancies().into_keys().cloned();
         let known: Vec<Tenancy> = homes.chain(survey.observed.tasks.iter().map(|task| task.tenancy.clone())).collect();
         let mut listed = Vec::new();
         if known.iter().any(|tenancy| tenancy.partition().is_some()) {

@@ -32,16 +32,16 @@ pub(super) fn skip(scope: &Scope, survey: &mut Survey) {
             Certainty::Unread => mark.has_arn_of(&scope.clusters),
             Certainty::Uncertain(why) => {
                 let what = format!("token {} of {holder}", token.accessor);
-                skipped.push(Skipped { cluster: cluster.clone(), what, why });
+                skipped.push(Skipped { cluster, what, why });
                 false
             }
         }
     });
 }
 
-fn service_mark<'a>(scope: &'a Scope, token: &ListedToken) -> Option<(HolderMark, &'a ClusterArn)> {
+fn service_mark(scope: &Scope, token: &ListedToken) -> Option<(HolderMark, ClusterArn)> {
     let mark = HolderMark::parse(&token.description).filter(|mark| mark.service.is_some())?;
-    let cluster = scope.clusters.iter().find(|cluster| cluster.is_named_by(&mark.cluster))?;
+    let cluster = scope.clusters.cluster_named_by(&mark.cluster)?;
     Some((mark, cluster))
 }
 

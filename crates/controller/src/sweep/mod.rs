@@ -36,7 +36,7 @@ impl Sweep {
     /// Surveys whole clusters, and applies the plan as far as time and the guard allow.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let mut swept = Swept::default();
-        let statuses = self.tasks.cluster_statuses(deadline).await;
+        let statuses = self.tasks.cluster_statuses(&order.named(), deadline).await;
         if !order.dry_run {
             let statuses = order.without_deleted(&statuses);
             swept.set_up(self.bootstrap.run_if_due(&statuses, deadline).await);
@@ -61,7 +61,7 @@ impl Sweep {
                 break;
             }
         }
-        let report = swept.report(order, self.tasks.scope.clusters.as_slice());
+        let report = swept.report(order, &self.tasks.scope.clusters);
         log(&report);
         report
     }

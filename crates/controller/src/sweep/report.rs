@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use mesh::{
     action::{Action, Planned},
     arn::ClusterArn,
+    cluster_selection::ClusterSelection,
     guard::{Alarm, concerns},
     mark::HolderMark,
 };
@@ -122,7 +123,7 @@ impl Swept {
         self.held_back = held_back;
     }
 
-    pub(super) fn report(self, order: &SweepOrder, all: &[ClusterArn]) -> SweepReport {
+    pub(super) fn report(self, order: &SweepOrder, all: &ClusterSelection) -> SweepReport {
         let Self { set_up, outcomes, last, planned, held_back } = self;
         let (survey, alarms) = last.unwrap_or_default();
         let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
@@ -156,7 +157,7 @@ fn problems(
     set_up: &[BootstrapFailure],
     outcomes: &[(Option<ClusterArn>, Outcome)],
     order: &SweepOrder,
-    all: &[ClusterArn],
+    all: &ClusterSelection,
 ) -> Vec<ProblemReport> {
     let read = survey.problems.iter().map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error));
     let set_up = set_up.iter().map(|failure| ProblemReport {

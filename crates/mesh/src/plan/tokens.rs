@@ -91,7 +91,6 @@ fn plan_named(
     match (next_step(secret, held.as_ref(), usage, rules.bounds, rules.now), usage) {
         (Step::Hide(..), Usage::Idle(idle)) => Some(Action::Hide(holder.clone(), idle.clone())),
         (Step::Remove(..), Usage::Idle(idle)) => Some(Action::Revoke(holder.clone(), idle.clone())),
-        // Tasks that require no token may still read this one: in mode `auth-method`, or in a named version.
         (Step::Show(_), _) if !is_required => Some(Action::Provision(holder.clone())),
         _ => None,
     }

@@ -1,14 +1,20 @@
+use mesh::cluster_selection::ClusterSelection;
+
 use super::*;
 use crate::bootstrap::IamRolePath;
 
-fn clusters() -> Vec<ClusterArn> {
-    ["a", "b"].map(|name| format!("arn:aws-cn:ecs:cn-north-1:123456789012:cluster/{name}").parse().unwrap()).to_vec()
+const PRINCIPALS: &str = "arn:aws-cn:iam::123456789012:role/consul-ecs/*";
+
+fn cluster(name: &str) -> ClusterArn {
+    format!("arn:aws-cn:ecs:cn-north-1:123456789012:cluster/{name}").parse().unwrap()
+}
+
+fn target(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy) -> BootstrapTarget<'_> {
+    BootstrapTarget { extent, principals: PRINCIPALS, mode, nodes: &[], tenancy, is_primary: true }
 }
 
 fn labels(extent: BootstrapExtent, mode: TokenMode, tenancy: &Tenancy, is_primary: bool) -> Vec<String> {
-    let scope = BootstrapScope { extent, ..BootstrapScope::default() };
-    let (clusters, active) = (clusters(), clusters().into_iter().collect());
-    let desired = BootstrapTarget { scope: &scope, mode, clusters: &clusters, active: &active, tenancy, is_primary };
+    let desired = BootstrapTarget { is_primary, ..target(extent, mode, tenancy) };
     objects(&desired).iter().map(Object::to_string).collect()
 }
 
@@ -18,17 +24,8 @@ fn enterprise() -> Tenancy {
 
 #[test]
 fn objects_come_after_their_references() {
-    let scope = BootstrapScope { extent: BootstrapExtent::Full, ..BootstrapScope::default() };
-    let (clusters, tenancy) = (clusters(), enterprise());
-    let desired = BootstrapTarget {
-        scope: &scope,
-        mode: TokenMode::AuthMethod,
-        clusters: &clusters,
-        active: &BTreeSet::new(),
-        tenancy: &tenancy,
-        is_primary: true,
-    };
-    let objects = objects(&desired);
+    let tenancy = enterprise();
+    let objects = objects(&target(BootstrapExtent::Full, TokenMode::AuthMethod, &tenancy));
     let mut references = 0;
     for (index, object) in objects.iter().enumerate() {
         for (other_index, other) in objects.iter().enumerate() {
@@ -77,29 +74,22 @@ fn anonymous_token_is_set_up_in_the_primary_datacenter() {
 }
 
 #[test]
-fn inactive_cluster_gets_no_node() {
-    let (scope, clusters) = (BootstrapScope::default(), clusters());
-    let active = BTreeSet::from([clusters[1].clone()]);
-    let desired = BootstrapTarget {
-        scope: &scope,
-        mode: TokenMode::AuthMethod,
-        clusters: &clusters,
-        active: &active,
-        tenancy: &Tenancy::Community,
-        is_primary: false,
-    };
-    let objects = objects(&desired);
+fn each_active_cluster_gets_a_node() {
+    let (first, second) = (cluster("a"), cluster("b"));
+    let nodes = [&first, &second];
+    let desired = target(BootstrapExtent::Dataplane, TokenMode::Auto, &Tenancy::Community);
+    let objects = objects(&BootstrapTarget { nodes: &nodes, ..desired });
     let nodes: Vec<&str> =
         objects.iter().filter(|object| object.kind == Kind::SyntheticNode).map(|object| object.name.as_str()).collect();
-    assert_eq!(nodes, [clusters[1].as_str()]);
+    assert_eq!(nodes, [first.as_str(), second.as_str()]);
 }
 
 #[test]
 fn role_arns_are_in_the_clusters_account() {
-    let cluster = &clusters()[0];
-    assert_eq!(IamRolePath::default().principals(cluster), "arn:aws-cn:iam::123456789012:role/consul-ecs/*");
+    let clusters = ClusterSelection::parse(cluster("a").as_str(), None).unwrap();
+    assert_eq!(IamRolePath::default().principals(&clusters), PRINCIPALS);
     let root: IamRolePath = "/".parse().unwrap();
-    assert_eq!(root.principals(cluster), "arn:aws-cn:iam::123456789012:role/*");
+    assert_eq!(root.principals(&clusters), "arn:aws-cn:iam::123456789012:role/*");
 }
 
 #[test]

@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::{
-    arn::ClusterArn,
     bounds::Bounds,
     catalog::{CatalogNode, CheckStatus, Member},
+    cluster_selection::ClusterSelection,
     ecs_config::GatewayKind,
-    examples::{cluster, instance, login, service, task_id},
+    examples::{self, cluster, instance, login, service, task_id},
     family::Family,
     grace::GracePeriod,
     identity::{MeshIdentity, MeshService},
@@ -100,7 +100,7 @@ fn leftover(cluster_name: &str, tasks: &[u8]) -> LeftoverNode {
 }
 
 fn names() -> SecretNames {
-    SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &cluster("prod"))
+    SecretNames::new("consul-ecs".parse().unwrap(), None, Tenancy::Community, &clusters())
 }
 
 /// The current time in all examples.
@@ -108,9 +108,9 @@ fn now() -> Timestamp {
     Timestamp::from_second(1_000_000).unwrap()
 }
 
-/// The clusters of the deployment in all examples.
-fn clusters() -> [ClusterArn; 2] {
-    [cluster("prod"), cluster("test")]
+/// The clusters of the deployment in all examples: one by name, one by a pattern.
+fn clusters() -> ClusterSelection {
+    examples::clusters("prod,te*")
 }
 
 fn seconds_ago(seconds: i64) -> Timestamp {

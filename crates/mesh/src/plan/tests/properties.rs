@@ -248,7 +248,7 @@ proptest! {
     /// Promise 3, never blind: a task that was not observed may run, so that nothing of it is deleted.
     #[test]
     fn nothing_of_an_unobserved_task_is_deleted(observed in any_observed(), mode in any_mode()) {
-        let all = clusters().into_iter().flat_map(|c| (0..8).map(move |id| task(c.name(), id, TaskPhase::Active, "web")));
+        let all = ["prod", "test"].into_iter().flat_map(|c| (0..8).map(move |id| task(c, id, TaskPhase::Active, "web")));
         let is_seen = |task: &MeshTask| observed.tasks.iter().any(|seen| seen.arn == task.arn);
         let unobserved: Vec<MeshTask> = all.filter(|task| !is_seen(task)).collect();
         for action in actions(&observed, mode) {

@@ -198,7 +198,7 @@ fn all_tasks(tasks: &[MeshTask], ages: &[i64], elsewhere: Vec<(TaskPhase, i64, M
 
 /// A cluster as marks name it: a configured one by ARN or by name, another one, or one of that name in another account.
 fn any_cluster_mark() -> impl Strategy<Value = String> {
-    let ours = clusters().map(|cluster| cluster.to_string()).to_vec();
+    let ours = ["prod", "test"].map(|name| cluster(name).to_string()).to_vec();
     let foreign = "arn:aws:ecs:us-east-1:999999999999:cluster/prod".to_owned();
     let others = vec!["prod".to_owned(), "test".to_owned(), "other".to_owned(), cluster("other").to_string(), foreign];
     prop_oneof![prop::sample::select(ours), prop::sample::select(others)]

@@ -103,7 +103,7 @@ fn identity(definition: &TaskDefinition, consul: &ConsulTask<'_>, deployment: &D
 mod tests {
     use std::sync::Arc;
 
-    use mesh::secret_name::SecretNames;
+    use mesh::{cluster_selection::ClusterSelection, secret_name::SecretNames};
 
     use super::*;
     use crate::{
@@ -116,8 +116,8 @@ mod tests {
 
     /// What the rule says of a definition in a deployment with this mode and prefix.
     fn found(base: Base, mode: TokenMode, prefix: &str) -> Vec<String> {
-        let cluster = "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap();
-        let names = SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &cluster);
+        let clusters = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
+        let names = SecretNames::new(prefix.parse().unwrap(), None, Tenancy::Community, &clusters);
         let file = Arc::new(SourceFile::new("web.json", base.json()));
         let node = parse_json(&file.text, &Route::default()).unwrap();
         let material = Material {

@@ -1,0 +1,98 @@
+//! Sweeps of clusters that a pattern selects.
+
+use controller::{SweepOrder, SweepOutcome};
+use local_stack::world::{World, cluster_arn, idle_check, task_id};
+use serde_json::json;
+use test_harness::{jwt::JwtAuthMethod, recorder::Answer};
+
+use super::{an_hour_later, environment, forward, is_hidden, stopped_task_with_services, swept};
+
+const PREFIX: (&str, &str) = ("ECS_CLUSTER_ARN_PREFIX", "arn:aws:ecs:us-east-1:000000000000:cluster/");
+
+/// Changes of ECS's answers: its list of clusters, and the status of each.
+fn clusters(
+    listed: &'static [&'static str],
+    status: &'static str,
+) -> impl Fn(&test_harness::recorder::RecordedRequest, usize) -> Answer {
+    move |seen, _| match seen.operation().as_deref() {
+        Some("ListClusters") => {
+            let arns: Vec<String> = listed.iter().map(|name| cluster_arn(name)).collect();
+            Answer::ok(json!({ "clusterArns": arns }).to_string())
+        }
+        Some("DescribeClusters") => {
+            let asked = seen.json()["clusters"].as_array().cloned().unwrap_or_default();
+            let described = asked.iter().map(|arn| {
+                let is_listed = listed.iter().any(|name| *arn == cluster_arn(name));
+                json!({ "clusterArn": arn, "status": if is_listed { "ACTIVE" } else { status } })
+            });
+            Answer::ok(json!({ "clusters": described.collect::<Vec<_>>() }).to_string())
+        }
+        _ => Answer::Forward,
+    }
+}
+
+#[tokio::test]
+async fn a_deleted_cluster_of_a_pattern_is_found_in_consul() {
+    // Given a cluster that ECS has deleted, with services, a node and a login token in Consul
+    let world = World::without_deployment("pattern-gone").await;
+    let stopped = stopped_task_with_services(&world).await;
+    let method = JwtAuthMethod::create(world.consul, "pattern-gone").await;
+    let login = method.log_in_task(&world.service(), &world.cluster(), task_id(&stopped)).await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "pattern-g*"), ("TOKEN_MODE", "auth-method")];
+    let environment = environment(&world, forward, clusters(&[], "INACTIVE"), &settings, |e| e).await;
+    // When the clusters of the pattern are swept
+    let report = swept(&environment, &SweepOrder::default()).await;
+    // Then nothing of it is left
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, "deleted"), "{report:?}");
+    let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
+    assert!(!nodes.contains(&world.cluster()), "{nodes}");
+    assert!(!world.is_valid(&login.secret_id).await);
+}
+
+#[tokio::test]
+async fn an_unlisted_cluster_that_exists_proves_nothing() {
+    // Given an idle service, and a cluster with a node in Consul that ECS does not list although it exists
+    let world = World::without_deployment("pattern-other").await;
+    let unlisted = World::without_deployment("pattern-unlisted").await;
+    stopped_task_with_services(&unlisted).await;
+    world.run(&world.mesh_definition("pattern-running").await).await;
+    let idle = world.consul_ecs_controller_token("pattern-idle").await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "pattern-other*,pattern-unl*"), ("TOKEN_MODE", "secrets-manager")];
+    let listing = clusters(&["pattern-other"], "ACTIVE");
+    let blind = environment(&world, forward, listing, &settings, an_hour_later).await;
+    // When it is swept
+    swept(&blind, &SweepOrder::default()).await;
+    // Then the idle service keeps its token, and so do the unlisted cluster's services
+    assert_eq!(world.pair(&world.secret_name("pattern-idle")).await, Some(idle), "a task may run in that cluster");
+    assert_eq!(unlisted.service_ids().await.len(), 2);
+    // And with the whole list the token is hidden
+    let listing = clusters(&["pattern-other", "pattern-unlisted"], "ACTIVE");
+    let seeing = environment(&world, forward, listing, &settings, an_hour_later).await;
+    swept(&seeing, &SweepOrder::default()).await;
+    assert!(is_hidden(&world, "pattern-idle").await);
+}
+
+#[tokio::test]
+async fn an_empty_list_of_clusters_proves_nothing() {
+    let world = World::without_deployment("pattern-empty").await;
+    let token = world.consul_ecs_controller_token("pattern-token").await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "pattern-empty*"), ("TOKEN_MODE", "secrets-manager")];
+    let environment = environment(&world, forward, clusters(&[], "ACTIVE"), &settings, an_hour_later).await;
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(world.pair(&world.secret_name("pattern-token")).await, Some(token));
+}
+
+#[tokio::test]
+async fn an_event_of_a_pattern_s_cluster_needs_no_list() {
+    let world = World::without_deployment("pattern-event").await;
+    let task = world.run(&world.mesh_definition(&world.service()).await).await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "pattern-ev*"), ("TOKEN_MODE", "secrets-manager")];
+    let environment = environment(&world, forward, forward, &settings, |e| e).await;
+    let (aws, _) = environment.calls_for(&[world.event(&task).await]).await;
+    assert!(!aws.contains(&"ListClusters".to_owned()), "{aws:?}");
+    world.provisioned(&world.secret_name(&world.service())).await;
+    // An idle check lists the clusters once
+    let (aws, _) = environment.calls_for(&[idle_check(&world.service())]).await;
+    assert_eq!(aws.iter().filter(|operation| *operation == "ListClusters").count(), 1, "{aws:?}");
+}
