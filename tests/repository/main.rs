@@ -6,5 +6,6 @@ mod circles;
 mod logging;
 mod redaction;
 mod reliability_page;
+mod sample_events;
 mod shipped;
 mod template;
