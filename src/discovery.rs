@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use aws::ecs::TaskAddresses;
+use aws::ecs::{EcsError, TaskAddresses};
 use consul::{ConsulAddresses, EcsServers, NoServers, Server, ServerSource};
 
 /// The source of the servers for these addresses.
@@ -24,20 +24,25 @@ struct EcsServerSource {
 impl ServerSource for EcsServerSource {
     async fn servers(&self) -> Result<Vec<Server>, NoServers> {
         let (cluster, name) = (self.servers.cluster(), self.servers.family_or_service());
-        let unknown = |e| {
-            NoServers::Unknown(format!(
-                "{e}; correct CONSUL_HTTP_ADDR, or let the role call ecs:ListTasks and ecs:DescribeTasks in that cluster"
-            ))
-        };
-        let addresses = self.ecs.addresses(cluster, name).await.map_err(unknown)?;
+        let addresses = self.ecs.addresses(cluster, name).await.map_err(|error| unknown(&error))?;
         if addresses.is_empty() {
             let reason = format!(
-                "no running task of {} has an address of its own; start it (in network mode awsvpc), or correct \
-                 CONSUL_HTTP_ADDR",
+                "no running task of {}; start it (in network mode awsvpc), or correct CONSUL_HTTP_ADDR",
                 self.servers
             );
             return Err(NoServers::NotUp(reason));
         }
         addresses.into_iter().map(|address| self.servers.at(address)).collect()
     }
+}
+
+/// The failure of a discovery by ECS, with what to do.
+fn unknown(error: &EcsError) -> NoServers {
+    let remedy = match error {
+        EcsError::NoAddress { .. } => {
+            "run the Consul servers in network mode awsvpc, or set CONSUL_HTTP_ADDR to their addresses (https://host:port)"
+        }
+        _ => "correct CONSUL_HTTP_ADDR, or let the role call ecs:ListTasks and ecs:DescribeTasks in that cluster",
+    };
+    NoServers::Unknown(format!("{error}; {remedy}"))
 }

@@ -12,6 +12,7 @@ mod enterprise;
 mod environment;
 mod families;
 mod health_sync;
+mod launch_types;
 mod limits;
 mod revocation;
 mod secrets_client;

@@ -6,6 +6,7 @@ mod circles;
 mod logging;
 mod redaction;
 mod reliability_page;
+mod sample_events;
 mod shipped;
 mod sizes;
 mod template;

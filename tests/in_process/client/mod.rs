@@ -2,6 +2,7 @@
 
 mod credential;
 mod discovery;
+mod enterprise;
 mod faults;
 mod requests;
 mod sweeping;
@@ -17,7 +18,11 @@ use std::{
 
 use async_trait::async_trait;
 use consul::{ConsulUrls, CredentialError, CredentialSource, HttpConsul, RetryPolicy, ServerSource, TlsSettings};
-use mesh::{catalog::ServiceInstance, tenancy::Tenancy, token::AccessorId};
+use mesh::{
+    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    tenancy::Tenancy,
+    token::AccessorId,
+};
 
 use crate::environment::without_time_limits;
 use secrecy::SecretString;
@@ -94,6 +99,21 @@ fn instance(tenancy: Tenancy) -> ServiceInstance {
         task: TASK.parse().unwrap(),
         task_arn: None,
         modify_index: 42,
+        tenancy,
+    }
+}
+
+fn check(tenancy: Tenancy) -> HealthCheck {
+    HealthCheck {
+        node: CLUSTER.to_owned(),
+        id: format!("web-{TASK}-app"),
+        name: "Consul ECS health check synced".to_owned(),
+        kind: "consul-ecs-health-check".to_owned(),
+        notes: "a note".to_owned(),
+        service_id: format!("web-{TASK}"),
+        service_name: "web".to_owned(),
+        status: CheckStatus::Passing,
+        output: String::new(),
         tenancy,
     }
 }

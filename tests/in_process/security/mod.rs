@@ -1,5 +1,6 @@
 //! Tests for the threat model in docs/reliability.md.
 
+mod enterprise_policy;
 mod fairness;
 mod forgery;
 mod injection;

@@ -1,0 +1,243 @@
+//! Consul Enterprise: the exact request of every method of the client, with its partition and namespace.
+
+mod objects;
+
+use consul::{Acl as _, Agents as _, Catalog as _, Grant, NewToken, Permissions as _};
+use mesh::{
+    catalog::ServiceInstance,
+    permission::{Permission, required},
+    tenancy::Tenancy,
+    token::TokenPair,
+};
+use secrecy::SecretString;
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
+
+use crate::client::{ACCESSOR, CLUSTER, Rotating, TASK, accessor, check, client, enterprise, instance, token_json};
+
+const NODE: &str = "arn:aws:ecs:us-east-1:123456789012:cluster%2Fprod";
+const POLICY: &str = "Policy of Consul client agents on ECS";
+
+/// The request as one line, and its body; `Null` without one.
+fn seen(server: &Recorder) -> Vec<(String, Value)> {
+    server.requests().iter().map(|request| (request.line(), request.json())).collect()
+}
+
+fn request(line: impl Into<String>) -> (String, Value) {
+    (line.into(), Value::Null)
+}
+
+fn new_token(grant: Grant) -> NewToken {
+    NewToken {
+        pair: TokenPair { accessor: accessor(), secret: SecretString::from("s3cret") },
+        description: "Token for web service".to_owned(),
+        grant,
+        tenancy: enterprise(),
+    }
+}
+
+#[tokio::test]
+async fn acl_requests_name_their_tenancy() {
+    let server = Recorder::start(|seen, _| match seen.line().as_str() {
+        "GET /v1/acl/tokens?partition=team&ns=*" => Answer::ok("[]"),
+        "GET /v1/acl/policy/name/p?partition=team&ns=shop" => {
+            Answer::ok(json!({ "ID": "p-1", "Description": POLICY }).to_string())
+        }
+        _ => Answer::ok(token_json()),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let policy = controller::bootstrap::policy::of_client_agents(&enterprise(), "p");
+    consul.token(&enterprise(), accessor()).await.unwrap();
+    consul.create_token(&new_token(Grant::ServiceIdentity("web".parse().unwrap()))).await.unwrap();
+    consul.update_token(&new_token(Grant::Policy("p".to_owned()))).await.unwrap();
+    consul.delete_token(&enterprise(), accessor()).await.unwrap();
+    consul.tokens(&enterprise()).await.unwrap();
+    consul.create_policy(&policy).await.unwrap();
+    assert!(consul.delete_policy(&policy).await.unwrap());
+
+    let body = |field: &str, grant: Value| json!({ "AccessorID": ACCESSOR, "SecretID": "s3cret", "Description": "Token for web service", field: grant });
+    let rules = r#"node_prefix "" { policy = "write" } namespace_prefix "" { service_prefix "" { policy = "read" } }"#;
+    assert_eq!(
+        seen(&server),
+        [
+            request(format!("GET /v1/acl/token/{ACCESSOR}?partition=team&ns=shop")),
+            (
+                "PUT /v1/acl/token?partition=team&ns=shop".to_owned(),
+                body("ServiceIdentities", json!([{ "ServiceName": "web" }]))
+            ),
+            (
+                format!("PUT /v1/acl/token/{ACCESSOR}?partition=team&ns=shop"),
+                body("Policies", json!([{ "Name": "p" }]))
+            ),
+            request(format!("DELETE /v1/acl/token/{ACCESSOR}?partition=team&ns=shop")),
+            request("GET /v1/acl/tokens?partition=team&ns=*"),
+            (
+                "PUT /v1/acl/policy?partition=team&ns=shop".to_owned(),
+                json!({ "Name": "p", "Description": POLICY, "Rules": rules })
+            ),
+            request("GET /v1/acl/policy/name/p?partition=team&ns=shop"),
+            request("DELETE /v1/acl/policy/p-1?partition=team&ns=shop"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn catalog_reads_name_their_tenancy() {
+    let server = Recorder::start(|seen, _| match seen.uri.split('/').nth(3) {
+        Some("node-services") => Answer::ok(r#"{"Node":null,"Services":[]}"#),
+        _ => Answer::ok("[]"),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let tasks = [TASK.parse().unwrap()];
+    consul.partitions().await.unwrap();
+    consul.instances(&CLUSTER.parse().unwrap(), &enterprise(), &tasks).await.unwrap();
+    consul.instances_of(&"web".parse().unwrap(), &enterprise(), &tasks).await.unwrap();
+    consul.node(CLUSTER, &enterprise()).await.unwrap();
+    consul.node_checks(CLUSTER, &enterprise()).await.unwrap();
+    consul.checks(&[instance(enterprise())]).await.unwrap();
+
+    let equals = |selector: &str, value: &str| format!("filter={selector}+%3D%3D+%22{value}%22");
+    let (of_node, of_service) =
+        (equals("Meta%5B%22task-id%22%5D", TASK), equals("ServiceMeta%5B%22task-id%22%5D", TASK));
+    let of_instance = equals("ServiceID", &format!("web-{TASK}"));
+    assert_eq!(
+        seen(&server),
+        [
+            request("GET /v1/partitions"),
+            request(format!("GET /v1/catalog/node-services/{NODE}?{of_node}&partition=team&ns=shop")),
+            request(format!("GET /v1/catalog/service/web?{of_service}&partition=team&ns=shop")),
+            request(format!("GET /v1/catalog/node-services/{NODE}?partition=team&ns=*")),
+            request(format!("GET /v1/health/node/{NODE}?partition=team&ns=shop")),
+            request(format!("GET /v1/health/node/{NODE}?{of_instance}&partition=team&ns=shop")),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn catalog_writes_name_their_tenancy() {
+    let server = Recorder::start(|_, _| Answer::ok("true")).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let elsewhere = Tenancy::from_names(Some("team"), Some("store"), ("", "")).unwrap().unwrap();
+    let other = ServiceInstance { id: format!("api-{TASK}"), name: "api".to_owned(), ..instance(elsewhere) };
+    consul.deregister(&[instance(enterprise()), other]).await.unwrap();
+    consul.set_checks(&[check(enterprise())]).await.unwrap();
+    consul.deregister_check(&check(enterprise())).await.unwrap();
+    consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
+
+    let deletion = |service: &str, namespace: &str| {
+        let service = json!({
+            "ID": format!("{service}-{TASK}"), "Service": service, "ModifyIndex": 42,
+            "Partition": "team", "Namespace": namespace,
+        });
+        json!({ "Service": { "Verb": "delete-cas", "Node": CLUSTER, "Service": service } })
+    };
+    let check = json!({
+        "Node": CLUSTER,
+        "CheckID": format!("web-{TASK}-app"),
+        "Name": "Consul ECS health check synced",
+        "Type": "consul-ecs-health-check",
+        "Notes": "a note",
+        "Status": "passing",
+        "Output": "",
+        "ServiceID": format!("web-{TASK}"),
+        "ServiceName": "web",
+        "Partition": "team",
+        "Namespace": "shop",
+    });
+    assert_eq!(
+        seen(&server),
+        [
+            // One transaction for all namespaces of a partition
+            ("PUT /v1/txn?partition=team".to_owned(), json!([deletion("web", "shop"), deletion("api", "store")])),
+            (
+                "PUT /v1/catalog/register?partition=team&ns=shop".to_owned(),
+                json!({ "Node": CLUSTER, "SkipNodeUpdate": true, "Checks": [check] })
+            ),
+            (
+                "PUT /v1/catalog/deregister?partition=team&ns=shop".to_owned(),
+                json!({ "Node": CLUSTER, "CheckID": format!("web-{TASK}-app") })
+            ),
+            ("PUT /v1/catalog/deregister?partition=team".to_owned(), json!({ "Node": CLUSTER })),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn agents_are_of_a_partition() {
+    let server = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    consul.members(&enterprise()).await.unwrap();
+    consul.force_leave("ip-10-0-1-12", &enterprise()).await.unwrap();
+    assert_eq!(
+        seen(&server),
+        [
+            request("GET /v1/agent/members?partition=team"),
+            request("PUT /v1/agent/force-leave/ip-10-0-1-12?prune=&partition=team"),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn permissions_are_of_a_namespace() {
+    let clusters = [CLUSTER.parse().unwrap()];
+    let local: Vec<Permission> = required(&clusters).into_iter().filter(|permission| !permission.is_global()).collect();
+    let ask = async |script: fn(&RecordedRequest) -> Answer| {
+        let server = Recorder::start(move |seen, _| script(seen)).await;
+        let missing = client(&server.url, &Rotating::new(&["own"])).missing_permissions(&enterprise(), &local).await;
+        assert_eq!(missing.unwrap(), local[..1], "acl");
+        seen(&server)
+    };
+    // A server with the endpoint for permissions
+    let asked = ask(|seen| {
+        let mut questions = seen.json();
+        for question in questions.as_array_mut().unwrap() {
+            question["Allow"] = json!(question["Resource"] != "acl");
+        }
+        Answer::ok(questions.to_string())
+    });
+    let question = |resource: &str, access: &str, segment: &str| json!({ "Resource": resource, "Access": access, "Segment": segment });
+    let questions = json!([
+        question("acl", "write", ""),
+        question("node", "read", ""),
+        question("service", "write", ""),
+        question("node", "write", CLUSTER),
+    ]);
+    let authorize = "POST /v1/internal/acl/authorize?partition=team&ns=shop".to_owned();
+    assert_eq!(asked.await, [(authorize.clone(), questions.clone())]);
+    // And one without: what a read can show
+    let asked = ask(|seen| match seen.uri.split('?').next() {
+        Some("/v1/internal/acl/authorize") => Answer::status(404, ""),
+        Some("/v1/acl/token/self") => Answer::ok(token_json()),
+        _ => Answer::status(403, "Permission denied"),
+    });
+    let trial = request("GET /v1/acl/tokens?partition=team&ns=shop");
+    let own_token = request("GET /v1/acl/token/self");
+    assert_eq!(asked.await, [(authorize, questions), own_token, trial]);
+}
+
+/// The methods of the traits in the sources of the client.
+fn methods() -> Vec<&'static str> {
+    let sources = [
+        include_str!("../../../../crates/consul/src/acl.rs"),
+        include_str!("../../../../crates/consul/src/agents.rs"),
+        include_str!("../../../../crates/consul/src/bootstrap.rs"),
+        include_str!("../../../../crates/consul/src/catalog/mod.rs"),
+        include_str!("../../../../crates/consul/src/permissions.rs"),
+    ];
+    let traits = sources.iter().map(|source| {
+        let (_, after) = source.split_once("pub trait ").expect("a trait");
+        after.split_once("\n}").expect("the end of the trait").0
+    });
+    traits.flat_map(|source| source.split("async fn ").skip(1)).filter_map(|rest| rest.split('(').next()).collect()
+}
+
+#[test]
+fn the_requests_of_every_method_are_asserted_here() {
+    let here = [include_str!("mod.rs"), include_str!("objects.rs")].concat();
+    let methods = methods();
+    assert!(methods.len() >= 25, "{methods:?}");
+    let missing: Vec<&&str> = methods.iter().filter(|method| !here.contains(&format!(".{method}("))).collect();
+    assert!(missing.is_empty(), "no test calls them: {missing:?}");
+}
