@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use mesh::token_mode::TokenMode;
 
-use super::schedule::LONGEST_CALL;
+use super::{dialect::Dialect, schedule::LONGEST_CALL};
 
 /// Upper limits for the parameters of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,6 +148,7 @@ pub(crate) struct Scenario {
     pub(crate) late: u32,
     /// The weight of tasks' steps, compared with that of calls.
     pub(crate) pace: u32,
+    pub(crate) dialect: Dialect,
 }
 
 /// The bounds that the controller is configured with, in milliseconds.
@@ -255,6 +256,7 @@ impl Scenario {
             retires: random.bool(),
             late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
+            dialect: Dialect::draw(random),
         };
         let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };
         let assumed = Assumed {

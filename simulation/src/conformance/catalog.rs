@@ -9,8 +9,8 @@ use mesh::{
 };
 use serde_json::json;
 
-use super::{Exchange, assert_same, direct::Direct, real};
-use crate::calls::CallOutcome;
+use super::{Exchange, assert_same, real};
+use crate::{calls::CallOutcome, dialect::Dialect, direct::Direct};
 use local_stack::world::World;
 
 const HOME: Tenancy = Tenancy::Community;
@@ -123,17 +123,18 @@ async fn the_catalog_behaves_as_on_consul() {
     world.register_raw(&json!({ "Service": { "ID": "database", "Service": "database" } })).await;
     let real = exchange(real(&world, None).await.consul.as_ref(), &cluster).await;
     // And the same services in the simulation
-    let simulated = Direct::new();
-    let cluster = simulated.with(|world| {
-        world.register(0);
-        let cluster = world.scope.clusters[0].clone();
-        world.consul.others.push((cluster.as_str().to_owned(), "database".to_owned()));
-        world.ecs.deleted.push((cluster.clone(), 0));
-        world.is_cleaned_up = true;
-        cluster
-    });
-    let simulated = simulated.drive(CallOutcome::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
-    assert_same(&simulated, &real);
+    for simulated in Dialect::ALL.map(Direct::new) {
+        let cluster = simulated.with(|world| {
+            world.register(0);
+            let cluster = world.scope.clusters[0].clone();
+            world.consul.others.push((cluster.as_str().to_owned(), "database".to_owned()));
+            world.ecs.deleted.push((cluster.clone(), 0));
+            world.is_cleaned_up = true;
+            cluster
+        });
+        let simulated = simulated.drive(CallOutcome::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
+        assert_same(&simulated, &real);
+    }
 }
 
 /// A check-and-set deletion of an instance that does not exist.
@@ -151,11 +152,12 @@ async fn deregistering_twice_behaves_as_on_consul() {
         all
     };
     let real = twice(real(&world, None).await.consul.as_ref(), &cluster).await;
-    let simulated = Direct::new();
-    let cluster = simulated.with(|world| {
-        world.register(0);
-        world.is_cleaned_up = true;
-        world.scope.clusters[0].clone()
-    });
-    assert_same(&simulated.drive(CallOutcome::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
+    for simulated in Dialect::ALL.map(Direct::new) {
+        let cluster = simulated.with(|world| {
+            world.register(0);
+            world.is_cleaned_up = true;
+            world.scope.clusters[0].clone()
+        });
+        assert_same(&simulated.drive(CallOutcome::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
+    }
 }
