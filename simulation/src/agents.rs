@@ -6,7 +6,10 @@ use mesh::{
     catalog::{AgentStatus, Member},
 };
 
-use super::world::{World, note};
+use super::{
+    dialect::Answer,
+    world::{World, note},
+};
 
 /// The number of addresses, which are reused.
 const ADDRESSES: usize = 3;
@@ -89,11 +92,11 @@ impl World {
     }
 
     /// Only a failed agent is forced to leave; an agent that is alive refutes it.
-    pub(crate) fn force_leave(&mut self, name: &str) {
-        let now = self.now;
-        let is_dead = |agent: &Agent| agent.name == name && agent.status(now) == AgentStatus::Failed;
-        if !self.consul.agents.iter().any(is_dead) {
-            return;
+    pub(crate) fn force_leave(&mut self, name: &str) -> Result<(), Answer> {
+        let agent = self.consul.agents.iter().find(|agent| agent.name == name);
+        let agent = agent.ok_or_else(|| Answer::no_agent(name))?;
+        if agent.status(self.now) != AgentStatus::Failed {
+            return Ok(());
         }
         let of_cluster = self.consul.instances.iter().find(|instance| instance.node == name);
         let cluster = of_cluster.and_then(|instance| self.clusters.iter().find(|c| instance.task.is_in(c)));
@@ -103,6 +106,7 @@ impl World {
         self.check_node_is_free(name);
         self.consul.agents.retain(|agent| agent.name != name);
         self.consul.remove_node(name);
+        Ok(())
     }
 }
 

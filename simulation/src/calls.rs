@@ -43,6 +43,8 @@ pub(crate) enum CallOutcome {
 pub(crate) enum Fault {
     Throttled,
     Unavailable,
+    /// The service does not answer.
+    NoAnswer,
     /// Consul does not know the controller's token; Secrets Manager denies the function's request.
     Credential,
 }
@@ -162,7 +164,7 @@ impl Connection {
                 CallOutcome::Refused(fault) => Err(failure(fault)),
                 CallOutcome::AnswerLost => {
                     drop(effect(world));
-                    Err(failure(Fault::Unavailable))
+                    Err(failure(Fault::NoAnswer))
                 }
                 CallOutcome::Repeated => {
                     drop(effect(world));

@@ -1,14 +1,15 @@
 //! Simulated Consul: the catalog, with the service instances of tasks on clusters' synthetic nodes and on client agents' nodes.
 
-use consul::{ConsulError, MAX_TRANSACTION_OPERATIONS, login_mark};
+use consul::login_mark;
 use mesh::{
     arn::{TaskArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, ServiceInstance},
-    tenancy::Tenancy,
+    tenancy::{Tenancy, TenancyName},
 };
 
 use super::{
-    consul::{Consul, conflict},
+    consul::Consul,
+    dialect::Answer,
     world::note,
     world::{World, service_name},
 };
@@ -86,6 +87,12 @@ impl Consul {
 }
 
 impl World {
+    /// The admin partitions (Enterprise).
+    pub(crate) fn partitions(&self) -> Result<Vec<TenancyName>, Answer> {
+        let partition = self.tenancy.partition().ok_or_else(|| self.scenario.dialect.no_partitions())?;
+        Ok(vec![partition.clone()])
+    }
+
     /// Registers the service and its sidecar proxy, with a check for each container, as `mesh-init` does.
     pub(crate) fn register(&mut self, index: usize) {
         let task = &self.ecs.tasks[index];
@@ -144,17 +151,15 @@ impl World {
     }
 
     /// One transaction of check-and-set deletions: all or nothing.
-    pub(crate) fn deregister(&mut self, seen: &[ServiceInstance]) -> Result<(), ConsulError> {
-        if seen.len() > MAX_TRANSACTION_OPERATIONS {
-            let (subject, reason) = ("transaction".to_owned(), "Transaction contains too many operations".to_owned());
-            return Err(ConsulError::Refused { subject, status: 413, reason });
-        }
-        let has_changed = |seen: &&ServiceInstance| {
+    pub(crate) fn deregister(&mut self, seen: &[ServiceInstance]) -> Result<(), Answer> {
+        self.scenario.dialect.check_operations(seen.len())?;
+        let has_changed = |(_, seen): &(usize, &ServiceInstance)| {
             let known = self.consul.instances.iter().find(|known| known.node == seen.node && known.id == seen.id);
             known.is_none_or(|known| known.modify_index != seen.modify_index)
         };
-        if seen.iter().any(|seen| has_changed(&seen)) {
-            return Err(conflict("index is stale"));
+        let stale: Vec<(usize, &ServiceInstance)> = seen.iter().enumerate().filter(has_changed).collect();
+        if !stale.is_empty() {
+            return Err(Answer::stale(&stale));
         }
         for instance in seen {
             self.check_not_blind(Some(&instance.node));
@@ -203,11 +208,11 @@ impl World {
         self.check_no_drain_undone();
     }
 
-    pub(crate) fn set_checks(&mut self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
-        for check in checks {
-            if !self.consul.instances.iter().any(|instance| instance.has(check)) {
-                return Err(conflict("Missing service registration"));
-            }
+    /// Registers checks: all or none.
+    pub(crate) fn set_checks(&mut self, checks: &[HealthCheck]) -> Result<(), Answer> {
+        let is_known = |check: &HealthCheck| self.consul.instances.iter().any(|instance| instance.has(check));
+        if let Some(stray) = checks.iter().find(|check| !is_known(check)) {
+            return Err(self.scenario.dialect.unknown_service(stray));
         }
         for check in checks {
             let owner = self.consul.instances.iter().find(|instance| instance.has(check));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use consul::{ConsulError, Grant, NewToken, Token, login_mark};
+use consul::{Grant, NewToken, Token, login_mark};
 use mesh::{
     catalog::HealthCheck,
     mark::HolderMark,
@@ -17,6 +17,7 @@ use uuid::Uuid;
 use super::{
     agents::Agent,
     catalog::Instance,
+    dialect::Answer,
     world::note,
     world::{World, service_name},
 };
@@ -65,10 +66,6 @@ pub(crate) struct Consul {
     /// Services of other owners: node and ID.
     pub(crate) others: Vec<(String, String)>,
     pub(crate) index: u64,
-}
-
-pub(crate) fn conflict(what: &str) -> ConsulError {
-    ConsulError::Conflict { subject: "write".to_owned(), reason: what.to_owned() }
 }
 
 impl World {
@@ -128,19 +125,28 @@ impl World {
     }
 
     /// The token with this accessor ID in this namespace.
-    pub(crate) fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Option<Token> {
+    pub(crate) fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Token, Answer> {
         let is_it = |record: &&Record| record.accessor == accessor && record.tenancy == *tenancy;
-        self.consul.tokens.iter().rev().find(is_it).map(Record::token)
+        let found = self.consul.tokens.iter().rev().find(is_it).map(Record::token);
+        found.ok_or_else(|| self.scenario.dialect.no_token())
     }
 
     /// The first step of a creation: the check, before the write is replicated.
-    pub(crate) fn check_new_token(&self, new: &NewToken) -> Result<(), ConsulError> {
+    pub(crate) fn check_new_token(&self, new: &NewToken) -> Result<(), Answer> {
         let secret = new.pair.secret.expose_secret();
         let mut tokens = self.consul.tokens.iter();
         if tokens.clone().any(|record| record.accessor == new.pair.accessor) {
-            return Err(conflict("AccessorID is already in use"));
+            return Err(Answer::accessor_in_use());
         }
-        if tokens.any(|record| record.secret == secret) { Err(conflict("SecretID is already in use")) } else { Ok(()) }
+        if tokens.any(|record| record.secret == secret) { Err(Answer::secret_in_use()) } else { self.check_policy(new) }
+    }
+
+    /// The policy that is granted by its name has to exist.
+    fn check_policy(&self, new: &NewToken) -> Result<(), Answer> {
+        match &new.grant {
+            Grant::Policy(name) if !self.consul.policies.contains(name) => Err(Answer::no_policy_to_link(name)),
+            _ => Ok(()),
+        }
     }
 
     /// The second step: the write, which replaces a token only if its secret half is the same.
@@ -168,22 +174,37 @@ impl World {
         token
     }
 
-    /// Deletes a policy and every token's link to it; whether the policy existed.
-    pub(crate) fn delete_policy(&mut self, name: &str) -> bool {
+    pub(crate) fn create_policy(&mut self, name: &str) -> Result<(), Answer> {
+        if self.consul.policies.insert(name.to_owned()) { Ok(()) } else { Err(Answer::policy_in_use(name)) }
+    }
+
+    /// Whether the policy exists.
+    pub(crate) fn policy(&self, name: &str) -> Result<(), Answer> {
+        if self.consul.policies.contains(name) { Ok(()) } else { Err(self.scenario.dialect.no_policy()) }
+    }
+
+    /// Deletes a policy and every token's link to it.
+    pub(crate) fn delete_policy(&mut self, name: &str) -> Result<(), Answer> {
         for record in &mut self.consul.tokens {
             if record.policies().iter().any(|linked| linked == name) {
                 record.grants.remove("Policies");
             }
         }
-        self.consul.policies.remove(name)
+        if self.consul.policies.remove(name) { Ok(()) } else { self.scenario.dialect.no_policy_to_delete() }
     }
 
-    pub(crate) fn update_token(&mut self, new: &NewToken) -> Result<(), ConsulError> {
-        let record = self.consul.tokens.iter_mut().rev().find(|record| record.accessor == new.pair.accessor);
-        let Some(record) = record else { return Err(ConsulError::NotFound { subject: "token".to_owned() }) };
-        if record.foreign {
-            return Err(self_broken(self, "a token of another owner was changed"));
+    pub(crate) fn update_token(&mut self, new: &NewToken) -> Result<Token, Answer> {
+        let accessor = new.pair.accessor;
+        let index = self.consul.tokens.iter().rposition(|record| record.accessor == accessor);
+        let index = index.ok_or_else(|| Answer::no_token_to_update(accessor))?;
+        if self.consul.tokens[index].secret != new.pair.secret.expose_secret() {
+            return Err(self.scenario.dialect.other_secret());
         }
+        self.check_policy(new)?;
+        if self.consul.tokens[index].foreign {
+            self.broken("only ours: a token of another owner was changed".to_owned());
+        }
+        let record = &mut self.consul.tokens[index];
         record.description.clone_from(&new.description);
         match &new.grant {
             Grant::AsBefore(grants) => record.grants.clone_from(grants),
@@ -192,7 +213,7 @@ impl World {
             }
             Grant::ServiceIdentity(_) => {}
         }
-        Ok(())
+        Ok(record.token())
     }
 
     /// Whether a secret ever showed a token to tasks.
@@ -200,8 +221,10 @@ impl World {
         self.secrets.held.keys().any(|name| self.was_shown(name, &record.secret))
     }
 
-    pub(crate) fn delete_token(&mut self, accessor: AccessorId) {
-        let Some(index) = self.consul.tokens.iter().rposition(|record| record.accessor == accessor) else { return };
+    pub(crate) fn delete_token(&mut self, accessor: AccessorId) -> Result<(), Answer> {
+        let Some(index) = self.consul.tokens.iter().rposition(|record| record.accessor == accessor) else {
+            return self.scenario.dialect.no_token_to_delete();
+        };
         let record = self.consul.tokens.remove(index);
         let login = login_mark(&record.description);
         let is_own_loser = record.creator == Some(self.caller) && !self.was_ever_shown(&record);
@@ -225,6 +248,7 @@ impl World {
                 None => self.broken("never the living: the client agents' token was deleted".to_owned()),
             }
         }
+        Ok(())
     }
 
     /// The tokens in all namespaces of a partition.
@@ -240,12 +264,6 @@ impl World {
         let in_partition = self.consul.tokens.iter().filter(|r| r.tenancy.partition() == tenancy.partition());
         in_partition.map(listed).collect()
     }
-}
-
-/// Records a broken promise, and fails the call.
-fn self_broken(world: &mut World, how: &str) -> ConsulError {
-    world.broken(format!("only ours: {how}"));
-    conflict(how)
 }
 
 fn login_description(cluster: &str, task: &str) -> String {

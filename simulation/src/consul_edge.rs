@@ -1,7 +1,9 @@
-//! Simulated Consul, as one environment reaches it.
+//! Simulated Consul, as one environment reaches it. Unsuccessful answers are treated as [`consul::HttpConsul`] treats them.
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token};
+use consul::{
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Refusal, Token, classify,
+};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
@@ -13,20 +15,31 @@ use mesh::{
 
 use super::{
     calls::{Connection, Fault, Service},
+    dialect::{Answer, Dialect},
     world::World,
 };
 
-/// Consul's edge. The bootstrap is not simulated.
-pub(crate) struct ConsulEdge(pub Connection);
+/// The subject of every error.
+const SUBJECT: &str = "call";
 
-fn failed(fault: Fault) -> ConsulError {
-    let subject = "call".to_owned();
-    match fault {
-        Fault::Throttled => ConsulError::Throttled { subject, retry_after: None },
-        Fault::Unavailable => {
-            ConsulError::Unavailable { subject, reason: "No cluster leader".to_owned(), had_no_effect: false }
-        }
-        Fault::Credential => ConsulError::CredentialRejected { subject },
+/// Consul's edge. The bootstrap is not simulated.
+pub(crate) struct ConsulEdge {
+    pub(crate) connection: Connection,
+    pub(crate) dialect: Dialect,
+}
+
+fn classified(answer: &Answer) -> Refusal {
+    classify(SUBJECT, answer.status, None, &answer.text)
+}
+
+/// What an answer becomes. If it is ambiguous, `own_token` decides: the answer to the request for the controller's own token.
+fn error(answer: &Answer, own_token: Result<(), Answer>) -> ConsulError {
+    let subject = SUBJECT.to_owned();
+    match (classified(answer), own_token.map_err(|answer| classified(&answer))) {
+        (Refusal::Ambiguous, Ok(())) => ConsulError::NotFound { subject },
+        (Refusal::Ambiguous, Err(Refusal::Ambiguous)) => ConsulError::CredentialRejected { subject },
+        (Refusal::NoServers(error) | Refusal::Known(error), _)
+        | (_, Err(Refusal::NoServers(error) | Refusal::Known(error))) => error,
     }
 }
 
@@ -34,17 +47,43 @@ impl ConsulEdge {
     async fn call<T: std::fmt::Debug + Send + 'static>(
         &self,
         label: impl FnOnce() -> String,
-        effect: impl FnMut(&mut World) -> Result<T, ConsulError> + Send + 'static,
+        effect: impl FnMut(&mut World) -> Result<T, Answer> + Send + 'static,
     ) -> Result<T, ConsulError> {
-        self.0.call(Service::Consul, label, effect, failed).await
+        self.call_refused_by(|_| Answer::unknown_credential(), label, effect).await
     }
+
+    /// A call, and the answer to it if Consul does not know the controller's token.
+    async fn call_refused_by<T: std::fmt::Debug + Send + 'static>(
+        &self,
+        unknown_credential: fn(Dialect) -> Answer,
+        label: impl FnOnce() -> String,
+        mut effect: impl FnMut(&mut World) -> Result<T, Answer> + Send + 'static,
+    ) -> Result<T, ConsulError> {
+        let dialect = self.dialect;
+        let effect = move |world: &mut World| effect(world).map_err(|answer| error(&answer, Ok(())));
+        let failure = move |fault| match fault {
+            Fault::Throttled => error(&Answer::throttled(), Ok(())),
+            Fault::Unavailable => error(&Answer::no_leader(), Ok(())),
+            Fault::Credential => error(&unknown_credential(dialect), Err(dialect.unknown_credential_reads_itself())),
+            Fault::NoAnswer => no_answer(),
+        };
+        self.connection.call(Service::Consul, label, effect, failure).await
+    }
+}
+
+fn no_answer() -> ConsulError {
+    ConsulError::Unavailable { subject: SUBJECT.to_owned(), reason: "timed out".to_owned(), had_no_effect: false }
 }
 
 #[async_trait]
 impl Acl for ConsulEdge {
     async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
         let tenancy = tenancy.clone();
-        self.call(|| format!("GET token {accessor}"), move |world| Ok(world.token(&tenancy, accessor))).await
+        match self.call(|| format!("GET token {accessor}"), move |world| world.token(&tenancy, accessor)).await {
+            Ok(token) => Ok(Some(token)),
+            Err(ConsulError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
@@ -66,15 +105,15 @@ impl Acl for ConsulEdge {
     async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError> {
         let asked = token.clone();
         let label = || format!("PUT token {} {:?}: update", token.pair.accessor, token.description);
-        self.call(label, move |world| world.update_token(&asked)).await
+        self.call(label, move |world| world.update_token(&asked)).await.map(drop)
     }
 
     async fn delete_token(&self, _: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
-        let effect = move |world: &mut World| {
-            world.delete_token(accessor);
-            Ok(())
-        };
-        self.call(|| format!("DELETE token {accessor}"), effect).await
+        let (refused_by, label) = (Dialect::unknown_credential_deletes_token, || format!("DELETE token {accessor}"));
+        match self.call_refused_by(refused_by, label, move |world| world.delete_token(accessor)).await {
+            Ok(()) | Err(ConsulError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
@@ -84,24 +123,31 @@ impl Acl for ConsulEdge {
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {
         let name = policy.name.clone();
-        let effect = move |world: &mut World| {
-            world.consul.policies.insert(name.clone());
-            Ok(())
-        };
-        self.call(|| "PUT client policy".to_owned(), effect).await
+        match self.call(|| "PUT client policy".to_owned(), move |world| world.create_policy(&name)).await {
+            Ok(()) | Err(ConsulError::Conflict { .. }) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError> {
         let name = policy.name.clone();
-        self.call(|| "DELETE client policy".to_owned(), move |world| Ok(world.delete_policy(&name))).await
+        match self.call(|| "GET client policy".to_owned(), move |world| world.policy(&name)).await {
+            Ok(()) => {}
+            Err(ConsulError::NotFound { .. }) => return Ok(false),
+            Err(error) => return Err(error),
+        }
+        let name = policy.name.clone();
+        match self.call(|| "DELETE client policy".to_owned(), move |world| world.delete_policy(&name)).await {
+            Ok(()) | Err(ConsulError::NotFound { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 }
 
 #[async_trait]
 impl Catalog for ConsulEdge {
     async fn partitions(&self) -> Result<Vec<TenancyName>, ConsulError> {
-        let effect = |world: &mut World| Ok(world.tenancy.partition().cloned().into_iter().collect());
-        self.call(|| "GET partitions".to_owned(), effect).await
+        self.call(|| "GET partitions".to_owned(), |world| world.partitions()).await
     }
 
     async fn instances(
@@ -187,11 +233,10 @@ impl Agents for ConsulEdge {
 
     async fn force_leave(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
         let asked = node.to_owned();
-        let effect = move |world: &mut World| {
-            world.force_leave(&asked);
-            Ok(())
-        };
-        self.call(|| format!("PUT force-leave {node}"), effect).await
+        match self.call(|| format!("PUT force-leave {node}"), move |world| world.force_leave(&asked)).await {
+            Err(ConsulError::Refused { reason, .. }) if reason.contains("No node found") => Ok(()),
+            answer => answer,
+        }
     }
 }
 
@@ -228,3 +273,6 @@ impl Permissions for ConsulEdge {
         Err(not_simulated())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -93,7 +93,8 @@ impl Entropy for SimulatedEntropy {
 /// The edges of one environment's controller.
 pub(crate) fn edges(shared: &Arc<Shared>, number: usize) -> Edges {
     let connection = Connection { shared: Arc::clone(shared), environment: number };
-    let consul = Arc::new(ConsulEdge(connection.clone()));
+    let dialect = shared.world.lock().unwrap().scenario.dialect;
+    let consul = Arc::new(ConsulEdge { connection: connection.clone(), dialect });
     Edges {
         bootstrap: Arc::clone(&consul) as _,
         consul,

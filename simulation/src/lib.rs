@@ -14,6 +14,9 @@
 //! the bounds that hold in that scenario. In addition, an invocation ends at its function's timeout, and gossip detects a dead
 //! agent within a minute.
 //!
+//! Each schedule has one of two dialects of Consul: the answers of Consul 1.8.7, or those of 1.21. The tests in `recordings` compare
+//! both with recorded answers.
+//!
 //! Not simulated: the bootstrap of Consul (`BOOTSTRAP=none`), and more than one admin partition.
 
 // The simulation panics with a reason when it cannot continue. The switches of a scenario are independent of each other.
@@ -39,12 +42,17 @@ mod conformance;
 mod consul;
 mod consul_edge;
 mod convergence;
+mod dialect;
+#[cfg(test)]
+mod direct;
 mod ecs;
 mod ecs_edge;
 mod environment;
 mod manual_changes;
 mod promises;
 mod queue;
+#[cfg(test)]
+mod recordings;
 pub mod runner;
 pub mod scenario;
 mod schedule;

@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use mesh::token_mode::TokenMode;
 
-use super::schedule::LONGEST_CALL;
+use super::{dialect::Dialect, schedule::LONGEST_CALL};
 
 /// Upper limits for the parameters of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,6 +150,7 @@ pub(crate) struct Scenario {
     pub(crate) pace: u32,
     /// Whether the settings select the clusters by a pattern.
     pub(crate) by_pattern: bool,
+    pub(crate) dialect: Dialect,
 }
 
 /// The bounds that the controller is configured with, in milliseconds.
@@ -258,6 +259,7 @@ impl Scenario {
             late: chance(random, &[0, 300, 600]),
             pace: chance(random, &[2, 5, 10]),
             by_pattern: extra(random, 3),
+            dialect: Dialect::draw(random),
         };
         let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };
         let assumed = Assumed {

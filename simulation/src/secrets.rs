@@ -159,7 +159,9 @@ fn failed(name: &str) -> impl Fn(Fault) -> SecretsError + Send + 'static {
         let reason = format!("{fault:?}");
         match fault {
             Fault::Credential => SecretsError::Refused { name: name.clone(), reason },
-            Fault::Throttled | Fault::Unavailable => SecretsError::Failed { name: name.clone(), reason },
+            Fault::Throttled | Fault::Unavailable | Fault::NoAnswer => {
+                SecretsError::Failed { name: name.clone(), reason }
+            }
         }
     }
 }

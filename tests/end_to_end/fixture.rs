@@ -81,21 +81,19 @@ impl Fixture {
     }
 
     async fn deploy(stack: &Stack, token: &str, name: &str, mode: &str, clusters: &[&str]) -> Deployed {
-        let mut arns = Vec::new();
         for cluster in clusters {
             stack.aws.ecs().create_cluster().cluster_name(*cluster).send().await.expect("CreateCluster");
-            arns.push(local_stack::world::cluster_arn(cluster));
         }
         let secret = create_secret(stack, &format!("{name}-controller"), token).await;
         let grace = GRACE.as_secs().to_string();
         let parameters = [
             ("ConsulHttpAddr", stack.consul.address.as_str()),
             ("ConsulHttpTokenSecretArn", &secret),
-            ("EcsClusterArns", &arns.join(",")),
+            ("EcsClusterArns", &clusters.join(",")),
             ("TokenMode", mode),
             ("SecretNamePrefix", name),
             // The most verbose level of the template; the tests in `leaks` start the functions with `trace`.
-            ("LogLevel", "info"),
+            ("LogLevel", "debug"),
             ("RevocationGraceSeconds", &grace),
             // The tasks' auth method has a type that Consul supports since 1.12.
             ("Bootstrap", "none"),

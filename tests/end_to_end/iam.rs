@@ -199,9 +199,8 @@ fn wildcards_only_where_aws_requires_them() {
     }
     let expected = [
         ("AttachToTheVpc", false),
-        ("FindTheConsulServers", true),
-        ("ReadTaskDefinitions", false),
-        ("ReadTasksOfTheClusters", true),
+        ("ReadTaskDefinitionsAndListClusters", false),
+        ("ReadTasksOfTheAccount", true),
         ("ReadWhatIsRegisteredAndWhatRuns", false),
     ];
     assert_eq!(on_everything, expected.map(|(sid, has_condition)| (sid.to_owned(), has_condition)).into());

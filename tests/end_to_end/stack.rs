@@ -54,19 +54,20 @@ async fn two_stacks_can_coexist() {
 }
 
 #[tokio::test]
-async fn the_rule_matches_only_its_cluster() {
+async fn the_rule_matches_only_its_account_and_region() {
     let stack = Stack::shared().await;
     let deployed = deployed(stack, "pattern").await;
     let rule = stack.aws.call("events", "AWSEvents.DescribeRule", &json!({ "Name": deployed.rule_name })).await;
-    for (cluster, expected) in [("pattern", true), ("other", false)] {
+    let (own, other) = (("us-east-1", "000000000000"), ("eu-west-1", "123456789012"));
+    for ((region, account), expected) in [(own, true), ((other.0, own.1), false), ((own.0, other.1), false)] {
         let event = json!({
-            "id": "1", "account": "000000000000", "source": "aws.ecs", "time": "2026-01-01T00:00:00Z", "region": "us-east-1",
+            "id": "1", "account": account, "source": "aws.ecs", "time": "2026-01-01T00:00:00Z", "region": region,
             "resources": [], "detail-type": "ECS Task State Change",
-            "detail": { "clusterArn": format!("arn:aws:ecs:us-east-1:000000000000:cluster/{cluster}") },
+            "detail": { "clusterArn": format!("arn:aws:ecs:{region}:{account}:cluster/pattern") },
         });
         let question = json!({ "EventPattern": rule["EventPattern"], "Event": event.to_string() });
         let answer = stack.aws.call("events", "AWSEvents.TestEventPattern", &question).await;
-        assert_eq!(answer["Result"], expected, "{cluster}");
+        assert_eq!(answer["Result"], expected, "{region} {account}");
     }
 }
 

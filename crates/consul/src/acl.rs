@@ -118,7 +118,11 @@ impl Acl for HttpConsul {
             return Ok(false);
         }
         let request = Request::delete(policy.to_string(), &["acl", "policy", &found.id]);
-        self.http.send(&request.within(&policy.tenancy)).await.map(|_| true)
+        match self.http.send(&request.within(&policy.tenancy)).await {
+            // Since it was read, another request has deleted it, or an earlier try of this one.
+            Ok(_) | Err(ConsulError::NotFound { .. }) => Ok(true),
+            Err(error) => Err(error),
+        }
     }
 }
 

@@ -93,20 +93,24 @@ pub enum ConsulError {
     },
 }
 
-/// An unsuccessful answer of Consul, before it is interpreted.
-pub(super) enum Refusal {
+/// Why a request was not successful, before a second request has resolved an ambiguous answer.
+#[derive(Debug)]
+pub enum Refusal {
     /// `ACL not found`, or status 404: either the requested object does not exist, or the own token does not (since
-    /// Consul 1.15, some endpoints return 404 for both). A second request distinguishes them.
+    /// Consul 1.15, some endpoints return 404 for both). A second request distinguishes them: if Consul knows the own
+    /// token, it is [`ConsulError::NotFound`], otherwise [`ConsulError::CredentialRejected`].
     Ambiguous,
-    /// There is no server after the time for discovery, so that the request is not retried.
+    /// There is no server after the time for discovery, so that the request is not retried. Not from [`classify`]: no
+    /// server has answered.
     NoServers(ConsulError),
-    /// Any other answer.
+    /// Any other answer, and a request without an answer.
     Known(ConsulError),
 }
 
-/// Classifies an answer by status and body. Consul returns `ACL not found` for two cases, and status 500 for conflicts
-/// and elections.
-pub(super) fn classify(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
+/// Classifies an unsuccessful answer by its status and body; `subject` is the requested object, and `retry_after` the
+/// header `Retry-After`. Consul returns `ACL not found` for two cases, and status 500 for conflicts and elections.
+#[must_use]
+pub fn classify(subject: &str, status: u16, retry_after: Option<Duration>, body: &str) -> Refusal {
     let subject = subject.to_owned();
     let reason: String = body.trim().chars().take(SHOWN_CHARS).collect();
     // A check of a deregistered service: `Unknown service 'web-1' for check 'web-1-app'` in Consul 1.8, `Unknown service ID

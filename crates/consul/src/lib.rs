@@ -41,7 +41,7 @@ pub use self::{
     client::HttpConsul,
     connector::{ConnectorError, TlsSettings, choose_tls_backend},
     credential::{CredentialError, CredentialSource},
-    error::ConsulError,
+    error::{ConsulError, Refusal, classify},
     object::{Fields, Kind, Object, fields},
     permissions::Permissions,
     retry_policy::RetryPolicy,

@@ -8,8 +8,12 @@ use mesh::{
 };
 use secrecy::{ExposeSecret, SecretString};
 
-use super::{Exchange, assert_same, direct::Direct, real};
-use crate::calls::{CallOutcome, Fault};
+use super::{Exchange, assert_same, real};
+use crate::{
+    calls::{CallOutcome, Fault},
+    dialect::Dialect,
+    direct::Direct,
+};
 use local_stack::world::World;
 
 const HOME: Tenancy = Tenancy::Community;
@@ -133,8 +137,9 @@ async fn tokens_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-acl").await;
     let real = tokens(real(&world, None).await.consul.as_ref()).await;
-    let simulated = Direct::new();
-    assert_same(&simulated.drive(CallOutcome::Served, tokens(simulated.edges.consul.as_ref())), &real);
+    for simulated in Dialect::ALL.map(Direct::new) {
+        assert_same(&simulated.drive(CallOutcome::Served, tokens(simulated.edges.consul.as_ref())), &real);
+    }
 }
 
 #[tokio::test]
@@ -142,8 +147,9 @@ async fn client_policies_behave_as_on_consul() {
     let _turn = super::turn().await;
     let world = World::without_deployment("conform-policy").await;
     let real = policies(real(&world, None).await.consul.as_ref()).await;
-    let simulated = Direct::new();
-    assert_same(&simulated.drive(CallOutcome::Served, policies(simulated.edges.consul.as_ref())), &real);
+    for simulated in Dialect::ALL.map(Direct::new) {
+        assert_same(&simulated.drive(CallOutcome::Served, policies(simulated.edges.consul.as_ref())), &real);
+    }
 }
 
 #[tokio::test]
@@ -152,7 +158,8 @@ async fn unknown_credentials_are_refused_as_on_consul() {
     let world = World::without_deployment("conform-credential").await;
     let real = real(&world, Some("00000000-0000-4000-8000-0000000000ff")).await;
     let real = refusals(real.consul.as_ref()).await;
-    let simulated = Direct::new();
     let outcome = CallOutcome::Refused(Fault::Credential);
-    assert_same(&simulated.drive(outcome, refusals(simulated.edges.consul.as_ref())), &real);
+    for simulated in Dialect::ALL.map(Direct::new) {
+        assert_same(&simulated.drive(outcome, refusals(simulated.edges.consul.as_ref())), &real);
+    }
 }

@@ -13,8 +13,8 @@ use mesh::{
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
-use super::{Exchange, assert_same, direct::Direct, real};
-use crate::calls::CallOutcome;
+use super::{Exchange, assert_same, real};
+use crate::{calls::CallOutcome, dialect::Dialect, direct::Direct};
 use local_stack::world::World;
 
 fn pair(secret: &str) -> TokenPair {
@@ -80,7 +80,7 @@ async fn secrets_behave_as_on_ministack() {
     let world = World::without_deployment("conform-secrets").await;
     let name = format!("{}-service-0", world.prefix);
     let real = secrets(real(&world, None).await.secrets.as_ref(), &name).await;
-    let simulated = Direct::new();
+    let simulated = Direct::new(Dialect::V1_21);
     assert_same(&simulated.drive(CallOutcome::Served, secrets(simulated.edges.secrets.as_ref(), &name)), &real);
 }
 
@@ -99,7 +99,7 @@ async fn foreign_and_empty_values_read_as_on_ministack() {
         all
     };
     let real = ask(edges.secrets.as_ref()).await;
-    let simulated = Direct::new();
+    let simulated = Direct::new(Dialect::V1_21);
     simulated.with(|world| {
         world.put_secret(&own, "1".to_owned(), "by hand".to_owned());
         world.put_secret(&empty, "1".to_owned(), "{}".to_owned());
@@ -160,7 +160,7 @@ async fn tasks_are_read_as_on_ministack() {
     let cluster = world.cluster().parse().unwrap();
     let real = tasks(edges.ecs.as_ref(), &cluster, &definition.0.parse().unwrap(), &known).await;
     // And the same tasks in the simulation
-    let simulated = Direct::new();
+    let simulated = Direct::new(Dialect::V1_21);
     let (cluster, definition, known) = simulated.with(|world| {
         let stopped = simulated_twin(world);
         (world.clusters[0].clone(), world.ecs.tasks[0].definition.clone(), [world.ecs.tasks[0].arn.clone(), stopped])
@@ -224,7 +224,7 @@ async fn messages_return_as_on_ministack() {
     let (again, _) = receive().await;
     let real = [first, hidden, again];
 
-    let simulated = Direct::new();
+    let simulated = Direct::new(Dialect::V1_21);
     let receive = || {
         let deliveries = simulated.with(crate::world::World::receive);
         let received: Vec<_> = deliveries.iter().map(|delivery| (delivery.body.clone(), delivery.receives)).collect();

@@ -9,8 +9,8 @@ use mesh::{
 };
 use serde_json::json;
 
-use super::{Exchange, assert_same, direct::Direct, real};
-use crate::calls::CallOutcome;
+use super::{Exchange, assert_same, real};
+use crate::{calls::CallOutcome, dialect::Dialect, direct::Direct};
 use local_stack::world::World;
 
 const HOME: Tenancy = Tenancy::Community;
@@ -58,6 +58,8 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     let unknown: TaskId = "ffffffffffffffffffffffffffffffff".parse().unwrap();
     all.note("node that is not there", node(consul, "nowhere", cluster).await);
     all.note("node", node(consul, name, cluster).await);
+    let is_its_node = |names: Vec<String>| names.iter().any(|node| node == name);
+    all.note("is a synthetic node", consul.synthetic_nodes(&HOME).await.map(is_its_node));
     let found = consul.instances(cluster, &HOME, &[unknown.clone(), task()]).await.unwrap();
     all.note("instances", Ok::<_, ConsulError>(all_seen(&found, cluster)));
     all.note("of an unknown task", consul.instances(cluster, &HOME, std::slice::from_ref(&unknown)).await);
@@ -123,17 +125,18 @@ async fn the_catalog_behaves_as_on_consul() {
     world.register_raw(&json!({ "Service": { "ID": "database", "Service": "database" } })).await;
     let real = exchange(real(&world, None).await.consul.as_ref(), &cluster).await;
     // And the same services in the simulation
-    let simulated = Direct::new();
-    let cluster = simulated.with(|world| {
-        world.register(0);
-        let cluster = world.clusters[0].clone();
-        world.consul.others.push((cluster.as_str().to_owned(), "database".to_owned()));
-        world.ecs.deleted.push((cluster.clone(), 0));
-        world.is_cleaned_up = true;
-        cluster
-    });
-    let simulated = simulated.drive(CallOutcome::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
-    assert_same(&simulated, &real);
+    for simulated in Dialect::ALL.map(Direct::new) {
+        let cluster = simulated.with(|world| {
+            world.register(0);
+            let cluster = world.clusters[0].clone();
+            world.consul.others.push((cluster.as_str().to_owned(), "database".to_owned()));
+            world.ecs.deleted.push((cluster.clone(), 0));
+            world.is_cleaned_up = true;
+            cluster
+        });
+        let simulated = simulated.drive(CallOutcome::Served, exchange(simulated.edges.consul.as_ref(), &cluster));
+        assert_same(&simulated, &real);
+    }
 }
 
 /// A check-and-set deletion of an instance that does not exist.
@@ -151,11 +154,12 @@ async fn deregistering_twice_behaves_as_on_consul() {
         all
     };
     let real = twice(real(&world, None).await.consul.as_ref(), &cluster).await;
-    let simulated = Direct::new();
-    let cluster = simulated.with(|world| {
-        world.register(0);
-        world.is_cleaned_up = true;
-        world.clusters[0].clone()
-    });
-    assert_same(&simulated.drive(CallOutcome::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
+    for simulated in Dialect::ALL.map(Direct::new) {
+        let cluster = simulated.with(|world| {
+            world.register(0);
+            world.is_cleaned_up = true;
+            world.clusters[0].clone()
+        });
+        assert_same(&simulated.drive(CallOutcome::Served, twice(simulated.edges.consul.as_ref(), &cluster)), &real);
+    }
 }

@@ -6,6 +6,7 @@ mod concurrency;
 mod deleted_cluster;
 mod guard;
 mod health;
+mod many_clusters;
 mod pre_provision;
 mod setup;
 mod sweeping;
@@ -14,7 +15,7 @@ use local_stack::{
     Stack,
     consul::Consul,
     deploy::{Deployed, deploy, try_deploy},
-    world::{World, cluster_arn, documented_policy},
+    world::{World, documented_policy},
 };
 use tokio::sync::OnceCell;
 
@@ -45,17 +46,15 @@ async fn parameters(
     clusters: &[&str],
     token: &str,
 ) -> Vec<(String, String)> {
-    let mut arns = Vec::new();
     for cluster in clusters {
         stack.aws.ecs().create_cluster().cluster_name(*cluster).send().await.expect("CreateCluster");
-        arns.push(cluster_arn(cluster));
     }
     let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(token);
     let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
     let parameters = [
         ("ConsulHttpAddr", consul.address.clone()),
         ("ConsulHttpTokenSecretArn", secret),
-        ("EcsClusterArns", arns.join(",")),
+        ("EcsClusterArns", clusters.join(",")),
         ("SecretNamePrefix", name.to_owned()),
         ("RevocationGraceSeconds", "0".to_owned()),
         ("ReconcileRate", "rate(1 day)".to_owned()),

@@ -181,3 +181,25 @@ async fn only_the_controller_s_policy_is_deleted() {
     let ours = delete_if_described_as("Policy of Consul client agents on ECS").await;
     assert_eq!(ours, (true, vec![read, "DELETE /v1/acl/policy/p1".to_owned()]));
 }
+
+/// Consul 1.21 answers the deletion of a policy that does not exist with 404, Consul 1.8.7 with 200.
+#[tokio::test]
+async fn a_policy_that_is_gone_meanwhile_is_deleted() {
+    let server = Recorder::start(|seen, _| match seen.method.as_str() {
+        "DELETE" => Answer::status(404, "Cannot find policy to delete"),
+        _ => Answer::ok(json!({ "ID": "p1", "Description": "Policy of Consul client agents on ECS" }).to_string()),
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let policy = controller::bootstrap::policy::of_client_agents(&Tenancy::Community, "mesh-consul-client-policy");
+    assert!(consul.delete_policy(&policy).await.unwrap());
+    assert_eq!(
+        server.lines(),
+        [
+            "GET /v1/acl/policy/name/mesh-consul-client-policy",
+            "DELETE /v1/acl/policy/p1",
+            // The own token is valid, so that 404 is about the policy.
+            "GET /v1/acl/token/self",
+        ]
+    );
+}

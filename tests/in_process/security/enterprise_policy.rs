@@ -7,7 +7,10 @@ use local_stack::{
     Stack,
     world::{cluster_arn, documented_policy},
 };
-use mesh::permission::{Permission, Segment, required};
+use mesh::{
+    cluster_selection::ClusterSelection,
+    permission::{Permission, Segment, required},
+};
 
 const PAGE: &str = include_str!("../../../docs/permissions.md");
 const PARTITIONS: &str = r#"partition_prefix """#;
@@ -57,7 +60,7 @@ fn grants(rule: &Rule<'_>, permission: &Permission) -> bool {
     let has_name = match segment {
         Segment::Whole => rule.resource == *resource,
         Segment::All => rule.resource == format!("{resource}_prefix \"\""),
-        Segment::Named(name) => {
+        Segment::Named(name) | Segment::Prefix(name) => {
             let prefix = rule.resource.strip_prefix(&format!("{resource}_prefix \""));
             prefix.and_then(|label| label.strip_suffix('"')).is_some_and(|prefix| name.starts_with(prefix))
         }
@@ -68,7 +71,8 @@ fn grants(rule: &Rule<'_>, permission: &Permission) -> bool {
 #[test]
 fn the_enterprise_policy_grants_what_is_required() {
     let rules = rules(enterprise_policy());
-    for permission in required(&[cluster_arn("prod").parse().unwrap()]) {
+    let clusters = ClusterSelection::parse(&cluster_arn("prod"), None).unwrap();
+    for permission in required(&clusters, clusters.patterns()) {
         // Permissions of the whole datacenter are granted outside of partitions, the others in every partition
         let is_there = |rule: &Rule<'_>| match rule.place.first() {
             None => permission.is_global(),

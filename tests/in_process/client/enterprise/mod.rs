@@ -5,6 +5,7 @@ mod objects;
 use consul::{Acl as _, Agents as _, Catalog as _, Grant, NewToken, Permissions as _};
 use mesh::{
     catalog::ServiceInstance,
+    cluster_selection::ClusterSelection,
     permission::{Permission, required},
     tenancy::Tenancy,
     token::TokenPair,
@@ -95,12 +96,14 @@ async fn catalog_reads_name_their_tenancy() {
     consul.instances(&CLUSTER.parse().unwrap(), &enterprise(), &tasks).await.unwrap();
     consul.instances_of(&"web".parse().unwrap(), &enterprise(), &tasks).await.unwrap();
     consul.node(CLUSTER, &enterprise()).await.unwrap();
+    consul.synthetic_nodes(&enterprise()).await.unwrap();
     consul.node_checks(CLUSTER, &enterprise()).await.unwrap();
     consul.checks(&[instance(enterprise())]).await.unwrap();
 
     let equals = |selector: &str, value: &str| format!("filter={selector}+%3D%3D+%22{value}%22");
     let (of_node, of_service) =
         (equals("Meta%5B%22task-id%22%5D", TASK), equals("ServiceMeta%5B%22task-id%22%5D", TASK));
+    let synthetic = equals("Meta%5B%22synthetic-node%22%5D", "true");
     let of_instance = equals("ServiceID", &format!("web-{TASK}"));
     assert_eq!(
         seen(&server),
@@ -109,6 +112,7 @@ async fn catalog_reads_name_their_tenancy() {
             request(format!("GET /v1/catalog/node-services/{NODE}?{of_node}&partition=team&ns=shop")),
             request(format!("GET /v1/catalog/service/web?{of_service}&partition=team&ns=shop")),
             request(format!("GET /v1/catalog/node-services/{NODE}?partition=team&ns=*")),
+            request(format!("GET /v1/catalog/nodes?{synthetic}&partition=team")),
             request(format!("GET /v1/health/node/{NODE}?partition=team&ns=shop")),
             request(format!("GET /v1/health/node/{NODE}?{of_instance}&partition=team&ns=shop")),
         ]
@@ -181,8 +185,9 @@ async fn agents_are_of_a_partition() {
 
 #[tokio::test]
 async fn permissions_are_of_a_namespace() {
-    let clusters = [CLUSTER.parse().unwrap()];
-    let local: Vec<Permission> = required(&clusters).into_iter().filter(|permission| !permission.is_global()).collect();
+    let clusters = ClusterSelection::parse(CLUSTER, None).unwrap();
+    let all = required(&clusters, clusters.patterns());
+    let local: Vec<Permission> = all.into_iter().filter(|permission| !permission.is_global()).collect();
     let ask = async |script: fn(&RecordedRequest) -> Answer| {
         let server = Recorder::start(move |seen, _| script(seen)).await;
         let missing = client(&server.url, &Rotating::new(&["own"])).missing_permissions(&enterprise(), &local).await;

@@ -12,6 +12,7 @@ use mesh::token_mode::TokenMode;
 
 use crate::{
     calls::{CallOutcome, Shared},
+    dialect::Dialect,
     environment::edges,
     scenario::{Limits, Scenario},
     world::World,
@@ -42,11 +43,11 @@ pub(crate) struct Direct {
 }
 
 impl Direct {
-    /// One cluster and one service; its task has not started.
-    pub(crate) fn new() -> Self {
+    /// One cluster and one service; its task has not started. Consul answers in the dialect.
+    pub(crate) fn new(dialect: Dialect) -> Self {
         let mut random = Rng::with_seed(1);
         let mut scenario = Scenario::draw(&mut random, &MINIMAL);
-        scenario.mode = TokenMode::SecretsManager;
+        (scenario.mode, scenario.dialect) = (TokenMode::SecretsManager, dialect);
         let shared =
             Arc::new(Shared { world: Mutex::new(World::new(scenario, random, false)), pending: Mutex::default() });
         let edges = edges(&shared, 0);

@@ -1,0 +1,93 @@
+//! What the edge makes of the answers of each dialect.
+
+use consul::{Grant, NewToken};
+use controller::{Consul, bootstrap::policy};
+use mesh::token::TokenPair;
+use secrecy::SecretString;
+
+use super::*;
+use crate::{calls::CallOutcome, direct::Direct};
+
+const HOME: Tenancy = Tenancy::Community;
+
+fn token() -> NewToken {
+    let accessor = "00000001-1111-4111-8111-111111111111".parse().unwrap();
+    let pair = TokenPair { accessor, secret: SecretString::from("00000001-2222-4222-8222-222222222222") };
+    let grant = Grant::ServiceIdentity("orders".parse().unwrap());
+    NewToken { pair, description: "orders".to_owned(), grant, tenancy: HOME }
+}
+
+fn policy() -> Object {
+    policy::of_client_agents(&HOME, "client")
+}
+
+/// The result of a call: `Ok`, or the kind of the error.
+fn kind<T>(result: Result<T, ConsulError>) -> String {
+    let debug = result.map_or_else(|error| format!("{error:?}"), |_| "Ok".to_owned());
+    debug.split_whitespace().next().unwrap_or_default().to_owned()
+}
+
+/// One call of each sort.
+async fn calls(consul: &dyn Consul) -> Vec<String> {
+    let accessor = token().pair.accessor;
+    vec![
+        kind(consul.token(&HOME, accessor).await),
+        kind(consul.update_token(&token()).await),
+        kind(consul.delete_token(&HOME, accessor).await),
+        kind(consul.create_policy(&policy()).await),
+        kind(consul.delete_policy(&policy()).await),
+        kind(consul.force_leave("gone", &HOME).await),
+    ]
+}
+
+#[test]
+fn what_is_gone_already_is_deleted_in_each_dialect() {
+    for world in Dialect::ALL.map(Direct::new) {
+        // Given a Consul without tokens, policies and agents
+        let consul = world.edges.consul.as_ref();
+        let all = async {
+            // When they are read and deleted
+            let accessor = token().pair.accessor;
+            assert!(consul.token(&HOME, accessor).await.unwrap().is_none());
+            consul.delete_token(&HOME, accessor).await.unwrap();
+            assert!(!consul.delete_policy(&policy()).await.unwrap());
+            consul.force_leave("gone", &HOME).await.unwrap();
+            // Then only an update fails
+            assert_eq!(kind(consul.update_token(&token()).await), "NotFound");
+        };
+        world.drive(CallOutcome::Served, all);
+    }
+}
+
+#[test]
+fn a_deletion_that_is_repeated_succeeds_in_each_dialect() {
+    for world in Dialect::ALL.map(Direct::new) {
+        // Given a token and a policy
+        let consul = world.edges.consul.as_ref();
+        world.drive(CallOutcome::Served, async {
+            consul.create_token(&token()).await.unwrap();
+            consul.create_policy(&policy()).await.unwrap();
+        });
+        // When the first answer to their deletion is lost, and the client repeats the request
+        world.drive(CallOutcome::Repeated, async {
+            // Then they are deleted
+            consul.delete_token(&HOME, token().pair.accessor).await.unwrap();
+            assert!(consul.delete_policy(&policy()).await.unwrap());
+        });
+    }
+}
+
+#[test]
+fn a_fault_becomes_the_same_error_in_each_dialect() {
+    for (fault, expected) in [
+        (Fault::Throttled, "Throttled"),
+        (Fault::Unavailable, "Unavailable"),
+        (Fault::NoAnswer, "Unavailable"),
+        (Fault::Credential, "CredentialRejected"),
+    ] {
+        for world in Dialect::ALL.map(Direct::new) {
+            let found = world.drive(CallOutcome::Refused(fault), calls(world.edges.consul.as_ref()));
+            assert_eq!(found, vec![expected; found.len()], "{fault:?}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The unsuccessful answers of two versions of Consul, by HTTP status and text. The tests in `recordings` compare them with the
+//! answers of real servers.
+
+use fastrand::Rng;
+use mesh::{
+    catalog::{HealthCheck, ServiceInstance},
+    token::AccessorId,
+};
+use serde_json::{Value, json};
+
+/// The version whose answers the simulated Consul gives. Only the answers differ: a schedule may have an admin partition or an
+/// auth method with the answers of a version that has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dialect {
+    /// Consul 1.8.7.
+    V1_8,
+    /// Consul 1.21.
+    V1_21,
+}
+
+/// An unsuccessful answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) text: String,
+}
+
+impl Answer {
+    fn new(status: u16, text: impl Into<String>) -> Self {
+        Self { status, text: text.into() }
+    }
+
+    pub(crate) fn no_token_to_update(accessor: AccessorId) -> Self {
+        Self::new(500, format!("Cannot find token \"{accessor}\""))
+    }
+
+    pub(crate) fn accessor_in_use() -> Self {
+        Self::new(500, "Invalid Token: AccessorID is already in use")
+    }
+
+    pub(crate) fn secret_in_use() -> Self {
+        Self::new(500, "Invalid Token: SecretID is already in use")
+    }
+
+    /// A token is created or updated with a policy that does not exist.
+    pub(crate) fn no_policy_to_link(name: &str) -> Self {
+        Self::new(500, format!("No such ACL policy with name \"{name}\""))
+    }
+
+    pub(crate) fn policy_in_use(name: &str) -> Self {
+        Self::new(500, format!("Invalid Policy: A Policy with Name \"{name}\" already exists"))
+    }
+
+    /// A transaction whose operations with these indexes delete services that have changed, or do not exist.
+    pub(crate) fn stale(operations: &[(usize, &ServiceInstance)]) -> Self {
+        let error = |(index, seen): &(usize, &ServiceInstance)| {
+            let (id, node) = (&seen.id, &seen.node);
+            let what = format!("failed to delete service \"{id}\" on node \"{node}\", index is stale");
+            json!({ "OpIndex": index, "What": what })
+        };
+        let errors: Vec<Value> = operations.iter().map(error).collect();
+        Self::new(409, json!({ "Errors": errors, "Results": null }).to_string())
+    }
+
+    /// An agent that is no member is forced to leave.
+    pub(crate) fn no_agent(name: &str) -> Self {
+        Self::new(500, format!("agent: No node found with name '{name}'"))
+    }
+
+    /// A request with a credential that does not exist, except those that the dialects answer differently.
+    pub(crate) fn unknown_credential() -> Self {
+        Self::new(403, "ACL not found")
+    }
+
+    /// The limit on the rate of a server's requests.
+    pub(crate) fn throttled() -> Self {
+        Self::new(429, "")
+    }
+
+    /// An election.
+    pub(crate) fn no_leader() -> Self {
+        Self::new(500, "No cluster leader")
+    }
+}
+
+impl Dialect {
+    /// Both dialects.
+    #[cfg(test)]
+    pub(crate) const ALL: [Self; 2] = [Self::V1_8, Self::V1_21];
+
+    /// Draws from a copy of the generator: the rest of the schedule is the same in either dialect.
+    pub(crate) fn draw(random: &Rng) -> Self {
+        if random.clone().fork().bool() { Self::V1_8 } else { Self::V1_21 }
+    }
+
+    /// One of two values.
+    fn choose<T>(self, v1_8: T, v1_21: T) -> T {
+        match self {
+            Self::V1_8 => v1_8,
+            Self::V1_21 => v1_21,
+        }
+    }
+
+    /// A token that does not exist is read.
+    pub(crate) fn no_token(self) -> Answer {
+        Answer::new(403, self.choose("ACL not found", "token does not exist: ACL not found"))
+    }
+
+    /// A token that does not exist is deleted.
+    pub(crate) fn no_token_to_delete(self) -> Result<(), Answer> {
+        self.choose(Ok(()), Err(Answer::new(404, "Cannot find token to delete")))
+    }
+
+    /// A token is updated with another secret half.
+    pub(crate) fn other_secret(self) -> Answer {
+        let owner = self.choose("tokens", "token's");
+        Answer::new(500, format!("Changing a {owner} SecretID is not permitted"))
+    }
+
+    /// A policy that does not exist is read.
+    pub(crate) fn no_policy(self) -> Answer {
+        let v1_21 = Answer::new(404, "Requested policy does not exist: ACL not found");
+        self.choose(Answer::new(403, "ACL not found"), v1_21)
+    }
+
+    /// A policy that does not exist is deleted.
+    pub(crate) fn no_policy_to_delete(self) -> Result<(), Answer> {
+        self.choose(Ok(()), Err(Answer::new(404, "Cannot find policy to delete")))
+    }
+
+    /// A check is registered, and its service is not.
+    pub(crate) fn unknown_service(self, check: &HealthCheck) -> Answer {
+        let (service, id) = (&check.service_id, &check.id);
+        let v1_8 = format!("Unknown service '{service}' for check '{id}'");
+        let v1_21 = format!("Unknown service ID '{service}' for check ID '{id}'");
+        Answer::new(500, self.choose(v1_8, v1_21))
+    }
+
+    /// A transaction with this number of operations, if they are too many.
+    pub(crate) fn check_operations(self, count: usize) -> Result<(), Answer> {
+        let most = self.choose(64, 128);
+        let too_many = || Answer::new(413, format!("Transaction contains too many operations ({count} > {most})"));
+        if count > most { Err(too_many()) } else { Ok(()) }
+    }
+
+    /// The partitions of a server without Enterprise.
+    pub(crate) fn no_partitions(self) -> Answer {
+        Answer::new(404, self.choose("", "Invalid URL path: not a recognized HTTP API endpoint\n"))
+    }
+
+    /// A token is deleted with a credential that does not exist.
+    pub(crate) fn unknown_credential_deletes_token(self) -> Answer {
+        self.no_token_to_delete().err().unwrap_or_else(Answer::unknown_credential)
+    }
+
+    /// A credential that does not exist reads its own token.
+    pub(crate) fn unknown_credential_reads_itself(self) -> Answer {
+        self.no_token()
+    }
+}
+
+#[cfg(test)]
+mod tests;
