@@ -1,7 +1,9 @@
 //! Simulated Consul, as one environment reaches it.
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token};
+use consul::{
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token, TokenFilter,
+};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
@@ -77,9 +79,10 @@ impl Acl for ConsulEdge {
         self.call(|| format!("DELETE token {accessor}"), effect).await
     }
 
-    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
         let tenancy = tenancy.clone();
-        self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await
+        let all = self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await?;
+        Ok(all.into_iter().filter(|token| keep(token)).collect())
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

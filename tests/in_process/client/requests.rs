@@ -60,7 +60,7 @@ async fn enterprise_requests_name_partition_and_namespace() {
     consul.token(&tenancy, accessor()).await.unwrap();
     consul.create_token(&new).await.unwrap();
     consul.delete_token(&tenancy, accessor()).await.unwrap();
-    consul.tokens(&tenancy).await.unwrap();
+    consul.tokens(&tenancy, &|_| true).await.unwrap();
     consul.create_policy(&controller::bootstrap::policy::of_client_agents(&tenancy, "p")).await.unwrap();
     consul.instances(&cluster, &tenancy, &[TASK.parse().unwrap()]).await.unwrap();
     consul.checks(&[instance(tenancy.clone())]).await.unwrap();
@@ -175,7 +175,7 @@ async fn lists_of_all_versions_are_read() {
     ])
     .to_string();
     let server = Recorder::start(move |_, _| Answer::ok(list.clone())).await;
-    let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&enterprise()).await.unwrap();
+    let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&enterprise(), &|_| true).await.unwrap();
     assert_eq!(tokens.len(), 2);
     assert_eq!(tokens[1].tenancy.namespace().unwrap().as_str(), "shop");
     assert!(!format!("{tokens:?}").contains("canary"));

@@ -35,13 +35,14 @@ impl ConsulReader {
         deadline: Deadline,
         survey: &mut Survey,
     ) {
+        let is_wanted = |token: &ListedToken| is_of_any(token, wanted);
         let (tokens, nodes, agents) = futures::join!(
-            deadline.run(self.consul.tokens(tenancy)),
+            deadline.run(self.consul.tokens(tenancy, &is_wanted)),
             self.read_nodes(tenancy, wanted, deadline),
             deadline.run(self.failed_agents(tenancy, wanted)),
         );
         match tokens {
-            Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| is_of_any(token, wanted))),
+            Ok(tokens) => survey.observed.tokens.extend(tokens),
             Err(error) => survey.mark_unread(wanted, None, error),
         }
         match agents {
@@ -123,7 +124,9 @@ impl ConsulReader {
 
 /// Whether a token's marks name one of the clusters. Other tokens are ignored.
 fn is_of_any(token: &ListedToken, clusters: &[&ClusterArn]) -> bool {
-    let login = token.login.as_ref().map(|login| login.cluster.clone());
-    let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
-    named.is_some_and(|name| clusters.iter().any(|cluster| cluster.is_named_by(&name)))
+    let is_named = |name: &str| clusters.iter().any(|cluster| cluster.is_named_by(name));
+    match &token.login {
+        Some(login) => is_named(&login.cluster),
+        None => HolderMark::parse(&token.description).is_some_and(|mark| is_named(&mark.cluster)),
+    }
 }
