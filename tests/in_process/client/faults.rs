@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
     client::{Rotating, accessor, client, closed_address, instance, quick_retries, urls},
-    time::{LONG, pass},
+    time::{LONG, later_when, pass},
 };
 use local_stack::wait::eventually;
 use test_harness::recorder::{Answer, Recorder};
@@ -147,6 +147,25 @@ async fn an_unanswered_request_times_out() {
     let error = answer.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");
     assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_list_that_stops_arriving_is_read_from_the_next_server() {
+    // Given a server that announces a list and sends nothing, and a limit for that which is shorter than that of a list
+    let silent = Recorder::start(|_, _| Answer::InParts(vec!["[]".to_owned()], 100 * LONG)).await;
+    let server = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
+    let retry_policy = RetryPolicy { silence: 2 * LONG, list: 50 * LONG, ..quick_retries() };
+    let addresses = urls(&format!("{},{}", silent.url, server.url));
+    let consul = HttpConsul::new(addresses, &TlsSettings::default(), credential, retry_policy).unwrap();
+    let is_stuck = || match (silent.requests().len(), silent.under_way(), silent.has_unread()) {
+        (1, 0, false) => Ok(()),
+        seen => Err(format!("(requests, unanswered ones, is one unread): {seen:?}")),
+    };
+    let tenancy = Tenancy::Community;
+    let list = consul.tokens(&tenancy, &|_| true);
+    later_when(list, "a list that does not arrive", is_stuck, || retry_policy.silence).await.unwrap();
+    assert_eq!((silent.requests().len(), server.requests().len()), (1, 1));
 }
 
 #[tokio::test]
