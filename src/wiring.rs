@@ -39,25 +39,27 @@ pub enum StartError {
     Connector(#[from] ConnectorError),
 }
 
-/// The controller for the environment's variables, and its settings. `level` is the result of parsing `LOG_LEVEL`.
+/// The controller for the environment's variables, and its settings. `level` is the result of parsing `LOG_LEVEL`;
+/// `retry_policy` is that of the function.
 ///
 /// # Errors
 /// The first missing or invalid setting, or why a client could not be created.
 pub async fn start(
     level: Result<(), InvalidField>,
+    retry_policy: RetryPolicy,
     variable: impl Fn(&str) -> Option<String>,
 ) -> Result<(Controller, Settings), StartError> {
     level?;
     let settings = Settings::read(&variable)?;
-    let edges = connect(&settings, &sdk::of_function(variable)).await?;
+    let edges = connect(&settings, &sdk::of_function(variable), retry_policy).await?;
     Ok((Controller::new(settings.scope.clone(), edges), settings))
 }
 
-/// The clients of the external services for `settings`.
+/// The clients of the external services for `settings`; `retry_policy` is that of the client of Consul.
 ///
 /// # Errors
 /// The secret of the CA certificate cannot be read, or is not a certificate.
-pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, StartError> {
+pub async fn connect(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPolicy) -> Result<Edges, StartError> {
     let tags = BTreeMap::from([(MANAGED_BY.0.to_owned(), MANAGED_BY.1.to_owned())]);
     let secrets = Arc::new(AwsSecrets::new(aws, settings.kms_key_id.clone(), tags));
     let ca_certificates = match &settings.ca_certificate_secret {
@@ -76,7 +78,7 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig) -> Result<Edges, Star
     };
     let ecs = Arc::new(AwsEcs::new(aws));
     let servers = discovery::servers(&settings.consul_addresses, ecs.clone());
-    let consul = Arc::new(HttpConsul::new(servers, &tls, credential, RetryPolicy::default())?);
+    let consul = Arc::new(HttpConsul::new(servers, &tls, credential, retry_policy)?);
     Ok(Edges {
         bootstrap: consul.clone(),
         consul,

@@ -81,7 +81,7 @@ impl Exchange {
         let urls: ConsulUrls = format!("http://{}", listener.local_addr().expect("an address")).parse().expect("a URL");
         let answer = Rc::new(RefCell::default());
         tasks.spawn_local(serve(listener, Rc::clone(&answer)));
-        let retry_policy = RetryPolicy { retries: 0, ..RetryPolicy::default() };
+        let retry_policy = RetryPolicy { retries: 0, ..RetryPolicy::for_events() };
         let client =
             HttpConsul::new(Arc::new(urls), &TlsSettings::default(), Arc::new(Canary), retry_policy).expect("a client");
         Self { runtime, answer, client, tasks }
@@ -148,7 +148,7 @@ async fn ask(consul: &HttpConsul, call: u8) -> Result<(), ConsulError> {
             let token = consul.token(&tenancy, accessor).await?;
             assert!(token.is_none_or(|token| format!("{:?}", token.pair.secret).contains("REDACTED")));
         }
-        b'B' => drop(consul.tokens(&tenancy).await?),
+        b'B' => drop(consul.tokens(&tenancy, &|_| true).await?),
         b'C' => drop(consul.instances(&cluster, &tenancy, &tasks).await?),
         b'D' => drop(consul.instances_of(&service, &tenancy, &tasks).await?),
         b'E' => drop(consul.node(CLUSTER, &tenancy).await?),

@@ -61,7 +61,7 @@ impl CredentialSource for NoToken {
 fn certificate(text: &str) {
     let tls = TlsSettings { ca_certificates: Some(text.to_owned()), server_name: None };
     let urls: ConsulUrls = "https://127.0.0.1:8501".parse().expect("a URL");
-    if let Err(error) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), RetryPolicy::default()) {
+    if let Err(error) = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoToken), RetryPolicy::for_events()) {
         let reason = error.to_string();
         assert!(reason.starts_with("CONSUL_CACERT_SECRET_ARN: "), "{reason}");
     }

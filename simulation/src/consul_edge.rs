@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use consul::{
-    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Refusal, Token, classify,
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Refusal, Token,
+    TokenFilter, classify,
 };
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -116,9 +117,10 @@ impl Acl for ConsulEdge {
         }
     }
 
-    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
         let tenancy = tenancy.clone();
-        self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await
+        let all = self.call(|| "GET tokens".to_owned(), move |world| Ok(world.listed_tokens(&tenancy))).await?;
+        Ok(all.into_iter().filter(|token| keep(token)).collect())
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

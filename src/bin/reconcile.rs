@@ -3,6 +3,7 @@
 
 use std::{env, process::ExitCode};
 
+use consul::RetryPolicy;
 use ecs_mesh_controller::{reconcile::reconcile, wiring};
 use lambda::{logging, serve};
 
@@ -11,7 +12,7 @@ async fn main() -> ExitCode {
     let variable = |name: &str| env::var(name).ok();
     let level = logging::start(variable("LOG_LEVEL").as_deref());
     // A failed start is reported to CloudFormation, which waits for an answer.
-    let start = async || wiring::start(level.clone(), variable).await;
+    let start = async || wiring::start(level.clone(), RetryPolicy::for_sweeps(), variable).await;
     let serving = serve(start, async |started, event| {
         let interval = started.as_ref().ok().and_then(|(_, settings)| settings.health_sync_interval);
         reconcile(started.map(|(controller, _)| controller), interval, event).await

@@ -2,6 +2,7 @@
 
 use std::{env, process::ExitCode};
 
+use consul::RetryPolicy;
 use ecs_mesh_controller::{task_events::task_events, wiring};
 use lambda::{logging, refused_to_start, run};
 
@@ -9,7 +10,7 @@ use lambda::{logging, refused_to_start, run};
 async fn main() -> ExitCode {
     let variable = |name: &str| env::var(name).ok();
     let level = logging::start(variable("LOG_LEVEL").as_deref());
-    match wiring::start(level, variable).await {
+    match wiring::start(level, RetryPolicy::for_events(), variable).await {
         Ok((controller, _)) => run(async |event| task_events(&controller, event).await).await,
         Err(error) => {
             refused_to_start(&error);

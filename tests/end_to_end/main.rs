@@ -10,6 +10,7 @@ mod audit_live;
 mod crash;
 mod fixture;
 mod iam;
+mod large;
 mod leaks;
 mod reconcile;
 mod stack;

@@ -13,6 +13,7 @@ use std::{
     time::Duration,
 };
 
+use consul::RetryPolicy;
 use controller::{
     BatchReport, Clock, Controller, Deadline, Delivery, Edges, SweepOrder, SweepOutcome, settings::Settings,
 };
@@ -68,7 +69,7 @@ impl LocalController {
             })
         })
         .expect("settings");
-        let edges = wiring::connect(&settings, &world.aws.sdk()).await.expect("edges");
+        let edges = wiring::connect(&settings, &world.aws.sdk(), RetryPolicy::for_events()).await.expect("edges");
         let clock_offset = Arc::new(AtomicI64::new(0));
         let edges = Edges { clock: Arc::new(OffsetClock(Arc::clone(&clock_offset))), ..edges };
         Self { controller: Controller::new(settings.scope, edges), clock_offset }

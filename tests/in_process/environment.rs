@@ -21,7 +21,15 @@ use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 /// A retry policy without timeouts: a request that times out would be retried, and counted twice. Unavailable servers are retried
 /// nevertheless.
 pub(crate) fn without_time_limits() -> RetryPolicy {
-    RetryPolicy { connect: 2 * LONG, request: 2 * LONG, discovery: 2 * LONG, ..RetryPolicy::default() }
+    let limit = 2 * LONG;
+    RetryPolicy {
+        connect: limit,
+        request: limit,
+        list: limit,
+        silence: limit,
+        discovery: limit,
+        ..RetryPolicy::for_events()
+    }
 }
 
 /// A constant credential.
@@ -36,7 +44,7 @@ impl CredentialSource for Token {
 
 /// The production edges, with a Consul client without timeouts and a fixed clock.
 pub(crate) async fn edges_without_time_limits(settings: &Settings, token: &str, aws: &SdkConfig) -> Edges {
-    let edges = wiring::connect(settings, aws).await.expect("edges");
+    let edges = wiring::connect(settings, aws, without_time_limits()).await.expect("edges");
     let servers = discovery::servers(&settings.consul_addresses, Arc::new(aws::ecs::AwsEcs::new(aws)));
     let token = Arc::new(Token(token.to_owned()));
     let consul =

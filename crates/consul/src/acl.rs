@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    array::ArrayReader,
     client::HttpConsul,
     error::ConsulError,
     object::{Object, fields},
@@ -16,6 +17,9 @@ use mesh::{
     tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenPair},
 };
+
+/// Which tokens of a list are kept.
+pub type TokenFilter<'a> = dyn Fn(&ListedToken) -> bool + Send + Sync + 'a;
 
 /// ACL tokens and policies.
 #[async_trait]
@@ -43,8 +47,9 @@ pub trait Acl: Send + Sync {
     /// Deletes a token. A missing token is not an error.
     async fn delete_token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError>;
 
-    /// All tokens of the tenancy's partition, without their secret IDs; none if ACLs are off.
-    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError>;
+    /// Those tokens of the tenancy's partition that `keep` selects, without their secret IDs; none if ACLs are off. The
+    /// list has the tokens of all owners, and is read while it arrives, so that memory is used only for what is kept.
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError>;
 
     /// Creates a policy, if none has its name.
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError>;
@@ -86,17 +91,19 @@ impl Acl for HttpConsul {
         }
     }
 
-    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
-        let request = Request::get("the list of ACL tokens", &["acl", "tokens"]);
-        let request = request.in_all_namespaces_of(tenancy);
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
+        // Without the filters of the API. `authmethod` needs the name of every auth method of the tasks, and answers an
+        // unknown name with an empty list. `servicename` leaves out logins without a service identity, and old
+        // servers ignore it.
+        let request = Request::list("the list of ACL tokens", &["acl", "tokens"]);
         // The namespace rule of an auth method may put login tokens into any namespace.
-        let entries: Vec<TokenEntry> = match self.http.json(&request).await {
-            Ok(entries) => entries,
-            Err(ConsulError::AclsDisabled { .. }) => Vec::new(),
-            Err(error) => return Err(error),
-        };
+        let request = request.in_all_namespaces_of(tenancy);
         // An entry that cannot be parsed has no mark of the controller.
-        Ok(entries.into_iter().filter_map(|entry| listed(entry, tenancy)).collect())
+        let select = |entry| listed(entry, tenancy).filter(keep);
+        match self.http.read(&request, || ArrayReader::new(select)).await {
+            Err(ConsulError::AclsDisabled { .. }) => Ok(Vec::new()),
+            tokens => tokens,
+        }
     }
 
     async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {

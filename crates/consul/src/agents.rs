@@ -22,7 +22,7 @@ pub trait Agents: Send + Sync {
 #[async_trait]
 impl Agents for HttpConsul {
     async fn members(&self, tenancy: &Tenancy) -> Result<Vec<Member>, ConsulError> {
-        let request = Request::get("the members of the datacenter", &["agent", "members"]);
+        let request = Request::list("the members of the datacenter", &["agent", "members"]);
         let request = request.in_partition_of(tenancy);
         let answers: Vec<MemberAnswer> = self.http.json(&request).await?;
         Ok(answers.into_iter().map(|answer| Member { name: answer.name, status: status(answer.status) }).collect())

@@ -96,7 +96,7 @@ impl Connector {
     fn client_for(&self, server: &Server) -> Result<Client, ConnectorError> {
         let mut builder = Client::builder()
             .connect_timeout(self.retry_policy.connect)
-            .timeout(self.retry_policy.request)
+            .read_timeout(self.retry_policy.silence)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
             .dns_resolver(Arc::new(Pinned(server.address)));

@@ -104,7 +104,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_failed_servers_are_removed() {
-        let retry_policy = RetryPolicy::default();
+        let retry_policy = RetryPolicy::for_events();
         let source = Arc::new("http://127.0.0.1:8500".parse::<ConsulUrls>().unwrap());
         let connector = Connector::new(&TlsSettings::default(), retry_policy).unwrap();
         let endpoints = Endpoints::new(source, connector, retry_policy);

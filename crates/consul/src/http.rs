@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tracing::debug;
 
 use crate::{
+    array::{BodyError, BodyReader},
     connector::{Connector, ConnectorError, Endpoint, TlsSettings},
     credential::{Credential, CredentialSource, Reading},
     endpoints::Endpoints,
@@ -72,13 +73,23 @@ impl Http {
         })
     }
 
-    /// Sends a request. After status 403 the credential is read again, and the request repeated if it has changed.
+    /// Sends a request, and returns the body of the answer.
     pub(super) async fn send(&self, request: &Request) -> Result<Vec<u8>, ConsulError> {
+        self.read(request, Vec::new).await
+    }
+
+    /// Sends a request, and reads the answer while it arrives, with a new reader for each attempt. After status 403 the
+    /// credential is read again, and the request repeated if it has changed.
+    pub(super) async fn read<R: BodyReader>(
+        &self,
+        request: &Request,
+        reader: impl Fn() -> R + Sync,
+    ) -> Result<R::Output, ConsulError> {
         let reading = self.credential.current().await?;
-        match self.send_as(request, &reading).await {
+        match self.read_as(request, &reading, &reader).await {
             Err(refused @ (ConsulError::CredentialRejected { .. } | ConsulError::PermissionDenied { .. })) => {
                 match self.credential.renewed(&reading).await? {
-                    Some(renewed) => self.send_as(request, &renewed).await,
+                    Some(renewed) => self.read_as(request, &renewed, &reader).await,
                     None => Err(refused),
                 }
             }
@@ -87,8 +98,13 @@ impl Http {
     }
 
     /// Sends a request with one token, and resolves an ambiguous answer.
-    async fn send_as(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, ConsulError> {
-        match self.with_retries(request, reading).await {
+    async fn read_as<R: BodyReader>(
+        &self,
+        request: &Request,
+        reading: &Reading,
+        reader: &(impl Fn() -> R + Sync),
+    ) -> Result<R::Output, ConsulError> {
+        match self.with_retries(request, reading, reader).await {
             Ok(body) => Ok(body),
             Err(Refusal::Ambiguous) if self.is_known(reading).await? => {
                 Err(ConsulError::NotFound { subject: request.subject.clone() })
@@ -101,7 +117,7 @@ impl Http {
     /// Whether Consul knows the own token, to resolve an ambiguous answer.
     async fn is_known(&self, reading: &Reading) -> Result<bool, ConsulError> {
         let own_token = Request::get("the controller's own token", &["acl", "token", "self"]);
-        match self.with_retries(&own_token, reading).await {
+        match self.with_retries(&own_token, reading, &Vec::new).await {
             // Without ACLs every credential is accepted.
             Ok(_) | Err(Refusal::Known(ConsulError::AclsDisabled { .. })) => Ok(true),
             Err(Refusal::Ambiguous | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),
@@ -109,12 +125,17 @@ impl Http {
         }
     }
 
-    async fn with_retries(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    async fn with_retries<R: BodyReader>(
+        &self,
+        request: &Request,
+        reading: &Reading,
+        reader: &(impl Fn() -> R + Sync),
+    ) -> Result<R::Output, Refusal> {
         let backoff = ExponentialBuilder::default()
             .with_min_delay(self.retry_policy.first_retry)
             .with_factor(2.0)
             .with_max_times(self.retry_policy.retries);
-        (|| self.send_to_any_endpoint(request, reading))
+        (|| self.send_to_any_endpoint(request, reading, reader))
             .retry(backoff)
             .when(is_retryable)
             .adjust(|refusal, ceiling| Some(full_jitter(refusal, ceiling?)))
@@ -122,7 +143,12 @@ impl Http {
     }
 
     /// One attempt: the preferred address first, then the others while none accepts a connection.
-    async fn send_to_any_endpoint(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    async fn send_to_any_endpoint<R: BodyReader>(
+        &self,
+        request: &Request,
+        reading: &Reading,
+        reader: &(impl Fn() -> R + Sync),
+    ) -> Result<R::Output, Refusal> {
         let endpoints = self.endpoints.current().await.map_err(|why| no_servers(request, &why))?;
         let first = self.preferred.load(Ordering::Relaxed);
         let order = (0..endpoints.len()).map(|n| (first + n) % endpoints.len());
@@ -131,7 +157,7 @@ impl Http {
             let Some(endpoint) = endpoints.get(index) else {
                 continue;
             };
-            match self.send_once(endpoint, request, reading).await {
+            match self.send_once(endpoint, request, reading, reader()).await {
                 Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
                     unreachable = Refusal::Known(error);
                 }
@@ -150,23 +176,32 @@ impl Http {
         Err(unreachable)
     }
 
-    async fn send_once(&self, endpoint: &Endpoint, request: &Request, reading: &Reading) -> Result<Vec<u8>, Refusal> {
+    async fn send_once<R: BodyReader>(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request,
+        reading: &Reading,
+        mut reader: R,
+    ) -> Result<R::Output, Refusal> {
         let mut url = endpoint.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.clear().push("v1").extend(&request.path);
         }
+        let limit = if request.is_list { self.retry_policy.list } else { self.retry_policy.request };
         let mut built = endpoint
             .client
             .request(request.method.clone(), url)
             .header("X-Consul-Token", reading.header().map_err(Refusal::Known)?)
-            .query(&request.query);
+            .query(&request.query)
+            .timeout(limit);
         if let Some(body) = &request.body {
             built = built.json(body);
         }
         // Held until the answer was received. The semaphore is never closed.
         let _permit = self.permits.acquire().await.ok();
         let start = Instant::now();
-        let answer = built.send().await.map_err(|e| unavailable(request, at(endpoint, &e), e.is_connect()))?;
+        let failed = |e: reqwest::Error| unavailable(request, at(endpoint, &e), e.is_connect());
+        let mut answer = built.send().await.map_err(failed)?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
         let (method, path) = (request.method.as_str(), request.path.join("/"));
         debug!(
@@ -176,19 +211,21 @@ impl Http {
             status = status.as_u16(),
             milliseconds = start.elapsed().as_millis()
         );
-        let is_filtered = answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true");
-        let body = answer.bytes().await.map_err(|e| unavailable(request, at(endpoint, &e), false))?;
-        if status == StatusCode::OK && is_filtered {
+        if status != StatusCode::OK {
+            let body = answer.bytes().await.map_err(failed)?;
+            let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
+            return Err(classify(&request.subject, status.as_u16(), retry_after, &text));
+        }
+        if answer.headers().get(FILTERED_BY_ACLS).is_some_and(|value| value == "true") {
             // A filtered result would make existing objects appear absent.
             let reason = "Consul filtered the results, because the token may not read all of them".to_owned();
             let subject = request.subject.clone();
             return Err(Refusal::Known(ConsulError::PermissionDenied { subject, reason }));
         }
-        if status == StatusCode::OK {
-            return Ok(body.to_vec());
+        while let Some(part) = answer.chunk().await.map_err(failed)? {
+            reader.read(&part).map_err(|e| malformed(request, &e))?;
         }
-        let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
-        Err(classify(&request.subject, status.as_u16(), retry_after, &text))
+        reader.end().map_err(|e| malformed(request, &e))
     }
 }
 
@@ -208,6 +245,10 @@ fn no_servers(request: &Request, why: &NoServers) -> Refusal {
 
 fn unavailable(request: &Request, reason: String, had_no_effect: bool) -> Refusal {
     Refusal::Known(ConsulError::Unavailable { subject: request.subject.clone(), reason, had_no_effect })
+}
+
+fn malformed(request: &Request, error: &BodyError) -> Refusal {
+    Refusal::Known(ConsulError::Malformed { subject: request.subject.clone(), reason: error.to_string() })
 }
 
 /// The address and the error.

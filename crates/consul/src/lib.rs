@@ -15,6 +15,7 @@
 mod acl;
 mod address;
 mod agents;
+mod array;
 mod bootstrap;
 mod catalog;
 mod client;
@@ -33,7 +34,7 @@ mod servers;
 mod token;
 
 pub use self::{
-    acl::Acl,
+    acl::{Acl, TokenFilter},
     address::{ConsulAddresses, ConsulUrls, EcsServers},
     agents::Agents,
     bootstrap::ConsulBootstrap,

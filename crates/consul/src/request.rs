@@ -13,6 +13,8 @@ pub(super) struct Request {
     pub(super) path: Vec<String>,
     pub(super) query: Vec<(&'static str, String)>,
     pub(super) body: Option<Value>,
+    /// Whether the time until the end of the answer grows with the number of tasks and tokens.
+    pub(super) is_list: bool,
 }
 
 impl Request {
@@ -44,7 +46,12 @@ impl Request {
 
     fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
-        Self { subject: subject.into(), method, path, query: Vec::new(), body: None }
+        Self { subject: subject.into(), method, path, query: Vec::new(), body: None, is_list: false }
+    }
+
+    /// Reads a list, whose time limit is [`crate::RetryPolicy::list`].
+    pub(super) fn list(subject: impl Into<String>, path: &[&str]) -> Self {
+        Self { is_list: true, ..Self::get(subject, path) }
     }
 
     pub(super) fn query(mut self, key: &'static str, value: impl Into<String>) -> Self {

@@ -3,11 +3,15 @@
 //! Entries of running tasks are removed too, because no controller is left to remove them later. Objects without a mark
 //! of the controller stay, and so do policies, roles and auth methods, which other clusters share.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use consul::Acl;
 use mesh::{
     action::{Action, Planned},
+    arn::TaskId,
     catalog::{CatalogNode, LeftoverNode},
     login::LoginMark,
     mark::HolderMark,
@@ -130,7 +134,8 @@ impl Cleanup {
     /// The actions that remove login tokens, services, failed agents and nodes of the configured clusters.
     fn leftovers(&self, survey: &Survey) -> Vec<Planned> {
         let (observed, clusters) = (&survey.observed, &self.tasks.scope.clusters);
-        let is_known = |mark: &LoginMark| observed.tasks.iter().any(|task| *task.arn.id() == mark.task);
+        let known: BTreeSet<&TaskId> = observed.tasks.iter().map(|task| task.arn.id()).collect();
+        let is_known = |mark: &LoginMark| known.contains(&mark.task);
         let is_ours = |mark: &LoginMark| {
             clusters.has_arn(&mark.cluster) || (clusters.is_named_by(&mark.cluster) && is_known(mark))
         };
@@ -185,9 +190,9 @@ impl Cleanup {
     /// Removes the client agents' policy of a partition, if no token has it.
     async fn remove_client_policy(&self, partition: &Tenancy) -> Result<(), ControllerError> {
         let name = self.tasks.scope.names.client_policy();
-        let left = self.acl.tokens(partition).await?;
-        let is_in_use = left.iter().any(|token| token.policies.contains(&name));
-        if !is_in_use && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
+        // Tokens of all owners: an operator may have created one with this policy.
+        let using = self.acl.tokens(partition, &|token| token.policies.contains(&name)).await?;
+        if using.is_empty() && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
             info!(action = "delete_policy", outcome = "done", policy = name);
         }
         Ok(())

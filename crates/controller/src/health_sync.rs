@@ -8,7 +8,7 @@ use mesh::{
     arn::ClusterArn,
     catalog::{HealthCheck, ServiceInstance},
     ecs_config::CONFIG_VARIABLE,
-    health::{HealthChanges, SyncedTask, changes},
+    health::{HealthChanges, Registered, SyncedTask, changes},
     phase::TaskPhase,
     task::DescribedTask,
     tenancy::Tenancy,
@@ -170,7 +170,8 @@ impl HealthSync {
         report: &mut HealthReport,
     ) -> Result<(), ControllerError> {
         let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
-        let changed = tasks.iter().map(|task| changes(task, &instances, &checks)).filter(|changes| !changes.is_empty());
+        let registered = Registered::new(&instances, &checks);
+        let changed = tasks.iter().map(|task| changes(task, &registered)).filter(|changes| !changes.is_empty());
         let writes = changed.map(|changes| self.write_health(changes));
         for result in concurrently(writes).await {
             match result {

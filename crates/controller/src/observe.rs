@@ -13,10 +13,11 @@ use mesh::{
     identity::MeshService,
     observed::Observed,
     phase::TaskPhase,
+    plan::NeededTokens,
     tags::Tags,
     task::{MeshTask, TaskChange},
     tenancy::Tenancy,
-    token::TokenHolder,
+    token::{ListedToken, TokenHolder},
 };
 
 use crate::{
@@ -123,9 +124,12 @@ impl Observer {
     /// failures, and not in the observation.
     pub(crate) async fn observe(&self, tasks: Vec<MeshTask>, deadline: Deadline) -> (Observed, Failures) {
         let (mut observed, mut failures) = (Observed::default(), Failures::new());
+        let needed = NeededTokens::of(&tasks, &self.tasks.scope.clusters);
+        let is_needed = |token: &ListedToken| needed.contains(token);
         // Concurrently: a slow cluster, service or partition must not delay the others.
         let tokens = by_partition(&tasks).into_iter().map(|(tenancy, stopped)| async move {
-            deadline.run(self.consul.tokens(&tenancy)).await.map_err(|error| fail_all(&stopped, error))
+            let found = deadline.run(self.consul.tokens(&tenancy, &is_needed)).await;
+            found.map_err(|error| fail_all(&stopped, error))
         });
         let catalogs = by_node(&tasks).into_iter().map(|((cluster, tenancy), ending)| async move {
             let found = deadline.run(self.catalog_of(&cluster, &tenancy, &ending)).await;

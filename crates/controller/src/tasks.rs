@@ -162,7 +162,7 @@ impl TaskReader {
         let pages = tasks.chunks(DESCRIBE_LIMIT).map(|page| self.ecs.describe_tasks(cluster, page));
         let described: Vec<Vec<DescribedTask>> =
             stream::iter(pages).buffer_unordered(CONCURRENCY).try_collect().await?;
-        Ok(described.concat())
+        Ok(described.into_iter().flatten().collect())
     }
 
     /// What decides which tokens each task may use.

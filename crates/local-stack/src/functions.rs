@@ -4,6 +4,7 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     sync::OnceLock,
+    time::Duration,
 };
 
 use super::{in_repository, scratch};
@@ -13,6 +14,26 @@ pub fn binary(function: &str) -> PathBuf {
     let template = fs::read_to_string(in_repository("template.yaml")).unwrap();
     let (_, binary) = functions(&template).into_iter().find(|(name, _)| name == function).expect("a function's name");
     built_binary(&binary)
+}
+
+/// The limits of a function in the template.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Its `Timeout`.
+    pub time: Duration,
+    /// Its `MemorySize`, in MiB.
+    pub memory_mib: u64,
+}
+
+/// The limits of a function by its name in the template, for example `TaskEventsFunction`.
+pub fn limits(function: &str) -> Limits {
+    let template = fs::read_to_string(in_repository("template.yaml")).unwrap();
+    let (_, resource) = template.split_once(&format!("\n  {function}:\n")).expect("a function's name");
+    let number = |key: &str| -> u64 {
+        let value = resource.lines().find_map(|line| line.trim_start().strip_prefix(key)).expect("a limit");
+        value.trim().parse().expect("a number")
+    };
+    Limits { time: Duration::from_secs(number("Timeout:")), memory_mib: number("MemorySize:") }
 }
 
 /// The template with the built binaries as its functions, as `sam build` writes it. Written once per process.

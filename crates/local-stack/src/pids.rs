@@ -39,8 +39,17 @@ pub fn program(pid: u32) -> Option<String> {
 
 /// A process's resident memory, in KiB.
 pub fn resident_kib(pid: u32) -> Option<u64> {
+    memory_kib(pid, "VmRSS:")
+}
+
+/// The peak of a process's resident memory since its start, in KiB.
+pub fn peak_resident_kib(pid: u32) -> Option<u64> {
+    memory_kib(pid, "VmHWM:")
+}
+
+fn memory_kib(pid: u32, field: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 

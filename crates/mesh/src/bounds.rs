@@ -24,8 +24,8 @@ pub struct Bounds {
     /// How long one attempt at a token may take, until the start of its last call: half of the timeout of the function
     /// for events.
     pub attempt: Duration,
-    /// How long after its start a call may still take effect, even after its caller has ended. A caller waits 5 seconds
-    /// for an answer.
+    /// How long after its start a call may still take effect, even after its caller has ended. A caller waits for at most
+    /// 10 seconds for the answer to a write.
     pub call: Duration,
     /// The largest difference between two clocks: of functions, Secrets Manager and Consul.
     pub clocks: Duration,

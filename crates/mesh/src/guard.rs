@@ -4,7 +4,7 @@
 //! An incomplete view, because of a wrong region, an incomplete answer of ECS or a defect, makes a sweep plan too many
 //! deletions.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     action::{Action, Planned},
@@ -13,8 +13,9 @@ use super::{
     mark::HolderMark,
     observed::Observed,
     phase::TaskPhase,
+    service_name::ServiceName,
     task::MeshTask,
-    token::ListedToken,
+    token::{AccessorId, ListedToken},
 };
 
 /// The smallest number of tokens or services to which the share applies.
@@ -139,25 +140,36 @@ fn deleted_services(action: &Action, cluster: &ClusterArn) -> usize {
 }
 
 fn deleted_tokens(planned: &[Planned], owned: &[&ListedToken]) -> usize {
+    let accessors: BTreeSet<AccessorId> = owned.iter().map(|token| token.accessor).collect();
+    let by_service = tokens_by_service(owned);
     let mut deleted = BTreeSet::new();
     for planned in planned {
         match &planned.action {
             Action::DeleteLoginToken(token) | Action::DeleteOrphan(_, token, _) => {
-                deleted.extend(owned.iter().filter(|o| o.accessor == token.accessor).map(|o| o.accessor));
+                deleted.extend(accessors.get(&token.accessor));
             }
             // A hidden token counts as deleted: no further task of the service can start.
             Action::Hide(holder, _) | Action::Revoke(holder, _) => {
-                let name = holder.service().map(|service| &service.name);
-                let belongs = |token: &&&ListedToken| {
-                    token.tenancy.is_same_place(holder.tenancy())
-                        && HolderMark::parse(&token.description).is_some_and(|mark| mark.service.as_ref() == name)
-                };
-                deleted.extend(owned.iter().filter(belongs).map(|o| o.accessor));
+                let name = holder.service().map(|service| service.name.clone());
+                let tokens = by_service.get(&name).into_iter().flatten();
+                let belongs = |token: &&&ListedToken| token.tenancy.is_same_place(holder.tenancy());
+                deleted.extend(tokens.filter(belongs).map(|token| token.accessor));
             }
             _ => {}
         }
     }
     deleted.len()
+}
+
+/// The tokens that a controller created, by service.
+fn tokens_by_service<'a>(tokens: &[&'a ListedToken]) -> BTreeMap<Option<ServiceName>, Vec<&'a ListedToken>> {
+    let mut by_service: BTreeMap<_, Vec<&ListedToken>> = BTreeMap::new();
+    for token in tokens {
+        if let Some(mark) = HolderMark::parse(&token.description) {
+            by_service.entry(mark.service).or_default().push(token);
+        }
+    }
+    by_service
 }
 
 /// Which task a token of a cluster is for.

@@ -4,6 +4,8 @@
 //! check passes only if the dataplane and every synced container are healthy. Source:
 //! <https://developer.hashicorp.com/consul/docs/ecs/reference/configuration-reference#healthsynccontainers>
 
+use std::collections::BTreeMap;
+
 use super::{
     arn::TaskId,
     catalog::{CheckStatus, HealthCheck, ServiceInstance},
@@ -42,18 +44,46 @@ impl HealthChanges {
     }
 }
 
-/// Compares the checks of a task with the health status in ECS. `instances` and `checks` are those of the task's node.
+/// What is registered on the node of a cluster.
+#[derive(Debug)]
+pub struct Registered<'a> {
+    instances: BTreeMap<&'a TaskId, Vec<&'a ServiceInstance>>,
+    /// By the ID of their instance.
+    checks: BTreeMap<&'a str, Vec<&'a HealthCheck>>,
+}
+
+impl<'a> Registered<'a> {
+    /// The instances and checks of a node.
+    #[must_use]
+    pub fn new(instances: &'a [ServiceInstance], checks: &'a [HealthCheck]) -> Self {
+        let mut registered = Self { instances: BTreeMap::new(), checks: BTreeMap::new() };
+        for instance in instances {
+            registered.instances.entry(&instance.task).or_default().push(instance);
+        }
+        for check in checks {
+            registered.checks.entry(&check.service_id).or_default().push(check);
+        }
+        registered
+    }
+
+    fn instances_of(&self, task: &TaskId) -> impl Iterator<Item = &'a ServiceInstance> {
+        self.instances.get(task).into_iter().flatten().copied()
+    }
+
+    fn checks_of(&self, instance: &ServiceInstance) -> impl Iterator<Item = &'a HealthCheck> {
+        let checks = self.checks.get(instance.id.as_str()).into_iter().flatten().copied();
+        checks.filter(|check| check.node == instance.node && check.tenancy == instance.tenancy)
+    }
+}
+
+/// Compares the checks of a task with the health status in ECS. `registered` is what is registered on the task's node.
 ///
 /// Only checks of containers are compared. The task may be stopping by now: its maintenance check is a separate one.
 #[must_use]
-pub fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[HealthCheck]) -> HealthChanges {
+pub fn changes(task: &SyncedTask, registered: &Registered<'_>) -> HealthChanges {
     let mut changes = HealthChanges::default();
-    let own = instances.iter().filter(|instance| instance.task == task.id);
-    for instance in own {
-        let of_instance = |check: &&HealthCheck| {
-            check.service_id == instance.id && check.node == instance.node && check.tenancy == instance.tenancy
-        };
-        for check in checks.iter().filter(of_instance) {
+    for instance in registered.instances_of(&task.id) {
+        for check in registered.checks_of(instance) {
             let Some(container) = check.id.strip_prefix(&instance.id).and_then(|rest| rest.strip_prefix('-')) else {
                 continue;
             };
@@ -107,6 +137,10 @@ mod tests {
 
     use super::*;
     use crate::examples;
+
+    fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[HealthCheck]) -> HealthChanges {
+        super::changes(task, &Registered::new(instances, checks))
+    }
 
     fn instance(id: &str) -> ServiceInstance {
         ServiceInstance { id: id.to_owned(), ..examples::instance("prod", 1) }

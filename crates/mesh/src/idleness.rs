@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::{
     arn::TaskArn, identity::MeshService, lifecycle::Idle, phase::TaskPhase, rules::Rules, secret::Retirement,
-    secret_reference::SecretReference, token::TokenHolder, token_mode::TokenMode,
+    secret_name::HolderSecret, secret_reference::SecretReference, token::TokenHolder, token_mode::TokenMode,
 };
 use crate::time::elapsed;
 
@@ -51,7 +51,8 @@ pub enum Idleness {
 /// may be listed with or without them.
 #[must_use]
 pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> Idleness {
-    let own = || listing.tasks.iter().filter(|task| task.may_use(holder, rules));
+    let secret = rules.names.secret_of(holder);
+    let own = || listing.tasks.iter().filter(|task| task.may_use(holder, &secret, rules));
     if let Some(living) = own().find(|task| task.phase.is_living()) {
         return Idleness::Living(living.arn.clone());
     }
@@ -74,11 +75,9 @@ pub fn judge(holder: &TokenHolder, listing: &TaskListing, rules: Rules<'_>) -> I
 impl ServiceTask {
     /// Whether the task may use the holder's token: it reads the secret; or, in the explicit modes, it is an instance of
     /// the service, whether its definition says so or not.
-    fn may_use(&self, holder: &TokenHolder, rules: Rules<'_>) -> bool {
-        let is_instance =
-            || self.services.iter().any(|service| TokenHolder::Service(service.clone()).is_of_service(holder));
-        self.secrets.iter().any(|secret| rules.names.is_secret_of(holder, secret))
-            || rules.mode != TokenMode::Auto && is_instance()
+    fn may_use(&self, holder: &TokenHolder, secret: &HolderSecret<'_>, rules: Rules<'_>) -> bool {
+        let is_instance = || self.services.iter().any(|service| holder.is_of_service(service));
+        self.secrets.iter().any(|reference| secret.is(reference)) || rules.mode != TokenMode::Auto && is_instance()
     }
 }
 

@@ -4,30 +4,38 @@
 //! every task of its clusters, and treats as stopped each task that Consul has an entry of and that ECS does not know
 //! by its ARN. Both delete only entries of stopped tasks.
 
+mod by_task;
+mod needed_tokens;
 #[cfg(test)]
 mod tests;
 mod tokens;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::tokens::{is_awaited, usage};
+use self::by_task::ByTask;
+pub use self::{
+    needed_tokens::NeededTokens,
+    tokens::{is_awaited, usage},
+};
 use crate::{
     action::{Action, Planned},
     arn::TaskArn,
-    catalog::{AgentStatus, CheckStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    catalog::{AgentStatus, ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
     idleness::{Idleness, TaskListing, judge},
     mark::is_token_of,
     observed::{Extent, Observed},
     phase::TaskPhase,
     rules::Rules,
     task::MeshTask,
-    token::{ListedToken, TokenHolder},
+    token::TokenHolder,
 };
 
 /// The actions for `observed`.
 #[must_use]
 pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     let mut planned = Vec::new();
+    let by_task = ByTask::new(observed);
+    let is_for_events = matches!(observed.extent, Extent::Events);
     let mut required: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     let mut idle_candidates: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     for task in &observed.tasks {
@@ -37,10 +45,11 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
                     required.entry(holder).or_default().push(task.arn.clone());
                 }
             }
-            TaskPhase::Stopping => planned.extend(plan_stopping(task, observed)),
+            TaskPhase::Stopping => planned.extend(plan_stopping(task, &by_task)),
             TaskPhase::Stopped => {
-                planned.extend(plan_stopped(task, observed));
-                for holder in revocable_holders(task, observed, rules) {
+                planned.extend(plan_stopped(task, &by_task));
+                // In a sweep, the listing of every task decides whether a service is idle.
+                for holder in is_for_events.then(|| revocable_holders(task, observed, rules)).into_iter().flatten() {
                     idle_candidates.entry(holder).or_default().push(task.arn.clone());
                 }
             }
@@ -63,67 +72,50 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
         }));
     }
     planned.extend(required.into_iter().map(|(holder, tasks)| Planned { action: Action::Provision(holder), tasks }));
-    planned.extend(observed.agents.iter().filter_map(|agent| plan_agent(agent, observed)));
-    if matches!(observed.extent, Extent::Events) {
-        planned.extend(
-            idle_candidates.into_iter().map(|(holder, tasks)| Planned { action: Action::CheckIdleness(holder), tasks }),
-        );
-    }
-    let nodes = observed.leftover_nodes.iter().filter(|node| holds_only_stopped_tasks(node, &observed.tasks));
+    planned.extend(observed.agents.iter().filter_map(|agent| plan_agent(agent, &by_task, is_for_events)));
+    planned.extend(
+        idle_candidates.into_iter().map(|(holder, tasks)| Planned { action: Action::CheckIdleness(holder), tasks }),
+    );
+    let nodes = observed.leftover_nodes.iter().filter(|node| holds_only_stopped_tasks(node, &by_task));
     planned.extend(nodes.map(|node| without_tasks(Action::DeregisterNode(node.clone()))));
     planned
 }
 
-fn instances_of<'a>(task: &'a MeshTask, observed: &'a Observed) -> impl Iterator<Item = &'a ServiceInstance> {
-    observed.instances.iter().filter(|i| i.task == *task.arn.id() && i.node == task.cluster.as_str())
-}
-
-fn plan_stopping(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
+fn plan_stopping(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
     // The containers' checks are not changed: a concurrent health sync would overwrite them.
-    let is_missing = |check: &HealthCheck| {
-        !observed.checks.iter().any(|seen| seen.is_same_as(check) && seen.status == CheckStatus::Critical)
-    };
-    let checks = instances_of(task, observed).map(HealthCheck::maintenance).filter(is_missing);
+    let checks = by_task.instances(task).map(HealthCheck::maintenance).filter(|check| !by_task.is_critical(check));
     checks.map(|check| for_task(task, Action::MarkCritical(check))).collect()
 }
 
-fn plan_stopped(task: &MeshTask, observed: &Observed) -> Vec<Planned> {
-    let is_of_task =
-        |token: &&ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(task.arn.id(), &task.cluster));
-    let tokens = observed.tokens.iter().filter(is_of_task).cloned().map(Action::DeleteLoginToken);
-    let instances = instances_of(task, observed).cloned().map(Action::Deregister);
+fn plan_stopped(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
+    let tokens = by_task.logins(task).cloned().map(Action::DeleteLoginToken);
+    let instances = by_task.instances(task).cloned().map(Action::Deregister);
     tokens.chain(instances).map(|action| for_task(task, action)).collect()
 }
 
 /// The action for an agent: none, unless every service on its node belongs to a stopped task, by its full ARN.
-fn plan_agent(agent: &ClientAgent, observed: &Observed) -> Option<Planned> {
+fn plan_agent(agent: &ClientAgent, by_task: &ByTask<'_>, is_for_events: bool) -> Option<Planned> {
     let hosts_others = !agent.node.others.is_empty() || agent.node.is_synthetic;
     let mut tasks = BTreeSet::new();
     for instance in &agent.node.instances {
-        let belongs = |task: &&MeshTask| {
-            task.phase == TaskPhase::Stopped
-                && task.arn.id() == &instance.task
-                && instance.task_arn.as_ref() == Some(&task.arn)
-        };
-        tasks.insert(observed.tasks.iter().find(belongs)?.arn.clone());
+        let belongs = |task: &&MeshTask| instance.task_arn.as_ref() == Some(&task.arn);
+        tasks.insert(by_task.stopped(&instance.task).find(belongs)?.arn.clone());
     }
     if hosts_others || tasks.is_empty() {
         return None;
     }
     let action = match agent.member.status {
         AgentStatus::Failed => Action::ForceLeave(agent.clone()),
-        AgentStatus::Alive if matches!(observed.extent, Extent::Events) => Action::AwaitAgent(agent.clone()),
+        AgentStatus::Alive if is_for_events => Action::AwaitAgent(agent.clone()),
         AgentStatus::Alive | AgentStatus::Left => return None,
     };
     Some(Planned { action, tasks: tasks.into_iter().collect() })
 }
 
 /// Whether every service on a synthetic node belongs to a stopped task, whose services the same plan deregisters.
-fn holds_only_stopped_tasks(leftover: &LeftoverNode, tasks: &[MeshTask]) -> bool {
-    let is_of_stopped = |instance: &ServiceInstance| {
-        let belongs = |task: &MeshTask| task.cluster == leftover.cluster && *task.arn.id() == instance.task;
-        tasks.iter().any(|task| task.phase == TaskPhase::Stopped && belongs(task))
-    };
+fn holds_only_stopped_tasks(leftover: &LeftoverNode, by_task: &ByTask<'_>) -> bool {
+    let is_of_stopped =
+        |instance: &ServiceInstance| by_task.stopped(&instance.task).any(|task| task.cluster == leftover.cluster);
     let node = &leftover.node;
     node.is_synthetic && node.others.is_empty() && node.instances.iter().all(is_of_stopped)
 }
@@ -137,8 +129,8 @@ fn revocable_holders(task: &MeshTask, observed: &Observed, rules: Rules<'_>) -> 
     let required = rules.tokens().required(identity);
     let mut used = rules.tokens().used(identity);
     used.retain(|holder| {
-        let belongs = |token: &ListedToken| is_token_of(&token.description, holder, rules.clusters);
-        required.contains(holder) || observed.tokens.iter().any(belongs)
+        let is_held = || observed.tokens.iter().any(|token| is_token_of(&token.description, holder, rules.clusters));
+        required.contains(holder) || is_held()
     });
     used
 }

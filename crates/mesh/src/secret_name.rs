@@ -34,6 +34,27 @@ pub struct SecretNames {
     region: String,
 }
 
+/// The secret of a holder.
+#[derive(Debug, Clone)]
+pub struct HolderSecret<'a> {
+    names: &'a SecretNames,
+    name: String,
+    /// The name, if it is an ARN.
+    arn: Option<SecretReference>,
+}
+
+impl HolderSecret<'_> {
+    /// Whether a container that has this reference reads the secret.
+    #[must_use]
+    pub fn is(&self, reference: &SecretReference) -> bool {
+        let (account, region) = (&self.names.account, &self.names.region);
+        match &self.arn {
+            Some(arn) => arn.is_same_secret_as(reference, account, region),
+            None => reference.is_in(account, region) && reference.is_to(&self.name),
+        }
+    }
+}
+
 impl SecretNames {
     /// Secrets with `prefix`, in the account and region of `clusters`. `client_token` is the name or ARN of the secret
     /// of the client token in the partition of `home`; `None`: `<prefix>-consul-client-token`.
@@ -97,11 +118,15 @@ impl SecretNames {
     /// Whether a container that has this reference reads the holder's secret.
     #[must_use]
     pub fn is_secret_of(&self, holder: &TokenHolder, reference: &SecretReference) -> bool {
+        self.secret_of(holder).is(reference)
+    }
+
+    /// The holder's secret, to be compared with many references.
+    #[must_use]
+    pub fn secret_of(&self, holder: &TokenHolder) -> HolderSecret<'_> {
         let name = self.of(holder);
-        match SecretReference::parse(&name).filter(|_| name.starts_with("arn:")) {
-            Some(arn) => arn.is_same_secret_as(reference, &self.account, &self.region),
-            None => reference.is_in(&self.account, &self.region) && reference.is_to(&name),
-        }
+        let arn = SecretReference::parse(&name).filter(|_| name.starts_with("arn:"));
+        HolderSecret { names: self, name, arn }
     }
 
     /// The holder of a token with this mark in `tenancy`. It is that of a family only if the mark names the family's

@@ -82,11 +82,11 @@ impl TokenHolder {
         }
     }
 
-    /// Whether both are of one service. Absent partitions and namespaces, as in Community Edition, mean `default`.
+    /// Whether the token is of this service. Absent partitions and namespaces, as in Community Edition, mean `default`.
     #[must_use]
-    pub fn is_of_service(&self, other: &Self) -> bool {
-        let name = |holder: &Self| holder.service().map(|service| service.name.clone());
-        name(self).is_some() && name(self) == name(other) && self.tenancy().is_same_place(other.tenancy())
+    pub fn is_of_service(&self, service: &MeshService) -> bool {
+        let own = self.service();
+        own.is_some_and(|own| own.name == service.name && own.tenancy.is_same_place(&service.tenancy))
     }
 
     /// The description of the holder's token for `cluster`, in the format of consul-ecs, so that its controller

@@ -24,8 +24,14 @@ pub(crate) const TIME_LIMIT: Duration = Duration::from_mins(5);
 pub struct RuntimeApi(pub Recorder);
 
 impl RuntimeApi {
-    /// Starts a server that hands out these events, one after the other, and records the answers.
+    /// Starts a server that hands out these events, one after the other, and records the answers. Each invocation has 60
+    /// seconds, as in `task-events`.
     pub async fn start(events: Vec<Value>) -> Self {
+        Self::start_for(Duration::from_secs(60), events).await
+    }
+
+    /// The same, for a function with this timeout.
+    pub async fn start_for(timeout: Duration, events: Vec<Value>) -> Self {
         let next = AtomicUsize::new(0);
         let recorder = Recorder::start(move |seen, _| {
             if !seen.uri.ends_with("/invocation/next") {
@@ -34,7 +40,7 @@ impl RuntimeApi {
             let number = next.fetch_add(1, Ordering::SeqCst);
             let Some(event) = events.get(number) else { return Answer::Hang };
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-            let deadline = (now + Duration::from_secs(60)).as_millis().to_string();
+            let deadline = (now + timeout).as_millis().to_string();
             let function = "arn:aws:lambda:us-east-1:123456789012:function:one-of-ours".to_owned();
             let headers = vec![
                 ("lambda-runtime-aws-request-id", format!("request-{number}")),

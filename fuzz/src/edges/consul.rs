@@ -1,7 +1,9 @@
 //! Consul of the fake world.
 
 use async_trait::async_trait;
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token};
+use consul::{
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token, TokenFilter,
+};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
@@ -70,12 +72,13 @@ impl Acl for World {
         Ok(())
     }
 
-    async fn tokens(&self, tenancy: &Tenancy) -> Result<Vec<ListedToken>, ConsulError> {
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
         let hand_made = ListedToken { description: "by hand".to_owned(), login: None, ..login(MADE_BY_HAND, STOPPED) };
         let mut tokens = vec![login(RUNNING_LOGIN, RUNNING), login(STOPPED_LOGIN, STOPPED), hand_made];
         for token in &mut tokens {
             token.tenancy = tenancy.clone();
         }
+        tokens.retain(|token| keep(token));
         Ok(tokens)
     }
 

@@ -13,7 +13,7 @@ mod catalog;
 use std::fmt::Debug;
 
 use ::aws::{ecs::EcsError, secrets::SecretsError};
-use consul::ConsulError;
+use consul::{ConsulError, RetryPolicy};
 use controller::{Edges, settings::Settings};
 use ecs_mesh_controller::wiring;
 use local_stack::world::World;
@@ -30,7 +30,7 @@ async fn real(world: &World<'_>, own_token: Option<&str>) -> Edges {
             _ => return None,
         })
     });
-    wiring::connect(&settings.expect("settings"), &world.aws.sdk()).await.expect("edges")
+    wiring::connect(&settings.expect("settings"), &world.aws.sdk(), RetryPolicy::for_events()).await.expect("edges")
 }
 
 /// A list of requests, each with its answer.

@@ -38,7 +38,7 @@ async fn a_bad_credential_proves_no_absence() {
         for error in [
             consul.token(&Tenancy::Community, accessor()).await.unwrap_err(),
             consul.delete_token(&Tenancy::Community, accessor()).await.unwrap_err(),
-            consul.tokens(&Tenancy::Community).await.unwrap_err(),
+            consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err(),
         ] {
             assert!(matches!(error, ConsulError::CredentialRejected { .. }), "{error}");
             assert!(!error.to_string().contains("revoked"), "{error}");
@@ -56,8 +56,8 @@ async fn a_rotated_credential_is_read_again() {
         .await;
         let credential = Rotating::new(&["old", "new"]);
         let consul = client(&server.url, &credential);
-        assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
-        assert!(consul.tokens(&Tenancy::Community).await.unwrap().is_empty());
+        assert!(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap().is_empty());
+        assert!(consul.tokens(&Tenancy::Community, &|_| true).await.unwrap().is_empty());
         assert_eq!(credential.reads(), 2);
     }
 }
@@ -66,7 +66,7 @@ async fn a_rotated_credential_is_read_again() {
 async fn a_missing_permission_names_itself() {
     let denied = "Permission denied: token with AccessorID 'x' lacks permission 'acl:read'";
     let server = Recorder::start(move |_, _| Answer::status(403, denied)).await;
-    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap_err();
+    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
     assert!(matches!(error, ConsulError::PermissionDenied { .. }) && error.to_string().contains("acl:read"), "{error}");
 }
 

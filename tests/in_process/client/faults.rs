@@ -17,7 +17,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{
     client::{Rotating, accessor, client, closed_address, instance, quick_retries, urls},
-    time::{LONG, pass},
+    time::{LONG, later_when, pass},
 };
 use local_stack::wait::eventually;
 use test_harness::recorder::{Answer, Recorder};
@@ -32,7 +32,7 @@ async fn elections_and_gateway_errors_are_waited_out() {
     })
     .await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
-    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert_eq!(server.requests().len(), 4);
 }
 
@@ -45,7 +45,7 @@ async fn retry_after_is_honoured() {
     .await;
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let start = Instant::now();
-    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert!(start.elapsed() >= Duration::from_secs(1), "waited {:?}", start.elapsed());
 }
 
@@ -53,7 +53,7 @@ async fn retry_after_is_honoured() {
 async fn a_long_retry_after_is_not_awaited() {
     let server =
         Recorder::start(|_, _| Answer::Reply(429, vec![("retry-after", "60".to_owned())], String::new())).await;
-    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community).await.unwrap_err();
+    let error = client(&server.url, &Rotating::new(&["own"])).tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
     assert!(matches!(error, ConsulError::Throttled { retry_after: Some(wait), .. } if wait.as_secs() == 60), "{error}");
     assert_eq!(server.requests().len(), 1);
 }
@@ -85,8 +85,8 @@ async fn the_next_address_is_tried_and_kept() {
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
     let credential = Rotating::new(&["own"]);
     let consul = client(&format!("http://{},{}", closed_address(), server.url), &credential);
-    consul.tokens(&Tenancy::Community).await.unwrap();
-    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert_eq!(server.requests().len(), 2);
 }
 
@@ -95,8 +95,8 @@ async fn a_failed_server_is_asked_last() {
     let broken = Recorder::start(|_, _| Answer::status(503, "no route")).await;
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
     let consul = client(&format!("{},{}", broken.url, server.url), &Rotating::new(&["own"]));
-    consul.tokens(&Tenancy::Community).await.unwrap();
-    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert_eq!((broken.requests().len(), server.requests().len()), (1, 2));
 }
 
@@ -117,9 +117,9 @@ async fn a_stale_pooled_connection_is_replaced() {
         }
     });
     let consul = client(&format!("http://{address}"), &Rotating::new(&["own"]));
-    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     // When the environment resumes and uses the pooled connection, then the call succeeds on a new one
-    consul.tokens(&Tenancy::Community).await.unwrap();
+    consul.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert_eq!(connections.load(Ordering::SeqCst), 2);
 }
 
@@ -143,10 +143,29 @@ async fn an_unanswered_request_times_out() {
         }
     };
     let tenancy = Tenancy::Community;
-    let (answer, ()) = tokio::join!(consul.tokens(&tenancy), time);
+    let (answer, ()) = tokio::join!(consul.tokens(&tenancy, &|_| true), time);
     let error = answer.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }) && error.to_string().contains("timed out"), "{error}");
     assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_list_that_stops_arriving_is_read_from_the_next_server() {
+    // Given a server that announces a list and sends nothing, and a limit for that which is shorter than that of a list
+    let silent = Recorder::start(|_, _| Answer::InParts(vec!["[]".to_owned()], 100 * LONG)).await;
+    let server = Recorder::start(|_, _| Answer::ok("[]")).await;
+    let credential: Arc<dyn CredentialSource> = Rotating::new(&["own"]);
+    let retry_policy = RetryPolicy { silence: 2 * LONG, list: 50 * LONG, ..quick_retries() };
+    let addresses = urls(&format!("{},{}", silent.url, server.url));
+    let consul = HttpConsul::new(addresses, &TlsSettings::default(), credential, retry_policy).unwrap();
+    let is_stuck = || match (silent.requests().len(), silent.under_way(), silent.has_unread()) {
+        (1, 0, false) => Ok(()),
+        seen => Err(format!("(requests, unanswered ones, is one unread): {seen:?}")),
+    };
+    let tenancy = Tenancy::Community;
+    let list = consul.tokens(&tenancy, &|_| true);
+    later_when(list, "a list that does not arrive", is_stuck, || retry_policy.silence).await.unwrap();
+    assert_eq!((silent.requests().len(), server.requests().len()), (1, 1));
 }
 
 #[tokio::test]

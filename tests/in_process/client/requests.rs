@@ -81,7 +81,7 @@ async fn lists_of_all_versions_are_read() {
     ])
     .to_string();
     let server = Recorder::start(move |_, _| Answer::ok(list.clone())).await;
-    let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&enterprise()).await.unwrap();
+    let tokens = client(&server.url, &Rotating::new(&["own"])).tokens(&enterprise(), &|_| true).await.unwrap();
     assert_eq!(tokens.len(), 2);
     assert_eq!(tokens[1].tenancy.namespace().unwrap().as_str(), "shop");
     assert!(!format!("{tokens:?}").contains("canary"));

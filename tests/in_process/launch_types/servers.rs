@@ -103,7 +103,7 @@ async fn a_request_without_a_server_says_why() {
     let servers = discovery::servers(&ADDRESS.parse().unwrap(), Arc::new(AwsEcs::new(&sdk_at(&ecs.url))));
     let token = Arc::new(Token("own".to_owned()));
     let consul = HttpConsul::new(servers, &TlsSettings::default(), token, quick_retries()).unwrap();
-    let error = consul.tokens(&Tenancy::Community).await.unwrap_err();
+    let error = consul.tokens(&Tenancy::Community, &|_| true).await.unwrap_err();
     assert!(matches!(error, ConsulError::Unavailable { .. }), "{error}");
     assert!(error.to_string().contains("(launch type EXTERNAL)"), "{error}");
     // Its family and the service of that name were listed once
@@ -153,6 +153,6 @@ async fn a_server_with_only_an_ipv6_address_is_reached() {
     let servers = discovery::servers(&address, Arc::new(AwsEcs::new(&sdk_at(&ecs.url))));
     let token = Arc::new(Token("own".to_owned()));
     let client = HttpConsul::new(servers, &TlsSettings::default(), token, quick_retries()).unwrap();
-    client.tokens(&Tenancy::Community).await.unwrap();
+    client.tokens(&Tenancy::Community, &|_| true).await.unwrap();
     assert_eq!(consul.requests()[0].header("host"), Some(format!("[::ffff:7f00:1]:{port}").as_str()));
 }

@@ -138,7 +138,7 @@ async fn a_node_name_is_one_path_segment() {
     let server = Recorder::start(|_, _| Answer::ok("[]")).await;
     let urls: ConsulUrls = server.url.parse().unwrap();
     let tls = TlsSettings::default();
-    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoSecret), RetryPolicy::default()).unwrap();
+    let consul = HttpConsul::new(Arc::new(urls), &tls, Arc::new(NoSecret), RetryPolicy::for_events()).unwrap();
     for name in HOSTILE.iter().filter(|name| **name != "..") {
         consul.node_checks(name, &Tenancy::Community).await.unwrap();
         consul.force_leave(name, &Tenancy::Community).await.unwrap();

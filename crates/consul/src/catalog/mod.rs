@@ -95,7 +95,7 @@ impl Catalog for HttpConsul {
             // Task IDs are hexadecimal, and need no escaping.
             let terms: Vec<String> =
                 chunk.iter().map(|task| format!(r#"Meta["{TASK_ID_META}"] == "{task}""#)).collect();
-            let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node])
+            let request = Request::list(format!("services of node {node}"), &["catalog", "node-services", node])
                 .query("filter", terms.join(" or "));
             // A node that is not registered returns null.
             let answer: Option<NodeServices> = self.http.json(&request.within(tenancy)).await?;
@@ -106,7 +106,7 @@ impl Catalog for HttpConsul {
     }
 
     async fn node(&self, node: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
-        let request = Request::get(format!("services of node {node}"), &["catalog", "node-services", node]);
+        let request = Request::list(format!("services of node {node}"), &["catalog", "node-services", node]);
         let request = request.in_all_namespaces_of(tenancy);
         let answer: Option<NodeServices> = self.http.json(&request).await?;
         let Some((answer, about)) = answer.and_then(|mut answer| answer.node.take().map(|about| (answer, about)))
@@ -145,7 +145,7 @@ impl Catalog for HttpConsul {
                 chunk.iter().map(|task| format!(r#"ServiceMeta["{TASK_ID_META}"] == "{task}""#)).collect();
             let path = ["catalog", "service", service.as_str()];
             let request =
-                Request::get(format!("instances of service {service}"), &path).query("filter", terms.join(" or "));
+                Request::list(format!("instances of service {service}"), &path).query("filter", terms.join(" or "));
             let answers: Vec<ServiceOfNode> = self.http.json(&request.within(tenancy)).await?;
             instances.extend(answers.into_iter().filter_map(|answer| {
                 let ServiceOfNode { node, id, service, meta, modify_index } = answer;
@@ -166,7 +166,7 @@ impl Catalog for HttpConsul {
             .collect();
         let mut checks = Vec::new();
         for chunk in terms.chunks(MAX_FILTER_TERMS) {
-            let request = Request::get(format!("checks of node {}", first.node), &["health", "node", &first.node])
+            let request = Request::list(format!("checks of node {}", first.node), &["health", "node", &first.node])
                 .query("filter", chunk.join(" or "));
             let answers: Vec<CheckAnswer> = self.http.json(&request.within(&first.tenancy)).await?;
             checks.extend(answers.into_iter().filter_map(|answer| check(answer, &first.tenancy)));
@@ -175,7 +175,7 @@ impl Catalog for HttpConsul {
     }
 
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
-        let request = Request::get(format!("checks of node {node}"), &["health", "node", node]);
+        let request = Request::list(format!("checks of node {node}"), &["health", "node", node]);
         let answers: Vec<CheckAnswer> = self.http.json(&request.within(tenancy)).await?;
         Ok(answers.into_iter().filter_map(|answer| check(answer, tenancy)).collect())
     }

@@ -39,14 +39,15 @@ impl ConsulReader {
         deadline: Deadline,
         survey: &mut Survey,
     ) {
+        let is_wanted = |token: &ListedToken| self.is_of(order, token);
         let (tokens, agents, synthetic_nodes, nodes) = futures::join!(
-            deadline.run(self.consul.tokens(tenancy)),
+            deadline.run(self.consul.tokens(tenancy, &is_wanted)),
             deadline.run(self.failed_agents(tenancy, order)),
             deadline.run(self.synthetic_nodes(tenancy)),
             self.nodes(tenancy, clusters, deadline),
         );
         match tokens {
-            Ok(tokens) => survey.observed.tokens.extend(tokens.into_iter().filter(|token| self.is_of(order, token))),
+            Ok(tokens) => survey.observed.tokens.extend(tokens),
             Err(error) => survey.mark_unread(clusters, None, error),
         }
         match agents {
@@ -101,9 +102,11 @@ impl ConsulReader {
 
     /// Whether a token's marks name a cluster of the sweep. Other tokens are ignored.
     fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
-        let login = token.login.as_ref().map(|login| login.cluster.clone());
-        let named = login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster));
-        named.is_some_and(|name| order.names(&name, &self.scope.clusters))
+        let is_named = |name: &str| order.names(name, &self.scope.clusters);
+        match &token.login {
+            Some(login) => is_named(&login.cluster),
+            None => HolderMark::parse(&token.description).is_some_and(|mark| is_named(&mark.cluster)),
+        }
     }
 
     /// The checks of stopping tasks, which have to be drained.

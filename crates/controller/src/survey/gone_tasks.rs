@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::ServiceInstance,
+    login::LoginMark,
     observed::Observed,
     phase::TaskPhase,
     task::MeshTask,
-    token::ListedToken,
 };
 
 use super::findings::{Clusters, Problem, Skipped, Survey};
@@ -46,15 +46,17 @@ impl GoneTasks {
                     continue;
                 }
             };
+            let mut uncertain = BTreeSet::new();
             for (id, is_certain) in unlisted {
                 match (described.get(&id), is_certain) {
                     (Some(TaskPhase::Stopped), _) | (None, true) => {
                         survey.observed.tasks.push(self.gone_task(cluster, &id));
                     }
-                    (None, false) => skip_login_tokens(cluster, &id, survey),
+                    (None, false) => drop(uncertain.insert(id)),
                     (Some(_), _) => {}
                 }
             }
+            skip_login_tokens(cluster, &uncertain, survey);
         }
     }
 
@@ -70,7 +72,7 @@ impl GoneTasks {
             return Ok(BTreeMap::new());
         }
         let arns: Vec<TaskArn> = tasks.map(|id| TaskArn::in_cluster(cluster, id)).collect();
-        let described = deadline.run(self.tasks.ecs.describe_tasks(cluster, &arns)).await?;
+        let described = deadline.run(self.tasks.describe_all(cluster, &arns)).await?;
         Ok(described.into_iter().map(|task| (task.arn.id().clone(), task.phase)).collect())
     }
 
@@ -95,15 +97,15 @@ fn unlisted(cluster: &ClusterArn, clusters: &Clusters, observed: &Observed) -> B
     unlisted
 }
 
-/// Skips the login tokens of a task that may be of another account's cluster of the same name.
-fn skip_login_tokens(cluster: &ClusterArn, id: &TaskId, survey: &mut Survey) {
-    let belongs = |token: &ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(id, cluster));
-    survey.observed.tokens.retain(|token| !belongs(token));
-    survey.skipped.push(Skipped {
+/// Skips the login tokens of tasks that may be of another account's cluster of the same name.
+fn skip_login_tokens(cluster: &ClusterArn, tasks: &BTreeSet<TaskId>, survey: &mut Survey) {
+    let belongs = |login: &LoginMark| tasks.contains(&login.task) && cluster.is_named_by(&login.cluster);
+    survey.observed.tokens.retain(|token| !token.login.as_ref().is_some_and(belongs));
+    survey.skipped.extend(tasks.iter().map(|id| Skipped {
         cluster: cluster.clone(),
         what: format!("login token of task {id}"),
         why: "it names the cluster without an account, and ECS does not know the task".to_owned(),
-    });
+    }));
 }
 
 /// Whether the metadata of an instance has the long ARN of a task of `cluster`.

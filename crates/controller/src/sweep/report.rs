@@ -11,6 +11,7 @@ use mesh::{
     cluster_selection::ClusterSelection,
     guard::{Alarm, concerns},
     mark::HolderMark,
+    service_name::ServiceName,
 };
 
 use crate::{
@@ -112,8 +113,8 @@ impl Swept {
     }
 
     pub(super) fn add(&mut self, outcomes: Vec<Outcome>, survey: &Survey) {
-        let clusters: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
-        let owned = outcomes.into_iter().map(|outcome| (owner(&outcome.planned, survey, &clusters), outcome));
+        let owners = Owners::new(survey);
+        let owned = outcomes.into_iter().map(|outcome| (owners.owner(&outcome.planned), outcome));
         self.outcomes.extend(owned);
     }
 
@@ -126,7 +127,7 @@ impl Swept {
     pub(super) fn report(self, order: &SweepOrder, all: &ClusterSelection) -> SweepReport {
         let Self { set_up, outcomes, last, planned, held_back } = self;
         let (survey, alarms) = last.unwrap_or_default();
-        let read: Vec<&ClusterArn> = survey.readings.iter().map(|reading| &reading.cluster).collect();
+        let owners = Owners::new(&survey);
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
         for report in &mut clusters {
             let arn = report.cluster_arn.clone();
@@ -136,7 +137,7 @@ impl Swept {
             }
             let alarm = alarms.iter().find(|(cluster, _)| belongs(cluster));
             let waiting = planned.iter().chain(&held_back);
-            let waiting = waiting.filter(|planned| owner(planned, &survey, &read).as_ref().is_some_and(belongs));
+            let waiting = waiting.filter(|planned| owners.owner(planned).as_ref().is_some_and(belongs));
             report.guard = alarm.map(|(_, alarm)| alarm.to_string());
             report.planned = waiting.map(|planned| describe(&planned.action)).collect();
         }
@@ -234,22 +235,39 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
     *report.deleted.entry(kind).or_default() += 1;
 }
 
-/// The cluster that an action concerns. A revocation concerns the cluster that the token was created for.
-fn owner(planned: &Planned, survey: &Survey, clusters: &[&ClusterArn]) -> Option<ClusterArn> {
-    let mut candidates = clusters.iter();
-    let found = match &planned.action {
-        Action::Hide(holder, _) | Action::Revoke(holder, _) => {
-            let name = holder.service().map(|service| &service.name);
-            let belongs = |mark: &HolderMark| mark.service.as_ref() == name && mark.is_in(holder.tenancy());
-            let marks = survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description));
-            let named: Vec<String> = marks.filter(belongs).map(|mark| mark.cluster).collect();
-            candidates.find(|cluster| named.iter().any(|name| cluster.is_named_by(name)))
+/// Finds the cluster that an action concerns.
+struct Owners<'a> {
+    clusters: Vec<&'a ClusterArn>,
+    /// The marks of the tokens that a controller created, by service.
+    marks: BTreeMap<Option<ServiceName>, Vec<HolderMark>>,
+}
+
+impl<'a> Owners<'a> {
+    fn new(survey: &'a Survey) -> Self {
+        let clusters = survey.readings.iter().map(|reading| &reading.cluster).collect();
+        let mut marks: BTreeMap<_, Vec<HolderMark>> = BTreeMap::new();
+        for mark in survey.observed.tokens.iter().filter_map(|token| HolderMark::parse(&token.description)) {
+            marks.entry(mark.service.clone()).or_default().push(mark);
         }
-        action => {
-            candidates.find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster)))
-        }
-    };
-    found.or_else(|| clusters.first()).map(|cluster| (*cluster).clone())
+        Self { clusters, marks }
+    }
+
+    /// The cluster that an action concerns. A revocation concerns the cluster that the token was created for.
+    fn owner(&self, planned: &Planned) -> Option<ClusterArn> {
+        let mut candidates = self.clusters.iter();
+        let found = match &planned.action {
+            Action::Hide(holder, _) | Action::Revoke(holder, _) => {
+                let name = holder.service().map(|service| service.name.clone());
+                let marks = self.marks.get(&name).into_iter().flatten();
+                let named: Vec<&str> =
+                    marks.filter(|mark| mark.is_in(holder.tenancy())).map(|mark| mark.cluster.as_str()).collect();
+                candidates.find(|cluster| named.iter().any(|name| cluster.is_named_by(name)))
+            }
+            action => candidates
+                .find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster))),
+        };
+        found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
+    }
 }
 
 /// The JSON of a planned action.

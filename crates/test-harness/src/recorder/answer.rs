@@ -1,9 +1,16 @@
 //! A recorder's answers to requests.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
 };
+
+use axum::body::Body;
+use futures::stream;
 
 use tokio::sync::Semaphore;
 
@@ -11,6 +18,8 @@ use tokio::sync::Semaphore;
 pub enum Answer {
     /// Status, headers and body.
     Reply(u16, Vec<(&'static str, String)>, String),
+    /// Status 200, and a body that is sent in parts, with this pause before each.
+    InParts(Vec<String>, Duration),
     /// The real server's answer.
     Forward,
     /// The real server's answer, once the gate is open.
@@ -70,4 +79,13 @@ impl Answer {
     pub fn status(status: u16, body: impl Into<String>) -> Self {
         Self::Reply(status, Vec::new(), body.into())
     }
+}
+
+/// A body that is sent in parts, with this pause before each.
+pub(super) fn in_parts(parts: Vec<String>, pause: Duration) -> Body {
+    Body::from_stream(stream::unfold(parts.into_iter(), move |mut parts| async move {
+        let part = parts.next()?;
+        tokio::time::sleep(pause).await;
+        Some((Ok::<_, Infallible>(part), parts))
+    }))
 }

@@ -195,6 +195,7 @@ async fn answer(
             }
             response.body(Body::from(body)).expect("a response")
         }
+        Answer::InParts(parts, pause) => Response::new(answer::in_parts(parts, pause)),
         Answer::Forward => forward(&shared, seen, body).await,
         Answer::ForwardThrough(gate) => {
             gate.pass().await;

@@ -53,7 +53,7 @@ async fn acl_requests_name_their_tenancy() {
     consul.create_token(&new_token(Grant::ServiceIdentity("web".parse().unwrap()))).await.unwrap();
     consul.update_token(&new_token(Grant::Policy("p".to_owned()))).await.unwrap();
     consul.delete_token(&enterprise(), accessor()).await.unwrap();
-    consul.tokens(&enterprise()).await.unwrap();
+    consul.tokens(&enterprise(), &|_| true).await.unwrap();
     consul.create_policy(&policy).await.unwrap();
     assert!(consul.delete_policy(&policy).await.unwrap());
 
@@ -217,7 +217,7 @@ async fn permissions_are_of_a_namespace() {
         Some("/v1/acl/token/self") => Answer::ok(token_json()),
         _ => Answer::status(403, "Permission denied"),
     });
-    let trial = request("GET /v1/acl/tokens?partition=team&ns=shop");
+    let trial = request("GET /v1/acl/tokens?policy=00000000-0000-0000-0000-000000000001&partition=team&ns=shop");
     let own_token = request("GET /v1/acl/token/self");
     assert_eq!(asked.await, [(authorize, questions), own_token, trial]);
 }

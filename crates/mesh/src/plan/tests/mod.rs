@@ -21,7 +21,7 @@ use crate::{
     secret_name::SecretNames,
     secret_reference::SecretReference,
     tenancy::Tenancy,
-    token::{AccessorId, TokenPair},
+    token::{AccessorId, ListedToken, TokenPair},
     token_mode::TokenMode,
 };
 

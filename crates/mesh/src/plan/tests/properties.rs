@@ -130,6 +130,25 @@ fn observations_generate_every_kind_of_action() {
 }
 
 proptest! {
+    /// The tokens that are left out of what events observe change no plan, and each that is kept is of a stopped task or
+    /// of its service.
+    #[test]
+    fn tokens_that_events_do_not_need_change_no_plan(observed in any_events(), mode in any_mode()) {
+        let clusters = clusters();
+        let needed = NeededTokens::of(&observed.tasks, &clusters);
+        let mut filtered = observed.clone();
+        filtered.tokens.retain(|token| needed.contains(token));
+        let stopped = || observed.tasks.iter().filter(|task| task.phase == TaskPhase::Stopped);
+        for token in &filtered.tokens {
+            let is_of_service = |task: &MeshTask| {
+                let mark = HolderMark::parse(&token.description);
+                task.identity.as_ref().zip(mark).is_some_and(|(own, mark)| mark.service.as_ref() == Some(&own.service.name))
+            };
+            prop_assert!(stopped().any(|task| is_login_of(token, task) || is_of_service(task)), "{token:?}");
+        }
+        prop_assert_eq!(actions(&filtered, mode), actions(&observed, mode));
+    }
+
     /// Promise 1, only ours: each deleted object has a mark of the controller, and if it is a task's, that task is
     /// stopped.
     #[test]

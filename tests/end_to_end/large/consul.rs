@@ -1,0 +1,75 @@
+//! A stand-in for Consul that serves the lists of the installation.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
+
+use super::installation::{CLUSTER, RUNNING, SERVICES, service, service_token, task_arn, task_id, tokens};
+
+/// The list of tokens is sent in so many parts, with this pause before each: together for longer than the limit of other
+/// requests, 5 seconds.
+const PARTS: usize = 16;
+const PAUSE: Duration = Duration::from_millis(350);
+
+/// Starts the stand-in.
+pub(super) async fn start() -> Recorder {
+    let (list, node) = (in_parts(&json!(tokens()).to_string()), node().to_string());
+    let empty = json!({ "Node": { "Meta": { "synthetic-node": "true" } }, "Services": [] }).to_string();
+    Recorder::start(move |seen, _| match path(seen) {
+        "acl/tokens" => Answer::InParts(list.clone(), PAUSE),
+        "agent/members" => Answer::ok("[]"),
+        path if path.starts_with("catalog/node-services/") && seen.uri.contains("filter=") => Answer::ok(empty.clone()),
+        path if path.starts_with("catalog/node-services/") => Answer::ok(node.clone()),
+        path => match (seen.method.as_str(), path.strip_prefix("acl/token/")) {
+            ("DELETE", Some(_)) => Answer::ok("true"),
+            ("GET", Some(accessor)) => service_token_at(accessor),
+            _ => Answer::status(400, format!("not expected: {}", seen.line())),
+        },
+    })
+    .await
+}
+
+/// The path below `/v1`, without the query.
+fn path(seen: &RecordedRequest) -> &str {
+    seen.uri.split('?').next().and_then(|path| path.strip_prefix("/v1/")).unwrap_or_default()
+}
+
+fn service_token_at(accessor: &str) -> Answer {
+    let found = (0..SERVICES).map(service_token).find(|token| token["AccessorID"] == accessor);
+    found.map_or_else(|| Answer::status(404, ""), |token| Answer::ok(token.to_string()))
+}
+
+fn in_parts(text: &str) -> Vec<String> {
+    assert!(text.is_ascii());
+    let length = text.len().div_ceil(PARTS);
+    text.as_bytes().chunks(length).map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+}
+
+/// The cluster's node, with a service and a sidecar proxy of each running task.
+fn node() -> Value {
+    let instance = |id: &str, name: &str, task: usize| {
+        json!({
+            "ID": id,
+            "Service": name,
+            "Tags": [],
+            "Address": "10.0.1.12",
+            "Meta": { "source": "consul-ecs", "task-arn": task_arn(task), "task-id": task_id(task) },
+            "Port": 9090,
+            "Weights": { "Passing": 1, "Warning": 1 },
+            "EnableTagOverride": false,
+            "CreateIndex": 1_234_567,
+            "ModifyIndex": 1_234_567,
+        })
+    };
+    let of_task = |task: usize| {
+        let service = service(task);
+        let id = format!("{service}-{}", task_id(task));
+        [
+            instance(&id, &service, task),
+            instance(&format!("{id}-sidecar-proxy"), &format!("{service}-sidecar-proxy"), task),
+        ]
+    };
+    let services: Vec<Value> = (0..RUNNING).flat_map(of_task).collect();
+    json!({ "Node": { "Node": CLUSTER, "Meta": { "synthetic-node": "true" } }, "Services": services })
+}
