@@ -21,8 +21,8 @@ async fn a_pattern_manages_200_clusters() {
     }
     let token = stack.consul.token_with_rules("many", &documented_policy()).await;
     // When they are deployed by a pattern
-    let pattern = [("EcsClusterArns", "many-*"), ("LogLevel", "debug")];
-    let deployed = deployment(&stack.consul, "many", &[], &token.secret_id, &pattern).await.unwrap();
+    let level = [("LogLevel", "debug")];
+    let deployed = deployment(&stack.consul, "many", &["many-*"], &token.secret_id, &level).await.unwrap();
     // Then a task that starts in any of them gets its token
     let world = World::new(stack, &deployed, "many", "many-137");
     let other = World::new(stack, &deployed, "many", "not-many");
