@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::custom_resource;
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, SOURCE, parse_api_call};
-use controller::{Controller, Deadline, SweepOrder, SweepOutcome};
+use controller::{Controller, Deadline, ProblemReport, SweepOrder, SweepOutcome, UnusedSecretsOrder};
 use lambda::{diagnostic, remaining};
 use mesh::{arn::ClusterArn, field::InvalidField};
 
@@ -29,6 +29,9 @@ struct Order {
     /// Sync health instead of sweeping.
     #[serde(default)]
     health_sync: bool,
+    /// Delete unused secrets instead of sweeping.
+    #[serde(default)]
+    delete_unused_secrets: bool,
     /// Set by the template's schedule.
     #[serde(default)]
     scheduled: bool,
@@ -72,6 +75,9 @@ pub async fn reconcile<E: Error>(
     if order.health_sync {
         return sync_health(controller, health_sync_interval, deadline).await;
     }
+    if order.delete_unused_secrets {
+        return delete_unused_secrets(controller, order.dry_run, deadline).await;
+    }
     let clusters: Result<Vec<ClusterArn>, InvalidField> =
         order.clusters.iter().map(|arn| arn.parse().map_err(|e: InvalidField| e.in_field("clusters"))).collect();
     let order = SweepOrder {
@@ -100,11 +106,25 @@ async fn sync_health(
     deadline: Deadline,
 ) -> Result<Value, Diagnostic> {
     let report = controller.sync_health(interval, deadline).await;
-    let summary = json!(report);
-    if report.problems.is_empty() {
+    answer(&report.problems, json!(report))
+}
+
+async fn delete_unused_secrets(
+    controller: &Controller,
+    is_dry_run: bool,
+    deadline: Deadline,
+) -> Result<Value, Diagnostic> {
+    let order = if is_dry_run { UnusedSecretsOrder::DryRun } else { UnusedSecretsOrder::Delete };
+    let report = controller.delete_unused_secrets(order, deadline).await;
+    answer(&report.problems, json!(report))
+}
+
+/// The summary of a report; an error if it has problems.
+fn answer(problems: &[ProblemReport], summary: Value) -> Result<Value, Diagnostic> {
+    if problems.is_empty() {
         return Ok(summary);
     }
-    Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(&report.problems))))
+    Err(diagnostic("incomplete", format!("{}\n{summary}", custom_resource::reasons(problems))))
 }
 
 /// The cluster in a `CloudTrail` event of a deletion.

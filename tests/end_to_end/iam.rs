@@ -11,7 +11,7 @@ use test_harness::recorder::RecordedRequest;
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 9] = [
+const EDGES: [(&str, &str); 10] = [
     ("crates/audit-function/src/announce.rs", "sns events"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/addresses.rs", "ecs"),
@@ -20,7 +20,8 @@ const EDGES: [(&str, &str); 9] = [
     ("crates/aws/src/ecs/inventory.rs", "ecs"),
     ("crates/aws/src/ecs/tasks.rs", "ecs"),
     ("crates/aws/src/queue.rs", "sqs"),
-    ("crates/aws/src/secrets.rs", "secretsmanager"),
+    ("crates/aws/src/secrets/mod.rs", "secretsmanager"),
+    ("crates/aws/src/secrets/own.rs", "secretsmanager"),
 ];
 /// The sources that use only AWS's types.
 const TYPES_ONLY: [&str; 3] =
@@ -127,10 +128,18 @@ fn called_by(role: &str) -> BTreeSet<String> {
         "crates/aws/src/ecs/definitions.rs",
         "crates/aws/src/ecs/tasks.rs",
         "crates/aws/src/queue.rs",
-        "crates/aws/src/secrets.rs",
+        "crates/aws/src/secrets/mod.rs",
+        "crates/aws/src/secrets/own.rs",
     ];
     match role {
-        "TaskEventsRole" => calls_of(&of_controller),
+        "TaskEventsRole" => {
+            let mut calls = calls_of(&of_controller);
+            // Only `reconcile` deletes unused secrets.
+            for call in ["ecs:ListTaskDefinitions", "secretsmanager:DeleteSecret", "secretsmanager:ListSecrets"] {
+                assert!(calls.remove(call), "{call}");
+            }
+            calls
+        }
         "ReconcileRole" => {
             let mut calls = calls_of(&of_controller);
             // Only the function that receives messages returns them.
@@ -199,6 +208,7 @@ fn wildcards_only_where_aws_requires_them() {
     }
     let expected = [
         ("AttachToTheVpc", false),
+        ("FindUnusedSecrets", false),
         ("ReadTaskDefinitionsAndListClusters", false),
         ("ReadTasksOfTheAccount", true),
         ("ReadWhatIsRegisteredAndWhatRuns", false),

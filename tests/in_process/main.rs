@@ -20,4 +20,5 @@ mod security;
 mod servers;
 mod sweep;
 mod time;
+mod unused_secrets;
 mod without_acls;

@@ -157,10 +157,38 @@ async fn a_concurrently_created_secret_is_kept() {
 }
 
 #[tokio::test]
-async fn a_secret_scheduled_for_deletion_is_reported() {
-    let server = Recorder::start(|_, _| refusal("InvalidRequestException")).await;
-    let error = client(&server, None).read(NAME).await.unwrap_err().to_string();
-    assert!(error.contains(NAME) && error.contains("restore it"), "{error}");
+async fn a_secret_marked_for_deletion_is_missing() {
+    // Given Secrets Manager's own words
+    let marked = |text: &'static str| {
+        move |_: &RecordedRequest, _| {
+            Answer::status(400, json!({ "__type": "InvalidRequestException", "Message": text }).to_string())
+        }
+    };
+    let text = "You can't perform this operation on the secret because it was marked for deletion.";
+    let server = Recorder::start(marked(text)).await;
+    assert!(matches!(client(&server, None).read(NAME).await.unwrap().state, SecretState::Missing));
+    // And another refusal with the same code is an error
+    let server = Recorder::start(marked("You can't use this version stage.")).await;
+    assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::Failed { .. })));
+}
+
+#[tokio::test]
+async fn an_own_secret_marked_for_deletion_is_restored_by_a_write() {
+    let server = Recorder::start(|seen, _| match seen.operation().as_deref() {
+        Some("CreateSecret") => {
+            let text =
+                "You can't create this secret because a secret with this name is already scheduled for deletion.";
+            Answer::status(400, json!({ "__type": "InvalidRequestException", "Message": text }).to_string())
+        }
+        Some("DescribeSecret") => {
+            Answer::ok(json!({ "Tags": [{ "Key": "managed-by", "Value": "ecs-mesh-controller" }] }).to_string())
+        }
+        _ => Answer::ok("{}"),
+    })
+    .await;
+    let error = client(&server, None).write(NAME, &missing(), &SecretState::Active(pair())).await.unwrap_err();
+    assert!(matches!(error, SecretsError::Changed { .. }), "{error}");
+    assert_eq!(bodies(&server, "RestoreSecret"), [json!({ "SecretId": NAME })]);
 }
 
 #[tokio::test]

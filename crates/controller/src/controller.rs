@@ -20,6 +20,7 @@ use crate::{
     tasks::TaskReader,
     timestamp_cache::TimestampCache,
     tokens::Tokens,
+    unused_secrets::{UnusedSecrets, UnusedSecretsOrder, UnusedSecretsReport},
 };
 
 /// The controller of one deployment, in one execution environment. It delegates to one type for each operation; these
@@ -31,6 +32,7 @@ pub struct Controller {
     bootstrap: Arc<Bootstrap>,
     preflight: Preflight,
     health_sync: HealthSync,
+    unused_secrets: UnusedSecrets,
     cleanup: Cleanup,
 }
 
@@ -48,7 +50,7 @@ impl Controller {
         let tokens = Arc::new(Tokens {
             scope: Arc::clone(&scope),
             acl: edges.consul.clone(),
-            secrets: Arc::clone(&edges.secrets),
+            secrets: edges.secrets.clone(),
             queue: edges.queue.clone(),
             clock: Arc::clone(&edges.clock),
             entropy: Arc::clone(&edges.entropy),
@@ -71,6 +73,7 @@ impl Controller {
             },
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
             health_sync: HealthSync { tasks: tasks.clone(), catalog: edges.consul.clone() },
+            unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },
             cleanup: Cleanup { tasks, surveyor, applier, tokens, acl: edges.consul },
             bootstrap,
             scope,
@@ -111,6 +114,11 @@ impl Controller {
     /// Syncs health every `interval` for one minute, as far as time allows; once without an interval.
     pub async fn sync_health(&self, interval: Option<Duration>, deadline: Deadline) -> HealthReport {
         self.health_sync.run(interval, deadline).await
+    }
+
+    /// Deletes the empty secrets of services that are gone.
+    pub async fn delete_unused_secrets(&self, order: UnusedSecretsOrder, deadline: Deadline) -> UnusedSecretsReport {
+        self.unused_secrets.run(order, deadline).await
     }
 
     /// Removes every token, service, check and node that the controller owns.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use aws::{
     ecs::{Clusters, TaskDefinitions, Tasks},
     queue::{MessageSender, MessageVisibility},
-    secrets::SecretStore,
+    secrets::{OwnSecrets, SecretStore},
 };
 use consul::{Acl, Agents, Catalog, ConsulBootstrap, Permissions};
 
@@ -26,6 +26,11 @@ pub trait Setup: ConsulBootstrap + Permissions {}
 
 impl<T: ConsulBootstrap + Permissions> Setup for T {}
 
+/// Secrets Manager: the secrets with tokens.
+pub trait Secrets: SecretStore + OwnSecrets {}
+
+impl<T: SecretStore + OwnSecrets> Secrets for T {}
+
 /// The function's own queue.
 pub trait Queue: MessageSender + MessageVisibility {}
 
@@ -41,7 +46,7 @@ pub struct Edges {
     /// ECS.
     pub ecs: Arc<dyn Ecs>,
     /// Secrets Manager.
-    pub secrets: Arc<dyn SecretStore>,
+    pub secrets: Arc<dyn Secrets>,
     /// The function's own queue.
     pub queue: Arc<dyn Queue>,
     /// The clock.

@@ -8,7 +8,7 @@
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
-//! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `cleanup`: the operations of [`Controller`].
+//! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
 //! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: reads. Only `definitions` classifies tasks.
 //! - `apply`, `tokens`: writes.
 //! - [`Edges`]: the external services, behind traits, which the simulation implements.
@@ -38,6 +38,7 @@ mod sweep;
 mod tasks;
 mod timestamp_cache;
 mod tokens;
+mod unused_secrets;
 
 pub use self::{
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
@@ -45,7 +46,7 @@ pub use self::{
     clock::{Clock, SystemClock},
     controller::Controller,
     deadline::Deadline,
-    edges::{Consul, Ecs, Edges, Queue, Setup},
+    edges::{Consul, Ecs, Edges, Queue, Secrets, Setup},
     entropy::{Entropy, SystemEntropy},
     error::ControllerError,
     events::{BatchReport, Delivery, Failure},
@@ -55,4 +56,5 @@ pub use self::{
     scope::Scope,
     survey::SweepOrder,
     sweep::{ClusterReport, Counts, SweepOutcome, SweepReport},
+    unused_secrets::{UnusedSecretsOrder, UnusedSecretsReport},
 };

@@ -141,10 +141,16 @@ impl SecretNames {
         of_family.filter(is_here).unwrap_or(TokenHolder::Service(service))
     }
 
+    /// The start of the names of all secrets of the deployment, except the client token's if it is configured.
+    #[must_use]
+    pub fn start(&self) -> String {
+        format!("{}-", self.prefix.0)
+    }
+
     /// Whether the reference is to a secret with the deployment's prefix.
     #[must_use]
     pub fn is_under_prefix(&self, reference: &SecretReference) -> bool {
-        reference.is_in(&self.account, &self.region) && reference.starts_with(&format!("{}-", self.prefix.0))
+        reference.is_in(&self.account, &self.region) && reference.starts_with(&self.start())
     }
 
     /// The name of the policy of client agents' tokens.

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use async_trait::async_trait;
 use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
 use aws::queue::{MessageSender, MessageVisibility, QueueError};
-use aws::secrets::{SecretStore, SecretsError};
+use aws::secrets::{OwnSecret, OwnSecrets, SecretStore, SecretsError};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     definition::TaskDefinition,
@@ -27,6 +27,10 @@ impl TaskDefinitions for World {
             containers: Vec::new(),
             secrets: Vec::new(),
         }))
+    }
+
+    async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError> {
+        Ok(Vec::new())
     }
 
     fn forget(&self, _: &TaskDefinitionArn) {}
@@ -84,6 +88,21 @@ impl SecretStore for World {
         assert!(name.starts_with("consul-ecs-") && name.bytes().all(legal), "not a secret of ours: {name:?}");
         self.secrets.lock().expect("one thread").insert(name.to_owned(), state.clone());
         Ok("a version".to_owned())
+    }
+}
+
+#[async_trait]
+impl OwnSecrets for World {
+    async fn own_secrets(&self, _: &str) -> Result<Vec<OwnSecret>, SecretsError> {
+        Ok(Vec::new())
+    }
+
+    async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError> {
+        panic!("{name} is not unused")
+    }
+
+    async fn restore_if_replaced(&self, name: &str, _: &str) -> Result<bool, SecretsError> {
+        panic!("{name} was not deleted")
     }
 }
 

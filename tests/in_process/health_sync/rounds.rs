@@ -35,6 +35,10 @@ impl TaskDefinitions for Empty {
         panic!("nothing names {arn}")
     }
 
+    async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError> {
+        panic!("no round asks for active definitions")
+    }
+
     fn forget(&self, arn: &TaskDefinitionArn) {
         panic!("nothing names {arn}")
     }

@@ -8,7 +8,7 @@ use std::{
 use async_trait::async_trait;
 use aws_sdk_ecs::{
     error::SdkError,
-    types::{ContainerDefinition, TaskDefinition as EcsTaskDefinition, TaskDefinitionField},
+    types::{ContainerDefinition, TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus},
 };
 use mesh::{
     arn::TaskDefinitionArn,
@@ -28,6 +28,9 @@ pub trait TaskDefinitions: Send + Sync {
     /// A revision and its tags, cached for the life of the environment, because the content of a revision is immutable.
     async fn task_definition(&self, arn: &TaskDefinitionArn) -> Result<Arc<TaskDefinition>, EcsError>;
 
+    /// The revisions of all families that are not deregistered.
+    async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError>;
+
     /// Removes a revision from the cache: its tags are invalid and may be corrected.
     fn forget(&self, arn: &TaskDefinitionArn);
 }
@@ -43,6 +46,15 @@ impl TaskDefinitions for AwsEcs {
         let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
         definitions.put(arn.clone(), Arc::clone(&definition));
         Ok(definition)
+    }
+
+    async fn active_definitions(&self) -> Result<Vec<TaskDefinitionArn>, EcsError> {
+        let subject = || "the active task definitions".to_owned();
+        let call = self.client.list_task_definitions().status(TaskDefinitionStatus::Active);
+        let arns: Vec<String> =
+            call.into_paginator().items().send().try_collect().await.map_err(|e| EcsError::failed(subject(), &e))?;
+        let malformed = |source| EcsError::Malformed { subject: subject(), source };
+        arns.iter().map(|arn| arn.parse().map_err(malformed)).collect()
     }
 
     fn forget(&self, arn: &TaskDefinitionArn) {

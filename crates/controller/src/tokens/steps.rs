@@ -35,7 +35,7 @@ impl Attempt<'_> {
                 Ok(Progress::Done(Effect::Done))
             }
             Ok(None) => Ok(Progress::Conflict(Some(self.delete_unless_shown(pair.accessor).await?))),
-            Err(refused @ SecretsError::Refused { .. }) => {
+            Err(refused @ (SecretsError::Refused { .. } | SecretsError::MarkedForDeletion { .. })) => {
                 // An earlier try of the same call may have succeeded, which a read returns after the lag. If it
                 // succeeds even later, the secret contains a deleted token, which the next attempt restores.
                 sleep(self.tokens.scope.bounds.secrets_lag).await;

@@ -1,5 +1,7 @@
 //! AWS Secrets Manager: the secrets with the tokens that tasks read at their start.
 
+mod own;
+
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
@@ -13,6 +15,7 @@ use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
 use uuid::Uuid;
 
+pub use self::own::{OwnSecret, OwnSecrets};
 use crate::sdk::describe;
 use mesh::{
     field::InvalidField,
@@ -53,6 +56,12 @@ pub enum SecretsError {
         /// The secret.
         name: String,
     },
+    /// The secret is marked for deletion, so that the write has no effect.
+    #[error("secret {name}: it is marked for deletion; restore it, or delete it without a recovery window")]
+    MarkedForDeletion {
+        /// The secret.
+        name: String,
+    },
     /// The secret does not exist, and the controller may not create it.
     #[error("secret {name}: it does not exist; create it, and let the function's role read it")]
     Unknown {
@@ -67,7 +76,7 @@ pub enum SecretsError {
 /// The operations on secrets that the controller uses.
 #[async_trait]
 pub trait SecretStore: Send + Sync {
-    /// Reads the secret.
+    /// Reads the secret. One that is marked for deletion is missing.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
     /// Writes a state into the secret, which is created if it does not exist, and returns the new version ID. The write
@@ -75,7 +84,8 @@ pub trait SecretStore: Send + Sync {
     /// write is unique, so that success proves that the secret had that version until then.
     ///
     /// # Errors
-    /// [`SecretsError::Changed`] if another writer was faster. [`SecretsError::Refused`] if the write certainly has no
+    /// [`SecretsError::Changed`] if another writer was faster, or if the secret was marked for deletion: a secret of the
+    /// controller is restored, with its last value. [`SecretsError::Refused`] if the write certainly has no
     /// effect.
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError>;
 }
@@ -114,10 +124,7 @@ impl AwsSecrets {
                 written_at: answer.created_date.and_then(|at| Timestamp::from_second(at.secs()).ok()),
             })),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_not_found_exception() => Ok(None),
-            Err(SdkError::ServiceError(e)) if e.err().is_invalid_request_exception() => {
-                let reason = format!("{}; if it is marked for deletion, restore it", describe(e.err()));
-                Err(SecretsError::Failed { name: name.to_owned(), reason })
-            }
+            Err(SdkError::ServiceError(e)) if is_deletion(e.err()) => Ok(None),
             Err(e) => Err(failed(name, &e)),
         }
     }
@@ -171,6 +178,12 @@ impl AwsSecrets {
     }
 }
 
+/// Whether an operation was refused because the secret is marked for deletion. The code is that of other refusals too; only
+/// the text names the deletion.
+fn is_deletion(error: &impl ProvideErrorMetadata) -> bool {
+    error.code() == Some("InvalidRequestException") && error.message().is_some_and(|text| text.contains("deletion"))
+}
+
 /// The version ID that follows `seen`, or that of a secret's first version. Secrets Manager rejects an existing ID with
 /// another value, so that of several writers with the same version only one succeeds: compare-and-swap. The first write
 /// has an ID too, because a secret that was just created may read as missing.
@@ -198,7 +211,13 @@ impl SecretStore for AwsSecrets {
 
     async fn write(&self, name: &str, seen: &StoredSecret, state: &SecretState) -> Result<String, SecretsError> {
         let value = state.render(Uuid::new_v4());
-        let written = self.write_value(name, seen, &value).await;
+        let written = match self.write_value(name, seen, &value).await {
+            Err(SecretsError::MarkedForDeletion { .. }) if matches!(seen.state, SecretState::Missing) => {
+                self.restore_own(name).await?;
+                Err(SecretsError::Changed { name: name.to_owned() })
+            }
+            written => written,
+        };
         written
             .map_err(|error| error.redacted(state.pair().map(|pair| pair.secret.expose_secret()).unwrap_or_default()))
     }
@@ -215,7 +234,8 @@ impl SecretsError {
     }
 }
 
-/// The error of a write: [`SecretsError::Refused`] if Secrets Manager rejected it, which has no effect.
+/// The error of a write: [`SecretsError::Refused`] or [`SecretsError::MarkedForDeletion`] if Secrets Manager rejected it,
+/// which has no effect.
 fn write_error<E, R>(name: &str, error: &SdkError<E, R>) -> SecretsError
 where
     E: std::error::Error + ProvideErrorMetadata + 'static,
@@ -231,6 +251,9 @@ where
         "MalformedPolicyDocumentException",
         "ResourceNotFoundException",
     ];
+    if is_deletion(error) {
+        return SecretsError::MarkedForDeletion { name: name.to_owned() };
+    }
     let is_refused = error.code().is_some_and(|code| REFUSALS.contains(&code));
     let (name, reason) = (name.to_owned(), describe(error));
     if is_refused { SecretsError::Refused { name, reason } } else { SecretsError::Failed { name, reason } }
