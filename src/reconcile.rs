@@ -69,7 +69,7 @@ pub async fn reconcile<E: Error>(
     }
     let text = event.payload.to_string();
     let order = Order::deserialize(event.payload).map_err(|e| {
-        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true} (each optional)"#;
+        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true}, or {"deleteUnusedSecrets": true} (each optional)"#;
         diagnostic("invalid", format!("payload: got {text}, expected {expected}: {e}"))
     })?;
     if order.health_sync {

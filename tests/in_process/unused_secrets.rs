@@ -99,6 +99,7 @@ async fn a_recent_secret_is_kept() {
     let settings = [("SECRET_NAME_PREFIX", "unused-recent")];
     let environment = Environment::between(&world, consul, environment::aws(forward).await, &settings, |e| e).await;
     assert!(delete(&environment, UnusedSecretsOrder::Delete).await.unused.is_empty());
+    assert_eq!(environment.aws.operations(), ["ListSecrets"], "neither secrets nor definitions are read");
 }
 
 #[tokio::test]

@@ -168,7 +168,11 @@ async fn create_rule(http: &Http, object: &Object, body: Fields) -> Result<(), C
     match oldest {
         Some(oldest) if id_of(&oldest) != id_of(&created) => {
             let request = Request::delete(object.to_string(), &["acl", "binding-rule", id_of(&created)]);
-            http.send(&in_tenancy_of(request, object)).await.map(drop)
+            match http.send(&in_tenancy_of(request, object)).await {
+                // An earlier try of this request has deleted it.
+                Ok(_) | Err(ConsulError::NotFound { .. }) => Ok(()),
+                Err(error) => Err(error),
+            }
         }
         _ => Ok(()),
     }

@@ -47,6 +47,10 @@ async fn a_deleted_cluster_of_a_pattern_is_found_in_consul() {
     let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(!nodes.contains(&world.cluster()), "{nodes}");
     assert!(!world.is_valid(&login.secret_id).await);
+    // With one more call than a sweep of named clusters for each of the lists
+    let lists = environment.consul.lines().iter().filter(|line| line.starts_with("GET /v1/catalog/nodes")).count();
+    let clusters = environment.aws.operations().iter().filter(|operation| *operation == "ListClusters").count();
+    assert_eq!((clusters, lists), (1, 1));
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ use mesh::{
 };
 use tracing::info;
 
+use super::sorted::RequestedCheck;
 use crate::{
     deadline::Deadline,
     error::ControllerError,
@@ -26,8 +27,12 @@ pub(super) struct IdleChecks {
 }
 
 impl IdleChecks {
-    /// Checks the tokens of holders, each after a chain of own messages: one listing of tasks serves all of them.
-    pub(super) async fn run(&self, checks: &BTreeMap<TokenHolder, u32>, deadline: Deadline) -> CheckFailures {
+    /// Checks the tokens of holders: one listing of tasks serves all of them.
+    pub(super) async fn run(
+        &self,
+        checks: &BTreeMap<TokenHolder, RequestedCheck>,
+        deadline: Deadline,
+    ) -> CheckFailures {
         if checks.is_empty() {
             return CheckFailures::new();
         }
@@ -38,10 +43,10 @@ impl IdleChecks {
                 return checks.keys().map(|holder| (holder.clone(), Arc::clone(&error))).collect();
             }
         };
-        let checks = checks.iter().map(|(holder, hops)| {
+        let checks = checks.iter().map(|(holder, request)| {
             let listing = &listing;
             async move {
-                let checked = deadline.run(self.check(holder, *hops, listing)).await;
+                let checked = deadline.run(self.check(holder, request.hops, listing)).await;
                 Some((holder.clone(), Arc::new(checked.err()?)))
             }
         });

@@ -110,12 +110,12 @@ impl TaskEvents {
         let sorted = Sorted::sort(deliveries, &self.scope);
         let (task_failures, check_failures, pre_provision_failures) = futures::join!(
             self.handle_tasks(&sorted.changes, deadline),
-            self.idle_checks.run(&sorted.hops, deadline),
+            self.idle_checks.run(&sorted.idle_checks, deadline),
             self.pre_provision_all(&sorted.registered, deadline),
         );
 
-        let of_tasks = by_message(task_failures, &sorted.messages);
-        let of_checks = by_message(check_failures, &sorted.idle_checks);
+        let of_tasks = by_message(task_failures, |task| sorted.messages.get(task));
+        let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
         let failed: Vec<_> =
             sorted.unreadable.into_iter().chain(of_tasks).chain(of_checks).chain(pre_provision_failures).collect();
         let failed = failed.into_iter().filter_map(|(index, error)| {
@@ -224,12 +224,12 @@ fn pause_ceiling(receives: u32) -> Duration {
 }
 
 /// Each failure, for every message of its key.
-fn by_message<K: Ord>(
+fn by_message<'a, K>(
     failures: impl IntoIterator<Item = (K, Arc<ControllerError>)>,
-    messages: &BTreeMap<K, Vec<usize>>,
+    messages_of: impl Fn(&K) -> Option<&'a Vec<usize>>,
 ) -> impl Iterator<Item = (usize, Arc<ControllerError>)> {
-    failures.into_iter().flat_map(|(what, error)| {
-        let messages = messages.get(&what).cloned().unwrap_or_default();
+    failures.into_iter().flat_map(move |(what, error)| {
+        let messages = messages_of(&what).cloned().unwrap_or_default();
         messages.into_iter().map(move |index| (index, Arc::clone(&error)))
     })
 }

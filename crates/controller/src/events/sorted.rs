@@ -30,6 +30,15 @@ pub struct Delivery {
     pub body: String,
 }
 
+/// An idle check that messages request.
+#[derive(Default)]
+pub(super) struct RequestedCheck {
+    /// The messages.
+    pub(super) messages: Vec<usize>,
+    /// The length of the longest chain of own messages that led to one of them.
+    pub(super) hops: u32,
+}
+
 /// The batch, sorted.
 #[derive(Default)]
 pub(super) struct Sorted {
@@ -37,10 +46,8 @@ pub(super) struct Sorted {
     pub(super) changes: Changes,
     /// The messages with that change. Duplicates fail together, so that none is acknowledged before the work is done.
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
-    /// The holders to check, and the messages that request it.
-    pub(super) idle_checks: BTreeMap<TokenHolder, Vec<usize>>,
-    /// The longest chain of own messages before each of these checks.
-    pub(super) hops: BTreeMap<TokenHolder, u32>,
+    /// The holders whose tokens are checked for idleness.
+    pub(super) idle_checks: BTreeMap<TokenHolder, RequestedCheck>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// Messages that cannot be parsed.
@@ -59,9 +66,9 @@ impl Sorted {
                 }
                 Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),
                 Ok(Message::IdleCheck(IdleCheck { holder, hops })) => {
-                    let longest = sorted.hops.entry(holder.clone()).or_default();
-                    *longest = hops.max(*longest);
-                    sorted.idle_checks.entry(holder).or_default().push(index);
+                    let check = sorted.idle_checks.entry(holder).or_default();
+                    check.hops = check.hops.max(hops);
+                    check.messages.push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.registered.entry((definition, cluster)).or_default().push(index);

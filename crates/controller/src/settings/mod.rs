@@ -159,9 +159,9 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         variables.optional("SECRET_NAME_PREFIX")?.map_or_else(|| "consul-ecs".parse::<SecretNamePrefix>(), Ok)?;
     let partition: Option<TenancyName> = variables.optional("CONSUL_PARTITION")?;
     let default_tenancy = partition.map_or(Tenancy::Community, Tenancy::default_namespace_of);
-    let names =
-        SecretNames::new(prefix, variables.secret_id("CLIENT_TOKEN_SECRET_NAME")?, default_tenancy.clone(), &clusters);
-    Ok(Scope {
+    let client_token = variables.secret_id("CLIENT_TOKEN_SECRET_NAME")?;
+    let names = SecretNames::new(prefix, client_token.clone(), default_tenancy.clone(), &clusters);
+    let scope = Scope {
         names,
         mode: variables.optional("TOKEN_MODE")?.unwrap_or_default(),
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
@@ -172,7 +172,15 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         default_tenancy,
         bootstrap: read_bootstrap(variables)?,
         clusters,
-    })
+    };
+    match client_token.filter(|name| name.starts_with("arn:") && scope.tenancies().len() > 1) {
+        Some(arn) => Err(InvalidField::new(
+            "CLIENT_TOKEN_SECRET_NAME",
+            &arn,
+            "the name of a secret, not an ARN: each partition has a secret of its own, whose name begins so",
+        )),
+        None => Ok(scope),
+    }
 }
 
 fn read_bootstrap<F: Fn(&str) -> Option<String>>(variables: &Variables<F>) -> Result<BootstrapScope, InvalidField> {

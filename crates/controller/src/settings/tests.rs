@@ -159,6 +159,15 @@ fn each_tenancy_has_the_clusters_that_it_is_set_up_for() {
 }
 
 #[test]
+fn client_token_of_several_partitions_has_no_arn() {
+    let arn = ("CLIENT_TOKEN_SECRET_NAME", "arn:aws:secretsmanager:us-east-1:123456789012:secret:agents-AbCdEf");
+    assert!(environment(&[arn]).is_ok(), "one partition");
+    let [clusters, prefix, home, partitions] = PARTITIONS;
+    let error = environment(&[clusters, prefix, home, partitions, arn]).unwrap_err();
+    assert_eq!(error.field(), arn.0);
+}
+
+#[test]
 fn names_and_patterns_of_clusters_are_read() {
     let prefix = ("ECS_CLUSTER_ARN_PREFIX", "arn:aws:ecs:us-east-1:123456789012:cluster/");
     for clusters in ["prod", "pro*", "*", "test, prod"] {
