@@ -3,17 +3,18 @@
 use controller::{SweepOrder, SweepOutcome};
 use local_stack::world::{World, cluster_arn, idle_check, task_id};
 use serde_json::json;
-use test_harness::{jwt::JwtAuthMethod, recorder::Answer};
+use test_harness::{
+    jwt::JwtAuthMethod,
+    recorder::{Answer, RecordedRequest, Recorder},
+};
 
 use super::{an_hour_later, environment, forward, is_hidden, stopped_task_with_services, swept};
+use crate::environment::{Environment, aws};
 
 const PREFIX: (&str, &str) = ("ECS_CLUSTER_ARN_PREFIX", "arn:aws:ecs:us-east-1:000000000000:cluster/");
 
 /// Changes of ECS's answers: its list of clusters, and the status of each.
-fn clusters(
-    listed: &'static [&'static str],
-    status: &'static str,
-) -> impl Fn(&test_harness::recorder::RecordedRequest, usize) -> Answer {
+fn clusters(listed: &'static [&'static str], status: &'static str) -> impl Fn(&RecordedRequest, usize) -> Answer {
     move |seen, _| match seen.operation().as_deref() {
         Some("ListClusters") => {
             let arns: Vec<String> = listed.iter().map(|name| cluster_arn(name)).collect();
@@ -93,10 +94,30 @@ async fn an_event_of_a_pattern_s_cluster_needs_no_list() {
     let task = world.run(&world.mesh_definition(&world.service()).await).await;
     let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "pattern-ev*"), ("TOKEN_MODE", "secrets-manager")];
     let environment = environment(&world, forward, forward, &settings, |e| e).await;
-    let (aws, _) = environment.calls_for(&[world.event(&task).await]).await;
-    assert!(!aws.contains(&"ListClusters".to_owned()), "{aws:?}");
+    let (calls, _) = environment.calls_for(&[world.event(&task).await]).await;
+    assert!(!calls.contains(&"ListClusters".to_owned()), "{calls:?}");
     world.provisioned(&world.secret_name(&world.service())).await;
     // An idle check lists the clusters once
-    let (aws, _) = environment.calls_for(&[idle_check(&world.service())]).await;
-    assert_eq!(aws.iter().filter(|operation| *operation == "ListClusters").count(), 1, "{aws:?}");
+    let (calls, _) = environment.calls_for(&[idle_check(&world.service())]).await;
+    assert_eq!(calls.iter().filter(|operation| *operation == "ListClusters").count(), 1, "{calls:?}");
+}
+
+#[tokio::test]
+async fn the_first_event_of_a_new_cluster_creates_its_node() {
+    // Given a cluster that was created after the deployment, and a task in it that logs in
+    let world = World::without_deployment("pattern-new").await;
+    let task = world.run(&world.dataplane_definition(&world.service()).await).await;
+    let consul = Recorder::before(&world.consul.address, forward).await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "pattern-n*"), ("BOOTSTRAP", "dataplane")];
+    let environment = Environment::between(&world, consul, aws(forward).await, &settings, |e| e).await;
+    let event = world.event(&task).await;
+    // When its event is handled
+    let (_, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
+    // Then the task can register its services
+    assert_eq!(consul, ["GET catalog/nodes", "GET catalog/nodes", "PUT catalog/register"]);
+    let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
+    assert!(nodes.contains(&world.cluster()), "{nodes}");
+    // And further events make no call to Consul
+    let (_, consul) = environment.calls_for(&[event]).await;
+    assert!(consul.is_empty(), "{consul:?}");
 }

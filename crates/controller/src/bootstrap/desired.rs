@@ -65,7 +65,7 @@ fn for_logins(desired: &BootstrapTarget<'_>) -> Vec<Object> {
 }
 
 /// The synthetic node of a cluster, for the services of its tasks. It has no agent and no address.
-fn synthetic_node(tenancy: &Tenancy, cluster: &ClusterArn) -> Object {
+pub(super) fn synthetic_node(tenancy: &Tenancy, cluster: &ClusterArn) -> Object {
     let body = fields([
         ("Node", json!(cluster.as_str())),
         ("Address", json!("127.0.0.1")),

@@ -4,6 +4,7 @@ mod auth_method;
 mod desired;
 mod enterprise;
 pub mod merge;
+mod on_demand;
 pub mod policy;
 mod report;
 mod scope;
@@ -16,7 +17,7 @@ use std::{
 };
 
 use aws::ecs::ClusterStatus;
-use consul::{ConsulBootstrap, Object};
+use consul::ConsulBootstrap;
 use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
@@ -60,13 +61,22 @@ pub(crate) struct Bootstrap {
     last_run: Mutex<Option<LastRun>>,
     /// When the namespaces of tasks were last seen or created.
     namespaces: TimestampCache<Tenancy>,
+    /// The same for the nodes of clusters that a pattern selects.
+    nodes: TimestampCache<(ClusterArn, Tenancy)>,
 }
 
 impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
         let consul: Arc<dyn ConsulBootstrap> = edges.bootstrap.clone();
         let upserter = Upserter { consul: Arc::clone(&consul), mode: tasks.scope.mode };
-        Self { tasks: tasks.clone(), consul, upserter, last_run: Mutex::default(), namespaces: TimestampCache::new() }
+        Self {
+            tasks: tasks.clone(),
+            consul,
+            upserter,
+            last_run: Mutex::default(),
+            namespaces: TimestampCache::new(),
+            nodes: TimestampCache::new(),
+        }
     }
 
     /// Creates the objects that the deployment requires. A failed object does not prevent the others, except those that
@@ -127,52 +137,6 @@ impl Bootstrap {
         self.tasks.scope.mode != TokenMode::SecretsManager && self.tasks.scope.bootstrap.extent != BootstrapExtent::None
     }
 
-    /// Creates the missing namespaces that the tags of tasks name (Enterprise), before the tasks get tokens there or log
-    /// in. Those that this execution environment has seen within [`BOOTSTRAP_INTERVAL`] are not read again.
-    pub(crate) async fn create_namespaces(&self, tenancies: &BTreeSet<Tenancy>, deadline: Deadline) -> BootstrapReport {
-        let mut report = BootstrapReport::default();
-        let now = self.tasks.clock.now();
-        let is_known = |tenancy: &Tenancy| {
-            self.namespaces.get(tenancy).is_some_and(|seen| elapsed(seen, now) < BOOTSTRAP_INTERVAL)
-        };
-        let new: Vec<&Tenancy> = tenancies.iter().filter(|tenancy| !is_known(tenancy)).collect();
-        let mut partitions: BTreeMap<&TenancyName, Vec<&TenancyName>> = BTreeMap::new();
-        for tenancy in &new {
-            if let Tenancy::Enterprise { partition, namespace } = tenancy {
-                partitions.entry(partition).or_default().push(namespace);
-            }
-        }
-        if self.tasks.scope.bootstrap.extent == BootstrapExtent::None {
-            return report;
-        }
-        for (partition, wanted) in partitions {
-            // No partition is created because a tag names it.
-            if self.tasks.scope.has_partition(partition)
-                && !self.ensure_partition(partition, deadline, &mut report).await
-            {
-                continue;
-            }
-            let Some(known) = self.namespaces(partition, deadline, &mut report).await else { continue };
-            let missing: Vec<Object> = wanted
-                .into_iter()
-                .filter(|name| !known.contains(name))
-                .map(|name| enterprise::namespace(partition, name))
-                .collect();
-            if !missing.is_empty() {
-                let home = Tenancy::default_namespace_of(partition.clone());
-                let mut objects = vec![enterprise::cross_namespace_policy(&home, partition)];
-                objects.extend(missing);
-                self.upserter.ensure(&objects, deadline, &mut report).await;
-            }
-        }
-        if report.failures.is_empty() {
-            for tenancy in new {
-                self.namespaces.insert(tenancy.clone(), now);
-            }
-        }
-        report
-    }
-
     async fn bootstrap_partition(
         &self,
         tenancy: &Tenancy,
@@ -210,17 +174,6 @@ impl Bootstrap {
         let object = enterprise::partition(partition);
         self.upserter.ensure(std::slice::from_ref(&object), deadline, report).await;
         !report.has_failed(&object)
-    }
-
-    /// The namespaces of a partition; `None` if they cannot be read, for example because there is no such partition.
-    async fn namespaces(
-        &self,
-        partition: &TenancyName,
-        deadline: Deadline,
-        report: &mut BootstrapReport,
-    ) -> Option<Vec<TenancyName>> {
-        let read = deadline.run(self.consul.namespaces(partition)).await;
-        read.map_err(|error| report.fail(format!("the namespaces of partition {partition}"), error.into())).ok()
     }
 
     /// Whether this datacenter is the primary one, which has the anonymous token.

@@ -150,8 +150,9 @@ impl TaskEvents {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // Reads of a slow cluster must leave time for the writes of the others.
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
-        // What fails here is logged, and fails again where a token is created in the namespace.
+        // What fails here is logged, and fails again where a token is created in the namespace, or is done by the sweep.
         self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
+        self.bootstrap.create_nodes(&nodes_of_active(&tasks), deadline.half_way()).await;
         for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
@@ -210,6 +211,12 @@ impl TaskEvents {
 fn namespaces_of_active(tasks: &[MeshTask]) -> BTreeSet<Tenancy> {
     let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
     active.map(|task| task.tenancy.clone()).filter(|tenancy| *tenancy != tenancy.home()).collect()
+}
+
+/// The nodes of active tasks: their cluster, and the default namespace of their partition.
+fn nodes_of_active(tasks: &[MeshTask]) -> BTreeSet<(ClusterArn, Tenancy)> {
+    let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+    active.map(|task| (task.cluster.clone(), task.tenancy.home())).collect()
 }
 
 /// The delay of a message that was received `receives` times: exponential, half of it jitter, so that the messages of

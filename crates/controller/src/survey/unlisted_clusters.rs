@@ -13,7 +13,7 @@ use super::{
 use crate::{deadline::Deadline, error::ControllerError};
 
 impl Surveyor {
-    /// The deleted clusters that tokens and synthetic nodes name by ARN, and that ECS did not list. A cluster that exists
+    /// The deleted clusters that tokens, synthetic nodes and failed agents name by ARN, and that ECS did not list. A cluster that exists
     /// nevertheless is left to the next sweep; until then no service counts as idle.
     pub(super) async fn find_unlisted(
         &self,
@@ -27,6 +27,8 @@ impl Surveyor {
             return Vec::new();
         }
         let mut named: BTreeSet<ClusterArn> = survey.observed.tokens.iter().filter_map(cluster_of).collect();
+        let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
+        named.extend(instances.filter_map(|instance| selection.cluster_of(instance.task_arn.as_ref()?)));
         named.append(&mut survey.synthetic_nodes);
         named.retain(|cluster| {
             selection.contains(cluster) && order.includes(cluster) && !clusters.found.contains(cluster)
