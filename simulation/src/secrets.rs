@@ -238,7 +238,7 @@ impl OwnSecrets for SecretsEdge {
         Err(not_simulated(name))
     }
 
-    async fn restore_if_replaced(&self, name: &str, _: &str) -> Result<bool, SecretsError> {
+    async fn confirm_deletion(&self, name: &str, _: &str) -> Result<bool, SecretsError> {
         Err(not_simulated(name))
     }
 }

@@ -165,8 +165,23 @@ async fn a_secret_marked_for_deletion_is_missing() {
         }
     };
     let text = "You can't perform this operation on the secret because it was marked for deletion.";
-    let server = Recorder::start(marked(text)).await;
-    assert!(matches!(client(&server, None).read(NAME).await.unwrap().state, SecretState::Missing));
+    let marked_by = |owner: &'static str| {
+        move |seen: &RecordedRequest, number| match seen.operation().as_deref() {
+            Some("DescribeSecret") => {
+                let tags = json!([{ "Key": "managed-by", "Value": owner }]);
+                Answer::ok(json!({ "Tags": tags, "DeletedDate": 1.8e9 }).to_string())
+            }
+            _ => marked(text)(seen, number),
+        }
+    };
+    let server = Recorder::start(marked_by("ecs-mesh-controller")).await;
+    let read = client(&server, None).read(NAME).await.unwrap();
+    assert!(matches!(read.state, SecretState::Missing));
+    assert_eq!(read.written_at.map(|at| at.as_second()), Some(1_800_000_000), "tasks have read it until then");
+    // And one of another creator is an error, as is the controller's own credential
+    let server = Recorder::start(marked_by("terraform")).await;
+    assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::MarkedForDeletion { .. })));
+    assert!(matches!(client(&server, None).read_value(NAME).await, Err(SecretsError::MarkedForDeletion { .. })));
     // And another refusal with the same code is an error
     let server = Recorder::start(marked("You can't use this version stage.")).await;
     assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::Failed { .. })));

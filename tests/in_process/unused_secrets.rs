@@ -120,7 +120,7 @@ async fn nothing_is_deleted_if_a_definition_cannot_be_read() {
         _ => Answer::Forward,
     };
     let report = delete(&two_days_later(&world, no_definitions).await, UnusedSecretsOrder::Delete).await;
-    assert!(report.problems.iter().any(|problem| problem.reason.contains("lists none")), "{report:?}");
+    assert!(report.left.as_ref().is_some_and(|reason| reason.contains("lists 0")), "{report:?}");
     assert!(!is_deleted(&world, "unused-blind-web").await);
 }
 
@@ -132,7 +132,8 @@ async fn a_secret_that_got_a_token_meanwhile_is_restored() {
     let script = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
         Some("DescribeSecret") => {
             let stages = json!({ "later": ["AWSCURRENT"], "earlier": ["AWSPREVIOUS"] });
-            Answer::ok(json!({ "Name": "unused-race-web", "VersionIdsToStages": stages }).to_string())
+            let described = json!({ "Name": "unused-race-web", "DeletedDate": 1.8e9, "VersionIdsToStages": stages });
+            Answer::ok(described.to_string())
         }
         _ => Answer::Forward,
     };
@@ -140,6 +141,45 @@ async fn a_secret_that_got_a_token_meanwhile_is_restored() {
     // Then it stays
     assert!(report.unused.is_empty() && report.problems.is_empty(), "{report:?}");
     assert!(!is_deleted(&world, "unused-race-web").await);
+}
+
+#[tokio::test]
+async fn a_lost_answer_to_the_deletion_is_looked_after() {
+    // Given a deletion whose answer is lost: the client's next try finds the secret marked
+    let world = World::without_deployment("unused-lost").await;
+    secret(&world, "unused-lost-web", &emptied(), true).await;
+    let script = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
+        Some("GetSecretValue") => Answer::ok(
+            json!({ "SecretString": emptied().to_string(), "VersionId": "v", "CreatedDate": 1.7e9 }).to_string(),
+        ),
+        Some("DeleteSecret") => {
+            let text = "You can't perform this operation on the secret because it was marked for deletion.";
+            Answer::status(400, json!({ "__type": "InvalidRequestException", "Message": text }).to_string())
+        }
+        Some("DescribeSecret") => {
+            let described = json!({ "DeletedDate": 1.8e9, "VersionIdsToStages": { "v": ["AWSCURRENT"] } });
+            Answer::ok(described.to_string())
+        }
+        _ => Answer::Forward,
+    };
+    let report = delete(&two_days_later(&world, script).await, UnusedSecretsOrder::Delete).await;
+    assert_eq!((report.unused.as_slice(), report.problems.len()), (["unused-lost-web".to_owned()].as_slice(), 0));
+}
+
+#[tokio::test]
+async fn a_secret_that_changed_since_it_was_found_is_kept() {
+    // Given a secret that another writer replaces between its first read and the deletion
+    let world = World::without_deployment("unused-late").await;
+    secret(&world, "unused-late-web", &emptied(), true).await;
+    let script = |seen: &RecordedRequest, number: usize| match seen.operation().as_deref() {
+        Some("GetSecretValue") if number > 1 => {
+            Answer::ok(json!({ "SecretString": emptied().to_string(), "VersionId": "later" }).to_string())
+        }
+        _ => Answer::Forward,
+    };
+    let report = delete(&two_days_later(&world, script).await, UnusedSecretsOrder::Delete).await;
+    assert!(report.unused.is_empty() && report.problems.is_empty(), "{report:?}");
+    assert!(!is_deleted(&world, "unused-late-web").await);
 }
 
 #[tokio::test]

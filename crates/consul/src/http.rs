@@ -157,7 +157,10 @@ impl Http {
             let Some(endpoint) = endpoints.get(index) else {
                 continue;
             };
-            match self.send_once(endpoint, request, reading, reader()).await {
+            let start = Instant::now();
+            let answer = self.send_once(endpoint, request, reading, reader()).await;
+            log_call(request, start, answer.is_ok());
+            match answer {
                 Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
                     unreachable = Refusal::Known(error);
                 }
@@ -199,18 +202,9 @@ impl Http {
         }
         // Held until the answer was received. The semaphore is never closed.
         let _permit = self.permits.acquire().await.ok();
-        let start = Instant::now();
         let failed = |e: reqwest::Error| unavailable(request, at(endpoint, &e), e.is_connect());
         let mut answer = built.send().await.map_err(failed)?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
-        let (method, path) = (request.method.as_str(), request.path.join("/"));
-        debug!(
-            action = "call_consul",
-            method,
-            path,
-            status = status.as_u16(),
-            milliseconds = start.elapsed().as_millis()
-        );
         if status != StatusCode::OK {
             let body = answer.bytes().await.map_err(failed)?;
             let text = without_secrets(&String::from_utf8_lossy(&body), request, reading);
@@ -227,6 +221,13 @@ impl Http {
         }
         reader.end().map_err(|e| malformed(request, &e))
     }
+}
+
+/// Logs a request that has ended, without its query and its body.
+fn log_call(request: &Request, start: Instant, is_ok: bool) {
+    let (method, path) = (request.method.as_str(), request.path.join("/"));
+    let (outcome, milliseconds) = (if is_ok { "done" } else { "failed" }, start.elapsed().as_millis());
+    debug!(action = "call_consul", method, path, outcome, milliseconds);
 }
 
 /// The text of an answer, without the secrets in the request.

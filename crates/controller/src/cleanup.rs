@@ -87,8 +87,9 @@ impl Cleanup {
     /// One round; [`Effect::Unchanged`] if it removed nothing.
     async fn round(&self, report: &mut CleanupReport, deadline: Deadline) -> Effect {
         let order = SweepOrder { force: true, ..SweepOrder::default() };
+        let began = self.tasks.clock.now();
         let statuses = self.tasks.cluster_statuses(&[], deadline).await;
-        let survey = self.surveyor.survey(&order, &statuses, deadline).await;
+        let survey = self.surveyor.survey(&order, began, &statuses, deadline).await;
         let problems = survey.problems.iter();
         report.problems.extend(problems.map(|p| ProblemReport::new(p.cluster.as_ref(), &p.error)));
         for skipped in &survey.skipped {

@@ -45,11 +45,6 @@ impl Definitions {
         self.read.get(arn)?.as_ref().ok()
     }
 
-    /// All definitions, or why they could not be read.
-    pub(crate) fn all(&self) -> impl Iterator<Item = &ReadDefinition> {
-        self.read.values()
-    }
-
     /// The classification of a task of the definition with `tags`; `None`: ECS does not describe the task. Without
     /// Enterprise tags its tenancy is `default_tenancy`.
     pub(crate) fn classify(

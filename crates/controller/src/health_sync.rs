@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use aws::ecs::EcsError;
 use consul::{Catalog, ConsulError};
 use mesh::{
     arn::ClusterArn,
@@ -112,7 +113,10 @@ impl HealthSync {
 
     async fn sync_cluster(&self, cluster: &ClusterArn, deadline: Deadline) -> Result<HealthReport, ControllerError> {
         let mut report = HealthReport::default();
-        let listed = self.tasks.ecs.list_running(cluster).await?;
+        let listed = match self.tasks.ecs.list_running(cluster).await {
+            Err(EcsError::UnknownCluster(_)) if self.tasks.is_deleted(cluster).await? => return Ok(report),
+            listed => listed?,
+        };
         let tasks = self.tasks.describe_all(cluster, &listed).await?;
         let definitions = self.tasks.definitions(tasks.iter().map(|task| &task.definition), deadline).await;
         let synced = self.synced_tasks(cluster, &tasks, &definitions, &mut report.problems);

@@ -109,32 +109,38 @@ impl TaskReader {
         Definitions::new(&self.scope, stream::iter(reads).buffer_unordered(CONCURRENCY).collect().await)
     }
 
-    /// Lists every task of every cluster, with what decides which tokens each may use.
+    /// Lists every task of every cluster, with what decides which tokens each may use; `None` without any cluster, which
+    /// proves nothing.
     ///
     /// # Errors
     /// Any failed read: a service is idle only if every cluster was read.
-    pub(crate) async fn list_all_tasks(&self, deadline: Deadline) -> Result<TaskListing, ControllerError> {
+    pub(crate) async fn list_all_tasks(&self, deadline: Deadline) -> Result<Option<TaskListing>, ControllerError> {
         let listed_at = self.clock.now();
         let clusters = self.clusters().await?;
+        if clusters.is_empty() {
+            return Ok(None);
+        }
         let reads = clusters.iter().map(|cluster| self.tasks_of_existing(cluster));
         let clusters: Vec<ClusterTasks> = stream::iter(reads).buffer_unordered(CONCURRENCY).try_collect().await?;
         let tasks = clusters.iter().flat_map(|cluster| &cluster.tasks);
         let definitions = self.definitions(tasks.map(|task| &task.definition), deadline).await;
-        Ok(TaskListing { listed_at, tasks: self.service_tasks(&clusters, &definitions)? })
+        Ok(Some(TaskListing { listed_at, tasks: self.service_tasks(&clusters, &definitions)? }))
     }
 
     /// The tasks of a cluster, which are none if the cluster was deleted.
     async fn tasks_of_existing(&self, cluster: &ClusterArn) -> Result<ClusterTasks, ControllerError> {
         match self.tasks_of(cluster).await {
-            Err(error @ (EcsError::UnknownCluster(_) | EcsError::NotDescribed(_))) => {
-                let statuses = self.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;
-                match statuses.get(cluster) {
-                    Some(ClusterStatus::Deleted) => Ok(ClusterTasks { cluster: cluster.clone(), tasks: Vec::new() }),
-                    _ => Err(error.into()),
-                }
+            Err(EcsError::UnknownCluster(_) | EcsError::NotDescribed(_)) if self.is_deleted(cluster).await? => {
+                Ok(ClusterTasks { cluster: cluster.clone(), tasks: Vec::new() })
             }
             tasks => Ok(tasks?),
         }
+    }
+
+    /// Whether ECS has deleted the cluster.
+    pub(crate) async fn is_deleted(&self, cluster: &ClusterArn) -> Result<bool, EcsError> {
+        let statuses = self.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;
+        Ok(statuses.get(cluster) == Some(&ClusterStatus::Deleted))
     }
 
     /// Lists and describes the tasks of a cluster. ECS may drop a stopped task between the two calls.

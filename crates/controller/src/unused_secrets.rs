@@ -3,9 +3,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use aws::{ecs::EcsError, secrets::OwnSecret};
+use aws::secrets::{OwnSecret, SecretsError};
 use jiff::Timestamp;
-use mesh::{secret::SecretState, secret_reference::SecretReference, time::elapsed};
+use mesh::{secret::SecretState, time::elapsed};
 use serde::Serialize;
 use tokio::time::sleep;
 use tracing::{error, info};
@@ -17,6 +17,9 @@ use crate::{
 
 /// How long the deletion of one secret may take, which is not interrupted: three calls and the lag of reads.
 const TIME_TO_DELETE: Duration = Duration::from_secs(90);
+
+/// The most active task definitions that are read: an invocation has time for them at the rate of 20 calls a second.
+const MAX_DEFINITIONS: usize = 4_000;
 
 /// What to do with unused secrets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +36,20 @@ pub enum UnusedSecretsOrder {
 pub struct UnusedSecretsReport {
     /// The names of the unused secrets; those that were deleted, except in a dry run.
     pub unused: Vec<String>,
+    /// Why secrets are left that may be unused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<String>,
     /// What could not be read or deleted.
     pub problems: Vec<ProblemReport>,
+}
+
+impl UnusedSecretsReport {
+    fn add(&mut self, error: &ControllerError) {
+        match error {
+            ControllerError::OutOfTime => self.left = Some("time ran out; the next run continues".to_owned()),
+            error => self.problems.push(ProblemReport::new(None, error)),
+        }
+    }
 }
 
 /// Finds and deletes unused secrets.
@@ -54,12 +69,15 @@ impl UnusedSecrets {
     /// that no active task definition reads. A failed read is a problem, and nothing that depends on it is deleted.
     pub(crate) async fn run(&self, order: UnusedSecretsOrder, deadline: Deadline) -> UnusedSecretsReport {
         let mut report = UnusedSecretsReport::default();
-        match self.find(deadline, &mut report.problems).await {
+        match self.find(deadline, &mut report).await {
             Ok(unused) if order == UnusedSecretsOrder::DryRun => {
                 report.unused = unused.into_iter().map(|secret| secret.name).collect();
             }
             Ok(unused) => self.delete_all(unused, deadline, &mut report).await,
-            Err(error) => report.problems.push(ProblemReport::new(None, &error)),
+            Err(error) => report.add(&error),
+        }
+        if let Some(reason) = &report.left {
+            info!(action = "delete_secret", outcome = "left", reason);
         }
         for problem in &report.problems {
             error!(action = "delete_secret", outcome = "failed", error = problem.label, reason = problem.reason);
@@ -70,7 +88,7 @@ impl UnusedSecrets {
     async fn find(
         &self,
         deadline: Deadline,
-        problems: &mut Vec<ProblemReport>,
+        report: &mut UnusedSecretsReport,
     ) -> Result<Vec<EmptySecret>, ControllerError> {
         let listed = deadline.run(self.secrets.own_secrets(&self.tasks.scope.names.start())).await?;
         let old = listed.into_iter().filter(|OwnSecret { changed_at, .. }| self.is_old(*changed_at));
@@ -86,16 +104,10 @@ impl UnusedSecrets {
                     let version = secret.version.filter(|_| is_unused && self.is_old(secret.written_at));
                     empty.extend(version.map(|version| EmptySecret { name, version }));
                 }
-                Err(error) => problems.push(ProblemReport::new(None, &error)),
+                Err(error) => report.add(&error),
             }
         }
-        if !empty.is_empty() {
-            let references = self.references(deadline).await?;
-            let (account, region) = (self.tasks.scope.names.account(), self.tasks.scope.names.region());
-            empty.retain(|secret| {
-                !references.iter().any(|reference| reference.is_in(account, region) && reference.is_to(&secret.name))
-            });
-        }
+        self.retain_unread(&mut empty, deadline, report).await?;
         Ok(empty)
     }
 
@@ -104,28 +116,36 @@ impl UnusedSecrets {
         changed_at.is_some_and(|at| elapsed(at, self.tasks.clock.now()) >= self.tasks.scope.unused_for)
     }
 
-    /// The secrets that the containers of all active task definitions read.
+    /// Removes from `empty` the secrets that containers of an active task definition read, in any version. The definitions
+    /// are read one after the other, because the rate of these calls is limited for the whole account.
     ///
     /// # Errors
-    /// A definition could not be read, or there is none: then the account or region may be another one.
-    async fn references(&self, deadline: Deadline) -> Result<Vec<SecretReference>, ControllerError> {
+    /// A definition could not be read.
+    async fn retain_unread(
+        &self,
+        empty: &mut Vec<EmptySecret>,
+        deadline: Deadline,
+        report: &mut UnusedSecretsReport,
+    ) -> Result<(), ControllerError> {
+        if empty.is_empty() {
+            return Ok(());
+        }
         let active = deadline.run(self.tasks.ecs.active_definitions()).await?;
-        if active.is_empty() {
-            let subject = "the active task definitions".to_owned();
-            let reason = "ECS lists none, so that no secret is deleted; check the region".to_owned();
-            return Err(EcsError::Failed { subject, reason }.into());
+        if !(1..=MAX_DEFINITIONS).contains(&active.len()) {
+            let count = active.len();
+            report.left = Some(format!("ECS lists {count} active task definitions, expected 1 to {MAX_DEFINITIONS}"));
+            empty.clear();
         }
-        let definitions = self.tasks.definitions(&active, deadline).await;
-        let mut references = Vec::new();
-        for definition in definitions.all() {
-            match definition {
-                Ok(definition) => references.extend(definition.secrets.iter().cloned()),
-                // It was deleted since.
-                Err(error) if error.is_unknown_definition() => {}
-                Err(error) => return Err(Arc::clone(error).into()),
+        let (account, region) = (self.tasks.scope.names.account(), self.tasks.scope.names.region());
+        for arn in active {
+            if empty.is_empty() {
+                break;
             }
+            let definition = deadline.run(self.tasks.ecs.task_definition(&arn)).await?;
+            let references = || definition.secrets.iter().filter(|reference| reference.is_in(account, region));
+            empty.retain(|secret| !references().any(|reference| reference.is_to(&secret.name)));
         }
-        Ok(references)
+        Ok(())
     }
 
     async fn delete_all(&self, unused: Vec<EmptySecret>, deadline: Deadline, report: &mut UnusedSecretsReport) {
@@ -138,20 +158,29 @@ impl UnusedSecrets {
             match deleted {
                 Ok(true) => report.unused.push(name),
                 Ok(false) => {}
-                Err(error) => report.problems.push(ProblemReport::new(None, &error)),
+                Err(error) => report.add(&error),
             }
         }
     }
 
     /// Deletes a secret; whether it stays deleted. A task may have got a token in it since it was read: no write succeeds
-    /// after the mark for deletion, and after the lag of reads an earlier one is seen.
+    /// after the mark for deletion, and after the lag of reads an earlier one is seen. It is looked for also if the answer
+    /// was lost, or another invocation was faster.
     async fn delete(&self, secret: &EmptySecret) -> Result<bool, ControllerError> {
-        self.secrets.schedule_deletion(&secret.name).await?;
-        sleep(self.tasks.scope.bounds.secrets_lag).await;
-        if self.secrets.restore_if_replaced(&secret.name, &secret.version).await? {
+        if self.secrets.read(&secret.name).await?.version.as_deref() != Some(&secret.version) {
             return Ok(false);
         }
-        info!(action = "delete_secret", outcome = "done", secret = secret.name);
-        Ok(true)
+        let marked = match self.secrets.schedule_deletion(&secret.name).await {
+            Err(refused @ SecretsError::Refused { .. }) => return Err(refused.into()),
+            Ok(()) | Err(SecretsError::MarkedForDeletion { .. }) => Ok(()),
+            lost => lost,
+        };
+        sleep(self.tasks.scope.bounds.secrets_lag).await;
+        let is_deleted = self.secrets.confirm_deletion(&secret.name, &secret.version).await?;
+        marked?;
+        if is_deleted {
+            info!(action = "delete_secret", outcome = "done", secret = secret.name);
+        }
+        Ok(is_deleted)
     }
 }

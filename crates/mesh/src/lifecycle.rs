@@ -162,8 +162,10 @@ pub fn orphan_step(
         // A secret that the controller emptied belongs to a token that is to be deleted. A deletion that started before
         // an operator emptied the secret has ended after [`Bounds::settled_after`].
         (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
+        // Tasks may have read a secret until it was marked for deletion. One that never existed has no time.
         (state, Usage::Idle(idle))
-            if matches!(state, SecretState::Missing) || idle.listed_at >= bounds.deleted_from(written_at) =>
+            if matches!(state, SecretState::Missing) && secret.written_at.is_none()
+                || idle.listed_at >= bounds.deleted_from(written_at) =>
         {
             OrphanStep::Delete(idle.retirement.clone())
         }

@@ -61,7 +61,8 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
         planned.extend(actions.into_iter().map(|action| match action {
             // Replaces the creation of a new token.
             Action::ShowOrphan(holder, token) => {
-                let tasks = required.remove(&holder).unwrap_or_default();
+                let tasks = required.remove(&holder);
+                let tasks = tasks.unwrap_or_else(|| user_of(&holder, listing.as_ref(), rules));
                 Planned { action: Action::ShowOrphan(holder, token), tasks }
             }
             // A task that requires no token may read this one: in mode `auth-method`, or in a named version.

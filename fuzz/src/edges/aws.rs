@@ -101,7 +101,7 @@ impl OwnSecrets for World {
         panic!("{name} is not unused")
     }
 
-    async fn restore_if_replaced(&self, name: &str, _: &str) -> Result<bool, SecretsError> {
+    async fn confirm_deletion(&self, name: &str, _: &str) -> Result<bool, SecretsError> {
         panic!("{name} was not deleted")
     }
 }

@@ -85,7 +85,38 @@ async fn an_empty_list_of_clusters_proves_nothing() {
     let environment = environment(&world, forward, clusters(&[], "ACTIVE"), &settings, an_hour_later).await;
     let report = swept(&environment, &SweepOrder::default()).await;
     assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(world.pair(&world.secret_name("pattern-token")).await, Some(token.clone()));
+    // And for an idle check
+    let looked = environment.handle(&[idle_check("pattern-token")]).await;
+    assert!(looked.failures.is_empty(), "{looked:?}");
     assert_eq!(world.pair(&world.secret_name("pattern-token")).await, Some(token));
+}
+
+#[tokio::test]
+async fn a_cluster_that_ecs_does_not_know_fails_no_sweep() {
+    // Given a node in Consul of a cluster that ECS has forgotten, or that never existed
+    let world = World::without_deployment("pattern-unknown").await;
+    stopped_task_with_services(&world).await;
+    let settings = [PREFIX, ("ECS_CLUSTER_ARNS", "pattern-unk*")];
+    let unknown = |seen: &RecordedRequest, _| match seen.operation().as_deref() {
+        Some("ListClusters") => Answer::ok(json!({ "clusterArns": [] }).to_string()),
+        Some("DescribeClusters") => {
+            let asked = seen.json()["clusters"].as_array().cloned().unwrap_or_default();
+            let failures: Vec<_> = asked.iter().map(|arn| json!({ "arn": arn, "reason": "MISSING" })).collect();
+            Answer::ok(json!({ "clusters": [], "failures": failures }).to_string())
+        }
+        _ => Answer::Forward,
+    };
+    let environment = environment(&world, forward, unknown, &settings, |e| e).await;
+    // When it is swept, then nothing of it is deleted, and the sweep is complete
+    let report = swept(&environment, &SweepOrder::default()).await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(world.service_ids().await.len(), 2);
+    // And when it is swept with force, it counts as deleted
+    let order = SweepOrder { force: true, clusters: vec![world.cluster().parse().unwrap()], ..SweepOrder::default() };
+    let report = swept(&environment, &order).await;
+    assert_eq!((report.outcome, report.clusters[0].status), (SweepOutcome::Done, "deleted"), "{report:?}");
+    assert_eq!(world.service_ids().await, Vec::<String>::new());
 }
 
 #[tokio::test]

@@ -76,7 +76,10 @@ pub enum SecretsError {
 /// The operations on secrets that the controller uses.
 #[async_trait]
 pub trait SecretStore: Send + Sync {
-    /// Reads the secret. One that is marked for deletion is missing.
+    /// Reads the secret. One that the controller has marked for deletion is missing, and was written at the time of the mark.
+    ///
+    /// # Errors
+    /// [`SecretsError::MarkedForDeletion`] if it is marked, and another creator's.
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError>;
 
     /// Writes a state into the secret, which is created if it does not exist, and returns the new version ID. The write
@@ -124,7 +127,9 @@ impl AwsSecrets {
                 written_at: answer.created_date.and_then(|at| Timestamp::from_second(at.secs()).ok()),
             })),
             Err(SdkError::ServiceError(e)) if e.err().is_resource_not_found_exception() => Ok(None),
-            Err(SdkError::ServiceError(e)) if is_deletion(e.err()) => Ok(None),
+            Err(SdkError::ServiceError(e)) if is_deletion(e.err()) => {
+                Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
+            }
             Err(e) => Err(failed(name, &e)),
         }
     }
@@ -200,12 +205,16 @@ struct Value {
 #[async_trait]
 impl SecretStore for AwsSecrets {
     async fn read(&self, name: &str) -> Result<StoredSecret, SecretsError> {
-        match self.value(name).await? {
-            Some(value) => {
+        let missing =
+            |written_at| StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at };
+        match self.value(name).await {
+            Ok(Some(value)) => {
                 let (state, is_ours) = SecretState::parse(name, &value.text)?;
                 Ok(StoredSecret { state, is_ours, version: value.version, written_at: value.written_at })
             }
-            None => Ok(StoredSecret { state: SecretState::Missing, is_ours: false, version: None, written_at: None }),
+            Ok(None) => Ok(missing(None)),
+            Err(SecretsError::MarkedForDeletion { .. }) => Ok(missing(self.own_mark(name).await?)),
+            Err(error) => Err(error),
         }
     }
 

@@ -34,9 +34,9 @@ pub trait OwnSecrets: Send + Sync {
     /// Marks a secret for deletion. It can be restored for 30 days.
     async fn schedule_deletion(&self, name: &str) -> Result<(), SecretsError>;
 
-    /// Restores a secret that is marked for deletion if its current version is not `version`: another writer has replaced
-    /// it before the mark. Whether it was restored.
-    async fn restore_if_replaced(&self, name: &str, version: &str) -> Result<bool, SecretsError>;
+    /// Whether the secret is marked for deletion, and `version` is its current version. If another writer has replaced the
+    /// version before the mark, the secret is restored.
+    async fn confirm_deletion(&self, name: &str, version: &str) -> Result<bool, SecretsError>;
 }
 
 #[async_trait]
@@ -61,13 +61,16 @@ impl OwnSecrets for AwsSecrets {
         call.send().await.map(drop).map_err(|e| write_error(name, &e))
     }
 
-    async fn restore_if_replaced(&self, name: &str, version: &str) -> Result<bool, SecretsError> {
+    async fn confirm_deletion(&self, name: &str, version: &str) -> Result<bool, SecretsError> {
         let described = self.describe(name).await?;
-        let stages = described.version_ids_to_stages().and_then(|versions| versions.get(version));
-        if stages.is_some_and(|stages| stages.iter().any(|stage| stage == CURRENT)) {
+        if described.deleted_date().is_none() {
             return Ok(false);
         }
-        self.restore(name).await.map(|()| true)
+        let stages = described.version_ids_to_stages().and_then(|versions| versions.get(version));
+        if stages.is_some_and(|stages| stages.iter().any(|stage| stage == CURRENT)) {
+            return Ok(true);
+        }
+        self.restore(name).await.map(|()| false)
     }
 }
 
@@ -81,6 +84,20 @@ impl AwsSecrets {
             return self.restore(name).await;
         }
         Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
+    }
+
+    /// When the controller marked its own secret for deletion.
+    ///
+    /// # Errors
+    /// [`SecretsError::MarkedForDeletion`] if it is another creator's.
+    pub(super) async fn own_mark(&self, name: &str) -> Result<Option<Timestamp>, SecretsError> {
+        let described = self.describe(name).await?;
+        if !self.has_own_tags(described.tags()) {
+            return Err(SecretsError::MarkedForDeletion { name: name.to_owned() });
+        }
+        // Restored meanwhile, it counts as just written.
+        let marked_at = described.deleted_date().and_then(|at| Timestamp::from_second(at.secs()).ok());
+        Ok(Some(marked_at.unwrap_or(Timestamp::MAX)))
     }
 
     async fn restore(&self, name: &str) -> Result<(), SecretsError> {

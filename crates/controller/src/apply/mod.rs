@@ -11,6 +11,7 @@ use mesh::{
     action::{Action, Planned},
     arn::TaskArn,
     catalog::{HealthCheck, ServiceInstance},
+    field::InvalidField,
     secret::StoredSecret,
     task::TaskChange,
     tenancy::TenancyName,
@@ -116,7 +117,10 @@ impl Applier {
         deadline: Deadline,
     ) -> Result<Effect, ControllerError> {
         let cluster = tasks.iter().find_map(|task| self.scope.clusters.cluster_of(task));
-        let Some(cluster) = cluster else { return Ok(Effect::Unchanged) };
+        let Some(cluster) = cluster else {
+            let task = tasks.first().map(TaskArn::as_str).unwrap_or_default();
+            return Err(InvalidField::new("task ARN", task, "a long ARN, with the name of a managed cluster").into());
+        };
         deadline.run(self.tokens.reconcile(holder, Case::Needed(&Demand::Listed(&cluster)), seen)).await
     }
 

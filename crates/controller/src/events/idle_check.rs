@@ -6,7 +6,7 @@ use mesh::{
     idleness::{Idleness, ServiceTask, TaskListing, judge},
     token::TokenHolder,
 };
-use tracing::info;
+use tracing::{info, warn};
 
 use super::sorted::RequestedCheck;
 use crate::{
@@ -37,7 +37,15 @@ impl IdleChecks {
             return CheckFailures::new();
         }
         let listing = match deadline.run(self.tasks.list_all_tasks(deadline)).await {
-            Ok(listing) => listing,
+            Ok(Some(listing)) => listing,
+            Ok(None) => {
+                warn!(
+                    action = "revoke",
+                    outcome = "kept",
+                    "ECS lists no cluster of the deployment, which proves no service idle"
+                );
+                return CheckFailures::new();
+            }
             Err(error) => {
                 let error = Arc::new(error);
                 return checks.keys().map(|holder| (holder.clone(), Arc::clone(&error))).collect();

@@ -33,7 +33,11 @@ impl PreProvision {
     ) -> Result<(), Arc<ControllerError>> {
         let scope = &self.tasks.scope;
         let Some(cluster) = self.cluster_for_marks(definition, cluster, deadline).await.map_err(Arc::new)? else {
-            info!(task_definition = definition.as_str(), outcome = "ignored", "not in a cluster in ECS_CLUSTER_ARNS");
+            info!(
+                task_definition = definition.as_str(),
+                outcome = "ignored",
+                "no cluster in ECS_CLUSTER_ARNS, or another one"
+            );
             return Ok(());
         };
         let known = match deadline.run(self.tasks.ecs.task_definition(definition)).await {

@@ -56,9 +56,15 @@ impl Surveyor {
         }
     }
 
-    /// Surveys the clusters of an order, whose statuses in ECS are `statuses`.
-    pub(crate) async fn survey(&self, order: &SweepOrder, statuses: &ClusterStatuses, deadline: Deadline) -> Survey {
-        let mut survey = Survey { began: self.tasks.clock.now(), ..Survey::default() };
+    /// Surveys the clusters of an order, whose statuses in ECS are `statuses`: they were read after `began`.
+    pub(crate) async fn survey(
+        &self,
+        order: &SweepOrder,
+        began: Timestamp,
+        statuses: &ClusterStatuses,
+        deadline: Deadline,
+    ) -> Survey {
+        let mut survey = Survey { began, ..Survey::default() };
         let mut clusters = self.read_clusters(order, statuses, deadline, &mut survey).await;
         let arns = clusters.read.iter().flat_map(|read| &read.tasks).map(|task| &task.definition);
         let definitions = self.tasks.definitions(arns, deadline).await;

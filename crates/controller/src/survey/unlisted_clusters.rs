@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use aws::ecs::{ClusterStatus, EcsError};
+use aws::ecs::ClusterStatus;
 use mesh::{arn::ClusterArn, mark::HolderMark, token::ListedToken};
+use tracing::warn;
 
 use super::{
     findings::{Clusters, Problem, Survey},
     order::SweepOrder,
     surveyor::Surveyor,
 };
-use crate::{deadline::Deadline, error::ControllerError};
+use crate::deadline::Deadline;
 
 impl Surveyor {
     /// The deleted clusters that tokens, synthetic nodes and failed agents name by ARN, and that ECS did not list. A cluster that exists
@@ -50,9 +51,10 @@ impl Surveyor {
             match status {
                 ClusterStatus::Deleted => deleted.push(cluster),
                 ClusterStatus::Unknown if order.treats_unknown_as_deleted(&cluster) => deleted.push(cluster),
+                // Tasks choose what their logins name: such a cluster must not fail every sweep.
                 ClusterStatus::Unknown => {
-                    let error = ControllerError::from(EcsError::UnknownCluster(cluster.clone()));
-                    survey.problems.push(Problem::new(Some(&cluster), error));
+                    warn!(action = "sweep", outcome = "skipped", cluster_arn = %cluster,
+                        "Consul has entries of a cluster that ECS does not know; sweep it with force if it was deleted");
                 }
                 ClusterStatus::Active => clusters.are_all_found = false,
             }

@@ -36,13 +36,14 @@ impl Sweep {
     /// Surveys whole clusters, and applies the plan as far as time and the guard allow.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
         let mut swept = Swept::default();
-        let statuses = self.tasks.cluster_statuses(&order.named(), deadline).await;
-        if !order.dry_run {
-            let statuses = order.without_deleted(&statuses);
-            swept.set_up(self.bootstrap.run_if_due(&statuses, deadline).await);
-        }
         for attempt in 1..=MAX_ATTEMPTS {
-            let survey = self.surveyor.survey(order, &statuses, deadline).await;
+            let began = self.tasks.clock.now();
+            let statuses = self.tasks.cluster_statuses(&order.named(), deadline).await;
+            if !order.dry_run && attempt == 1 {
+                let statuses = order.without_deleted(&statuses);
+                swept.set_up(self.bootstrap.run_if_due(&statuses, deadline).await);
+            }
+            let survey = self.surveyor.survey(order, began, &statuses, deadline).await;
             if !order.dry_run {
                 swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
             }

@@ -218,6 +218,13 @@ fn orphan_is_shown_in_an_emptied_secret() {
 }
 
 #[test]
+fn orphan_of_a_secret_marked_for_deletion_waits() {
+    let marked = |seconds_ago| written(SecretState::Missing, false, seconds_ago);
+    assert_eq!(orphan(&marked(399), 100_000, &idle()), OrphanStep::Keep, "a task may have read it before the mark");
+    assert_eq!(orphan(&marked(400), 100_000, &idle()), deleted());
+}
+
+#[test]
 fn orphan_of_a_removal_is_not_shown_again() {
     let empty = written(SecretState::Empty, true, 1_000);
     assert_eq!(orphan(&empty, 100_000, &BY_LISTING), OrphanStep::Keep);
