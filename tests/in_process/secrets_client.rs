@@ -177,7 +177,7 @@ async fn a_secret_marked_for_deletion_is_missing() {
     let server = Recorder::start(marked_by("ecs-mesh-controller")).await;
     let read = client(&server, None).read(NAME).await.unwrap();
     assert!(matches!(read.state, SecretState::Missing));
-    assert_eq!(read.written_at.map(|at| at.as_second()), Some(1_800_000_000), "tasks have read it until then");
+    assert_eq!(read.written_at.map(jiff::Timestamp::as_second), Some(1_800_000_000), "tasks have read it until then");
     // And one of another creator is an error, as is the controller's own credential
     let server = Recorder::start(marked_by("terraform")).await;
     assert!(matches!(client(&server, None).read(NAME).await, Err(SecretsError::MarkedForDeletion { .. })));
