@@ -71,7 +71,16 @@ impl Clusters for EcsEdge {
             };
             Ok(asked.iter().map(|cluster| (cluster.clone(), status(cluster))).collect())
         };
-        self.connection.call(Service::Ecs, || "DescribeClusters".to_owned(), effect, failed("clusters")).await
+        let (connection, label) = (&self.connection, || "DescribeClusters".to_owned());
+        let statuses: BTreeMap<ClusterArn, ClusterStatus> =
+            connection.call(Service::Ecs, label, effect, failed("clusters")).await?;
+        // A deleted cluster has no tasks, which is known without a listing.
+        let mut world = connection.shared.world.lock().unwrap();
+        for (cluster, _) in statuses.iter().filter(|(_, status)| **status == ClusterStatus::Deleted) {
+            world.was_read(connection.environment, cluster, true);
+        }
+        drop(world);
+        Ok(statuses)
     }
 }
 
