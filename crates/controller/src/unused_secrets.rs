@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 
 use aws::secrets::{OwnSecret, SecretsError};
 use jiff::Timestamp;
-use mesh::{secret::SecretState, time::elapsed};
+use mesh::{secret::SecretState, time::elapsed, token_mode::TokenMode};
 use serde::Serialize;
 use tokio::time::sleep;
 use tracing::{error, info};
@@ -15,7 +15,7 @@ use crate::{
     tasks::TaskReader,
 };
 
-/// How long the deletion of one secret may take, which is not interrupted: three calls and the lag of reads.
+/// How long the deletion of one secret may take, which is not interrupted: four calls and the lag of reads.
 const TIME_TO_DELETE: Duration = Duration::from_secs(90);
 
 /// The most active task definitions that are read: an invocation has time for them at the rate of 20 calls a second.
@@ -46,7 +46,7 @@ pub struct UnusedSecretsReport {
 impl UnusedSecretsReport {
     fn add(&mut self, error: &ControllerError) {
         match error {
-            ControllerError::OutOfTime => self.left = Some("time ran out; the next run continues".to_owned()),
+            ControllerError::OutOfTime => self.left = Some("time ran out; the next run begins again".to_owned()),
             error => self.problems.push(ProblemReport::new(None, error)),
         }
     }
@@ -66,9 +66,14 @@ struct EmptySecret {
 
 impl UnusedSecrets {
     /// Deletes the secrets that the controller created, that have been empty for as long as an unused token is kept, and
-    /// that no active task definition reads. A failed read is a problem, and nothing that depends on it is deleted.
+    /// that no active task definition reads; none in mode `secrets-manager`. A failed read is a problem, and nothing that
+    /// depends on it is deleted.
     pub(crate) async fn run(&self, order: UnusedSecretsOrder, deadline: Deadline) -> UnusedSecretsReport {
         let mut report = UnusedSecretsReport::default();
+        if self.tasks.scope.mode == TokenMode::SecretsManager {
+            report.left = Some("in mode secrets-manager, tasks may read secrets that no definition names".to_owned());
+            return report;
+        }
         match self.find(deadline, &mut report).await {
             Ok(unused) if order == UnusedSecretsOrder::DryRun => {
                 report.unused = unused.into_iter().map(|secret| secret.name).collect();

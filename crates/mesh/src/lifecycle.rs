@@ -162,11 +162,10 @@ pub fn orphan_step(
         // A secret that the controller emptied belongs to a token that is to be deleted. A deletion that started before
         // an operator emptied the secret has ended after [`Bounds::settled_after`].
         (SecretState::Empty, Usage::Needed(_)) if !secret.is_ours && is_settled(secret.written_at) => OrphanStep::Show,
-        // Tasks may have read a secret until it was marked for deletion. One that never existed has no time.
-        (state, Usage::Idle(idle))
-            if matches!(state, SecretState::Missing) && secret.written_at.is_none()
-                || idle.listed_at >= bounds.deleted_from(written_at) =>
-        {
+        // A secret that is marked for deletion has a time. It may be restored, with the token in it.
+        (SecretState::Missing, _) if secret.written_at.is_some() => OrphanStep::Keep,
+        (SecretState::Missing, Usage::Idle(idle)) => OrphanStep::Delete(idle.retirement.clone()),
+        (_, Usage::Idle(idle)) if idle.listed_at >= bounds.deleted_from(written_at) => {
             OrphanStep::Delete(idle.retirement.clone())
         }
         _ => OrphanStep::Keep,

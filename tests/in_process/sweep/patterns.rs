@@ -148,6 +148,12 @@ async fn the_first_event_of_a_new_cluster_creates_its_node() {
     assert_eq!(consul, ["GET catalog/nodes", "GET catalog/nodes", "PUT catalog/register"]);
     let nodes = world.consul.get("/v1/catalog/nodes").await.to_string();
     assert!(nodes.contains(&world.cluster()), "{nodes}");
+    // And an event that is replayed an hour later creates none
+    world.consul.put("/v1/catalog/deregister", &json!({ "Node": world.cluster() })).await;
+    let consul = Recorder::before(&world.consul.address, forward).await;
+    let later = Environment::between(&world, consul, aws(forward).await, &settings, an_hour_later).await;
+    let (_, consul) = later.calls_for(std::slice::from_ref(&event)).await;
+    assert!(consul.is_empty(), "{consul:?}");
     // And further events make no call to Consul
     let (_, consul) = environment.calls_for(&[event]).await;
     assert!(consul.is_empty(), "{consul:?}");

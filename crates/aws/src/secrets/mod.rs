@@ -76,7 +76,8 @@ pub enum SecretsError {
 /// The operations on secrets that the controller uses.
 #[async_trait]
 pub trait SecretStore: Send + Sync {
-    /// Reads the secret. One that the controller has marked for deletion is missing, and was written at the time of the mark.
+    /// Reads the secret. One of the controller that is marked for deletion is missing, and has a time, because it may be
+    /// restored.
     ///
     /// # Errors
     /// [`SecretsError::MarkedForDeletion`] if it is marked, and another creator's.
@@ -184,9 +185,10 @@ impl AwsSecrets {
 }
 
 /// Whether an operation was refused because the secret is marked for deletion. The code is that of other refusals too; only
-/// the text names the deletion.
+/// the text says so: "was marked for deletion", "is already scheduled for deletion", "was deleted".
 fn is_deletion(error: &impl ProvideErrorMetadata) -> bool {
-    error.code() == Some("InvalidRequestException") && error.message().is_some_and(|text| text.contains("deletion"))
+    let says_so = |text: &str| text.contains("deletion") || text.contains("deleted");
+    error.code() == Some("InvalidRequestException") && error.message().is_some_and(says_so)
 }
 
 /// The version ID that follows `seen`, or that of a secret's first version. Secrets Manager rejects an existing ID with
@@ -213,7 +215,10 @@ impl SecretStore for AwsSecrets {
                 Ok(StoredSecret { state, is_ours, version: value.version, written_at: value.written_at })
             }
             Ok(None) => Ok(missing(None)),
-            Err(SecretsError::MarkedForDeletion { .. }) => Ok(missing(self.own_mark(name).await?)),
+            Err(SecretsError::MarkedForDeletion { .. }) => {
+                self.check_own(name).await?;
+                Ok(missing(Some(Timestamp::MAX)))
+            }
             Err(error) => Err(error),
         }
     }
@@ -222,7 +227,8 @@ impl SecretStore for AwsSecrets {
         let value = state.render(Uuid::new_v4());
         let written = match self.write_value(name, seen, &value).await {
             Err(SecretsError::MarkedForDeletion { .. }) if matches!(seen.state, SecretState::Missing) => {
-                self.restore_own(name).await?;
+                self.check_own(name).await?;
+                self.restore(name).await?;
                 Err(SecretsError::Changed { name: name.to_owned() })
             }
             written => written,

@@ -13,6 +13,8 @@ use super::{AwsSecrets, SecretsError, failed, write_error};
 
 /// Days for which a deleted secret can be restored: the most that Secrets Manager offers. It charges nothing for them.
 const RECOVERY_WINDOW_DAYS: i64 = 30;
+/// The most secrets in a page of a list.
+const PAGE: i32 = 100;
 /// The stage of the version that readers get.
 const CURRENT: &str = "AWSCURRENT";
 
@@ -43,7 +45,7 @@ pub trait OwnSecrets: Send + Sync {
 impl OwnSecrets for AwsSecrets {
     async fn own_secrets(&self, prefix: &str) -> Result<Vec<OwnSecret>, SecretsError> {
         let filter = Filter::builder().key(FilterNameStringType::Name).values(prefix).build();
-        let pages = self.client.list_secrets().filters(filter).into_paginator().send();
+        let pages = self.client.list_secrets().filters(filter).max_results(PAGE).into_paginator().send();
         let pages: Vec<ListSecretsOutput> = pages.try_collect().await.map_err(|e| failed(&format!("{prefix}*"), &e))?;
         let listed = pages.iter().flat_map(ListSecretsOutput::secret_list);
         let own = listed.filter(|secret| self.has_own_tags(secret.tags()) && secret.deleted_date().is_none());
@@ -52,7 +54,7 @@ impl OwnSecrets for AwsSecrets {
             let changed_at = changed_at.and_then(|at| Timestamp::from_second(at.secs()).ok());
             Some(OwnSecret { name: secret.name()?.to_owned(), changed_at })
         });
-        // The filter of Secrets Manager ignores the case.
+        // The filter may match more.
         Ok(own.filter(|secret| secret.name.starts_with(prefix)).collect())
     }
 
@@ -75,32 +77,19 @@ impl OwnSecrets for AwsSecrets {
 }
 
 impl AwsSecrets {
-    /// Restores a secret that is marked for deletion, if the controller created it. Its ARN stays the same.
+    /// Checks that the controller created a secret that is marked for deletion.
     ///
     /// # Errors
     /// [`SecretsError::MarkedForDeletion`] if it is another creator's.
-    pub(super) async fn restore_own(&self, name: &str) -> Result<(), SecretsError> {
+    pub(super) async fn check_own(&self, name: &str) -> Result<(), SecretsError> {
         if self.has_own_tags(self.describe(name).await?.tags()) {
-            return self.restore(name).await;
+            return Ok(());
         }
         Err(SecretsError::MarkedForDeletion { name: name.to_owned() })
     }
 
-    /// When the controller marked its own secret for deletion.
-    ///
-    /// # Errors
-    /// [`SecretsError::MarkedForDeletion`] if it is another creator's.
-    pub(super) async fn own_mark(&self, name: &str) -> Result<Option<Timestamp>, SecretsError> {
-        let described = self.describe(name).await?;
-        if !self.has_own_tags(described.tags()) {
-            return Err(SecretsError::MarkedForDeletion { name: name.to_owned() });
-        }
-        // Restored meanwhile, it counts as just written.
-        let marked_at = described.deleted_date().and_then(|at| Timestamp::from_second(at.secs()).ok());
-        Ok(Some(marked_at.unwrap_or(Timestamp::MAX)))
-    }
-
-    async fn restore(&self, name: &str) -> Result<(), SecretsError> {
+    /// Restores a secret that is marked for deletion. Its ARN stays the same.
+    pub(super) async fn restore(&self, name: &str) -> Result<(), SecretsError> {
         self.client.restore_secret().secret_id(name).send().await.map_err(|e| write_error(name, &e))?;
         info!(action = "restore_secret", outcome = "done", secret = name);
         Ok(())

@@ -152,7 +152,10 @@ impl TaskEvents {
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
         // What fails here is logged, and fails again where a token is created in the namespace, or is done by the sweep.
         self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
-        self.bootstrap.create_nodes(&nodes_of_active(&tasks), deadline.half_way()).await;
+        let is_new = |task: &&MeshTask| {
+            changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, self.clock.now()))
+        };
+        self.bootstrap.create_nodes(&nodes_of_active(tasks.iter().filter(is_new)), deadline.half_way()).await;
         for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self
@@ -214,8 +217,8 @@ fn namespaces_of_active(tasks: &[MeshTask]) -> BTreeSet<Tenancy> {
 }
 
 /// The nodes of active tasks: their cluster, and the default namespace of their partition.
-fn nodes_of_active(tasks: &[MeshTask]) -> BTreeSet<(ClusterArn, Tenancy)> {
-    let active = tasks.iter().filter(|task| task.phase == TaskPhase::Active);
+fn nodes_of_active<'a>(tasks: impl Iterator<Item = &'a MeshTask>) -> BTreeSet<(ClusterArn, Tenancy)> {
+    let active = tasks.filter(|task| task.phase == TaskPhase::Active);
     active.map(|task| (task.cluster.clone(), task.tenancy.home())).collect()
 }
 

@@ -14,8 +14,8 @@ use super::{
 use crate::deadline::Deadline;
 
 impl Surveyor {
-    /// The deleted clusters that tokens, synthetic nodes and failed agents name by ARN, and that ECS did not list. A cluster that exists
-    /// nevertheless is left to the next sweep; until then no service counts as idle.
+    /// The deleted clusters that tokens, synthetic nodes and failed agents name by ARN, and that ECS did not list. A cluster
+    /// that exists nevertheless is left to the next sweep; until then no service counts as idle.
     pub(super) async fn find_unlisted(
         &self,
         order: &SweepOrder,
