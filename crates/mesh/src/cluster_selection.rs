@@ -17,12 +17,6 @@ pub struct ClusterPattern {
 }
 
 impl ClusterPattern {
-    /// The name, if the pattern is one; otherwise the start of all names.
-    #[must_use]
-    pub fn start(&self) -> &str {
-        &self.start
-    }
-
     /// Whether the pattern contains a `*`.
     #[must_use]
     pub fn has_wildcard(&self) -> bool {
@@ -138,6 +132,15 @@ impl ClusterSelection {
     /// The clusters that are selected by ARN or by name.
     pub fn named(&self) -> impl Iterator<Item = ClusterArn> {
         self.patterns.iter().filter(|pattern| !pattern.has_wildcard()).filter_map(|name| self.home.sibling(&name.start))
+    }
+
+    /// Whether the cluster is one of [`Self::named`].
+    #[must_use]
+    pub fn selects_by_name(&self, cluster: &ClusterArn) -> bool {
+        cluster
+            .as_str()
+            .strip_prefix(&self.prefix)
+            .is_some_and(|name| self.patterns.iter().any(|pattern| !pattern.has_wildcard() && pattern.matches(name)))
     }
 
     /// Whether the cluster is selected.

@@ -10,7 +10,7 @@ use super::{
     service_name::ServiceName,
     tags::{NAMESPACE_TAG, PARTITION_TAG},
     tenancy::{Tenancy, TenancyName},
-    token::TokenHolder,
+    token::{ListedToken, TokenHolder},
 };
 use crate::time::elapsed;
 
@@ -137,6 +137,15 @@ pub fn marked_used(description: &str) -> String {
 pub fn with_restarted_wait(description: &str, now: Timestamp, wait: Duration) -> Option<String> {
     let since = HolderMark::parse(description)?.unused_since?;
     (elapsed(since, now) >= wait / 10).then(|| marked_unused(&marked_used(description), now))
+}
+
+/// What a token's marks name as its cluster: an ARN, or in tokens of consul-ecs also a name. `None` if it has no marks.
+#[must_use]
+pub fn cluster_of(token: &ListedToken) -> Option<String> {
+    match &token.login {
+        Some(login) => Some(login.cluster.clone()),
+        None => HolderMark::parse(&token.description).map(|mark| mark.cluster),
+    }
 }
 
 #[cfg(test)]

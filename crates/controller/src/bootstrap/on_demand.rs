@@ -70,7 +70,7 @@ impl Bootstrap {
     ) -> BootstrapReport {
         let mut report = BootstrapReport::default();
         let now = self.tasks.clock.now();
-        let is_named = |cluster: &ClusterArn| self.tasks.scope.clusters.named().any(|named| named == *cluster);
+        let is_named = |cluster: &ClusterArn| self.tasks.scope.clusters.selects_by_name(cluster);
         let is_known = |node: &(ClusterArn, Tenancy)| is_recent(self.nodes.get(node), now);
         let new: Vec<_> = of.iter().filter(|node| !is_named(&node.0) && !is_known(node)).collect();
         if new.is_empty() || !self.creates_nodes() {

@@ -152,9 +152,9 @@ impl TaskEvents {
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
         // What fails here is logged, and fails again where a token is created in the namespace, or is done by the sweep.
         self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
-        let is_new = |task: &&MeshTask| {
-            changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, self.clock.now()))
-        };
+        let now = self.clock.now();
+        let is_new =
+            |task: &&MeshTask| changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, now));
         self.bootstrap.create_nodes(&nodes_of_active(tasks.iter().filter(is_new)), deadline.half_way()).await;
         for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;

@@ -8,7 +8,7 @@ use std::{
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
-    mark::HolderMark,
+    mark,
     phase::TaskPhase,
     tenancy::Tenancy,
     token::ListedToken,
@@ -102,11 +102,7 @@ impl ConsulReader {
 
     /// Whether a token's marks name a cluster of the sweep. Other tokens are ignored.
     fn is_of(&self, order: &SweepOrder, token: &ListedToken) -> bool {
-        let is_named = |name: &str| order.names(name, &self.scope.clusters);
-        match &token.login {
-            Some(login) => is_named(&login.cluster),
-            None => HolderMark::parse(&token.description).is_some_and(|mark| is_named(&mark.cluster)),
-        }
+        mark::cluster_of(token).is_some_and(|cluster| order.names(&cluster, &self.scope.clusters))
     }
 
     /// The checks of stopping tasks, which have to be drained.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use aws::ecs::ClusterStatus;
-use mesh::{arn::ClusterArn, mark::HolderMark, token::ListedToken};
+use mesh::{arn::ClusterArn, mark};
 use tracing::warn;
 
 use super::{
@@ -27,7 +27,8 @@ impl Surveyor {
         if !selection.has_wildcard() || !clusters.are_all_found {
             return Vec::new();
         }
-        let mut named: BTreeSet<ClusterArn> = survey.observed.tokens.iter().filter_map(cluster_of).collect();
+        let mut named: BTreeSet<ClusterArn> =
+            survey.observed.tokens.iter().filter_map(|token| mark::cluster_of(token)?.parse().ok()).collect();
         let instances = survey.observed.agents.iter().flat_map(|agent| &agent.node.instances);
         named.extend(instances.filter_map(|instance| selection.cluster_of(instance.task_arn.as_ref()?)));
         named.append(&mut survey.synthetic_nodes);
@@ -63,10 +64,4 @@ impl Surveyor {
         clusters.deleted.extend(deleted.iter().cloned());
         deleted
     }
-}
-
-/// The cluster that a token names by ARN.
-fn cluster_of(token: &ListedToken) -> Option<ClusterArn> {
-    let login = token.login.as_ref().map(|login| login.cluster.clone());
-    login.or_else(|| HolderMark::parse(&token.description).map(|mark| mark.cluster))?.parse().ok()
 }
