@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use aws::{
     ecs::AwsEcs,
+    events::DefaultBus,
     queue::SqsQueue,
     sdk,
     secrets::{AwsSecrets, SecretsError},
@@ -84,6 +85,7 @@ pub async fn connect(settings: &Settings, aws: &SdkConfig, retry_policy: RetryPo
         consul,
         ecs,
         secrets,
+        events: Arc::new(DefaultBus::new(aws)),
         queue: Arc::new(SqsQueue::new(aws, settings.queue_url.clone())),
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),

@@ -2,8 +2,10 @@
 
 use mesh::{
     cluster_selection::ClusterSelection,
-    definition::{Container, TaskDefinition},
+    definition::TaskDefinition,
     ecs_config::{CONFIG_VARIABLE, EcsConfig},
+    program::{Programs, Registrar},
+    registration::MeshConfig,
     required::TokenRules,
     secret_name::SecretNames,
     service_name::ServiceName,
@@ -14,34 +16,43 @@ use mesh::{
 
 use super::text;
 
+/// What is read in full has a tenancy or an error that names a field.
+fn read_in_full(text: &str) {
+    for registrar in [Registrar::ControlPlane, Registrar::MeshInit] {
+        let read = MeshConfig::parse(text, registrar).and_then(|config| config.tenancy(true));
+        if let Err(error) = read {
+            assert!(error.field().starts_with(CONFIG_VARIABLE), "{error}");
+        }
+    }
+}
+
 /// With any configuration, the task has a legal service name or none.
 pub fn run(data: &[u8]) {
     let Some(text) = text(data) else { return };
     let config = text.parse::<EcsConfig>();
-    let container = Container { name: "app".to_owned(), essential: true, has_health_check: true };
+    read_in_full(text);
     let definition = TaskDefinition {
         arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:7".parse().expect("an ARN"),
         tags: Tags::from_iter([(MESH_TAG, "true")]),
         config_json: Some(text.to_owned()),
-        containers: vec![container],
+        containers: vec!["app".to_owned()],
         secrets: Vec::new(),
+        programs: Programs::default(),
     };
     let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).expect("a selection");
     let names = SecretNames::new("mesh".parse().expect("a prefix"), None, Tenancy::Community, &home);
     let rules = TokenRules { mode: TokenMode::Auto, names: &names };
     let identity = definition.identify(&Tags::default(), &Tenancy::Community, rules);
-    let synced = definition.synced_containers();
     match config {
         Ok(config) => {
             let name = identity.ok().flatten().map(|identity| identity.service.name);
             assert_eq!(name, config.name().unwrap_or("web").parse::<ServiceName>().ok());
-            assert!(synced.is_ok());
         }
         // The configuration may contain a secret: the error is always the same.
         Err(error) => {
             assert_eq!(error, "".parse::<EcsConfig>().expect_err("nothing is no configuration"));
             assert_eq!(error.field(), CONFIG_VARIABLE);
-            assert!(identity.is_err() && synced.is_err());
+            assert!(identity.is_err());
         }
     }
 }

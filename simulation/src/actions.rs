@@ -49,7 +49,24 @@ impl Schedule {
                 self.syncs -= 1;
                 self.sync_health();
             }
-            Action::ToggleHealth => self.with(World::toggle_health),
+            Action::ToggleHealth => {
+                self.flips = self.flips.saturating_sub(1);
+                self.with(World::toggle_health);
+            }
+            Action::LoseContainer => {
+                self.lost_containers -= 1;
+                self.with(World::lose_container);
+            }
+            Action::Tick => self.with(World::tick),
+            Action::StopRepaired => self.with(|world| {
+                let repaired = world.tasks_being_repaired();
+                let index = repaired[world.random.usize(..repaired.len())];
+                world.step(index);
+            }),
+            Action::ChangeCatalog => {
+                self.catalog_changes -= 1;
+                self.with(World::change_catalog_by_hand);
+            }
             Action::Read => self.with(World::read_any),
             Action::ChangeByHand => {
                 self.manual_changes -= 1;
@@ -149,7 +166,7 @@ impl Schedule {
             note!(world, "environment {number} sweeps");
             world.checking_idle.insert(number);
             let began = world.now;
-            world.sweep_reads.insert(number, super::promises::SweepReads::from(began));
+            world.sweep_reads.insert(number, super::healing::SweepReads::from(began));
             let wrong_region_sweeps = world.scenario.wrong_region_sweeps;
             if !world.fault_free && world.chance(wrong_region_sweeps) {
                 world.note("it reads the wrong region");

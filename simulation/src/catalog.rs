@@ -3,20 +3,16 @@
 use consul::login_mark;
 use mesh::{
     arn::{TaskArn, TaskId},
-    catalog::{CatalogNode, CheckStatus, HealthCheck, ServiceInstance},
+    catalog::{CatalogNode, CheckStatus, HealthCheck, OtherService, ServiceInstance},
+    registration::Registration,
     tenancy::{Tenancy, TenancyName},
 };
 
 use super::{
     consul::Consul,
     dialect::Answer,
-    world::note,
-    world::{World, service_name},
+    world::{World, note},
 };
-
-/// The containers of a task, each with its check.
-const APP: &str = "app";
-const DATAPLANE: &str = "consul-dataplane";
 
 /// A service instance.
 #[derive(Debug, Clone)]
@@ -27,11 +23,13 @@ pub(crate) struct Instance {
     pub(crate) task: TaskArn,
     pub(crate) modify_index: u64,
     pub(crate) tenancy: Tenancy,
+    /// When a sweep has registered it, or a person has changed it: the task may have stopped before. No later sweep is complete.
+    pub(crate) unproven_since: Option<u64>,
 }
 
 impl Instance {
     /// Whether a check belongs to the instance.
-    fn has(&self, check: &HealthCheck) -> bool {
+    pub(crate) fn has(&self, check: &HealthCheck) -> bool {
         check.node == self.node && check.service_id == self.id
     }
 
@@ -61,8 +59,56 @@ impl Consul {
         checks.find(is_maintenance).is_some_and(|check| check.status == CheckStatus::Critical)
     }
 
-    fn remove(&mut self, node: &str, id: &str) {
+    fn remove_instance(&mut self, node: &str, id: &str) {
         self.instances.retain(|instance| !(instance.node == node && instance.id == id));
+    }
+
+    /// Adds or replaces a check. A write that changes nothing leaves its `ModifyIndex`.
+    fn write_check(&mut self, check: &HealthCheck) {
+        let written = HealthCheck { modify_index: self.index + 1, ..check.clone() };
+        match self.checks.iter_mut().find(|known| known.node == check.node && known.id == check.id) {
+            Some(known) if HealthCheck { modify_index: known.modify_index, ..written.clone() } == *known => return,
+            Some(known) => *known = written,
+            None => self.checks.push(written),
+        }
+        self.index += 1;
+    }
+
+    /// The check with the ID of this one.
+    pub(crate) fn check(&self, check: &HealthCheck) -> Option<&HealthCheck> {
+        self.checks.iter().find(|known| known.is_same_as(check))
+    }
+
+    /// Records which of these checks a `health-sync` has changed, whose write began at this index.
+    pub(crate) fn note_health_sync(&mut self, checks: &[HealthCheck], before: u64, now: u64) {
+        for check in checks {
+            if self.check(check).is_some_and(|known| known.modify_index > before) {
+                self.health_synced.insert(check.id.clone(), now);
+            }
+        }
+    }
+
+    /// Adds or replaces an instance with its checks, in one write.
+    fn write_registration(&mut self, new: &Registration, task: TaskArn, unproven_since: Option<u64>) {
+        self.nodes.insert(new.node.clone());
+        self.remove_instance(&new.node, &new.id);
+        for check in &new.checks {
+            self.write_check(check);
+        }
+        self.index += 1;
+        self.instances.push(Instance {
+            node: new.node.clone(),
+            id: new.id.clone(),
+            name: new.name.clone(),
+            task,
+            modify_index: self.index,
+            tenancy: new.tenancy.clone(),
+            unproven_since,
+        });
+    }
+
+    pub(crate) fn remove(&mut self, node: &str, id: &str) {
+        self.remove_instance(node, id);
         self.checks.retain(|check| !(check.node == node && check.service_id == id));
     }
 
@@ -93,32 +139,24 @@ impl World {
         Ok(vec![partition.clone()])
     }
 
-    /// Registers the service and its sidecar proxy, with a check for each container, as `mesh-init` does.
+    /// A task registers its service and its sidecar proxy: `mesh-init` on the cluster's node, with critical checks, which
+    /// `health-sync` then updates; a client agent on its own, with checks that pass.
     pub(crate) fn register(&mut self, index: usize) {
-        let task = &self.ecs.tasks[index];
-        let (arn, name) = (task.arn.clone(), service_name(task.service).to_string());
-        let node = if task.has_agent { self.join(index) } else { task.cluster.as_str().to_owned() };
-        self.consul.nodes.insert(node.clone());
-        // `mesh-init` registers checks as critical; the first health sync sets them.
-        let is_unsynced = self.scenario.syncs > 0 && self.random.bool();
-        let status = if is_unsynced { CheckStatus::Critical } else { CheckStatus::Passing };
-        for (suffix, containers) in [("", &[APP, DATAPLANE][..]), ("-sidecar-proxy", &[DATAPLANE])] {
-            self.consul.index += 1;
-            let (id, name) = (format!("{name}-{}{suffix}", arn.id()), format!("{name}{suffix}"));
-            for container in containers {
-                let check = check(&node, &id, &name, container, self.tenancy.clone());
-                self.consul.checks.push(HealthCheck { status, ..check });
+        let mut registrations = self.registrations(index);
+        let arn = self.ecs.tasks[index].arn.clone();
+        if self.ecs.tasks[index].has_agent {
+            let node = self.join(index);
+            for registration in &mut registrations {
+                registration.node.clone_from(&node);
+                for check in &mut registration.checks {
+                    (check.node, check.status) = (node.clone(), CheckStatus::Passing);
+                }
             }
-            self.consul.instances.push(Instance {
-                node: node.clone(),
-                id,
-                name,
-                task: arn.clone(),
-                modify_index: self.consul.index,
-                tenancy: self.tenancy.clone(),
-            });
         }
-        note!(self, "task {index} registers its service on {node}");
+        for registration in &registrations {
+            self.consul.write_registration(registration, arn.clone(), None);
+        }
+        note!(self, "task {index} registers its service on {}", registrations[0].node);
     }
 
     pub(crate) fn instances_on(&self, node: &str, tenancy: &Tenancy, tasks: &[TaskId]) -> Vec<ServiceInstance> {
@@ -142,7 +180,8 @@ impl World {
         }
         let on_it = self.consul.instances.iter().filter(|instance| instance.node == name);
         let instances: Vec<ServiceInstance> = on_it.map(Instance::seen).collect();
-        let others = self.consul.others.iter().filter(|(node, _)| node == name).map(|(_, id)| id.clone());
+        let others = self.consul.others.iter().filter(|(node, _)| node == name);
+        let others = others.map(|(_, id)| OtherService { id: id.clone(), tenancy: tenancy.clone() });
         Some(CatalogNode { is_synthetic: name.starts_with("arn:"), instances, others: others.collect() })
     }
 
@@ -167,6 +206,27 @@ impl World {
             self.consul.remove(&instance.node, &instance.id);
         }
         Ok(())
+    }
+
+    /// A sweep registers an instance of a task with its checks.
+    pub(crate) fn register_again(&mut self, registration: &Registration) {
+        let task = registration.meta["task-arn"].parse().unwrap();
+        self.consul.write_registration(registration, task, Some(self.now));
+        self.check_no_drain_undone();
+    }
+
+    /// Deregisters a service instance, whether or not it has changed.
+    pub(crate) fn deregister_service(&mut self, node: &str, id: &str) {
+        let known = self.consul.instances.iter().find(|known| known.node == node && known.id == id);
+        let Some((task, is_unproven)) = known.map(|it| (it.task.id().clone(), it.unproven_since.is_some())) else {
+            return;
+        };
+        if is_unproven {
+            self.check_not_meant_to_run(&task, "the service that a sweep has registered was deregistered");
+        } else {
+            self.check_stopped(&task, "its service was deregistered");
+        }
+        self.consul.remove(node, id);
     }
 
     /// Deregisters a node with its services. Only ours: its cluster has to be deleted, and no other owner's service may be on it.
@@ -217,44 +277,11 @@ impl World {
         for check in checks {
             let owner = self.consul.instances.iter().find(|instance| instance.has(check));
             if let Some(id) = owner.filter(|_| check.kind == "maintenance").map(|owner| owner.task.id().clone()) {
-                self.check_told_to_stop(&id);
+                self.check_may_drain(&id);
             }
-            let is_same = |known: &&mut HealthCheck| known.node == check.node && known.id == check.id;
-            match self.consul.checks.iter_mut().find(is_same) {
-                Some(known) => *known = check.clone(),
-                // The registration of an unknown check adds it.
-                None => self.consul.checks.push(check.clone()),
-            }
+            self.consul.write_check(check);
         }
         self.check_no_drain_undone();
         Ok(())
-    }
-
-    /// Converges: after a health sync, every check has the health that ECS reports.
-    pub(crate) fn check_health(&mut self) {
-        for (index, task) in self.ecs.tasks.iter().enumerate() {
-            let is_synced = task.phase() == Some(mesh::phase::TaskPhase::Active) && !task.has_agent;
-            let wanted = if task.is_unhealthy { CheckStatus::Critical } else { CheckStatus::Passing };
-            let is_its = |check: &&HealthCheck| check.service_id.contains(task.arn.id().as_str());
-            if is_synced && self.consul.checks.iter().filter(is_its).any(|check| check.status != wanted) {
-                let how = format!("converges: the checks of task {index} are not {}", wanted.as_str());
-                return self.broken(how);
-            }
-        }
-    }
-}
-
-fn check(node: &str, service_id: &str, service_name: &str, container: &str, tenancy: Tenancy) -> HealthCheck {
-    HealthCheck {
-        node: node.to_owned(),
-        id: format!("{service_id}-{container}"),
-        name: "Consul ECS health check".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        notes: String::new(),
-        service_id: service_id.to_owned(),
-        service_name: service_name.to_owned(),
-        status: CheckStatus::Passing,
-        output: String::new(),
-        tenancy,
     }
 }

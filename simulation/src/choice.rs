@@ -1,6 +1,6 @@
 //! The choice of the next action: drawn by weight among the actions that are possible.
 
-use super::schedule::Schedule;
+use super::{ecs::Task, schedule::Schedule};
 
 /// The actions of a schedule.
 #[derive(Debug, Clone, Copy)]
@@ -19,8 +19,12 @@ pub(crate) enum Action {
     DeleteCluster,
     SyncHealth,
     ToggleHealth,
+    LoseContainer,
+    Tick,
     Read,
     ChangeByHand,
+    ChangeCatalog,
+    StopRepaired,
 }
 
 impl Schedule {
@@ -30,9 +34,12 @@ impl Schedule {
         let busy = self.environments.iter().filter(|e| e.invocation.is_some() && !e.sweeps).count();
         let (kills, sweeps, outages, registrations) = (self.kills, self.sweeps, self.outages, self.registrations);
         let (syncs, manual_changes) = (self.syncs, self.manual_changes);
+        let (flips, lost_containers, catalog_changes) = (self.flips, self.lost_containers, self.catalog_changes);
         let is_idle_environment = self.environments.iter().any(|environment| environment.invocation.is_none());
         self.with(|world| {
-            let pace = world.scenario.pace;
+            let is_forgotten = world.is_task_forgotten() && (sweeps > 0 || !world.sweep_reads.is_empty());
+            // Tasks go on until a sweep finds what is missing.
+            let pace = if is_forgotten { 1 } else { world.scenario.pace };
             let mut actions = vec![(if is_busy { 1 } else { 3 }, Action::Advance)];
             if is_free {
                 actions.push((20, Action::Serve));
@@ -50,10 +57,13 @@ impl Schedule {
             if !world.tasks_without_token().is_empty() {
                 actions.push((pace, Action::Read));
             }
+            if !world.due_health_syncs().is_empty() {
+                actions.push((3, Action::Tick));
+            }
             if !world.fault_free {
                 actions.extend((manual_changes > 0).then_some((1, Action::ChangeByHand)));
                 let is_down = !world.down.is_empty();
-                actions.extend((sweeps > 0).then_some((1, Action::Sweep)));
+                actions.extend((sweeps > 0).then_some((if is_forgotten { 10 } else { 1 }, Action::Sweep)));
                 actions.extend((kills > 0 && is_busy).then_some((1, Action::Kill)));
                 actions.extend((registrations > 0).then_some((2, Action::Register)));
                 actions.extend((outages > 0 && !is_down).then_some((1, Action::Outage)));
@@ -62,7 +72,12 @@ impl Schedule {
                 actions.extend((world.scenario.skew > 0).then_some((1, Action::Jump)));
                 actions.extend(world.is_cluster_over().then_some((1, Action::DeleteCluster)));
                 actions.extend((syncs > 0).then_some((1, Action::SyncHealth)));
-                actions.extend((syncs > 0).then_some((1, Action::ToggleHealth)));
+                actions.extend((syncs + flips > 0).then_some((1, Action::ToggleHealth)));
+                let may_lose = lost_containers > 0 && !world.tasks_that_may_lose_a_container().is_empty();
+                let is_any_running = world.ecs.tasks.iter().any(Task::runs_in_mesh);
+                actions.extend((catalog_changes > 0 && is_any_running).then_some((3, Action::ChangeCatalog)));
+                actions.extend((!world.tasks_being_repaired().is_empty()).then_some((10, Action::StopRepaired)));
+                actions.extend(may_lose.then_some((1, Action::LoseContainer)));
             }
             let total: u32 = actions.iter().map(|(weight, _)| *weight).sum();
             let mut at = world.random.u32(..total);

@@ -1,7 +1,7 @@
 //! Simulated Consul: tokens, as measured on real servers. An accessor ID in use is refused, but two concurrent creations with
 //! different secret halves both succeed, and one of the two tokens can never be deleted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use consul::{Grant, NewToken, Token, login_mark};
 use mesh::{
@@ -66,6 +66,8 @@ pub(crate) struct Consul {
     /// Services of other owners: node and ID.
     pub(crate) others: Vec<(String, String)>,
     pub(crate) index: u64,
+    /// When a `health-sync` has last changed each check, by the ID of the check.
+    pub(crate) health_synced: BTreeMap<String, u64>,
 }
 
 impl World {

@@ -1,14 +1,13 @@
 //! Simulated Consul, as one environment reaches it. Unsuccessful answers are treated as [`consul::HttpConsul`] treats them.
 
+use std::sync::MutexGuard;
+
 use async_trait::async_trait;
-use consul::{
-    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Refusal, Token,
-    TokenFilter, classify,
-};
+use consul::{Acl, Agents, Catalog, ConsulError, NewToken, Object, Refusal, Token, TokenFilter, classify};
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, Member, ServiceInstance},
-    permission::Permission,
+    registration::Registration,
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
     token::{AccessorId, ListedToken},
@@ -45,6 +44,10 @@ fn error(answer: &Answer, own_token: Result<(), Answer>) -> ConsulError {
 }
 
 impl ConsulEdge {
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.connection.shared.world.lock().unwrap()
+    }
+
     async fn call<T: std::fmt::Debug + Send + 'static>(
         &self,
         label: impl FnOnce() -> String,
@@ -180,12 +183,17 @@ impl Catalog for ConsulEdge {
 
     async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
         let (asked, tenancy) = (name.to_owned(), tenancy.clone());
-        self.call(|| format!("GET node {name}"), move |world| Ok(world.node(&asked, &tenancy))).await
+        let read = self.call(|| format!("GET node {name}"), move |world| Ok(world.node(&asked, &tenancy))).await;
+        self.world().was_node_read(self.connection.environment, name, read.as_ref());
+        read
     }
 
     async fn node_checks(&self, node: &str, _: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
         let asked = node.to_owned();
-        self.call(|| format!("GET checks of {node}"), move |world| Ok(world.node_checks(&asked))).await
+        let effect = move |world: &mut World| Ok((world.now, world.node_checks(&asked)));
+        let (at, checks) = self.call(|| format!("GET checks of {node}"), effect).await?;
+        self.world().were_checks_read(self.connection.environment, node, at, &checks);
+        Ok(checks)
     }
 
     async fn checks(&self, instances: &[ServiceInstance]) -> Result<Vec<HealthCheck>, ConsulError> {
@@ -204,8 +212,33 @@ impl Catalog for ConsulEdge {
 
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
         let asked = checks.to_vec();
+        self.world().check_may_correct(self.connection.environment, checks);
         let label = || format!("PUT checks {:?}", checks.iter().map(|check| &check.id).collect::<Vec<_>>());
         self.call(label, move |world| world.set_checks(&asked)).await
+    }
+
+    async fn register(&self, registration: &Registration) -> Result<(), ConsulError> {
+        let (asked, environment) = (registration.clone(), self.connection.environment);
+        let sweep_began = {
+            let mut world = self.world();
+            world.check_may_register(environment, registration);
+            world.sweep_reads.get(&environment).map(|sweep| sweep.began)
+        };
+        let effect = move |world: &mut World| {
+            world.register_again(&asked);
+            world.was_registered(environment, sweep_began, &asked);
+            Ok(())
+        };
+        self.call(|| format!("PUT register {}", registration.id), effect).await
+    }
+
+    async fn deregister_service(&self, node: &str, id: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        let (node, asked) = (node.to_owned(), id.to_owned());
+        let effect = move |world: &mut World| {
+            world.deregister_service(&node, &asked);
+            Ok(())
+        };
+        self.call(|| format!("PUT deregister service {id}"), effect).await
     }
 
     async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {
@@ -242,39 +275,6 @@ impl Agents for ConsulEdge {
     }
 }
 
-fn not_simulated() -> ConsulError {
-    ConsulError::Refused { subject: "set-up".to_owned(), status: 500, reason: "not simulated".to_owned() }
-}
-
-#[async_trait]
-impl ConsulBootstrap for ConsulEdge {
-    async fn is_primary(&self) -> Result<bool, ConsulError> {
-        Err(not_simulated())
-    }
-
-    async fn namespaces(&self, _: &TenancyName) -> Result<Vec<TenancyName>, ConsulError> {
-        Err(not_simulated())
-    }
-
-    async fn read(&self, _: &Object) -> Result<Option<Fields>, ConsulError> {
-        Err(not_simulated())
-    }
-
-    async fn create(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {
-        Err(not_simulated())
-    }
-
-    async fn update(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {
-        Err(not_simulated())
-    }
-}
-
-#[async_trait]
-impl Permissions for ConsulEdge {
-    async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
-        Err(not_simulated())
-    }
-}
-
+mod not_simulated;
 #[cfg(test)]
 mod tests;

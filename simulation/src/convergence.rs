@@ -15,7 +15,7 @@ impl World {
     pub(crate) fn check_converged(&mut self, is_swept: bool) {
         for index in 0..self.ecs.tasks.len() {
             if self.ecs.tasks[index].is_stopped() && !self.is_agent_failure_undetected(index) {
-                self.check_cleared(index, "a sweep has passed");
+                self.check_cleared(index, true);
             }
         }
         for number in 0..self.scenario.services {
@@ -27,15 +27,6 @@ impl World {
         let client = self.secret(CLIENT_SECRET);
         if is_active && !client.shown().is_some_and(|pair| self.is_valid(pair.secret.expose_secret())) {
             self.broken("converges: the client agents have no token".to_owned());
-        }
-    }
-
-    /// After a sweep, every task that was told to stop is drained.
-    pub(crate) fn check_all_drained(&mut self) {
-        for index in 0..self.ecs.tasks.len() {
-            if self.ecs.tasks[index].phase() == Some(TaskPhase::Stopping) {
-                self.check_drained(index);
-            }
         }
     }
 

@@ -7,14 +7,17 @@ use fastrand::Rng;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
-    definition::{Container, TaskDefinition},
+    definition::TaskDefinition,
     phase::TaskPhase,
+    program::Programs,
     secret_reference::SecretReference,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
-    task::{ContainerHealth, DescribedTask, TaskContainer},
+    task::DescribedTask,
 };
 
 use super::{
+    containers::{Containers, config_json, names, placement},
+    health_sync::HealthSync,
     scenario::Scenario,
     task_lifecycle::{LIFECYCLE, TaskStatus},
     world::{CLIENT_SECRET, World, note, service_name, time_at},
@@ -61,11 +64,13 @@ pub(crate) struct Task {
     pub(crate) start: Start,
     /// Whether it runs a Consul client agent.
     pub(crate) has_agent: bool,
-    /// Whether its app fails its health check.
-    pub(crate) is_unhealthy: bool,
     pub(crate) end: End,
     /// Its statuses, each with the time since which it had it.
     pub(crate) history: Vec<(u64, TaskStatus)>,
+    /// Its containers after each change, with the time of the change.
+    pub(crate) containers: Vec<(u64, Containers)>,
+    /// What its `health-sync` remembers.
+    pub(crate) health_sync: HealthSync,
     /// The token that it read from its secret.
     pub(crate) read: Option<String>,
     /// When an event of it was first acknowledged that needs its token.
@@ -95,6 +100,11 @@ impl Task {
 
     pub(crate) fn stopped_at(&self) -> Option<u64> {
         self.history.iter().find(|(_, status)| status.phase() == TaskPhase::Stopped).map(|(at, _)| *at)
+    }
+
+    /// When it was told to stop, or stopped.
+    pub(crate) fn ends_at(&self) -> Option<u64> {
+        self.history.iter().find(|(_, status)| status.phase() != TaskPhase::Active).map(|(at, _)| *at)
     }
 
     fn seen_at(&self, at: u64) -> Option<TaskStatus> {
@@ -136,7 +146,6 @@ impl Ecs {
                 own_tags: kind == Kind::TaggedItself,
                 tagged_after: random.u64(..=scenario.lag),
                 has_agent: kind == Kind::WithAgent,
-                is_unhealthy: false,
                 start: if random.u32(..1_000) < scenario.late {
                     let starts =
                         [Start::DuringIdleCheck, Start::AfterRevocation, Start::WhileHidden, Start::WhileDeleted];
@@ -146,6 +155,8 @@ impl Ecs {
                 },
                 end,
                 history: Vec::with_capacity(LIFECYCLE.len()),
+                containers: Vec::new(),
+                health_sync: HealthSync::default(),
                 read: None,
                 acknowledged_at: None,
             }
@@ -182,31 +193,29 @@ fn mesh_tags(number: usize) -> Tags {
     [(MESH_TAG, "true".to_owned()), (SERVICE_NAME_TAG, service_name(number).to_string())].into_iter().collect()
 }
 
-/// The task definition with this ARN, and the number of its service.
-fn definition(arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
-    let number = arn.family().as_str().rsplit('-').next()?.parse().ok()?;
-    let kind = arn.revision().parse::<usize>().ok()? % (FIRST_LOGIN - 1);
-    let own_tags = kind == Kind::TaggedItself as usize;
-    let agent = (kind == Kind::WithAgent as usize).then_some(("consul-client", false));
-    let container = |(name, has_health_check): (&str, bool)| Container {
-        name: name.to_owned(),
-        essential: has_health_check,
-        has_health_check,
-    };
-    let definition = TaskDefinition {
-        arn: arn.clone(),
-        tags: if own_tags { Tags::default() } else { mesh_tags(number) },
-        config_json: Some(format!(r#"{{"service":{{"name":"{}"}}}}"#, service_name(number))),
-        containers: [("app", true), ("consul-dataplane", true)].into_iter().chain(agent).map(container).collect(),
-        secrets: Vec::new(),
-    };
-    Some((number, definition))
-}
-
 impl World {
+    /// The task definition with this ARN, without its secrets, and the number of its service.
+    fn definition_without_secrets(&self, arn: &TaskDefinitionArn) -> Option<(usize, TaskDefinition)> {
+        let number = arn.family().as_str().rsplit('-').next()?.parse().ok()?;
+        let kind = arn.revision().parse::<usize>().ok()? % (FIRST_LOGIN - 1);
+        let own_tags = kind == Kind::TaggedItself as usize;
+        let agent = (kind == Kind::WithAgent as usize).then_some("consul-client");
+        let config_json = config_json(number, &self.tenancy);
+        let definition = TaskDefinition {
+            arn: arn.clone(),
+            tags: if own_tags { Tags::default() } else { mesh_tags(number) },
+            programs: if agent.is_some() { Programs::default() } else { self.programs(&config_json) },
+            config_json: Some(config_json),
+            containers: names(agent),
+            secrets: Vec::new(),
+        };
+        Some((number, definition))
+    }
+
     /// The task definition with this ARN, if it belongs to a service of the schedule.
     pub(crate) fn definition(&self, arn: &TaskDefinitionArn) -> Option<TaskDefinition> {
-        let (number, definition) = definition(arn).filter(|(number, _)| *number < self.scenario.services)?;
+        let (number, definition) =
+            self.definition_without_secrets(arn).filter(|(number, _)| *number < self.scenario.services)?;
         if arn.revision().parse::<usize>().ok()? >= FIRST_LOGIN {
             return Some(definition);
         }
@@ -244,18 +253,6 @@ impl World {
         note!(self, "cluster {} is deleted", cluster.name());
         self.ecs.deleted.push((cluster.clone(), self.now));
         cluster
-    }
-
-    /// A random task's app begins to fail its health check, or recovers.
-    pub(crate) fn toggle_health(&mut self) {
-        let index = self.random.usize(..self.ecs.tasks.len());
-        let task = &mut self.ecs.tasks[index];
-        task.is_unhealthy = !task.is_unhealthy;
-        note!(
-            self,
-            "the app of task {index} {}",
-            if self.ecs.tasks[index].is_unhealthy { "is unhealthy" } else { "is healthy" }
-        );
     }
 
     /// Whether ECS's answers show by now that the cluster was deleted.
@@ -303,7 +300,7 @@ impl World {
         let mut described = Vec::new();
         for arn in arns {
             let Some(index) = self.ecs.tasks.iter().position(|task| task.arn == *arn) else { continue };
-            let Some((status, _)) = self.shown(index, 0) else { continue };
+            let Some((status, at)) = self.shown(index, 0) else { continue };
             let (now, task) = (self.now, &self.ecs.tasks[index]);
             let is_tagged = task.own_tags && task.created().is_some_and(|at| at + task.tagged_after <= now);
             let stopped_at = (status.phase() == TaskPhase::Stopped).then(|| task.stopped_at()).flatten();
@@ -313,15 +310,10 @@ impl World {
                 phase: status.phase(),
                 tags: if is_tagged { mesh_tags(task.service) } else { Tags::default() },
                 stopped_at: stopped_at.and_then(|at| Timestamp::from_second(time_at(at).as_second()).ok()),
-                containers: containers(task.is_unhealthy),
+                containers: self.shown_containers(index, at),
+                placement: placement(index, status),
             });
         }
         described
     }
-}
-
-fn containers(is_unhealthy: bool) -> Vec<TaskContainer> {
-    let container = |name: &str, health| TaskContainer { name: name.to_owned(), health };
-    let app = if is_unhealthy { ContainerHealth::Unhealthy } else { ContainerHealth::Healthy };
-    vec![container("app", app), container("consul-dataplane", ContainerHealth::Healthy)]
 }

@@ -1,9 +1,12 @@
 //! Simulated ECS, as one environment reaches it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
-use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
+use aws::ecs::{ClusterStatus, Clusters, EcsError, EcsService, EcsServices, TaskDefinitions, TaskList, Tasks};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     definition::TaskDefinition,
@@ -131,6 +134,25 @@ impl Tasks for EcsEdge {
             Ok(world.describe(&asked))
         };
         let label = || format!("DescribeTasks {} of {}", tasks.len(), cluster.name());
-        self.connection.call(Service::Ecs, label, effect, failed("tasks")).await
+        let described = self.connection.call(Service::Ecs, label, effect, failed("tasks")).await?;
+        let mut world = self.connection.shared.world.lock().unwrap();
+        world.were_described(self.connection.environment, &described);
+        Ok(described)
+    }
+}
+
+#[async_trait]
+impl EcsServices for EcsEdge {
+    /// No task belongs to an ECS service.
+    async fn services(&self, _: &ClusterArn, _: &[String]) -> Result<Vec<EcsService>, EcsError> {
+        Ok(Vec::new())
+    }
+
+    async fn protected_tasks(&self, _: &ClusterArn, _: &[TaskArn]) -> Result<BTreeSet<TaskArn>, EcsError> {
+        Ok(BTreeSet::new())
+    }
+
+    async fn stop_task(&self, _: &ClusterArn, task: &TaskArn, _: &str) -> Result<(), EcsError> {
+        panic!("{task} is stopped, and the settings do not want it")
     }
 }

@@ -12,6 +12,8 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
+use aws::events::{EventPublisher, EventsError, OwnEvent};
 use controller::{
     BatchReport, CleanupReport, Clock, Controller, Deadline, Delivery, Edges, Entropy, HealthReport, SweepOrder,
     SweepReport,
@@ -26,6 +28,7 @@ use super::{
     ecs_edge::EcsEdge,
     queue::QueueEdge,
     secrets::SecretsEdge,
+    world::note,
 };
 
 /// The functions' timeouts, as in the template, in milliseconds.
@@ -90,6 +93,21 @@ impl Entropy for SimulatedEntropy {
     }
 }
 
+/// The event bus: its events only have to leak nothing.
+struct SimulatedBus(Connection);
+
+#[async_trait]
+impl EventPublisher for SimulatedBus {
+    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
+        let mut world = self.0.shared.world.lock().unwrap();
+        for event in events {
+            world.check_no_leak(&event.detail);
+            note!(world, "{}: {}", event.detail_type, event.detail);
+        }
+        Ok(())
+    }
+}
+
 /// The edges of one environment's controller.
 pub(crate) fn edges(shared: &Arc<Shared>, number: usize) -> Edges {
     let connection = Connection { shared: Arc::clone(shared), environment: number };
@@ -99,6 +117,7 @@ pub(crate) fn edges(shared: &Arc<Shared>, number: usize) -> Edges {
         bootstrap: Arc::clone(&consul) as _,
         consul,
         ecs: Arc::new(EcsEdge { connection: connection.clone(), definitions: Mutex::new(BTreeMap::new()) }),
+        events: Arc::new(SimulatedBus(connection.clone())),
         secrets: Arc::new(SecretsEdge(connection.clone())),
         queue: Arc::new(QueueEdge(connection.clone())),
         clock: Arc::new(SimulatedClock(connection.clone())),

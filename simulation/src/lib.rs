@@ -17,7 +17,11 @@
 //! Each schedule has one of two dialects of Consul: the answers of Consul 1.8.7, or those of 1.21. The tests in `recordings` compare
 //! both with recorded answers.
 //!
-//! Not simulated: the bootstrap of Consul (`BOOTSTRAP=none`), and more than one admin partition.
+//! Each schedule has one release of consul-ecs, whose `health-sync` behaves as recorded. Containers die in running tasks, and people
+//! remove entries of the catalog or bring old ones back.
+//!
+//! Not simulated: the bootstrap of Consul (`BOOTSTRAP=none`), more than one admin partition, ECS services, gateways, and
+//! `control-plane` of consul-ecs 0.7.
 
 // The simulation panics with a reason when it cannot continue. The switches of a scenario are independent of each other.
 #![allow(
@@ -36,18 +40,23 @@ mod actions;
 mod agents;
 mod calls;
 mod catalog;
+mod catalog_changes;
 mod choice;
 #[cfg(test)]
 mod conformance;
 mod consul;
 mod consul_edge;
+mod containers;
 mod convergence;
 mod dialect;
 #[cfg(test)]
 mod direct;
+mod draining;
 mod ecs;
 mod ecs_edge;
 mod environment;
+mod healing;
+mod health_sync;
 mod manual_changes;
 mod promises;
 mod queue;

@@ -1,5 +1,5 @@
-//! Manual changes: people empty a secret, make an older version of it current, delete a token in Consul, or restore Consul from a
-//! snapshot. Until the next complete sweep, the promises about what tasks read do not apply to the services concerned.
+//! Manual changes: people empty a secret, make an older version of it current, delete a token in Consul, change the catalog, or
+//! restore Consul from a snapshot. Until the next complete sweep, the promises about what tasks read do not apply to the services concerned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,9 @@ use secrecy::ExposeSecret;
 use uuid::Uuid;
 
 use super::{
+    catalog_changes::CatalogSnapshot,
     consul::Record,
+    healing::RepairReads,
     schedule::LONGEST_CALL,
     secrets::{Secret, Version},
     world::{World, note},
@@ -27,6 +29,10 @@ pub(crate) struct ManualChanges {
     pub(crate) lost: BTreeSet<String>,
     /// The tokens in the snapshot of Consul.
     snapshot: Option<Vec<Record>>,
+    /// The catalog in another snapshot.
+    pub(crate) catalog_snapshot: Option<CatalogSnapshot>,
+    /// Whether a person has changed the catalog.
+    pub(crate) is_catalog_changed: bool,
 }
 
 impl World {
@@ -106,9 +112,12 @@ impl World {
     }
 
     /// A complete sweep that began at `began` has repaired earlier changes, and every attempt that ran during them has ended.
-    pub(crate) fn swept_since(&mut self, began: u64) {
+    pub(crate) fn swept_since(&mut self, began: u64, repairs: &RepairReads) {
         let rolled_back = self.manual_changes.rolled_back.clone();
         self.manual_changes.unrepaired.retain(|number, at| *at + UNTOUCHED >= began || rolled_back.contains(number));
+        for instance in self.consul.instances.iter_mut().filter(|it| repairs.nodes.contains_key(&it.node)) {
+            instance.unproven_since = instance.unproven_since.filter(|at| *at + UNTOUCHED >= began);
+        }
     }
 
     pub(crate) fn is_changed_by_hand(&self, number: usize) -> bool {

@@ -17,6 +17,7 @@ use uuid::Uuid;
 
 use super::{
     catalog::Instance,
+    containers::reports_lost_proxy,
     queue::about,
     task_lifecycle::TaskStatus,
     world::{World, note, service_name},
@@ -37,14 +38,6 @@ impl World {
         let living = self.ecs.tasks.iter().position(|task| task.arn.id() == id && !task.is_stopped());
         if let Some(index) = living {
             self.broken(format!("never the living: task {index} has not stopped, and {how}"));
-        }
-    }
-
-    /// Never the living: only a task that was told to stop is drained.
-    pub(crate) fn check_told_to_stop(&mut self, id: &TaskId) {
-        let is_active = |task: &super::ecs::Task| task.arn.id() == id && task.phase() == Some(TaskPhase::Active);
-        if let Some(index) = self.ecs.tasks.iter().position(is_active) {
-            self.broken(format!("never the living: task {index} is meant to run, and was drained"));
         }
     }
 
@@ -221,9 +214,12 @@ impl World {
         let reported = TaskStatus::from_event(body).phase();
         let index = self.ecs.tasks.iter().position(|task| task.arn.as_str() == arn).unwrap();
         let is_still_so = self.ecs.tasks[index].phase() == Some(reported);
+        if reports_lost_proxy(body) && self.ecs.tasks[index].has_lost_proxy() {
+            self.check_drained(index, false);
+        }
         match reported {
-            TaskPhase::Stopped => self.check_cleared(index, "the event of its end was acknowledged"),
-            TaskPhase::Stopping if is_still_so => self.check_drained(index),
+            TaskPhase::Stopped => self.check_cleared(index, false),
+            TaskPhase::Stopping if is_still_so => self.check_drained(index, false),
             // ECS may not show the task's tags before its containers start.
             TaskPhase::Active if self.ecs.tasks[index].own_tags && version < CONTAINERS_START => {}
             TaskPhase::Active if is_still_so && self.ecs.tasks[index].reads_token => self.check_has_token(index),
@@ -231,39 +227,20 @@ impl World {
         }
     }
 
-    /// Nothing of a stopped task is left.
-    pub(crate) fn check_cleared(&mut self, index: usize, when: &str) {
+    /// Nothing of a stopped task is left: after a sweep, or once the event of its end was acknowledged. Then a sweep may just be
+    /// registering it, and a person may just have restored it.
+    pub(crate) fn check_cleared(&mut self, index: usize, is_swept: bool) {
         let id = self.ecs.tasks[index].arn.id().clone();
         let has_token = self
             .consul
             .tokens
             .iter()
             .any(|record| !record.foreign && login_mark(&record.description).is_some_and(|mark| mark.task == id));
-        let has_service = self.consul.instances.iter().any(|instance| *instance.task.id() == id);
+        let is_proven = |instance: &Instance| is_swept || instance.unproven_since.is_none();
+        let has_service = self.consul.instances.iter().any(|it| *it.task.id() == id && is_proven(it));
         if has_token || has_service {
+            let when = if is_swept { "a sweep has passed" } else { "the event of its end was acknowledged" };
             self.broken(format!("task {index} is stopped and has left something, although {when}"));
-        }
-    }
-
-    /// Each instance of a task is in maintenance mode, from now on until it is deregistered.
-    pub(crate) fn check_drained(&mut self, index: usize) {
-        let id = self.ecs.tasks[index].arn.id();
-        // On a client agent's node, the agent drains its services itself.
-        let is_its = |instance: &&Instance| instance.task.id() == id && instance.node.starts_with("arn:");
-        let own: Vec<Instance> = self.consul.instances.iter().filter(is_its).cloned().collect();
-        if !own.iter().all(|instance| self.consul.is_in_maintenance(instance)) {
-            self.broken(format!("nothing lost: task {index} was told to stop, and its checks still pass"));
-        }
-        self.drained.extend(own.into_iter().map(|instance| (instance.node, instance.id)));
-    }
-
-    /// Nothing lost: a drained instance stays drained until it is deregistered, whichever checks are written.
-    pub(crate) fn check_no_drain_undone(&mut self) {
-        let was_drained = |instance: &&Instance| self.drained.contains(&(instance.node.clone(), instance.id.clone()));
-        let drained: Vec<&Instance> = self.consul.instances.iter().filter(was_drained).collect();
-        if let Some(undone) = drained.into_iter().find(|instance| !self.consul.is_critical(instance)) {
-            let how = format!("nothing lost: {} was drained, and its checks pass again", undone.id);
-            self.broken(how);
         }
     }
 
@@ -275,20 +252,5 @@ impl World {
         if !self.is_changed_by_hand(number) && !self.shows_valid_token(number) {
             self.broken(format!("nothing lost: task {index} is active, its event acknowledged, and it has no token"));
         }
-    }
-}
-
-/// The clusters that a sweep could not read before it began to write.
-#[derive(Debug)]
-pub(crate) struct SweepReads {
-    /// When the sweep began.
-    pub(crate) began: u64,
-    clusters: BTreeSet<String>,
-    has_decided: bool,
-}
-
-impl From<u64> for SweepReads {
-    fn from(began: u64) -> Self {
-        Self { began, clusters: BTreeSet::new(), has_decided: false }
     }
 }

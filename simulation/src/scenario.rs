@@ -4,7 +4,7 @@
 use fastrand::Rng;
 use mesh::token_mode::TokenMode;
 
-use super::{dialect::Dialect, schedule::LONGEST_CALL};
+use super::{dialect::Dialect, health_sync::Healing, schedule::LONGEST_CALL};
 
 /// Upper limits for the parameters of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Limits {
     pub(crate) foreign_tokens: bool,
     /// Whether definitions are registered before their tasks start, so that tokens are pre-provisioned.
     pub(crate) pre_provisioned: bool,
-    /// Whether people edit secrets, delete tokens, and restore Consul from snapshots.
+    /// Whether people edit secrets, delete tokens, change the catalog, and restore Consul from snapshots.
     pub(crate) manual_changes: bool,
     /// The bound that does not hold.
     pub(crate) exceeded: Option<Bound>,
@@ -151,6 +151,7 @@ pub(crate) struct Scenario {
     /// Whether the settings select the clusters by a pattern.
     pub(crate) by_pattern: bool,
     pub(crate) dialect: Dialect,
+    pub(crate) healing: Healing,
 }
 
 /// The bounds that the controller is configured with, in milliseconds.
@@ -169,12 +170,13 @@ impl Scenario {
         let seconds = |milliseconds: u64| milliseconds.div_ceil(1_000);
         // Times are cut to seconds: one second more. Other calls are served before a stuck one: 15 seconds more.
         format!(
-            "ecs-lag={},secrets-lag={},attempt=30,call={},clocks={},shown={}",
+            "ecs-lag={},secrets-lag={},attempt=30,call={},clocks={},shown={},health-lag={}",
             seconds(lag),
             seconds(secret_lag),
             seconds(call) + 15,
             seconds(skew) + 1,
-            self.shown
+            self.shown,
+            self.healing.health_lag
         )
     }
 
@@ -215,6 +217,7 @@ impl Scenario {
         let login = mode == TokenMode::AuthMethod;
         let extra = |random: &mut Rng, one_in: u32| limits.extras && random.u32(..one_in) == 0;
         let clusters = random.usize(1..=limits.clusters);
+        let syncs = if extra(random, 3) { 3 } else { 0 };
         let drawn = Self {
             mode,
             names_by_family: mode == TokenMode::Auto && random.u32(..3) == 0,
@@ -225,7 +228,7 @@ impl Scenario {
             agents: extra(random, 3),
             enterprise: extra(random, 6),
             deletes: clusters > 1 && extra(random, 3),
-            syncs: if extra(random, 3) { 3 } else { 0 },
+            syncs,
             redrives: extra(random, 2),
             cleanup: extra(random, 5),
             environments: random.usize(1..=limits.environments),
@@ -260,6 +263,7 @@ impl Scenario {
             pace: chance(random, &[2, 5, 10]),
             by_pattern: extra(random, 3),
             dialect: Dialect::draw(random),
+            healing: Healing::draw(random, limits, syncs > 0),
         };
         let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };
         let assumed = Assumed {

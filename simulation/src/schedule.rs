@@ -26,6 +26,9 @@ pub(crate) struct Schedule {
     pub(crate) outages: usize,
     pub(crate) registrations: usize,
     pub(crate) syncs: usize,
+    pub(crate) flips: usize,
+    pub(crate) lost_containers: usize,
+    pub(crate) catalog_changes: usize,
     pub(crate) manual_changes: usize,
     /// Time that has passed in the world, but not yet for the timers of invocations, in milliseconds.
     pub(crate) pending_timer_time: u64,
@@ -47,6 +50,9 @@ impl Schedule {
             outages: scenario.outages,
             registrations: if scenario.pre_provisioned { scenario.services } else { 0 },
             syncs: scenario.syncs,
+            flips: scenario.healing.flips,
+            lost_containers: scenario.healing.lost_containers,
+            catalog_changes: scenario.healing.catalog_changes,
             manual_changes: scenario.manual_changes,
             pending_timer_time: 0,
             steps: 0,
@@ -63,13 +69,14 @@ impl Schedule {
         if self.with(World::redrive) {
             self.settle().await;
         }
-        let is_all_delivered =
-            self.with(|world| world.scenario.lost == 0 && world.scenario.sweeps == 0 && world.sqs.dead.is_empty());
+        let is_all_delivered = self.with(|world| {
+            let is_repaired_by_events = world.scenario.sweeps == 0 && !world.manual_changes.is_catalog_changed;
+            world.scenario.lost == 0 && is_repaired_by_events && world.sqs.dead.is_empty()
+        });
         if is_all_delivered {
             self.check(|world| world.check_converged(false));
         }
-        self.with(World::fix_by_hand);
-        self.with(|world| world.scenario.lag = 0);
+        self.end_manual_changes();
         let (undetected_for, bounds) = self.with(|world| (world.undetected_for(), world.scope.bounds));
         let [hidden_for, settled_after, shown] =
             [bounds.hidden_for() + bounds.clocks, bounds.settled_after(), bounds.shown]
@@ -82,6 +89,9 @@ impl Schedule {
             (u64::from(world.scenario.grace) * 1_000, waits)
         });
         self.wait(grace + shown + if waits { 3_700_000 } else { 0 }).await;
+        if self.with(|world| world.scenario.healing.flips > 0) {
+            self.with(World::toggle_health);
+        }
         self.sweep_and_settle().await;
         self.wait(hidden_for).await;
         self.sweep_and_settle().await;
@@ -101,6 +111,16 @@ impl Schedule {
             self.remove_controller().await;
             self.check(World::check_cleaned_up);
         }
+    }
+
+    /// The last manual changes, after which the next sweep has to repair everything.
+    fn end_manual_changes(&mut self) {
+        let catalog_changes = std::mem::take(&mut self.catalog_changes);
+        self.with(|world| {
+            world.fix_by_hand();
+            (0..catalog_changes).for_each(|_| world.change_catalog_by_hand());
+            world.scenario.lag = 0;
+        });
     }
 
     /// Removes the controller: the clean-up is killed once, and run again.
@@ -192,6 +212,7 @@ impl Schedule {
             self.start_sweep(SweepOrder { force, ..SweepOrder::default() });
             self.poll_invocations();
             self.settle().await;
+            self.check(World::check_healed);
         }
     }
 }

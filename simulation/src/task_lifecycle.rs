@@ -5,6 +5,7 @@ use mesh::{phase::TaskPhase, secret::SecretState, token_mode::TokenMode};
 use serde_json::{Value, json};
 
 use super::{
+    containers::in_event,
     ecs::{End, Kind, Start, definition_arn},
     world::{World, note},
 };
@@ -41,6 +42,21 @@ impl TaskStatus {
 
     pub(crate) fn is_meant_to_run(self) -> bool {
         LIFECYCLE[self.0].1 == "RUNNING"
+    }
+
+    /// `lastStatus`.
+    pub(crate) fn last(self) -> &'static str {
+        LIFECYCLE[self.0].0
+    }
+
+    /// Whether all containers have started, and are meant to run.
+    pub(crate) fn is_running(self) -> bool {
+        self.0 == RUNNING
+    }
+
+    /// Whether ECS has told its containers to stop.
+    pub(crate) fn is_stopping(self) -> bool {
+        self.0 > TOLD_TO_STOP
     }
 
     /// The status that an event reports.
@@ -133,7 +149,8 @@ impl World {
             ACTIVATING if !self.ecs.tasks[index].reads_token => self.log_in(index),
             RUNNING => self.register(index),
             STOPPED => {
-                let is_clean = self.random.bool();
+                // `health-sync` deregisters the task.
+                let is_clean = self.random.bool() && !self.ecs.tasks[index].containers().has_lost_sync;
                 if self.ecs.tasks[index].has_agent {
                     self.end_agent(index, is_clean);
                 }
@@ -143,7 +160,7 @@ impl World {
             }
             _ => {}
         }
-        self.publish(index, next);
+        self.publish(index);
     }
 
     /// The clean-up of a task that ends properly: it deregisters its services, and may log out.
@@ -153,9 +170,10 @@ impl World {
         note!(self, "task {index} has cleaned up after itself");
     }
 
-    /// Publishes the event of a step.
-    fn publish(&mut self, index: usize, status: usize) {
+    /// Publishes the event of a change.
+    pub(crate) fn publish(&mut self, index: usize) {
         let task = &self.ecs.tasks[index];
+        let (last_status, desired_status) = LIFECYCLE[task.status().map_or(0, |TaskStatus(status)| status)];
         let time = jiff::Timestamp::from_second(self.time().as_second()).unwrap();
         let body = json!({
             "source": "aws.ecs",
@@ -165,9 +183,10 @@ impl World {
                 "taskArn": task.arn.as_str(),
                 "clusterArn": task.cluster.as_str(),
                 "taskDefinitionArn": task.definition.as_str(),
-                "lastStatus": LIFECYCLE[status].0,
-                "desiredStatus": LIFECYCLE[status].1,
-                "version": task.history.len(),
+                "lastStatus": last_status,
+                "desiredStatus": desired_status,
+                "version": task.version(),
+                "containers": in_event(task),
             },
         });
         self.deliver(&body.to_string());

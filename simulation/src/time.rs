@@ -65,11 +65,13 @@ impl Schedule {
                 Outcome::Sweep(report) => {
                     note!(world, "environment {number} has swept: {:?} {:?}", report.outcome, report.problems);
                     world.check_sweep(&report);
-                    let began = world.sweep_reads.remove(&number).map(|sweep_reads| sweep_reads.began);
-                    if let Some(began) = began
-                        .filter(|_| report.outcome == SweepOutcome::Done && !world.in_wrong_region.contains(&number))
-                    {
-                        world.swept_since(began);
+                    if let Some(sweep) = world.sweep_reads.remove(&number) {
+                        if report.outcome != SweepOutcome::Incomplete {
+                            world.check_registered(&sweep.repairs);
+                        }
+                        if report.outcome == SweepOutcome::Done && !world.in_wrong_region.contains(&number) {
+                            world.swept_since(sweep.began, &sweep.repairs);
+                        }
                     }
                     world.in_wrong_region.remove(&number);
                     self.guard_tripped = report.outcome == SweepOutcome::GuardTripped;

@@ -14,8 +14,8 @@ use super::{
     calls::{Fault, Service},
     consul::Consul,
     ecs::{Ecs, Task},
+    healing::SweepReads,
     manual_changes::ManualChanges,
-    promises::SweepReads,
     queue::Sqs,
     scenario::Scenario,
     secrets::Secrets,
@@ -250,6 +250,7 @@ fn scope(scenario: &Scenario) -> Scope {
             "TIME_BOUNDS" => scenario.time_bounds(),
             "UNUSED_TOKEN_HOURS" => "1".to_owned(),
             "BOOTSTRAP" => "none".to_owned(),
+            "REPAIR" => scenario.healing.repair_setting().to_owned(),
             "CONSUL_PARTITION" if scenario.enterprise => "team".to_owned(),
             "TOKEN_MODE" => match scenario.mode {
                 TokenMode::Auto => "auto".to_owned(),

@@ -1,13 +1,18 @@
-//! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager) and `queue` (SQS).
+//! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS) and
+//! `events` (`EventBridge`).
 //!
 //! ```text
 //!  TaskDefinitions  Tasks  Clusters  Inventory    SecretStore   MessageSender, MessageVisibility     traits of callers
 //!        └────────────┴──┬────┴─────────┘              │             │
 //!                      AwsEcs                     AwsSecrets     SqsQueue    clients of one SDK configuration (sdk)
+//!
+//!  EventPublisher ── DefaultBus
 //! ```
 
 #[cfg(feature = "ecs")]
 pub mod ecs;
+#[cfg(feature = "events")]
+pub mod events;
 #[cfg(feature = "queue")]
 pub mod queue;
 pub mod sdk;

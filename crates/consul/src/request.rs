@@ -59,6 +59,11 @@ impl Request {
         self
     }
 
+    /// Asks the leader, after it has made sure that it still is.
+    pub(super) fn consistent(self) -> Self {
+        self.query("consistent", "")
+    }
+
     /// Adds the partition and the namespace if they are configured: Community Edition rejects both.
     pub(super) fn within(self, tenancy: &Tenancy) -> Self {
         match tenancy {

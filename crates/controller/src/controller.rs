@@ -11,12 +11,16 @@ use crate::{
     deadline::Deadline,
     edges::Edges,
     events::{BatchReport, Delivery, TaskEvents},
+    healing::Announcer,
     health_sync::{HealthReport, HealthSync},
     observe::Observer,
     preflight::{Preflight, PreflightError},
+    repair::Repairs,
+    replacement::Replacements,
     scope::Scope,
     survey::{Surveyor, SweepOrder},
     sweep::{Sweep, SweepReport},
+    takeover::Takeover,
     tasks::TaskReader,
     timestamp_cache::TimestampCache,
     tokens::Tokens,
@@ -31,7 +35,7 @@ pub struct Controller {
     sweep: Sweep,
     bootstrap: Arc<Bootstrap>,
     preflight: Preflight,
-    health_sync: HealthSync,
+    health_sync: Arc<HealthSync>,
     unused_secrets: UnusedSecrets,
     cleanup: Cleanup,
 }
@@ -57,22 +61,34 @@ impl Controller {
             tasks: tasks.clone(),
             cached_until: TimestampCache::new(),
         });
-        let applier = Arc::new(Applier::new(&scope, &edges, &tokens));
+        let announcer = Announcer { events: Arc::clone(&edges.events) };
+        let applier = Arc::new(Applier::new(&scope, &edges, &tokens, &announcer));
         let observer =
             Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
         let surveyor = Arc::new(Surveyor::new(&edges, &tasks, &tokens));
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
+        let health_sync = Arc::new(HealthSync { tasks: tasks.clone(), catalog: edges.consul.clone() });
+        let takeover = Arc::new(Takeover {
+            health_sync: Arc::clone(&health_sync),
+            queue: edges.queue.clone(),
+            announcer: announcer.clone(),
+            clock: Arc::clone(&edges.clock),
+            asked: TimestampCache::new(),
+        });
         Self {
-            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &bootstrap),
+            task_events: TaskEvents::new(&edges, &tasks, &tokens, observer, &applier, &bootstrap, &takeover),
             sweep: Sweep {
                 tasks: tasks.clone(),
                 surveyor: Arc::clone(&surveyor),
                 applier: Arc::clone(&applier),
                 bootstrap: Arc::clone(&bootstrap),
+                takeover,
+                replacements: Replacements { tasks: tasks.clone(), announcer: announcer.clone() },
+                repairs: Repairs { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), announcer },
                 entropy: Arc::clone(&edges.entropy),
             },
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
-            health_sync: HealthSync { tasks: tasks.clone(), catalog: edges.consul.clone() },
+            health_sync,
             unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },
             cleanup: Cleanup { tasks, surveyor, applier, tokens, acl: edges.consul },
             bootstrap,

@@ -98,6 +98,13 @@ impl Definitions {
         self.get(arn).map(|definition| definition.secrets.clone()).unwrap_or_default()
     }
 
+    /// Whether a task of the definition has lost its proxy, and whether it has lost its health-sync, if these of its
+    /// containers have stopped.
+    pub(crate) fn losses(&self, arn: &TaskDefinitionArn, stopped: &[String]) -> (bool, bool) {
+        let Some(definition) = self.get(arn) else { return (false, false) };
+        (definition.has_lost_proxy(stopped), definition.has_lost_health_sync(stopped))
+    }
+
     /// Whether tasks of the definition run a Consul client agent.
     pub(crate) fn runs_client_agent(&self, arn: &TaskDefinitionArn) -> bool {
         self.get(arn).is_some_and(|definition| definition.runs_client_agent())

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use aws::{
-    ecs::{Clusters, TaskDefinitions, Tasks},
+    ecs::{Clusters, EcsServices, TaskDefinitions, Tasks},
+    events::EventPublisher,
     queue::{MessageSender, MessageVisibility},
     secrets::{OwnSecrets, SecretStore},
 };
@@ -16,10 +17,10 @@ pub trait Consul: Acl + Catalog + Agents {}
 
 impl<T: Acl + Catalog + Agents> Consul for T {}
 
-/// ECS: task definitions, clusters and tasks.
-pub trait Ecs: TaskDefinitions + Clusters + Tasks {}
+/// ECS: task definitions, clusters, services and tasks.
+pub trait Ecs: TaskDefinitions + Clusters + EcsServices + Tasks {}
 
-impl<T: TaskDefinitions + Clusters + Tasks> Ecs for T {}
+impl<T: TaskDefinitions + Clusters + EcsServices + Tasks> Ecs for T {}
 
 /// Consul: what the bootstrap writes, and what the controller's own token may do.
 pub trait Setup: ConsulBootstrap + Permissions {}
@@ -49,6 +50,8 @@ pub struct Edges {
     pub secrets: Arc<dyn Secrets>,
     /// The function's own queue.
     pub queue: Arc<dyn Queue>,
+    /// The event bus.
+    pub events: Arc<dyn EventPublisher>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Randomness.

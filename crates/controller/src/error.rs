@@ -40,6 +40,9 @@ pub enum ControllerError {
     /// The task is stopped, but Consul still reports its client agent as alive.
     #[error("Consul client agent {0}: its task is stopped, but Consul still reports it as alive; trying again")]
     AgentStillAlive(String),
+    /// The health of a task without a health-sync could not be written.
+    #[error("the health of tasks whose health-sync has stopped could not be synced: {0}")]
+    HealthNotSynced(String),
     /// An error that several tasks or messages share.
     #[error(transparent)]
     Shared(#[from] Arc<ControllerError>),
@@ -99,6 +102,7 @@ impl ControllerError {
             Self::Queue(_) => "queue",
             Self::NotDescribedYet(_) => "not_described_yet",
             Self::AgentStillAlive(_) => "agent_still_alive",
+            Self::HealthNotSynced(_) => "health_not_synced",
             Self::Shared(error) => error.label(),
             Self::OutOfTime => "out_of_time",
         }

@@ -11,6 +11,7 @@ use mesh::{
     ecs_config::CONFIG_VARIABLE,
     health::{HealthChanges, Registered, SyncedTask, changes},
     phase::TaskPhase,
+    repair::TaskFacts,
     task::DescribedTask,
     tenancy::Tenancy,
 };
@@ -112,14 +113,26 @@ impl HealthSync {
     }
 
     async fn sync_cluster(&self, cluster: &ClusterArn, deadline: Deadline) -> Result<HealthReport, ControllerError> {
-        let mut report = HealthReport::default();
         let listed = match self.tasks.ecs.list_running(cluster).await {
-            Err(EcsError::UnknownCluster(_)) if self.tasks.is_deleted(cluster).await? => return Ok(report),
+            Err(EcsError::UnknownCluster(_)) if self.tasks.is_deleted(cluster).await? => {
+                return Ok(HealthReport::default());
+            }
             listed => listed?,
         };
         let tasks = self.tasks.describe_all(cluster, &listed).await?;
+        self.sync_described(cluster, &tasks, deadline).await
+    }
+
+    /// Syncs the health of those of these tasks that are meant to run.
+    pub(crate) async fn sync_described(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[DescribedTask],
+        deadline: Deadline,
+    ) -> Result<HealthReport, ControllerError> {
+        let mut report = HealthReport::default();
         let definitions = self.tasks.definitions(tasks.iter().map(|task| &task.definition), deadline).await;
-        let synced = self.synced_tasks(cluster, &tasks, &definitions, &mut report.problems);
+        let synced = self.synced_tasks(cluster, tasks, &definitions, &mut report.problems);
         for (tenancy, tasks) in &synced {
             self.sync_tasks(cluster, tenancy, tasks, &mut report).await?;
         }
@@ -147,8 +160,9 @@ impl HealthSync {
                 }
             };
             let Some(definition) = definitions.get(&task.definition) else { continue };
-            // With an unparsable configuration the synced containers are unknown: no check is changed.
-            let Ok(synced_containers) = definition.synced_containers() else {
+            let facts = TaskFacts { cluster, task, definition, is_enterprise: self.tasks.scope.is_enterprise() };
+            // Where the synced containers are unknown, no check is changed.
+            let Some(synced_containers) = facts.synced_containers() else {
                 warn!(
                     task_definition = task.definition.as_str(),
                     field = CONFIG_VARIABLE,
@@ -157,10 +171,12 @@ impl HealthSync {
                 );
                 continue;
             };
-            synced.entry(identity.service.tenancy).or_default().push(SyncedTask {
+            let tenancy = facts.tenancy().unwrap_or(identity.service.tenancy);
+            synced.entry(tenancy).or_default().push(SyncedTask {
                 id: task.arn.id().clone(),
                 containers: task.containers.clone(),
                 synced: synced_containers,
+                is_overall: definition.programs.report_overall_health(),
             });
         }
         synced

@@ -3,13 +3,15 @@
 //! ```text
 //!  messages ─▶ events ─▶ observe ──┐
 //!                 │                ├─▶ mesh::plan ─▶ apply ─▶ tokens · nodes · catalog
-//!  schedule ─▶ sweep ──▶ survey ───┘                   │
+//!  schedule ─▶ sweep ─┬▶ survey ───┘                   │
 //!                 └─▶ bootstrap                        └─▶ idle check, delayed ─▶ events
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
 //! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
 //! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: reads. Only `definitions` classifies tasks.
+//! - `repair`: what Consul has forgotten of running tasks; `replacement`: those that cannot be repaired; `takeover`: their health, if nobody else
+//!   reports it; `healing`: what is logged and announced of both.
 //! - `apply`, `tokens`: writes.
 //! - [`Edges`]: the external services, behind traits, which the simulation implements.
 
@@ -25,16 +27,20 @@ mod edges;
 mod entropy;
 mod error;
 mod events;
+mod healing;
 mod health_sync;
 mod message;
 mod observe;
 mod outcome;
 mod preflight;
 mod problem;
+mod repair;
+mod replacement;
 mod scope;
 pub mod settings;
 mod survey;
 mod sweep;
+mod takeover;
 mod tasks;
 mod timestamp_cache;
 mod tokens;

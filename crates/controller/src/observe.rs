@@ -64,6 +64,8 @@ impl Observer {
         tags: Option<&Tags>,
         definitions: &Definitions,
     ) -> Result<Option<MeshTask>, Arc<ControllerError>> {
+        let losses = definitions.losses(&change.definition, &change.stopped_containers);
+        let (has_lost_proxy, has_lost_health_sync) = self.tasks.scope.counted(losses, change.is_disconnected);
         let task = |tenancy: &Tenancy, identity| MeshTask {
             arn: change.arn.clone(),
             cluster: change.cluster.clone(),
@@ -71,6 +73,8 @@ impl Observer {
             tenancy: tenancy.clone(),
             identity,
             runs_client_agent: definitions.runs_client_agent(&change.definition),
+            has_lost_proxy,
+            has_lost_health_sync,
         };
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         match definitions.classify(&change.definition, tags, default_tenancy) {
@@ -196,8 +200,8 @@ impl Observer {
         let consul = &self.consul;
         let ids: Vec<TaskId> = ending.iter().map(|task| task.arn.id().clone()).collect();
         let instances = consul.instances(cluster, tenancy, &ids).await?;
-        let is_stopping = |id: &TaskId| ending.iter().any(|t| t.phase == TaskPhase::Stopping && t.arn.id() == id);
-        let draining: Vec<_> = instances.iter().filter(|instance| is_stopping(&instance.task)).cloned().collect();
+        let is_draining = |id: &TaskId| ending.iter().any(|task| task.drain_reason().is_some() && task.arn.id() == id);
+        let draining: Vec<_> = instances.iter().filter(|instance| is_draining(&instance.task)).cloned().collect();
         let checks = consul.checks(&draining).await?;
         Ok((instances, checks))
     }
@@ -231,10 +235,11 @@ fn by_service(tasks: &[MeshTask]) -> BTreeMap<MeshService, Vec<&MeshTask>> {
     groups
 }
 
-/// The stopping and stopped tasks, by catalog node and tenancy.
+/// The stopped tasks and those to be drained, by catalog node and tenancy.
 fn by_node(tasks: &[MeshTask]) -> BTreeMap<(ClusterArn, Tenancy), Vec<&MeshTask>> {
     let mut groups: BTreeMap<_, Vec<&MeshTask>> = BTreeMap::new();
-    for task in tasks.iter().filter(|task| task.phase != TaskPhase::Active) {
+    let is_ending = |task: &&MeshTask| task.phase == TaskPhase::Stopped || task.drain_reason().is_some();
+    for task in tasks.iter().filter(is_ending) {
         groups.entry((task.cluster.clone(), task.tenancy.clone())).or_default().push(task);
     }
     groups

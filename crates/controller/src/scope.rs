@@ -12,6 +12,7 @@ use mesh::{
     cluster_selection::{ClusterPattern, ClusterSelection},
     grace::GracePeriod,
     guard::MaxDeletePercent,
+    repair::RepairMode,
     required::TokenRules,
     rules::Rules,
     secret::Trigger,
@@ -45,6 +46,12 @@ pub struct Scope {
     pub cluster_partitions: Vec<(ClusterPattern, Tenancy)>,
     /// The settings of the bootstrap.
     pub bootstrap: BootstrapScope,
+    /// Whether the entries of running tasks are repaired.
+    pub repair: RepairMode,
+    /// Whether broken tasks are stopped, so that their ECS services start others.
+    pub replaces_broken: bool,
+    /// How often sweeps are scheduled.
+    pub sweep_interval: Duration,
 }
 
 impl Scope {
@@ -78,6 +85,18 @@ impl Scope {
             tenancies.entry(&self.default_tenancy).or_default().push(pattern.clone());
         }
         tenancies
+    }
+
+    /// Whether Consul is Enterprise, so that every object is in a partition and a namespace.
+    #[must_use]
+    pub fn is_enterprise(&self) -> bool {
+        self.tenancies().keys().any(|tenancy| tenancy.partition().is_some())
+    }
+
+    /// The losses of a task that count: what ECS reports of a disconnected task is old, and nothing is done for a task
+    /// unless the settings want repairs.
+    pub(crate) fn counted(&self, losses: (bool, bool), is_disconnected: bool) -> (bool, bool) {
+        if self.repair == RepairMode::On && !is_disconnected { losses } else { (false, false) }
     }
 
     /// Whether the partition is that of the deployment or of one of its clusters.

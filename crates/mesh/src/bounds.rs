@@ -33,6 +33,9 @@ pub struct Bounds {
     /// versions of a secret, and removes none within 24 hours:
     /// <https://docs.aws.amazon.com/secretsmanager/latest/userguide/reference_limits.html>.
     pub shown: Duration,
+    /// How long a status in Consul may contradict ECS before it is corrected: consul-ecs writes a changed health within a
+    /// few seconds.
+    pub health_lag: Duration,
 }
 
 /// The longest delay of a message in SQS: the bound for the check of a hidden token.
@@ -40,15 +43,18 @@ const MAX_MESSAGE_DELAY: Duration = Duration::from_mins(15);
 /// The longest attempt: the function for events times out after one minute.
 const MAX_ATTEMPT: Duration = Duration::from_secs(45);
 
+/// The longest time between two looks: both are in one run of the function for sweeps, which times out after five minutes.
+const MAX_HEALTH_LAG: Duration = Duration::from_mins(2);
+
 /// How long an execution environment uses its cache of valid tokens: the events of one task and of one deployment share
 /// a read, and changes that an operator makes are noticed after this time.
 const MAX_CACHE_TIME: Duration = Duration::from_mins(1);
 /// How much longer than the lag of reads an attempt has to last, so that it can read again after the lag.
 const READ_AGAIN: Duration = Duration::from_secs(2);
 
-const EXPECTED: &str = "ecs-lag=300,secrets-lag=10,attempt=30,call=30,clocks=30,shown=2700 (seconds), where shown is longer than \
-                        ecs-lag and twice clocks, attempt at least 3 seconds longer than secrets-lag and at most 45, and the \
-                        sum of the first five and clocks at most 900";
+const EXPECTED: &str = "ecs-lag=300,secrets-lag=10,attempt=30,call=30,clocks=30,shown=2700,health-lag=60 (seconds), where shown is \
+                        longer than ecs-lag and twice clocks, attempt at least 3 seconds longer than secrets-lag and at most \
+                        45, the sum of the first five and clocks at most 900, and health-lag at most 120";
 
 impl Bounds {
     /// The default of `TimeBounds`.
@@ -59,6 +65,7 @@ impl Bounds {
         call: Duration::from_secs(30),
         clocks: Duration::from_secs(30),
         shown: Duration::from_mins(45),
+        health_lag: Duration::from_mins(1),
     };
 
     /// Whether a task whose event has the time `event_at` may be missing from answers of ECS at `now`.
@@ -116,6 +123,7 @@ impl Bounds {
             && self.attempt > self.secrets_lag + READ_AGAIN
             && self.hidden_for() + self.clocks <= MAX_MESSAGE_DELAY
             && self.shown > self.ecs_lag + self.clocks * 2
+            && self.health_lag <= MAX_HEALTH_LAG
     }
 }
 
@@ -135,6 +143,7 @@ impl FromStr for Bounds {
                 "call" => &mut bounds.call,
                 "clocks" => &mut bounds.clocks,
                 "shown" => &mut bounds.shown,
+                "health-lag" => &mut bounds.health_lag,
                 _ => return Err(invalid()),
             };
             *bound = Duration::from_secs(seconds.into());
@@ -195,6 +204,7 @@ mod tests {
             "attempt=0",
             "secrets-lag=28",
             "ecs-lag=800",
+            "health-lag=121",
             "lag=1",
         ] {
             assert_eq!(text.parse::<Bounds>().unwrap_err().field(), "time bounds", "{text}");

@@ -32,8 +32,17 @@ pub struct CatalogNode {
     pub is_synthetic: bool,
     /// The services with a task's mark.
     pub instances: Vec<ServiceInstance>,
-    /// The IDs of the services without one, which the controller does not manage.
-    pub others: Vec<String>,
+    /// The services without one, which the controller does not manage.
+    pub others: Vec<OtherService>,
+}
+
+/// A service without a task's mark.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherService {
+    /// Its ID.
+    pub id: String,
+    /// Where it is registered.
+    pub tenancy: Tenancy,
 }
 
 impl CatalogNode {
@@ -125,30 +134,51 @@ pub struct HealthCheck {
     pub status: CheckStatus,
     /// The text that explains its status.
     pub output: String,
+    /// `ModifyIndex`: it changes with each write that changes the check. 0 for a check that is to be written.
+    pub modify_index: u64,
     /// Where it is registered.
     pub tenancy: Tenancy,
 }
 
 /// The prefix of the IDs of the checks with which Consul agents put services into maintenance mode.
 const MAINTENANCE: &str = "_service_maintenance:";
-/// The output of that check for a stopping task.
-const STOPPING_OUTPUT: &str = "ECS told the task to stop";
+
+/// Why an instance is drained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrainReason {
+    /// ECS told its task to stop.
+    Stopping,
+    /// Its proxy has stopped: connections to it fail.
+    ProxyStopped,
+}
+
+impl DrainReason {
+    /// The reason, as the output of the check says it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stopping => "ECS told the task to stop",
+            Self::ProxyStopped => "the container consul-dataplane has stopped in the running task",
+        }
+    }
+}
 
 impl HealthCheck {
-    /// The check that drains an instance of a stopping task: a critical check that no health sync updates. Consul
-    /// agents use the same check for maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
+    /// The check that drains an instance: a critical check that no health sync updates. Consul agents use the same check
+    /// for maintenance mode: <https://developer.hashicorp.com/consul/commands/maint>
     #[must_use]
-    pub fn maintenance(instance: &ServiceInstance) -> Self {
+    pub fn maintenance(instance: &ServiceInstance, reason: DrainReason) -> Self {
         Self {
             node: instance.node.clone(),
             id: format!("{MAINTENANCE}{}", instance.id),
             name: "Service Maintenance Mode".to_owned(),
             kind: "maintenance".to_owned(),
-            notes: STOPPING_OUTPUT.to_owned(),
+            notes: reason.as_str().to_owned(),
             service_id: instance.id.clone(),
             service_name: instance.name.clone(),
             status: CheckStatus::Critical,
-            output: STOPPING_OUTPUT.to_owned(),
+            output: reason.as_str().to_owned(),
+            modify_index: 0,
             tenancy: instance.tenancy.clone(),
         }
     }

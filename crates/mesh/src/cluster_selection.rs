@@ -134,15 +134,6 @@ impl ClusterSelection {
         self.patterns.iter().filter(|pattern| !pattern.has_wildcard()).filter_map(|name| self.home.sibling(&name.start))
     }
 
-    /// Whether the cluster is one of [`Self::named`].
-    #[must_use]
-    pub fn selects_by_name(&self, cluster: &ClusterArn) -> bool {
-        cluster
-            .as_str()
-            .strip_prefix(&self.prefix)
-            .is_some_and(|name| self.patterns.iter().any(|pattern| !pattern.has_wildcard() && pattern.matches(name)))
-    }
-
     /// Whether the cluster is selected.
     #[must_use]
     pub fn contains(&self, cluster: &ClusterArn) -> bool {

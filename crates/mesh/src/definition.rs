@@ -5,6 +5,7 @@ use super::{
     ecs_config::{CONFIG_VARIABLE, EcsConfig},
     field::InvalidField,
     identity::{MeshIdentity, MeshService},
+    program::Programs,
     required::TokenRules,
     secret_reference::SecretReference,
     service_name::ServiceName,
@@ -21,21 +22,12 @@ pub struct TaskDefinition {
     pub tags: Tags,
     /// The value of `CONSUL_ECS_CONFIG_JSON` of the container that has it.
     pub config_json: Option<String>,
-    /// Its containers.
-    pub containers: Vec<Container>,
+    /// The names of its containers.
+    pub containers: Vec<String>,
     /// The secrets in Secrets Manager that they read.
     pub secrets: Vec<SecretReference>,
-}
-
-/// A container of a task definition, as far as health sync uses it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Container {
-    /// Its name.
-    pub name: String,
-    /// Whether the task stops when it stops.
-    pub essential: bool,
-    /// Whether it has an ECS health check.
-    pub has_health_check: bool,
+    /// The programs of consul-ecs that they run.
+    pub programs: Programs,
 }
 
 /// The container whose check represents the sidecar proxy or gateway.
@@ -55,24 +47,20 @@ impl TaskDefinition {
     /// Whether its tasks run a Consul client agent (consul-ecs up to 0.6).
     #[must_use]
     pub fn runs_client_agent(&self) -> bool {
-        self.containers.iter().any(|container| container.name == CLIENT_AGENT)
+        self.containers.iter().any(|name| name == CLIENT_AGENT)
     }
 
-    /// The containers whose health is synced: those that the configuration names, else every essential one with an ECS
-    /// health check, unless the service has Consul health checks.
-    ///
-    /// # Errors
-    /// The configuration cannot be parsed, so that the synced containers are unknown.
-    pub fn synced_containers(&self) -> Result<Vec<String>, InvalidField> {
-        let config = self.config_json.as_deref().map(str::parse::<EcsConfig>).transpose()?;
-        if let Some(named) = config.as_ref().map(EcsConfig::health_sync_containers).filter(|named| !named.is_empty()) {
-            return Ok(named.to_vec());
-        }
-        if config.is_some_and(|config| config.has_native_checks()) {
-            return Ok(Vec::new());
-        }
-        let checked = self.containers.iter().filter(|container| container.essential && container.has_health_check);
-        Ok(checked.map(|container| container.name.clone()).filter(|name| name != DATAPLANE).collect())
+    /// Whether nobody in a task reports its health to Consul any more, if these of its containers have stopped.
+    #[must_use]
+    pub fn has_lost_health_sync(&self, stopped: &[String]) -> bool {
+        let reporter = self.programs.health_reporter();
+        !self.runs_client_agent() && reporter.is_some_and(|name| stopped.iter().any(|stopped| stopped == name))
+    }
+
+    /// Whether a task has lost its proxy, if these of its containers have stopped. Client agents deregister by themselves.
+    #[must_use]
+    pub fn has_lost_proxy(&self, stopped: &[String]) -> bool {
+        !self.runs_client_agent() && stopped.iter().any(|name| name == DATAPLANE)
     }
 
     /// The identity of a task of this definition, or `None` if it is not in the mesh.
@@ -155,37 +143,24 @@ mod tests {
             config_json: config_json.map(str::to_owned),
             containers: Vec::new(),
             secrets: Vec::new(),
+            programs: Programs::default(),
         }
     }
 
-    fn container(name: &str, essential: bool, has_health_check: bool) -> Container {
-        Container { name: name.to_owned(), essential, has_health_check }
-    }
-
     #[test]
-    fn synced_containers_are_named_or_essential_with_a_check() {
-        let containers = vec![
-            container("app", true, true),
-            container("batch", true, false),
-            container("helper", false, true),
-            container("consul-dataplane", true, true),
-        ];
-        let synced = |config: &str| {
-            let definition = TaskDefinition { containers: containers.clone(), ..definition(&[], Some(config)) };
-            definition.synced_containers()
-        };
-        assert_eq!(synced(r#"{"service":{"name":"web"}}"#).unwrap(), ["app"]);
-        assert_eq!(synced(r#"{"service":{"name":"web","checks":null},"healthSyncContainers":null}"#).unwrap(), ["app"]);
-        assert_eq!(synced(r#"{"healthSyncContainers":["helper"]}"#).unwrap(), ["helper"]);
-        assert_eq!(synced(r#"{"service":{"checks":[{"http":"http://localhost"}]}}"#).unwrap(), Vec::<String>::new());
-        assert_eq!(synced(r#"{"healthSyncContainers":"helper"}"#).unwrap_err().field(), CONFIG_VARIABLE);
+    fn proxy_is_lost_with_its_container_except_beside_a_client_agent() {
+        let mut definition = definition(&[], None);
+        let stopped = ["consul-dataplane".to_owned()];
+        assert!(definition.has_lost_proxy(&stopped) && !definition.has_lost_proxy(&["app".to_owned()]));
+        definition.containers = vec!["consul-client".to_owned()];
+        assert!(!definition.has_lost_proxy(&stopped));
     }
 
     #[test]
     fn client_agent_is_recognised_by_its_container() {
         let mut definition = definition(&[], None);
         assert!(!definition.runs_client_agent());
-        definition.containers = vec![container("consul-client", false, false)];
+        definition.containers = vec!["consul-client".to_owned()];
         assert!(definition.runs_client_agent());
     }
 

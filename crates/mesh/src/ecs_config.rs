@@ -10,6 +10,9 @@ use super::field::InvalidField;
 
 /// The environment variable with the configuration, on `consul-ecs-mesh-init` or `consul-ecs-control-plane`.
 pub const CONFIG_VARIABLE: &str = "CONSUL_ECS_CONFIG_JSON";
+/// The environment variable with the region, which Fargate sets in each container. `mesh-init` registers a locality only
+/// where it is set.
+pub const REGION_VARIABLE: &str = "AWS_REGION";
 
 /// The kinds of gateway that Consul on ECS runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize)]
@@ -37,7 +40,6 @@ pub struct EcsConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct Service {
     name: Option<String>,
-    checks: Option<Vec<serde_json::Value>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -59,13 +61,6 @@ impl EcsConfig {
     #[must_use]
     pub fn health_sync_containers(&self) -> &[String] {
         self.health_sync_containers.as_deref().unwrap_or_default()
-    }
-
-    /// Whether the configuration defines Consul health checks for the service.
-    #[must_use]
-    pub fn has_native_checks(&self) -> bool {
-        let checks = self.service.as_ref().and_then(|service| service.checks.as_ref());
-        checks.is_some_and(|checks| !checks.is_empty())
     }
 
     /// The kind of gateway, if the task is a gateway.
@@ -98,9 +93,9 @@ mod tests {
 
     #[test]
     fn null_is_treated_as_absent() {
-        let nulls = r#"{"service":{"name":null,"checks":null},"gateway":null,"healthSyncContainers":null}"#;
+        let nulls = r#"{"service":{"name":null},"gateway":null,"healthSyncContainers":null}"#;
         let service: EcsConfig = nulls.parse().unwrap();
-        assert_eq!((service.name(), service.gateway_kind(), service.has_native_checks()), (None, None, false));
+        assert_eq!((service.name(), service.gateway_kind()), (None, None));
         assert_eq!(service.health_sync_containers(), Vec::<String>::new());
         let gateway = r#"{"service":null,"gateway":{"kind":"api-gateway","name":null},"healthSyncContainers":null}"#;
         assert_eq!(gateway.parse::<EcsConfig>().unwrap().gateway_kind(), Some(GatewayKind::ApiGateway));

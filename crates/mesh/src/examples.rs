@@ -2,7 +2,7 @@
 
 use crate::{
     arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
     cluster_selection::ClusterSelection,
     identity::MeshService,
     login::LoginMark,
@@ -43,6 +43,11 @@ pub(crate) fn instance(cluster_name: &str, number: u8) -> ServiceInstance {
     }
 }
 
+/// A service of another owner.
+pub(crate) fn other_service() -> OtherService {
+    OtherService { id: "postgres".to_owned(), tenancy: Tenancy::Community }
+}
+
 /// The check of a synced container, as `mesh-init` registers it.
 pub(crate) fn check(service: &ServiceInstance, container: &str, status: CheckStatus) -> HealthCheck {
     HealthCheck {
@@ -55,6 +60,7 @@ pub(crate) fn check(service: &ServiceInstance, container: &str, status: CheckSta
         service_name: service.name.clone(),
         status,
         output: String::new(),
+        modify_index: 0,
         tenancy: service.tenancy.clone(),
     }
 }

@@ -46,7 +46,7 @@ pub enum Alarm {
     /// The plan deletes too large a share.
     #[error("the plan deletes {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
     TooMany {
-        /// `tokens` or `services`.
+        /// `tokens`, `services` or `tasks`.
         what: &'static str,
         /// How many it would delete.
         deleted: usize,
@@ -94,6 +94,17 @@ pub fn check(
     let deleted = planned.iter().map(|planned| deleted_services(&planned.action, cluster)).sum();
     if limit.is_exceeded_by(deleted, services) {
         return Err(Alarm::TooMany { what: "services", deleted, owned: services, percent });
+    }
+    Ok(())
+}
+
+/// Whether `replaced` of the `running` mesh tasks of a cluster may be stopped, so that others replace them.
+///
+/// # Errors
+/// They are too many.
+pub fn check_replacements(replaced: usize, running: usize, limit: MaxDeletePercent) -> Result<(), Alarm> {
+    if limit.is_exceeded_by(replaced, running) {
+        return Err(Alarm::TooMany { what: "tasks", deleted: replaced, owned: running, percent: limit.0 });
     }
     Ok(())
 }

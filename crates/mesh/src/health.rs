@@ -14,7 +14,7 @@ use super::{
 };
 
 /// The type of the checks that `mesh-init` registers for synced containers.
-const SYNCED_TYPE: &str = "consul-ecs-health-check";
+pub(crate) const SYNCED_TYPE: &str = "consul-ecs-health-check";
 
 /// A task with desired status `RUNNING`, and its synced containers.
 #[derive(Debug, Clone)]
@@ -25,6 +25,9 @@ pub struct SyncedTask {
     pub containers: Vec<TaskContainer>,
     /// The names of the synced containers.
     pub synced: Vec<String>,
+    /// Whether the dataplane's checks pass only if every synced container is healthy, as
+    /// [`crate::program::Programs::report_overall_health`] says.
+    pub is_overall: bool,
 }
 
 /// The changes to the checks of one task.
@@ -90,7 +93,7 @@ pub fn changes(task: &SyncedTask, registered: &Registered<'_>) -> HealthChanges 
             if check.kind != SYNCED_TYPE && container != DATAPLANE {
                 continue;
             }
-            match wanted(task, container) {
+            match status(task, container) {
                 Some((status, output)) if status != check.status => {
                     changes.updates.push(HealthCheck { status, output, ..check.clone() });
                 }
@@ -102,24 +105,25 @@ pub fn changes(task: &SyncedTask, registered: &Registered<'_>) -> HealthChanges 
     changes
 }
 
-/// The status of a container's check, or `None` for a container that is not synced.
-fn wanted(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
+/// The status of a container's check by ECS, and why; `None` for a container that is not synced.
+#[must_use]
+pub fn status(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
     let is_synced = task.synced.iter().any(|name| name == container);
     if container != DATAPLANE && !is_synced {
         return None;
     }
     let mut needed = vec![container];
-    if container == DATAPLANE {
+    if container == DATAPLANE && task.is_overall {
         needed.extend(task.synced.iter().map(String::as_str));
     }
     let unhealthy = needed.into_iter().find(|name| health(task, name) != Some(ContainerHealth::Healthy));
     Some(match unhealthy {
         None => (CheckStatus::Passing, format!("ECS health status of container {container}: HEALTHY")),
         Some(name) => {
-            let status = match health(task, name) {
-                Some(ContainerHealth::Healthy) => "HEALTHY",
-                Some(ContainerHealth::Unhealthy) => "UNHEALTHY",
-                Some(ContainerHealth::Unknown) => "UNKNOWN",
+            let container = task.containers.iter().find(|container| container.name == name);
+            let status = match container {
+                Some(container) if container.is_stopped => "STOPPED",
+                Some(container) => container.health.as_str(),
                 None => "no such container in the task",
             };
             (CheckStatus::Critical, format!("ECS health status of container {name}: {status}"))
@@ -128,7 +132,8 @@ fn wanted(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
 }
 
 fn health(task: &SyncedTask, name: &str) -> Option<ContainerHealth> {
-    task.containers.iter().find(|container| container.name == name).map(|container| container.health)
+    let container = task.containers.iter().find(|container| container.name == name);
+    container.map(TaskContainer::current_health)
 }
 
 #[cfg(test)]
@@ -136,7 +141,7 @@ mod tests {
     use ContainerHealth::{Healthy, Unhealthy, Unknown};
 
     use super::*;
-    use crate::examples;
+    use crate::{catalog::DrainReason, examples};
 
     fn changes(task: &SyncedTask, instances: &[ServiceInstance], checks: &[HealthCheck]) -> HealthChanges {
         super::changes(task, &Registered::new(instances, checks))
@@ -151,9 +156,18 @@ mod tests {
     }
 
     fn task(containers: &[(&str, ContainerHealth)]) -> SyncedTask {
-        let containers =
-            containers.iter().map(|(name, health)| TaskContainer { name: (*name).to_owned(), health: *health });
-        SyncedTask { id: examples::task_id(1), containers: containers.collect(), synced: vec!["app".to_owned()] }
+        let containers = containers.iter().map(|(name, health)| TaskContainer {
+            name: (*name).to_owned(),
+            health: *health,
+            is_stopped: false,
+            exit_code: None,
+        });
+        SyncedTask {
+            id: examples::task_id(1),
+            containers: containers.collect(),
+            synced: vec!["app".to_owned()],
+            is_overall: true,
+        }
     }
 
     /// The changed statuses of the checks of the app, the dataplane and the proxy, all `before` at first.
@@ -201,7 +215,7 @@ mod tests {
         let healthy = task(&[("app", Healthy), (DATAPLANE, Healthy)]);
         // For any instance ID, and for checks of agents and of mesh-init
         for id in ["web-1", "_service_maintenance:", "_service_maintenance:web-1", "_service_maintenance"] {
-            let drained = HealthCheck::maintenance(&instance(id));
+            let drained = HealthCheck::maintenance(&instance(id), DrainReason::Stopping);
             let by_mesh_init = HealthCheck { kind: SYNCED_TYPE.to_owned(), ..drained.clone() };
             for check in [drained, by_mesh_init] {
                 let instances = [instance(id), instance("web-1")];

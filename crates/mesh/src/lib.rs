@@ -15,11 +15,14 @@
 //! - `mark`: how a token's description says for which cluster and service it was made. `login`: which task logged in for
 //!   a token.
 //! - `bounds`, `grace`, `time`: what is assumed of time.
-//! - `health`: the statuses that Consul's checks should have. `permission`: what the controller's own token has to be allowed.
+//! - `program`: the programs of consul-ecs in a task definition.
+//! - `health`: the statuses that Consul's checks should have. `registration`: what consul-ecs registers for a task.
+//!   `repair`: what Consul has forgotten of it, or remembers wrongly. `broken`: which tasks have to be replaced. `permission`: what the controller's own token has to be allowed.
 
 pub mod action;
 pub mod arn;
 pub mod bounds;
+pub mod broken;
 pub mod catalog;
 pub mod cluster_selection;
 pub mod definition;
@@ -40,6 +43,9 @@ pub mod observed;
 pub mod permission;
 pub mod phase;
 pub mod plan;
+pub mod program;
+pub mod registration;
+pub mod repair;
 pub mod required;
 pub mod rules;
 pub mod secret;

@@ -39,13 +39,14 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     let mut required: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     let mut idle_candidates: BTreeMap<TokenHolder, Vec<TaskArn>> = BTreeMap::new();
     for task in &observed.tasks {
+        planned.extend(plan_drain(task, &by_task));
         match task.phase {
             TaskPhase::Active => {
                 for holder in task.identity.iter().flat_map(|identity| rules.tokens().required(identity)) {
                     required.entry(holder).or_default().push(task.arn.clone());
                 }
             }
-            TaskPhase::Stopping => planned.extend(plan_stopping(task, &by_task)),
+            TaskPhase::Stopping => {}
             TaskPhase::Stopped => {
                 planned.extend(plan_stopped(task, &by_task));
                 // In a sweep, the listing of every task decides whether a service is idle.
@@ -82,9 +83,11 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
     planned
 }
 
-fn plan_stopping(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
+fn plan_drain(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
+    let Some(reason) = task.drain_reason() else { return Vec::new() };
     // The containers' checks are not changed: a concurrent health sync would overwrite them.
-    let checks = by_task.instances(task).map(HealthCheck::maintenance).filter(|check| !by_task.is_critical(check));
+    let checks = by_task.instances(task).map(|instance| HealthCheck::maintenance(instance, reason));
+    let checks = checks.filter(|check| !by_task.is_critical(check));
     checks.map(|check| for_task(task, Action::MarkCritical(check))).collect()
 }
 

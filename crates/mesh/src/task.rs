@@ -1,9 +1,15 @@
 //! ECS tasks.
 
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    net::Ipv4Addr,
+};
+
 use jiff::Timestamp;
 
 use super::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    catalog::DrainReason,
     identity::MeshIdentity,
     phase::TaskPhase,
     tags::Tags,
@@ -25,6 +31,10 @@ pub struct TaskChange {
     pub version: u64,
     /// When the event was created.
     pub time: Timestamp,
+    /// The names of its containers that have stopped. A container that its `restartPolicy` restarts is not among them.
+    pub stopped_containers: Vec<String>,
+    /// Whether ECS has lost contact with the agent of its container instance.
+    pub is_disconnected: bool,
 }
 
 /// A task as ECS describes it now.
@@ -42,6 +52,47 @@ pub struct DescribedTask {
     pub stopped_at: Option<Timestamp>,
     /// Its containers.
     pub containers: Vec<TaskContainer>,
+    /// Where and how it runs.
+    pub placement: Placement,
+}
+
+impl DescribedTask {
+    /// Its container with this name.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Option<&TaskContainer> {
+        self.containers.iter().find(|container| container.name == name)
+    }
+
+    /// The names of its containers that have stopped.
+    #[must_use]
+    pub fn stopped_containers(&self) -> Vec<String> {
+        let stopped = self.containers.iter().filter(|container| container.is_stopped);
+        stopped.map(|container| container.name.clone()).collect()
+    }
+}
+
+/// Where and how a task runs:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_Task.html>
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Placement {
+    /// Whether `lastStatus` is `RUNNING`.
+    pub is_running: bool,
+    /// Whether ECS has lost contact with the agent of its container instance: what it reports of the task is old.
+    pub is_disconnected: bool,
+    /// The IPv4 address of its network interface; `None` without one (other network modes than `awsvpc`, IPv6 only).
+    pub address: Option<Ipv4Addr>,
+    /// Its availability zone.
+    pub zone: Option<String>,
+    /// Whether it runs on Fargate, which sets `AWS_REGION` in each container.
+    pub is_on_fargate: bool,
+    /// The ECS service that started it.
+    pub service: Option<String>,
+    /// When its containers had started.
+    pub started_at: Option<Timestamp>,
+    /// Its own values of environment variables, by container and name: they replace those of the definition.
+    pub overrides: BTreeMap<String, BTreeMap<String, String>>,
+    /// The containers whose command or environment files it replaces.
+    pub rewritten: BTreeSet<String>,
 }
 
 /// A container of a task as ECS describes it now.
@@ -51,6 +102,18 @@ pub struct TaskContainer {
     pub name: String,
     /// Its health status in ECS.
     pub health: ContainerHealth,
+    /// Whether its last status is `STOPPED`. In a task that runs, it does not start again.
+    pub is_stopped: bool,
+    /// Its exit code, if it has stopped.
+    pub exit_code: Option<i32>,
+}
+
+impl TaskContainer {
+    /// Its health: a container that has stopped is not healthy, whatever its last health status is.
+    #[must_use]
+    pub fn current_health(&self) -> ContainerHealth {
+        if self.is_stopped { ContainerHealth::Unhealthy } else { self.health }
+    }
 }
 
 /// The health status of a container in ECS:
@@ -63,6 +126,18 @@ pub enum ContainerHealth {
     Unhealthy,
     /// There is no result yet, or no health check.
     Unknown,
+}
+
+impl ContainerHealth {
+    /// The status as in the API of ECS.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Healthy => "HEALTHY",
+            Self::Unhealthy => "UNHEALTHY",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
 }
 
 /// A task of the mesh.
@@ -81,4 +156,20 @@ pub struct MeshTask {
     pub identity: Option<MeshIdentity>,
     /// Whether it runs a Consul client agent.
     pub runs_client_agent: bool,
+    /// Whether its proxy has stopped.
+    pub has_lost_proxy: bool,
+    /// Whether the container that reports its health to Consul has stopped.
+    pub has_lost_health_sync: bool,
+}
+
+impl MeshTask {
+    /// Why its instances are to be drained, if they are.
+    #[must_use]
+    pub fn drain_reason(&self) -> Option<DrainReason> {
+        match self.phase {
+            TaskPhase::Active => self.has_lost_proxy.then_some(DrainReason::ProxyStopped),
+            TaskPhase::Stopping => Some(DrainReason::Stopping),
+            TaskPhase::Stopped => None,
+        }
+    }
 }

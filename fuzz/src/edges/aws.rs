@@ -1,18 +1,24 @@
-//! ECS, Secrets Manager and SQS of the fake world.
+//! ECS, EventBridge, Secrets Manager and SQS of the fake world.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use async_trait::async_trait;
-use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
+use aws::ecs::{ClusterStatus, Clusters, EcsError, EcsService, EcsServices, TaskDefinitions, TaskList, Tasks};
+use aws::events::{EventPublisher, EventsError, OwnEvent};
 use aws::queue::{MessageSender, MessageVisibility, QueueError};
 use aws::secrets::{OwnSecret, OwnSecrets, SecretStore, SecretsError};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     definition::TaskDefinition,
     phase::TaskPhase,
+    program::Programs,
     secret::{SecretState, StoredSecret},
     tags::{MESH_TAG, Tags},
-    task::DescribedTask,
+    task::{DescribedTask, Placement},
 };
 
 use super::{CLUSTER, RUNNING, STOPPED, World, is_ours, task};
@@ -25,6 +31,7 @@ impl TaskDefinitions for World {
             tags: Tags::from_iter([(MESH_TAG, "true")]),
             config_json: None,
             containers: Vec::new(),
+            programs: Programs::default(),
             secrets: Vec::new(),
         }))
     }
@@ -69,9 +76,33 @@ impl Tasks for World {
             tags: Tags::default(),
             stopped_at: None,
             containers: Vec::new(),
+            placement: Placement::default(),
         };
         let all = [described(RUNNING, TaskPhase::Active), described(STOPPED, TaskPhase::Stopped)];
         Ok(all.into_iter().filter(|task| tasks.contains(&task.arn)).collect())
+    }
+}
+
+#[async_trait]
+impl EcsServices for World {
+    async fn services(&self, cluster: &ClusterArn, _: &[String]) -> Result<Vec<EcsService>, EcsError> {
+        is_ours(cluster);
+        Ok(Vec::new())
+    }
+
+    async fn protected_tasks(&self, _: &ClusterArn, _: &[TaskArn]) -> Result<BTreeSet<TaskArn>, EcsError> {
+        Ok(BTreeSet::new())
+    }
+
+    async fn stop_task(&self, _: &ClusterArn, task: &TaskArn, _: &str) -> Result<(), EcsError> {
+        panic!("{task} is stopped, and the settings do not want it")
+    }
+}
+
+#[async_trait]
+impl EventPublisher for World {
+    async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
+        panic!("{events:?}: none of the tasks runs mesh-init");
     }
 }
 

@@ -6,8 +6,9 @@ use consul::{
 };
 use mesh::{
     arn::{ClusterArn, TaskId},
-    catalog::{CatalogNode, CheckStatus, HealthCheck, Member, ServiceInstance},
+    catalog::{CatalogNode, CheckStatus, HealthCheck, Member, OtherService, ServiceInstance},
     permission::Permission,
+    registration::Registration,
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
     token::{AccessorId, ListedToken},
@@ -21,6 +22,10 @@ const STOPPED_LOGIN: &str = "7f5b4cef-7e2f-4e4d-b5dd-2f3e4d5c6b7a";
 
 /// A token that was created by hand.
 const MADE_BY_HAND: &str = "11111111-2222-4333-8444-555555555555";
+
+fn a_strangers() -> OtherService {
+    OtherService { id: "a stranger's".to_owned(), tenancy: Tenancy::Community }
+}
 
 fn instance(id: &str) -> ServiceInstance {
     ServiceInstance {
@@ -124,7 +129,7 @@ impl Catalog for World {
     async fn node(&self, name: &str, _: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
         assert_eq!(name, CLUSTER, "another cluster's node was read");
         let instances = [RUNNING, STOPPED].map(instance).to_vec();
-        Ok(Some(CatalogNode { is_synthetic: true, instances, others: vec!["a stranger's".to_owned()] }))
+        Ok(Some(CatalogNode { is_synthetic: true, instances, others: vec![a_strangers()] }))
     }
 
     async fn node_checks(&self, _: &str, _: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
@@ -142,6 +147,7 @@ impl Catalog for World {
             service_name: instance.name.clone(),
             status: CheckStatus::Passing,
             output: String::new(),
+            modify_index: 7,
             tenancy: instance.tenancy.clone(),
         };
         Ok(instances.iter().map(check).collect())
@@ -155,6 +161,14 @@ impl Catalog for World {
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError> {
         assert!(checks.iter().all(|check| check.node == CLUSTER), "{checks:?}");
         Ok(())
+    }
+
+    async fn register(&self, registration: &Registration) -> Result<(), ConsulError> {
+        panic!("{} is registered, and none of the tasks runs mesh-init", registration.id);
+    }
+
+    async fn deregister_service(&self, node: &str, id: &str, _: &Tenancy) -> Result<(), ConsulError> {
+        panic!("service {id} on {node} was not registered by a sweep");
     }
 
     async fn deregister_node(&self, node: &str, _: &Tenancy) -> Result<(), ConsulError> {

@@ -35,6 +35,7 @@ pub fn edges() -> Edges {
         bootstrap: world.clone(),
         ecs: world.clone(),
         secrets: world.clone(),
+        events: world.clone(),
         queue: world,
         clock: Arc::new(SystemClock),
         entropy: Arc::new(SystemEntropy),

@@ -4,7 +4,7 @@ use consul::ConsulError;
 use controller::Consul;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance},
     tenancy::Tenancy,
 };
 use serde_json::json;
@@ -79,7 +79,8 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     all.note("set checks to critical", consul.set_checks(&critical).await);
     all.note("critical checks", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     // New checks
-    let mut drains: Vec<HealthCheck> = found.iter().map(HealthCheck::maintenance).collect();
+    let drain = |instance: &ServiceInstance| HealthCheck::maintenance(instance, DrainReason::Stopping);
+    let mut drains: Vec<HealthCheck> = found.iter().map(drain).collect();
     all.note("drain", consul.set_checks(&drains).await);
     all.note("drain again", consul.set_checks(&drains).await);
     all.note("recover", consul.set_checks(&checks).await);
@@ -87,7 +88,7 @@ async fn exchange(consul: &dyn Consul, cluster: &ClusterArn) -> Exchange {
     let stray = HealthCheck { service_id: "gone".to_owned(), id: "gone-app".to_owned(), ..critical[0].clone() };
     all.note("check of a service that is gone", consul.set_checks(&[stray]).await);
     "once more".clone_into(&mut drains[0].output);
-    drains.push(HealthCheck::maintenance(&ServiceInstance { id: "gone".to_owned(), ..found[0].clone() }));
+    drains.push(drain(&ServiceInstance { id: "gone".to_owned(), ..found[0].clone() }));
     all.note("drain one of them that is gone", consul.set_checks(&drains).await);
     all.note("all or nothing", consul.node_checks(name, &HOME).await.map(|checks| checks_seen(&checks)));
     all.note("deregister a check", consul.deregister_check(&checks[0]).await);
@@ -128,6 +129,9 @@ async fn the_catalog_behaves_as_on_consul() {
     for simulated in Dialect::ALL.map(Direct::new) {
         let cluster = simulated.with(|world| {
             world.register(0);
+            for check in &mut world.consul.checks {
+                (check.status, check.output) = (CheckStatus::Passing, String::new());
+            }
             let cluster = world.clusters[0].clone();
             world.consul.others.push((cluster.as_str().to_owned(), "database".to_owned()));
             world.ecs.deleted.push((cluster.clone(), 0));

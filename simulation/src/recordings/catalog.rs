@@ -30,6 +30,7 @@ fn with_services(world: &mut World, numbers: std::ops::Range<usize>) {
             task,
             modify_index: 7,
             tenancy: HOME,
+            unproven_since: None,
         });
         world.consul.checks.push(check(NODE, number, CheckStatus::Critical));
     }
@@ -51,6 +52,7 @@ fn check(node: &str, number: usize, status: CheckStatus) -> HealthCheck {
         service_name: "orders".to_owned(),
         status,
         output: String::new(),
+        modify_index: 0,
         tenancy: HOME,
     }
 }

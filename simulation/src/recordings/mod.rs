@@ -6,6 +6,7 @@
 mod agents;
 mod catalog;
 mod credentials;
+mod health_sync;
 mod policies;
 mod tokens;
 

@@ -1,6 +1,6 @@
 //! The IP addresses of running tasks.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use async_trait::async_trait;
 use aws_sdk_ecs::{
@@ -110,6 +110,11 @@ impl RunningTasks<'_> {
         };
         address_text(task).map(|(field, text)| text.parse().map_err(|_| malformed(field, text))).transpose()
     }
+}
+
+/// The IPv4 address of the task's first network interface.
+pub(super) fn ipv4_of(task: &Task) -> Option<Ipv4Addr> {
+    address_text(task).and_then(|(_, text)| text.parse().ok())
 }
 
 /// The address of the task's first network interface, and the field that contains it.

@@ -8,12 +8,15 @@ use std::{
 use async_trait::async_trait;
 use aws_sdk_ecs::{
     error::SdkError,
-    types::{ContainerDefinition, TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus},
+    types::{
+        ContainerDefinition, Secret, TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus,
+    },
 };
 use mesh::{
     arn::TaskDefinitionArn,
-    definition::{Container, TaskDefinition},
-    ecs_config::CONFIG_VARIABLE,
+    definition::TaskDefinition,
+    ecs_config::{CONFIG_VARIABLE, REGION_VARIABLE},
+    program::{Program, Programs, Registrar, RegistrarContainer, Release},
     secret_reference::SecretReference,
 };
 
@@ -77,9 +80,42 @@ impl AwsEcs {
             arn: arn.clone(),
             tags: tags(answer.tags()),
             config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
-            containers: containers.iter().map(read_container).collect(),
+            containers: containers.iter().filter_map(|container| container.name().map(str::to_owned)).collect(),
             secrets: secrets_of(containers),
+            programs: read_programs(containers),
         })
+    }
+}
+
+/// The programs of consul-ecs that the containers run.
+fn read_programs(containers: &[ContainerDefinition]) -> Programs {
+    let mut programs = Programs::default();
+    for container in containers {
+        let name = container.name().unwrap_or_default();
+        match Program::of(name, container.command()) {
+            Some(Program::Registers(registrar)) => {
+                programs.registrar = Some(read_registrar(container, registrar));
+                programs.release = container.image().and_then(Release::of_image);
+            }
+            Some(Program::SyncsHealth) => programs.health_sync = Some(name.to_owned()),
+            None => {}
+        }
+    }
+    programs
+}
+
+fn read_registrar(container: &ContainerDefinition, registrar: Registrar) -> RegistrarContainer {
+    let value = |name: &str| {
+        let variable = container.environment().iter().find(|variable| variable.name() == Some(name));
+        variable.and_then(|variable| variable.value()).map(str::to_owned)
+    };
+    let is_secret = |secret: &Secret| [CONFIG_VARIABLE, REGION_VARIABLE].contains(&secret.name());
+    RegistrarContainer {
+        name: container.name().unwrap_or_default().to_owned(),
+        registrar,
+        config_json: value(CONFIG_VARIABLE),
+        region: value(REGION_VARIABLE),
+        reads_more: !container.environment_files().is_empty() || container.secrets().iter().any(is_secret),
     }
 }
 
@@ -88,13 +124,4 @@ fn secrets_of(containers: &[ContainerDefinition]) -> Vec<SecretReference> {
     let secrets = containers.iter().flat_map(ContainerDefinition::secrets);
     let secrets: BTreeSet<_> = secrets.filter_map(|secret| SecretReference::parse(secret.value_from())).collect();
     secrets.into_iter().collect()
-}
-
-fn read_container(container: &ContainerDefinition) -> Container {
-    Container {
-        name: container.name().unwrap_or_default().to_owned(),
-        // The default in ECS.
-        essential: container.essential().unwrap_or(true),
-        has_health_check: container.health_check().is_some(),
-    }
 }

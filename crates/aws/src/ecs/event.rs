@@ -43,7 +43,9 @@ pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChang
     }
     let time = time.ok_or_else(|| InvalidField::new("time", "", "an ISO 8601 time"))?;
     let time: Timestamp = time.parse().map_err(|_| InvalidField::new("time", time, "an ISO 8601 time"))?;
-    Ok(TaskChange { arn, cluster, definition, phase, version, time })
+    let is_disconnected = detail.0.get("connectivity").and_then(Value::as_str) == Some("DISCONNECTED");
+    let stopped_containers = detail.stopped_containers();
+    Ok(TaskChange { arn, cluster, definition, phase, version, time, stopped_containers, is_disconnected })
 }
 
 struct Detail<'a>(&'a Value);
@@ -66,6 +68,14 @@ impl<'a> Detail<'a> {
         self.field(name, Value::as_str, "a string")
     }
 
+    /// The names of the containers whose last status is `STOPPED`.
+    fn stopped_containers(&self) -> Vec<String> {
+        let containers = self.0.get("containers").and_then(Value::as_array).into_iter().flatten();
+        let stopped =
+            containers.filter(|container| container.get("lastStatus").and_then(Value::as_str) == Some("STOPPED"));
+        stopped.filter_map(|container| Some(container.get("name")?.as_str()?.to_owned())).collect()
+    }
+
     fn parsed<T: FromStr<Err = InvalidField>>(&self, name: &str) -> Result<T, InvalidField> {
         self.text(name)?.parse::<T>().map_err(|e| e.in_field(format!("detail.{name}")))
     }
@@ -86,6 +96,7 @@ mod tests {
             "lastStatus": "RUNNING",
             "desiredStatus": "STOPPED",
             "version": 5,
+            "containers": [{ "name": "app", "lastStatus": "RUNNING" }, { "name": "consul-dataplane", "lastStatus": "STOPPED" }],
             "aFieldOfNextYear": { "x": [] },
         })
     }
@@ -98,6 +109,12 @@ mod tests {
         assert_eq!((change.phase, change.version), (TaskPhase::Stopping, 5));
         assert_eq!(change.cluster.name(), "prod");
         assert_eq!(change.definition.family().as_str(), "web");
+        assert_eq!((change.stopped_containers, change.is_disconnected), (vec!["consul-dataplane".to_owned()], false));
+        let mut lost = detail();
+        lost["connectivity"] = json!("DISCONNECTED");
+        lost["containers"] = json!("none");
+        let change = parse_task_change(TIME, &lost).unwrap();
+        assert_eq!((change.stopped_containers, change.is_disconnected), (Vec::new(), true));
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod definitions;
 mod error;
 mod event;
 mod inventory;
+mod services;
 mod tasks;
 
 pub use self::{
@@ -21,5 +22,6 @@ pub use self::{
     error::EcsError,
     event::{DETAIL_TYPE, SOURCE, parse_task_change},
     inventory::{Inventory, RunningService},
+    services::{EcsService, EcsServices},
     tasks::{TaskList, Tasks},
 };

@@ -1,19 +1,24 @@
 //! Tasks: listed and described.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use aws_sdk_ecs::{
     error::SdkError,
-    types::{DesiredStatus, HealthStatus, Task, TaskField},
+    types::{Connectivity, ContainerOverride, DesiredStatus, HealthStatus, LaunchType, Task, TaskField},
 };
+use aws_smithy_types::DateTime;
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn},
+    ecs_config::{CONFIG_VARIABLE, REGION_VARIABLE},
     field::InvalidField,
     phase::TaskPhase,
-    task::{ContainerHealth, DescribedTask, TaskContainer},
+    task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
 };
 
 use super::{
+    addresses::ipv4_of,
     client::{AwsEcs, DESCRIBE_LIMIT, tags},
     coverage::check_coverage,
     error::EcsError,
@@ -113,9 +118,40 @@ fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
             task.desired_status().unwrap_or_default(),
         )?,
         tags: tags(task.tags()),
-        stopped_at: task.stopped_at().and_then(|at| Timestamp::from_second(at.secs()).ok()),
+        stopped_at: task.stopped_at().and_then(timestamp),
         containers: task.containers().iter().filter_map(read_task_container).collect(),
+        placement: read_placement(task),
     })
+}
+
+fn timestamp(at: &DateTime) -> Option<Timestamp> {
+    Timestamp::from_second(at.secs()).ok()
+}
+
+fn read_placement(task: &Task) -> Placement {
+    let overrides = task.overrides().map(aws_sdk_ecs::types::TaskOverride::container_overrides).unwrap_or_default();
+    let of = |container: &ContainerOverride| Some((container.name()?.to_owned(), variables(container)));
+    let is_rewritten =
+        |container: &&ContainerOverride| !container.command().is_empty() || !container.environment_files().is_empty();
+    let rewritten = overrides.iter().filter(is_rewritten).filter_map(|container| container.name().map(str::to_owned));
+    Placement {
+        is_running: task.last_status() == Some("RUNNING"),
+        is_disconnected: task.connectivity() == Some(&Connectivity::Disconnected),
+        address: ipv4_of(task),
+        zone: task.availability_zone().map(str::to_owned),
+        is_on_fargate: task.launch_type() == Some(&LaunchType::Fargate),
+        service: task.group().and_then(|group| group.strip_prefix("service:")).map(str::to_owned),
+        started_at: task.started_at().and_then(timestamp),
+        overrides: overrides.iter().filter_map(of).filter(|(_, variables)| !variables.is_empty()).collect(),
+        rewritten: rewritten.collect(),
+    }
+}
+
+/// The variables that decide what a task registers: the values of others may be secret.
+fn variables(container: &ContainerOverride) -> BTreeMap<String, String> {
+    let all = container.environment().iter().filter_map(|pair| Some((pair.name()?, pair.value()?)));
+    let wanted = all.filter(|(name, _)| [CONFIG_VARIABLE, REGION_VARIABLE].contains(name));
+    wanted.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 fn read_task_container(container: &aws_sdk_ecs::types::Container) -> Option<TaskContainer> {
@@ -124,5 +160,6 @@ fn read_task_container(container: &aws_sdk_ecs::types::Container) -> Option<Task
         Some(HealthStatus::Unhealthy) => ContainerHealth::Unhealthy,
         _ => ContainerHealth::Unknown,
     };
-    Some(TaskContainer { name: container.name()?.to_owned(), health })
+    let is_stopped = container.last_status() == Some("STOPPED");
+    Some(TaskContainer { name: container.name()?.to_owned(), health, is_stopped, exit_code: container.exit_code() })
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use mesh::{
-    catalog::{CheckStatus, HealthCheck, ServiceInstance},
+    catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
     tenancy::Tenancy,
 };
 use serde::Deserialize;
@@ -82,11 +82,14 @@ pub(super) struct CheckAnswer {
     pub(super) output: String,
     #[serde(default)]
     definition: Option<Fields>,
+    #[serde(default)]
+    modify_index: u64,
+    namespace: Option<String>,
 }
 
 /// A service instance without a task ID, of another creator.
 pub(super) struct Unmarked {
-    pub(super) id: String,
+    pub(super) service: OtherService,
 }
 
 /// An instance of a task.
@@ -95,15 +98,9 @@ pub(super) struct Unmarked {
 /// Its metadata has no task ID.
 pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) -> Result<ServiceInstance, Unmarked> {
     let meta = service.meta.unwrap_or_default();
+    let tenancy = in_namespace(tenancy, service.namespace.as_deref());
     let Some(task) = meta.get(TASK_ID_META).and_then(|id| id.parse().ok()) else {
-        return Err(Unmarked { id: service.id });
-    };
-    let namespace = service.namespace.and_then(|namespace| namespace.parse().ok());
-    let tenancy = match (tenancy, namespace) {
-        (Tenancy::Enterprise { partition, .. }, Some(namespace)) => {
-            Tenancy::Enterprise { partition: partition.clone(), namespace }
-        }
-        (tenancy, _) => tenancy.clone(),
+        return Err(Unmarked { service: OtherService { id: service.id, tenancy } });
     };
     Ok(ServiceInstance {
         node: node.to_owned(),
@@ -114,6 +111,16 @@ pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) ->
         modify_index: service.modify_index,
         tenancy,
     })
+}
+
+/// The tenancy of an object in an answer for all namespaces of a partition.
+fn in_namespace(tenancy: &Tenancy, namespace: Option<&str>) -> Tenancy {
+    match (tenancy, namespace.and_then(|namespace| namespace.parse().ok())) {
+        (Tenancy::Enterprise { partition, .. }, Some(namespace)) => {
+            Tenancy::Enterprise { partition: partition.clone(), namespace }
+        }
+        (tenancy, _) => tenancy.clone(),
+    }
 }
 
 /// A health check; `None` if it has a definition, by which another program runs it:
@@ -136,6 +143,7 @@ pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> Option<HealthChec
             _ => CheckStatus::Critical,
         },
         output: answer.output,
-        tenancy: tenancy.clone(),
+        modify_index: answer.modify_index,
+        tenancy: in_namespace(tenancy, answer.namespace.as_deref()),
     })
 }

@@ -1,12 +1,14 @@
 //! The catalog: <https://developer.hashicorp.com/consul/api-docs/catalog>, `/health`, and `/txn` to remove services.
 
 mod answers;
+mod registration;
 mod writes;
 
 use async_trait::async_trait;
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, ServiceInstance},
+    registration::Registration,
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
 };
@@ -17,9 +19,10 @@ use self::{
         CheckAnswer, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, TASK_ID_META, check,
         instance,
     },
-    writes::{deletion, registration},
+    registration::registration_body,
+    writes::{check_body, deletion},
 };
-use crate::{client::HttpConsul, error::ConsulError, names, request::Request};
+use crate::{array::ArrayReader, client::HttpConsul, error::ConsulError, names, request::Request};
 
 /// The most operations that one transaction takes, on every version of Consul.
 pub const MAX_TRANSACTION_OPERATIONS: usize = 64;
@@ -51,11 +54,12 @@ pub trait Catalog: Send + Sync {
     /// The names of the nodes without an agent, which the controllers of ECS clusters create.
     async fn synthetic_nodes(&self, tenancy: &Tenancy) -> Result<Vec<String>, ConsulError>;
 
-    /// The services on a node, in every namespace of the tenancy's partition; `None` if the node does not exist.
+    /// The services on a node, in every namespace of the tenancy's partition; `None` if the node does not exist. The answer
+    /// includes every earlier write (<https://developer.hashicorp.com/consul/api-docs/features/consistency>).
     async fn node(&self, name: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError>;
 
-    /// The health checks of a node, in the tenancy's namespace, except those with a definition, which another program
-    /// runs.
+    /// The health checks of a node, in every namespace of the tenancy's partition, except those with a definition, which
+    /// another program runs. The answer includes every earlier write.
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError>;
 
     /// The health checks of `instances`, which are all of one node and tenancy, as [`Self::node_checks`].
@@ -73,6 +77,13 @@ pub trait Catalog: Send + Sync {
     /// # Errors
     /// [`ConsulError::Conflict`] if an instance is no longer registered.
     async fn set_checks(&self, checks: &[HealthCheck]) -> Result<(), ConsulError>;
+
+    /// Deregisters one service instance with its checks, whether or not it has changed.
+    async fn deregister_service(&self, node: &str, id: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
+
+    /// Registers or replaces an instance with all of its checks in one write. A node that does not exist is created as
+    /// a synthetic one; a node that exists is not changed.
+    async fn register(&self, registration: &Registration) -> Result<(), ConsulError>;
 
     /// Deregisters a node with its services.
     async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError>;
@@ -107,7 +118,7 @@ impl Catalog for HttpConsul {
 
     async fn node(&self, node: &str, tenancy: &Tenancy) -> Result<Option<CatalogNode>, ConsulError> {
         let request = Request::list(format!("services of node {node}"), &["catalog", "node-services", node]);
-        let request = request.in_all_namespaces_of(tenancy);
+        let request = request.in_all_namespaces_of(tenancy).consistent();
         let answer: Option<NodeServices> = self.http.json(&request).await?;
         let Some((answer, about)) = answer.and_then(|mut answer| answer.node.take().map(|about| (answer, about)))
         else {
@@ -119,7 +130,7 @@ impl Catalog for HttpConsul {
         for service in answer.services.unwrap_or_default() {
             match instance(service, node, tenancy) {
                 Ok(instance) => found.instances.push(instance),
-                Err(unmarked) => found.others.push(unmarked.id),
+                Err(unmarked) => found.others.push(unmarked.service),
             }
         }
         Ok(Some(found))
@@ -176,8 +187,8 @@ impl Catalog for HttpConsul {
 
     async fn node_checks(&self, node: &str, tenancy: &Tenancy) -> Result<Vec<HealthCheck>, ConsulError> {
         let request = Request::list(format!("checks of node {node}"), &["health", "node", node]);
-        let answers: Vec<CheckAnswer> = self.http.json(&request.within(tenancy)).await?;
-        Ok(answers.into_iter().filter_map(|answer| check(answer, tenancy)).collect())
+        let request = request.in_all_namespaces_of(tenancy).consistent();
+        self.http.read(&request, || ArrayReader::new(|answer| check(answer, tenancy))).await
     }
 
     async fn deregister(&self, instances: &[ServiceInstance]) -> Result<(), ConsulError> {
@@ -195,10 +206,22 @@ impl Catalog for HttpConsul {
         let body = json!({
             "Node": first.node,
             "SkipNodeUpdate": true,
-            "Checks": checks.iter().map(registration).collect::<Vec<Value>>(),
+            "Checks": checks.iter().map(check_body).collect::<Vec<Value>>(),
         });
         let request = Request::put(format!("checks of node {}", first.node), &["catalog", "register"], body);
         self.http.send(&request.within(&first.tenancy)).await.map(drop)
+    }
+
+    async fn deregister_service(&self, node: &str, id: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {
+        let body = json!({ "Node": node, "ServiceID": id });
+        let request = Request::put(format!("service {id}"), &["catalog", "deregister"], body);
+        self.http.send(&request.within(tenancy)).await.map(drop)
+    }
+
+    async fn register(&self, registration: &Registration) -> Result<(), ConsulError> {
+        let subject = format!("service instance {}", registration.id);
+        let request = Request::put(subject, &["catalog", "register"], registration_body(registration));
+        self.http.send(&request.within(&registration.tenancy)).await.map(drop)
     }
 
     async fn deregister_node(&self, node: &str, tenancy: &Tenancy) -> Result<(), ConsulError> {

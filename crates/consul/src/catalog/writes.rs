@@ -12,7 +12,7 @@ pub(super) fn deletion(instance: &ServiceInstance) -> Value {
     json!({ "Service": { "Verb": "delete-cas", "Node": instance.node, "Service": service } })
 }
 
-pub(super) fn registration(check: &HealthCheck) -> Value {
+pub(super) fn check_body(check: &HealthCheck) -> Value {
     let body = json!({
         "Node": check.node,
         "CheckID": check.id,
@@ -27,7 +27,7 @@ pub(super) fn registration(check: &HealthCheck) -> Value {
     with_tenancy(body, &check.tenancy)
 }
 
-fn with_tenancy(mut body: Value, tenancy: &Tenancy) -> Value {
+pub(super) fn with_tenancy(mut body: Value, tenancy: &Tenancy) -> Value {
     if let (Tenancy::Enterprise { partition, namespace }, Some(fields)) = (tenancy, body.as_object_mut()) {
         fields.insert("Partition".to_owned(), json!(partition.as_str()));
         fields.insert("Namespace".to_owned(), json!(namespace.as_str()));

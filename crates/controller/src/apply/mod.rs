@@ -1,5 +1,6 @@
 //! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap` and `health_sync` write to Consul or AWS.
 
+mod drains;
 mod nodes;
 mod work;
 
@@ -20,6 +21,7 @@ use mesh::{
 use tracing::info;
 
 use self::{
+    drains::{log_drain, without_proxy},
     nodes::Nodes,
     work::{Group, TokenWork, Work},
 };
@@ -28,6 +30,7 @@ use crate::{
     deadline::Deadline,
     edges::{Consul, Edges},
     error::ControllerError,
+    healing::Announcer,
     message::Message,
     outcome::{Basis, Effect, Outcome, concurrently},
     scope::Scope,
@@ -44,6 +47,7 @@ pub(crate) struct Applier {
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
     nodes: Nodes,
+    announcer: Announcer,
     queue: Arc<dyn MessageSender>,
     clock: Arc<dyn Clock>,
     /// When an idle check of each token was last requested, to limit the requests during a deployment: each check
@@ -52,13 +56,14 @@ pub(crate) struct Applier {
 }
 
 impl Applier {
-    pub(crate) fn new(scope: &Arc<Scope>, edges: &Edges, tokens: &Arc<Tokens>) -> Self {
+    pub(crate) fn new(scope: &Arc<Scope>, edges: &Edges, tokens: &Arc<Tokens>, announcer: &Announcer) -> Self {
         let (consul, clock) = (Arc::clone(&edges.consul), Arc::clone(&edges.clock));
         Self {
             scope: Arc::clone(scope),
             tokens: Arc::clone(tokens),
             nodes: Nodes { consul: Arc::clone(&consul), clock: Arc::clone(&clock) },
             consul,
+            announcer: announcer.clone(),
             queue: edges.queue.clone(),
             clock,
             requested: TimestampCache::new(),
@@ -163,7 +168,9 @@ impl Applier {
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let write = async |checks: &[HealthCheck]| self.consul.set_checks(checks).await;
-        write_in_chunks(groups, deadline, write, log_drain).await
+        let outcomes = write_in_chunks(groups, deadline, write, log_drain).await;
+        self.announcer.announce(&without_proxy(&outcomes), deadline).await;
+        outcomes
     }
 
     /// Requests an idle check of each holder, unless a recent request covers it.
@@ -259,16 +266,5 @@ fn log_deregistration(instance: &ServiceInstance) {
         cluster_arn = instance.node,
         service = instance.name,
         service_id = instance.id
-    );
-}
-
-fn log_drain(check: &HealthCheck, tasks: &[TaskArn]) {
-    info!(
-        action = "mark_critical",
-        outcome = "done",
-        task_id = tasks.first().map(|task| task.id().as_str()),
-        cluster_arn = check.node,
-        service = check.service_name,
-        check_id = check.id
     );
 }

@@ -61,7 +61,7 @@ pub(crate) struct Bootstrap {
     last_run: Mutex<Option<LastRun>>,
     /// When the namespaces of tasks were last seen or created.
     namespaces: TimestampCache<Tenancy>,
-    /// The same for the nodes of clusters that a pattern selects.
+    /// The same for the nodes of clusters.
     nodes: TimestampCache<(ClusterArn, Tenancy)>,
 }
 

@@ -1,6 +1,9 @@
-//! What starting tasks require: their namespaces, and the nodes of clusters that a pattern selects.
+//! What starting tasks require: their namespaces, and the nodes of their clusters.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use consul::Object;
 use jiff::Timestamp;
@@ -14,6 +17,9 @@ use super::{
     BOOTSTRAP_INTERVAL, Bootstrap, desired::synthetic_node, enterprise, report::BootstrapReport, scope::BootstrapExtent,
 };
 use crate::deadline::Deadline;
+
+/// How long a node that was seen is not read again: the events of a deployment share a read.
+const NODE_SEEN_FOR: Duration = Duration::from_mins(1);
 
 impl Bootstrap {
     /// Creates the missing namespaces that the tags of tasks name (Enterprise), before the tasks get tokens there or log
@@ -60,26 +66,28 @@ impl Bootstrap {
         report
     }
 
-    /// Creates the missing nodes of clusters that a pattern selects, each in the tenancies of its tasks: a new cluster has
-    /// none before the next sweep, and its tasks could not register their services. Those that this execution environment
-    /// has seen within [`BOOTSTRAP_INTERVAL`] are not read again.
-    pub(crate) async fn create_nodes(
-        &self,
-        of: &BTreeSet<(ClusterArn, Tenancy)>,
-        deadline: Deadline,
-    ) -> BootstrapReport {
-        let mut report = BootstrapReport::default();
+    /// Creates the missing nodes of clusters, each in the tenancies of its tasks: a new cluster has none before the next
+    /// sweep, an existing one may have been deregistered, and without it no task can register its services. Those that
+    /// this execution environment has seen within [`NODE_SEEN_FOR`] are not read again.
+    pub(crate) async fn create_nodes(&self, of: &BTreeSet<(ClusterArn, Tenancy)>, deadline: Deadline) {
         let now = self.tasks.clock.now();
-        let is_named = |cluster: &ClusterArn| self.tasks.scope.clusters.selects_by_name(cluster);
-        let is_known = |node: &(ClusterArn, Tenancy)| is_recent(self.nodes.get(node), now);
-        let new: Vec<_> = of.iter().filter(|node| !is_named(&node.0) && !is_known(node)).collect();
-        if new.is_empty() || !self.creates_nodes() {
+        let is_known =
+            |node: &(ClusterArn, Tenancy)| self.nodes.get(node).is_some_and(|seen| elapsed(seen, now) < NODE_SEEN_FOR);
+        let new: Vec<_> = of.iter().filter(|node| !is_known(node)).cloned().collect();
+        self.ensure_nodes(&new, deadline).await;
+    }
+
+    /// Creates the missing ones of these nodes.
+    pub(crate) async fn ensure_nodes(&self, nodes: &[(ClusterArn, Tenancy)], deadline: Deadline) -> BootstrapReport {
+        let mut report = BootstrapReport::default();
+        if nodes.is_empty() || !self.creates_nodes() {
             return report;
         }
-        let objects: Vec<Object> = new.iter().map(|(cluster, tenancy)| synthetic_node(tenancy, cluster)).collect();
+        let objects: Vec<Object> = nodes.iter().map(|(cluster, tenancy)| synthetic_node(tenancy, cluster)).collect();
         self.upserter.ensure(&objects, deadline, &mut report).await;
         if report.failures.is_empty() {
-            for node in new {
+            let now = self.tasks.clock.now();
+            for node in nodes {
                 self.nodes.insert(node.clone(), now);
             }
         }

@@ -1,10 +1,13 @@
 //! A batch of messages, sorted by kind.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use aws::ecs::ApiCall;
 use mesh::{
-    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     task::TaskChange,
     token::TokenHolder,
 };
@@ -12,7 +15,7 @@ use tracing::{debug, info};
 
 use crate::{
     error::ControllerError,
-    message::{IdleCheck, Message},
+    message::{HealthTakeover, IdleCheck, Message},
     outcome::Changes,
     scope::Scope,
 };
@@ -48,6 +51,8 @@ pub(super) struct Sorted {
     pub(super) messages: BTreeMap<TaskArn, Vec<usize>>,
     /// The holders whose tokens are checked for idleness.
     pub(super) idle_checks: BTreeMap<TokenHolder, RequestedCheck>,
+    /// The tasks whose health is synced, by cluster, and the messages that request it.
+    pub(super) takeovers: BTreeMap<ClusterArn, (BTreeSet<TaskId>, Vec<usize>)>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
     /// Messages that cannot be parsed.
@@ -69,6 +74,11 @@ impl Sorted {
                     let check = sorted.idle_checks.entry(holder).or_default();
                     check.hops = check.hops.max(hops);
                     check.messages.push(index);
+                }
+                Ok(Message::HealthTakeover(HealthTakeover { cluster, tasks })) => {
+                    let (known, messages) = sorted.takeovers.entry(cluster).or_default();
+                    known.extend(tasks);
+                    messages.push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
                     sorted.registered.entry((definition, cluster)).or_default().push(index);

@@ -12,6 +12,8 @@ fn change(version: u64, phase: TaskPhase) -> TaskChange {
         phase,
         version,
         time: jiff::Timestamp::UNIX_EPOCH,
+        stopped_containers: Vec::new(),
+        is_disconnected: false,
     }
 }
 

@@ -56,7 +56,8 @@ pub struct Settings {
     pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `ECS_CLUSTER_ARN_PREFIX`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
-    /// `CLUSTER_PARTITIONS`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
+    /// `CLUSTER_PARTITIONS`; `REPAIR`, `REPLACE_BROKEN_TASKS` and
+    /// `RECONCILE_RATE`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -171,6 +172,9 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         cluster_partitions: read_cluster_partitions(variables.text("CLUSTER_PARTITIONS").as_deref(), &clusters)?,
         default_tenancy,
         bootstrap: read_bootstrap(variables)?,
+        repair: variables.optional("REPAIR")?.unwrap_or_default(),
+        replaces_broken: read_replaces_broken(variables.text("REPLACE_BROKEN_TASKS").as_deref())?,
+        sweep_interval: read_rate(variables.text("RECONCILE_RATE").as_deref())?,
         clusters,
     };
     match client_token.filter(|name| name.starts_with("arn:") && scope.tenancies().len() > 1) {
@@ -209,6 +213,30 @@ fn read_interval(text: Option<&str>) -> Result<Option<Duration>, InvalidField> {
         Ok(seconds) if (10..=60).contains(&seconds) => Ok(Some(Duration::from_secs(seconds))),
         _ => Err(InvalidField::new("HEALTH_SYNC_INTERVAL_SECONDS", text, "0 for off, or whole seconds from 10 to 60")),
     }
+}
+
+fn read_replaces_broken(text: Option<&str>) -> Result<bool, InvalidField> {
+    match text {
+        None | Some("off") => Ok(false),
+        Some("on") => Ok(true),
+        Some(other) => Err(InvalidField::new("REPLACE_BROKEN_TASKS", other, "on or off")),
+    }
+}
+
+/// A rate of `EventBridge`: <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-scheduled-rule-pattern.html>
+fn read_rate(text: Option<&str>) -> Result<Duration, InvalidField> {
+    let text = text.unwrap_or("rate(5 minutes)");
+    let invalid = || InvalidField::new("RECONCILE_RATE", text, "a rate, for example rate(5 minutes)");
+    let inner = text.strip_prefix("rate(").and_then(|rest| rest.strip_suffix(')')).ok_or_else(invalid)?;
+    let (number, unit) = inner.split_once(' ').ok_or_else(invalid)?;
+    let number: u16 = number.parse().ok().filter(|number| *number > 0).ok_or_else(invalid)?;
+    let seconds: u64 = match unit.trim_end_matches('s') {
+        "minute" => 60,
+        "hour" => 3_600,
+        "day" => 86_400,
+        _ => return Err(invalid()),
+    };
+    Ok(Duration::from_secs(seconds * u64::from(number)))
 }
 
 fn read_max_delete(text: Option<&str>) -> Result<MaxDeletePercent, InvalidField> {

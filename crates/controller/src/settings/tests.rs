@@ -74,6 +74,11 @@ fn error_names_the_variable() {
         ("UNUSED_TOKEN_HOURS", "0"),
         ("UNUSED_TOKEN_HOURS", "long"),
         ("MAX_DELETE_PERCENT", "101"),
+        ("REPAIR", "true"),
+        ("REPLACE_BROKEN_TASKS", "true"),
+        ("RECONCILE_RATE", "5 minutes"),
+        ("RECONCILE_RATE", "rate(0 minutes)"),
+        ("RECONCILE_RATE", "rate(5 moons)"),
         ("HEALTH_SYNC_INTERVAL_SECONDS", "9"),
         ("HEALTH_SYNC_INTERVAL_SECONDS", "61"),
     ] {
@@ -96,6 +101,13 @@ fn who_says_how_to_verify_consul_is_not_let_off_with_plain_http() {
     for address in ["https://a:8501, https://b:8501", "ecs://infra/consul:8501?scheme=https"] {
         assert!(environment(&[("CONSUL_HTTP_ADDR", address), ca, name]).is_ok(), "{address}");
     }
+}
+
+#[test]
+fn rate_of_the_sweeps_is_a_time() {
+    let interval = |rate: &str| environment(&[("RECONCILE_RATE", rate)]).unwrap().scope.sweep_interval.as_secs();
+    let intervals = ["", "rate(1 minute)", "rate(20 minutes)", "rate(1 hour)", "rate(2 days)"].map(interval);
+    assert_eq!(intervals, [300, 60, 1_200, 3_600, 172_800]);
 }
 
 #[test]

@@ -1,15 +1,12 @@
 //! Reads the entries of whole clusters in Consul: tokens, nodes, failed agents, and the checks of stopping tasks.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use mesh::{
-    arn::{ClusterArn, TaskId},
+    arn::ClusterArn,
     catalog::{AgentStatus, CatalogNode, ClientAgent, LeftoverNode, ServiceInstance},
     mark,
-    phase::TaskPhase,
+    repair::NodeReading,
     tenancy::Tenancy,
     token::ListedToken,
 };
@@ -105,31 +102,24 @@ impl ConsulReader {
         mark::cluster_of(token).is_some_and(|cluster| order.names(&cluster, &self.scope.clusters))
     }
 
-    /// The checks of stopping tasks, which have to be drained.
+    /// The checks on the nodes that exist: those of stopping tasks, which have to be drained, and those of running tasks,
+    /// which have to say what ECS says. A node whose checks cannot be read counts as not read.
     pub(super) async fn read_checks(&self, deadline: Deadline, survey: &mut Survey) {
-        let stopping: BTreeSet<(&str, &TaskId)> = survey
-            .observed
-            .tasks
-            .iter()
-            .filter(|task| task.phase == TaskPhase::Stopping)
-            .map(|task| (task.cluster.as_str(), task.arn.id()))
-            .collect();
-        let mut draining: BTreeMap<(String, Tenancy), Vec<ServiceInstance>> = BTreeMap::new();
-        for instance in &survey.observed.instances {
-            if stopping.contains(&(instance.node.as_str(), &instance.task)) {
-                let node = (instance.node.clone(), instance.tenancy.clone());
-                draining.entry(node).or_default().push(instance.clone());
-            }
-        }
-        let reads =
-            draining.into_values().map(|instances| async move { deadline.run(self.consul.checks(&instances)).await });
-        let read: Vec<_> = concurrently_in_order(reads).await;
-        for checks in read {
+        let (existing, mut nodes): (Vec<_>, Vec<_>) = survey.nodes.drain(..).partition(|node| node.exists);
+        let reads = existing.into_iter().map(|node| async move {
+            let read = deadline.run(self.consul.node_checks(node.cluster.as_str(), &node.tenancy)).await;
+            (node, read)
+        });
+        for (node, checks) in concurrently_in_order(reads).await {
             match checks {
-                Ok(checks) => survey.observed.checks.extend(checks),
-                Err(error) => survey.problems.push(Problem::new(None, error)),
+                Ok(checks) => {
+                    survey.observed.checks.extend(checks);
+                    nodes.push(node);
+                }
+                Err(error) => survey.problems.push(Problem::new(Some(&node.cluster), error)),
             }
         }
+        survey.nodes = nodes;
     }
 }
 
@@ -140,10 +130,16 @@ fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
     for (cluster, node) in nodes {
         match node {
             Ok(Some(node)) => {
-                survey.observed.instances.extend(node.instances.iter().cloned());
-                let foreign = node.others.iter().map(|id| Skipped {
+                survey.nodes.push(NodeReading {
                     cluster: cluster.clone(),
-                    what: format!("service {id}"),
+                    tenancy: tenancy.clone(),
+                    exists: true,
+                    others: node.others.clone(),
+                });
+                survey.observed.instances.extend(node.instances.iter().cloned());
+                let foreign = node.others.iter().map(|service| Skipped {
+                    cluster: cluster.clone(),
+                    what: format!("service {}", service.id),
                     why: "its metadata has no task ID".to_owned(),
                 });
                 survey.skipped.extend(foreign);
@@ -152,7 +148,7 @@ fn add_nodes(nodes: Nodes, tenancy: &Tenancy, survey: &mut Survey) {
                     survey.observed.leftover_nodes.push(LeftoverNode { cluster, node, tenancy });
                 }
             }
-            Ok(None) => {}
+            Ok(None) => survey.nodes.push(NodeReading::missing(cluster, tenancy.clone())),
             Err(error) => survey.mark_unread(std::slice::from_ref(&cluster), Some(&cluster), error),
         }
     }

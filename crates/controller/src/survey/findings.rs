@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
-use mesh::{arn::ClusterArn, observed::Observed, task::DescribedTask, tenancy::Tenancy};
+use mesh::{
+    arn::ClusterArn, definition::TaskDefinition, observed::Observed, repair::NodeReading, task::DescribedTask,
+    tenancy::Tenancy,
+};
 
 use super::order::SweepOrder;
 use crate::{error::ControllerError, tasks::ClusterTasks};
@@ -23,12 +26,30 @@ pub(crate) struct Survey {
     pub(crate) synthetic_nodes: BTreeSet<ClusterArn>,
     /// Clusters whose entries in Consul could not be read.
     pub(crate) unread: BTreeSet<ClusterArn>,
+    /// The clusters' nodes, as far as they and their checks could be read.
+    pub(crate) nodes: Vec<NodeReading>,
+    /// The tasks of the mesh that are meant to run.
+    pub(crate) running: Vec<RunningTask>,
+}
+
+/// A task of the mesh that is meant to run, as ECS describes it.
+#[derive(Clone)]
+pub(crate) struct RunningTask {
+    pub(crate) cluster: ClusterArn,
+    pub(crate) task: DescribedTask,
+    pub(crate) definition: Arc<TaskDefinition>,
 }
 
 impl Survey {
     /// Whether ECS has deleted the cluster.
     pub(crate) fn is_deleted(&self, cluster: &ClusterArn) -> bool {
         self.readings.iter().any(|reading| reading.cluster == *cluster && reading.is_deleted)
+    }
+
+    /// Whether everything of the cluster was read, in ECS and in Consul.
+    pub(crate) fn has_read_all_of(&self, cluster: &ClusterArn) -> bool {
+        let is_judged = self.readings.iter().any(|it| it.cluster == *cluster && it.is_judged && !it.is_deleted);
+        is_judged && !self.unread.contains(cluster)
     }
 
     /// Records that entries of `clusters` in Consul could not be read.

@@ -85,6 +85,8 @@ impl GoneTasks {
             tenancy: self.tasks.scope.tenancy_of(cluster).clone(),
             identity: None,
             runs_client_agent: false,
+            has_lost_proxy: false,
+            has_lost_health_sync: false,
         }
     }
 }

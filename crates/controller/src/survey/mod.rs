@@ -11,6 +11,6 @@ mod unlisted_clusters;
 
 pub use self::order::SweepOrder;
 pub(crate) use self::{
-    findings::{Problem, Reading, Survey},
+    findings::{Problem, Reading, RunningTask, Survey},
     surveyor::Surveyor,
 };

@@ -20,7 +20,7 @@ use mesh::{
 
 use super::{
     consul_reader::ConsulReader,
-    findings::{Clusters, Problem, Reading, Skipped, Survey},
+    findings::{Clusters, Problem, Reading, RunningTask, Skipped, Survey},
     gone_tasks::GoneTasks,
     order::SweepOrder,
     uncertain_tokens,
@@ -213,8 +213,17 @@ impl Surveyor {
                 | Classification::DefinitionDeleted(_)
                 | Classification::DefinitionUnread(_) => None,
             };
+            if let (true, TaskPhase::Active, Some(definition)) =
+                (identity.is_some(), task.phase, definitions.get(&task.definition))
+            {
+                let (cluster, definition) = (cluster.clone(), Arc::clone(definition));
+                survey.running.push(RunningTask { cluster, task: task.clone(), definition });
+            }
             if identity.is_some() || task.phase == TaskPhase::Stopped {
                 let tenancy = identity.as_ref().map_or(tenancy, |identity| &identity.service.tenancy).clone();
+                let losses = definitions.losses(&task.definition, &task.stopped_containers());
+                let (has_lost_proxy, has_lost_health_sync) =
+                    self.tasks.scope.counted(losses, task.placement.is_disconnected);
                 survey.observed.tasks.push(MeshTask {
                     arn: task.arn.clone(),
                     cluster: cluster.clone(),
@@ -222,6 +231,8 @@ impl Surveyor {
                     tenancy,
                     identity,
                     runs_client_agent: definitions.runs_client_agent(&task.definition),
+                    has_lost_proxy,
+                    has_lost_health_sync,
                 });
             }
         }

@@ -1,10 +1,19 @@
 //! The sweep: observes, plans and applies as for events, but over whole clusters. It repairs what events missed.
 
+mod planned;
 mod report;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use mesh::{action::Planned, guard, plan::plan, rules::Rules, tenancy::Tenancy};
+use mesh::{
+    action::Planned,
+    arn::ClusterArn,
+    guard,
+    plan::plan,
+    repair::{NodeReading, RepairMode},
+    rules::Rules,
+    tenancy::Tenancy,
+};
 use tracing::{error, info};
 
 use self::report::{Alarms, Swept};
@@ -15,7 +24,10 @@ use crate::{
     deadline::Deadline,
     entropy::Entropy,
     outcome::{Basis, Outcome},
-    survey::{Survey, Surveyor, SweepOrder},
+    repair::Repairs,
+    replacement::Replacements,
+    survey::{Problem, Survey, Surveyor, SweepOrder},
+    takeover::Takeover,
     tasks::TaskReader,
 };
 
@@ -29,6 +41,9 @@ pub(crate) struct Sweep {
     pub(crate) surveyor: Arc<Surveyor>,
     pub(crate) applier: Arc<Applier>,
     pub(crate) bootstrap: Arc<Bootstrap>,
+    pub(crate) repairs: Repairs,
+    pub(crate) takeover: Arc<Takeover>,
+    pub(crate) replacements: Replacements,
     pub(crate) entropy: Arc<dyn Entropy>,
 }
 
@@ -46,9 +61,13 @@ impl Sweep {
             let survey = self.surveyor.survey(order, began, &statuses, deadline).await;
             if !order.dry_run {
                 swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
+                swept.set_up(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
             }
             let (planned, held_back, alarms) = self.plan_sweep(&survey, order);
             if order.dry_run {
+                let mut repairs = self.repairs.run(&survey, order, deadline).await;
+                self.replacements.run(&survey, order, deadline, &mut repairs).await;
+                swept.repair(repairs);
                 swept.end(survey, alarms, planned, held_back);
                 break;
             }
@@ -58,6 +77,11 @@ impl Sweep {
             swept.add(finished, &survey);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
+                let failed = self.takeover.take_over(&survey.observed.tasks, deadline).await;
+                let mut repairs = self.repairs.run(&survey, order, deadline).await;
+                self.replacements.run(&survey, order, deadline, &mut repairs).await;
+                repairs.problems.extend(failed.into_iter().map(|(_, error)| Problem::new(None, error)));
+                swept.repair(repairs);
                 swept.end(survey, alarms, Vec::new(), held_back);
                 break;
             }
@@ -65,6 +89,17 @@ impl Sweep {
         let report = swept.report(order, &self.tasks.scope.clusters);
         log(&report);
         report
+    }
+
+    /// The nodes of existing clusters that Consul does not have.
+    fn forgotten_nodes(&self, survey: &Survey) -> Vec<(ClusterArn, Tenancy)> {
+        let scope = &self.tasks.scope;
+        if scope.repair != RepairMode::On {
+            return Vec::new();
+        }
+        let missing = survey.nodes.iter().filter(|node| !node.exists && !survey.is_deleted(&node.cluster));
+        let is_set_up = |node: &&NodeReading| scope.tenancies_of(&node.cluster).contains(&node.tenancy.home());
+        missing.filter(is_set_up).map(|node| (node.cluster.clone(), node.tenancy.home())).collect()
     }
 
     /// The allowed actions, the actions that the guard stops, and its reasons.

@@ -14,10 +14,12 @@ use mesh::{
     service_name::ServiceName,
 };
 
+use super::planned::describe;
 use crate::{
     bootstrap::{BootstrapFailure, BootstrapReport},
     outcome::{Effect, Outcome},
     problem::ProblemReport,
+    repair::RepairReport,
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
@@ -81,6 +83,12 @@ pub struct ClusterReport {
     pub deleted: Counts,
     /// The number of drained service instances.
     pub drained: usize,
+    /// The number of tasks of which something was registered again.
+    pub repaired: usize,
+    /// The number of checks whose status was corrected.
+    pub corrected: usize,
+    /// The number of broken tasks that were stopped, so that others replace them.
+    pub replaced: usize,
     /// The number of actions that failed or for which time ran out.
     pub left: usize,
     /// Why the guard stopped the deletions.
@@ -105,9 +113,14 @@ pub(super) struct Swept {
     last: Option<(Survey, Alarms)>,
     planned: Vec<Planned>,
     held_back: Vec<Planned>,
+    repairs: RepairReport,
 }
 
 impl Swept {
+    pub(super) fn repair(&mut self, repairs: RepairReport) {
+        self.repairs = repairs;
+    }
+
     pub(super) fn set_up(&mut self, report: BootstrapReport) {
         self.set_up.extend(report.failures);
     }
@@ -125,7 +138,7 @@ impl Swept {
     }
 
     pub(super) fn report(self, order: &SweepOrder, all: &ClusterSelection) -> SweepReport {
-        let Self { set_up, outcomes, last, planned, held_back } = self;
+        let Self { set_up, outcomes, last, planned, held_back, repairs } = self;
         let (survey, alarms) = last.unwrap_or_default();
         let owners = Owners::new(&survey);
         let mut clusters: Vec<ClusterReport> = survey.readings.iter().map(|reading| found(reading, &survey)).collect();
@@ -140,8 +153,9 @@ impl Swept {
             let waiting = waiting.filter(|planned| owners.owner(planned).as_ref().is_some_and(belongs));
             report.guard = alarm.map(|(_, alarm)| alarm.to_string());
             report.planned = waiting.map(|planned| describe(&planned.action)).collect();
+            add_repairs(&repairs, report);
         }
-        let problems = problems(&survey, &set_up, &outcomes, order, all);
+        let problems = problems(survey.problems.iter().chain(&repairs.problems), &set_up, &outcomes, order, all);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
@@ -153,14 +167,14 @@ impl Swept {
 }
 
 /// What could not be read or written, each once: one cause often affects many objects.
-fn problems(
-    survey: &Survey,
+fn problems<'a>(
+    read: impl Iterator<Item = &'a Problem>,
     set_up: &[BootstrapFailure],
     outcomes: &[(Option<ClusterArn>, Outcome)],
     order: &SweepOrder,
     all: &ClusterSelection,
 ) -> Vec<ProblemReport> {
-    let read = survey.problems.iter().map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error));
+    let read = read.map(|Problem { cluster, error }| ProblemReport::new(cluster.as_ref(), error));
     let set_up = set_up.iter().map(|failure| ProblemReport {
         cluster_arn: None,
         label: "bootstrap",
@@ -204,6 +218,20 @@ fn found(reading: &Reading, survey: &Survey) -> ClusterReport {
         skipped: skipped.map(|skipped| json!({ "what": skipped.what, "why": skipped.why })).collect(),
         ..ClusterReport::default()
     }
+}
+
+/// Adds what was repaired in the report's cluster, and what was not.
+fn add_repairs(repairs: &RepairReport, report: &mut ClusterReport) {
+    let is_its = |cluster: &ClusterArn| cluster.as_str() == report.cluster_arn;
+    if let Some((_, repaired)) = repairs.repaired.iter().find(|(cluster, _)| is_its(cluster)) {
+        (report.repaired, report.corrected, report.replaced) = (repaired.tasks, repaired.checks, repaired.replaced);
+    }
+    let planned = repairs.planned.iter().filter(|(cluster, _)| is_its(cluster)).map(|(_, planned)| planned.clone());
+    let unrepaired = repairs.unrepaired.iter().filter(|task| is_its(&task.cluster));
+    let skipped = unrepaired.map(|task| json!({ "what": format!("task {}", task.task_id), "why": task.why }));
+    let (planned, skipped): (Vec<Value>, Vec<Value>) = (planned.collect(), skipped.collect());
+    report.planned.extend(planned);
+    report.skipped.extend(skipped);
 }
 
 fn count(outcome: &Outcome, report: &mut ClusterReport) {
@@ -267,32 +295,5 @@ impl<'a> Owners<'a> {
                 .find(|cluster| concerns(action, cluster) || planned.tasks.iter().any(|task| task.is_in(cluster))),
         };
         found.or_else(|| self.clusters.first()).map(|cluster| (*cluster).clone())
-    }
-}
-
-/// The JSON of a planned action.
-fn describe(action: &Action) -> Value {
-    match action {
-        Action::Provision(holder) => json!({ "action": "provision", "holder": holder.to_string() }),
-        Action::MarkCritical(check) => json!({ "action": "mark_critical", "checkId": check.id }),
-        Action::DeleteLoginToken(token) => {
-            let task = token.login.as_ref().map(|login| login.task.to_string());
-            json!({ "action": "delete_login_token", "accessorId": token.accessor.to_string(), "taskId": task })
-        }
-        Action::Deregister(instance) => {
-            json!({ "action": "deregister", "serviceId": instance.id, "taskId": instance.task.to_string() })
-        }
-        Action::ForceLeave(agent) => json!({ "action": "force_leave", "node": agent.member.name }),
-        Action::AwaitAgent(agent) => json!({ "action": "await_agent", "node": agent.member.name }),
-        Action::DeregisterNode(node) => json!({ "action": "deregister_node", "node": node.cluster.as_str() }),
-        Action::CheckIdleness(holder) => json!({ "action": "check_idleness", "holder": holder.to_string() }),
-        Action::Hide(holder, _) => json!({ "action": "hide_token", "holder": holder.to_string() }),
-        Action::Revoke(holder, _) => json!({ "action": "revoke", "holder": holder.to_string() }),
-        Action::DeleteOrphan(holder, token, _) => {
-            json!({ "action": "delete_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
-        }
-        Action::ShowOrphan(holder, token) => {
-            json!({ "action": "show_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
-        }
     }
 }

@@ -22,7 +22,7 @@ prop_compose! {
 /// A container's check, or a maintenance check.
 pub(super) fn check_of(instance: &ServiceInstance, status: CheckStatus, is_drained: bool) -> HealthCheck {
     if is_drained {
-        return HealthCheck { status, ..HealthCheck::maintenance(instance) };
+        return HealthCheck { status, ..HealthCheck::maintenance(instance, DrainReason::Stopping) };
     }
     check(instance, "app", status)
 }
@@ -75,7 +75,7 @@ impl Host {
         agent.node = CatalogNode {
             is_synthetic: self.is_synthetic,
             instances: hosted.map(|(i, shape)| hosted_service(&agent.member.name, i.get(&guests), *shape)).collect(),
-            others: self.hosts_others.then(|| "postgres".to_owned()).into_iter().collect(),
+            others: self.hosts_others.then(other_service).into_iter().collect(),
         };
         agent
     }
@@ -108,7 +108,7 @@ prop_compose! {
     ) -> LeftoverNode {
         let mut leftover = leftover(cluster_name, &[]);
         leftover.node.is_synthetic = is_synthetic;
-        leftover.node.others.extend(hosts_others.then(|| "postgres".to_owned()));
+        leftover.node.others.extend(hosts_others.then(other_service));
         LeftoverNode { tenancy, ..leftover }
     }
 }

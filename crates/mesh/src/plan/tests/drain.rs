@@ -5,7 +5,7 @@ use crate::examples::check;
 
 /// The action that drains the instance of a task.
 fn drained(cluster_name: &str, number: u8) -> Action {
-    Action::MarkCritical(HealthCheck::maintenance(&instance(cluster_name, number)))
+    Action::MarkCritical(HealthCheck::maintenance(&instance(cluster_name, number), DrainReason::Stopping))
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn sidecar_proxy_and_instances_without_checks_are_drained() {
         instances: vec![instance("prod", 1), proxy.clone(), on_its_agent_s_node],
         ..Observed::default()
     };
-    let both = [drained("prod", 1), Action::MarkCritical(HealthCheck::maintenance(&proxy))];
+    let both = [drained("prod", 1), Action::MarkCritical(HealthCheck::maintenance(&proxy, DrainReason::Stopping))];
     assert_eq!(actions(&observed, TokenMode::AuthMethod), both, "services of a client agent are not drained");
 }
 
@@ -47,7 +47,7 @@ fn drained_instance_is_not_drained_again() {
         };
         actions(&observed, TokenMode::AuthMethod)
     };
-    let maintenance = HealthCheck::maintenance(&instance("prod", 1));
+    let maintenance = HealthCheck::maintenance(&instance("prod", 1), DrainReason::Stopping);
     assert_eq!(drains(vec![check(&instance("prod", 1), "app", CheckStatus::Passing), maintenance.clone()]), []);
     // A container's critical check passes again when the container is healthy
     let unhealthy = check(&instance("prod", 1), "app", CheckStatus::Critical);
@@ -56,4 +56,16 @@ fn drained_instance_is_not_drained_again() {
     for check in [unhealthy, passing, of_another] {
         assert_eq!(drains(vec![check]), [drained("prod", 1)]);
     }
+}
+
+#[test]
+fn task_without_a_proxy_is_drained_and_keeps_its_tokens() {
+    let observed = Observed {
+        tasks: vec![MeshTask { has_lost_proxy: true, ..task("prod", 1, TaskPhase::Active, "web") }],
+        tokens: vec![login_token("prod", 1)],
+        instances: vec![instance("prod", 1), instance("prod", 2)],
+        ..Observed::default()
+    };
+    let drain = HealthCheck::maintenance(&instance("prod", 1), DrainReason::ProxyStopped);
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), [Action::MarkCritical(drain)]);
 }

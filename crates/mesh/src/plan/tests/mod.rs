@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use super::*;
 use crate::{
     bounds::Bounds,
-    catalog::{CatalogNode, CheckStatus, Member},
+    catalog::{CatalogNode, CheckStatus, DrainReason, Member},
     cluster_selection::ClusterSelection,
     ecs_config::GatewayKind,
-    examples::{self, cluster, instance, login, service, task_id},
+    examples::{self, cluster, instance, login, other_service, service, task_id},
     family::Family,
     grace::GracePeriod,
     identity::{MeshIdentity, MeshService},
@@ -44,6 +44,8 @@ fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) ->
         tenancy: Tenancy::Community,
         identity: Some(identity(service(service_name))),
         runs_client_agent: false,
+        has_lost_proxy: false,
+        has_lost_health_sync: false,
     }
 }
 

@@ -200,22 +200,25 @@ proptest! {
         }
     }
 
-    /// Promise 2, never the living: exactly the instances of stopping tasks are drained.
+    /// Promise 2, never the living: exactly the instances of stopping tasks, and of those without a proxy, are
+    /// drained.
     #[test]
-    fn exactly_the_instances_of_tasks_that_were_told_to_stop_are_drained(
+    fn exactly_the_instances_of_tasks_that_were_told_to_stop_or_lost_their_proxy_are_drained(
         observed in any_observed(), mode in any_mode(),
     ) {
-        let is_stopping = |instance: &ServiceInstance| {
+        let is_to_be_drained = |instance: &ServiceInstance| {
             let belongs = |t: &MeshTask| instance.task == *t.arn.id() && instance.node == t.cluster.as_str();
-            observed.tasks.iter().any(|task| task.phase == TaskPhase::Stopping && belongs(task))
+            observed.tasks.iter().any(|task| task.drain_reason().is_some() && belongs(task))
         };
         let mut after = observed.clone();
         carry_out(&mut after, &actions(&observed, mode));
-        let is_drained = |observed: &Observed, check: &HealthCheck| observed.checks.contains(check);
+        let is_drained = |observed: &Observed, drain: &HealthCheck| {
+            observed.checks.iter().any(|check| check.is_same_as(drain) && check.status == CheckStatus::Critical)
+        };
         for instance in &after.instances {
-            let check = HealthCheck::maintenance(instance);
+            let check = HealthCheck::maintenance(instance, DrainReason::Stopping);
             let was_drained = is_drained(&observed, &check);
-            prop_assert_eq!(is_drained(&after, &check), is_stopping(instance) || was_drained, "{:?}", instance);
+            prop_assert_eq!(is_drained(&after, &check), is_to_be_drained(instance) || was_drained, "{:?}", instance);
         }
         let others = |observed: &Observed| observed.checks.iter().filter(|c| c.kind != "maintenance").cloned().collect();
         let (before, after): (Vec<_>, Vec<_>) = (others(&observed), others(&after));

@@ -217,7 +217,7 @@ fn sweep_ignores_agents_that_have_not_failed() {
 #[test]
 fn agent_with_other_services_stays() {
     let mut shared = agent(AgentStatus::Failed, &[1]);
-    shared.node.others.push("postgres".to_owned());
+    shared.node.others.push(other_service());
     let mut synthetic = agent(AgentStatus::Failed, &[1]);
     synthetic.node.is_synthetic = true;
     let of_an_unknown_task = agent(AgentStatus::Failed, &[1, 2]);
@@ -263,7 +263,7 @@ fn node_of_a_deleted_cluster_is_deregistered_last() {
 #[test]
 fn node_with_other_services_stays() {
     let mut shared = leftover("prod", &[]);
-    shared.node.others.push("postgres".to_owned());
+    shared.node.others.push(other_service());
     let mut real = leftover("prod", &[]);
     real.node.is_synthetic = false;
     for node in [shared, real] {

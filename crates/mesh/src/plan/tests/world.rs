@@ -159,16 +159,25 @@ fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
     let reads =
         prop::sample::select(vec![&[][..], &[Naming::Service], &[Naming::Family], &[Naming::Service, Naming::Family]]);
     let service = (any_service(), prop::bool::weighted(0.2), reads);
-    let of = (any_phase(), option::weighted(0.8, service), any::<bool>());
+    let of = (any_phase(), option::weighted(0.8, service), any::<bool>(), prop::bool::weighted(0.3));
     prop::collection::btree_map(place, of, 0..10).prop_map(|tasks| {
         let member_as = |(service, is_gateway, reads): (MeshService, bool, &[Naming])| {
             let secrets = reads.iter().map(|naming| naming.secret_of(&service)).collect();
             MeshIdentity { gateway: is_gateway.then_some(GatewayKind::MeshGateway), secrets, ..identity(service) }
         };
-        let build = |((cluster_name, number), (phase, identity, runs_client_agent)): ((_, _), (_, Option<_>, _))| {
+        let build = |((cluster_name, number), (phase, identity, runs_client_agent, has_lost_proxy)): (
+            (_, _),
+            (_, Option<_>, _, _),
+        )| {
             let identity = identity.map(member_as);
             let tenancy = identity.as_ref().map_or(Tenancy::Community, |identity| identity.service.tenancy.clone());
-            MeshTask { tenancy, identity, runs_client_agent, ..task(cluster_name, number, phase, "web") }
+            MeshTask {
+                tenancy,
+                identity,
+                runs_client_agent,
+                has_lost_proxy,
+                ..task(cluster_name, number, phase, "web")
+            }
         };
         tasks.into_iter().map(build).collect()
     })

@@ -1,0 +1,51 @@
+//! What is logged and announced of drains.
+
+use std::collections::BTreeMap;
+
+use mesh::{
+    action::Action,
+    arn::TaskArn,
+    catalog::{DrainReason, HealthCheck},
+    definition::DATAPLANE,
+};
+use tracing::info;
+
+use crate::{
+    healing::{Healing, HealingKind},
+    outcome::Outcome,
+};
+
+/// The tasks that were drained although they are meant to run, each once.
+pub(super) fn without_proxy(outcomes: &[Outcome]) -> Vec<Healing> {
+    let mut drained = BTreeMap::new();
+    for outcome in outcomes.iter().filter(|outcome| outcome.result.is_ok()) {
+        let (Action::MarkCritical(check), Some(task)) = (&outcome.planned.action, outcome.planned.tasks.first()) else {
+            continue;
+        };
+        let Ok(cluster) = check.node.parse() else { continue };
+        if check.output == DrainReason::ProxyStopped.as_str() {
+            drained.entry(task).or_insert_with(|| Healing {
+                kind: HealingKind::Drain,
+                cluster,
+                task_id: task.id().to_string(),
+                service: check.service_name.clone(),
+                reason: check.output.clone(),
+                in_ecs: format!("{DATAPLANE} STOPPED, and the task is meant to run"),
+                in_consul: "instances without a maintenance check".to_owned(),
+            });
+        }
+    }
+    drained.into_values().collect()
+}
+
+pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn]) {
+    info!(
+        action = "mark_critical",
+        outcome = "done",
+        task_id = tasks.first().map(|task| task.id().as_str()),
+        cluster_arn = check.node,
+        service = check.service_name,
+        check_id = check.id,
+        reason = check.output
+    );
+}

@@ -1,0 +1,124 @@
+//! Repairs what Consul has forgotten of running tasks, or remembers wrongly. Only tasks whose node was read are compared,
+//! and nothing is written for a task that ECS does not describe as running after that read.
+//!
+//! ```text
+//!  survey: tasks, then catalog ─▶ compare ─▶ describe again ─▶ register what is missing ─▶ describe again ─▶ deregister what stopped
+//!                                                  └─▶ statuses that contradict ECS ─▶ a minute later, unchanged ─▶ correct
+//! ```
+
+mod found;
+mod opted_out;
+mod registering;
+mod report;
+mod second_look;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use mesh::{
+    arn::{ClusterArn, TaskArn},
+    phase::TaskPhase,
+    repair::{Catalog, RepairMode},
+    task::DescribedTask,
+};
+use tokio::time::Instant;
+
+use self::found::{Found, compare};
+pub(crate) use self::report::{RepairReport, Unrepaired};
+use crate::{
+    deadline::Deadline,
+    edges::Consul,
+    healing::Announcer,
+    outcome::concurrently,
+    survey::{Problem, RunningTask, Survey, SweepOrder},
+    tasks::TaskReader,
+};
+
+/// What ECS says of some tasks.
+#[derive(Default)]
+struct Described {
+    /// Tasks that ECS does not know are not among them.
+    tasks: BTreeMap<TaskArn, DescribedTask>,
+    /// The clusters whose tasks could not be read.
+    unread: BTreeSet<ClusterArn>,
+}
+
+/// Repairs the entries of running tasks.
+pub(crate) struct Repairs {
+    pub(crate) tasks: TaskReader,
+    pub(crate) consul: Arc<dyn Consul>,
+    pub(crate) announcer: Announcer,
+}
+
+impl Repairs {
+    /// Compares the running tasks of a survey with the catalog, and repairs as the settings and the order say.
+    pub(crate) async fn run(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
+        let mut report = RepairReport::default();
+        let mode = self.tasks.scope.repair;
+        if mode == RepairMode::Off {
+            return report;
+        }
+        let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
+        let is_enterprise = self.tasks.scope.is_enterprise();
+        let running: Vec<RunningTask> =
+            survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned().collect();
+        let first = compare(running, &catalog, is_enterprise);
+        report.unrepaired.extend(first.unrepaired);
+        if first.found.is_empty() {
+            return report;
+        }
+        // Tasks that were told to stop since they were listed are left alone.
+        let running = self.still_running(first.found, deadline, &mut report).await;
+        let looked_at = Instant::now();
+        let again = compare(running, &catalog, is_enterprise);
+        report.unrepaired.extend(again.unrepaired);
+        let found = self.without_opted_out(again.found, deadline, &mut report).await;
+        if order.dry_run || mode == RepairMode::Report {
+            report.planned = found.iter().flat_map(Found::planned).collect();
+            return report;
+        }
+        let repaired = self.register_missing(&found, deadline, &mut report).await;
+        self.look_again(&found, &repaired, looked_at, deadline, &mut report).await;
+        report
+    }
+
+    /// These tasks as ECS describes them now, without those that are not meant to run any more.
+    async fn still_running(
+        &self,
+        found: Vec<Found>,
+        deadline: Deadline,
+        report: &mut RepairReport,
+    ) -> Vec<RunningTask> {
+        let tasks: Vec<RunningTask> = found.into_iter().map(|found| found.running).collect();
+        let mut now = self.describe(&tasks, deadline, report).await;
+        let refreshed = tasks.into_iter().filter_map(|running| {
+            let task = now.tasks.remove(&running.task.arn).filter(|task| task.phase == TaskPhase::Active)?;
+            Some(RunningTask { task, ..running })
+        });
+        refreshed.collect()
+    }
+
+    /// What ECS says of these tasks now.
+    async fn describe(&self, tasks: &[RunningTask], deadline: Deadline, report: &mut RepairReport) -> Described {
+        let mut clusters: BTreeMap<&ClusterArn, Vec<TaskArn>> = BTreeMap::new();
+        for running in tasks {
+            clusters.entry(&running.cluster).or_default().push(running.task.arn.clone());
+        }
+        let reads = clusters.into_iter().map(|(cluster, arns)| async move {
+            (cluster, deadline.run(self.tasks.describe_all(cluster, &arns)).await)
+        });
+        let mut described = Described::default();
+        for (cluster, read) in concurrently(reads).await {
+            match read {
+                Ok(tasks) => described.tasks.extend(tasks.into_iter().map(|task| (task.arn.clone(), task))),
+                Err(error) => {
+                    described.unread.insert(cluster.clone());
+                    report.problems.push(Problem::new(Some(cluster), error));
+                }
+            }
+        }
+        described
+    }
+}

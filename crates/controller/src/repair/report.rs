@@ -1,0 +1,58 @@
+//! The report of the repairs.
+
+use std::collections::BTreeMap;
+
+use mesh::arn::ClusterArn;
+use serde_json::Value;
+
+use crate::survey::{Problem, RunningTask};
+
+/// A task whose entries are left as they are, and why.
+#[derive(Debug, Clone)]
+pub(crate) struct Unrepaired {
+    pub(crate) cluster: ClusterArn,
+    pub(crate) task_id: String,
+    pub(crate) why: String,
+}
+
+impl Unrepaired {
+    pub(crate) fn of(running: &RunningTask, why: &impl ToString) -> Self {
+        let task_id = running.task.arn.id().to_string();
+        Self { cluster: running.cluster.clone(), task_id, why: why.to_string() }
+    }
+}
+
+/// What was repaired in a cluster, in numbers.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Repaired {
+    /// The tasks of which something was registered again.
+    pub(crate) tasks: usize,
+    /// The checks whose status was corrected.
+    pub(crate) checks: usize,
+    /// The tasks that were stopped, so that others replace them.
+    pub(crate) replaced: usize,
+}
+
+/// The result of the repairs of a sweep.
+#[derive(Default)]
+pub(crate) struct RepairReport {
+    pub(crate) repaired: BTreeMap<ClusterArn, Repaired>,
+    /// What was not done, because only the plan was requested.
+    pub(crate) planned: Vec<(ClusterArn, Value)>,
+    pub(crate) unrepaired: Vec<Unrepaired>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl RepairReport {
+    pub(super) fn count_repaired(&mut self, cluster: &ClusterArn) {
+        self.repaired.entry(cluster.clone()).or_default().tasks += 1;
+    }
+
+    pub(crate) fn count_replaced(&mut self, cluster: &ClusterArn, tasks: usize) {
+        self.repaired.entry(cluster.clone()).or_default().replaced += tasks;
+    }
+
+    pub(super) fn count_corrected(&mut self, cluster: &ClusterArn, checks: usize) {
+        self.repaired.entry(cluster.clone()).or_default().checks += checks;
+    }
+}

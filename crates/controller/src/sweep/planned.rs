@@ -1,0 +1,31 @@
+//! The planned actions in the report of a sweep.
+
+use mesh::action::Action;
+use serde_json::{Value, json};
+
+/// The JSON of a planned action.
+pub(super) fn describe(action: &Action) -> Value {
+    match action {
+        Action::Provision(holder) => json!({ "action": "provision", "holder": holder.to_string() }),
+        Action::MarkCritical(check) => json!({ "action": "mark_critical", "checkId": check.id }),
+        Action::DeleteLoginToken(token) => {
+            let task = token.login.as_ref().map(|login| login.task.to_string());
+            json!({ "action": "delete_login_token", "accessorId": token.accessor.to_string(), "taskId": task })
+        }
+        Action::Deregister(instance) => {
+            json!({ "action": "deregister", "serviceId": instance.id, "taskId": instance.task.to_string() })
+        }
+        Action::ForceLeave(agent) => json!({ "action": "force_leave", "node": agent.member.name }),
+        Action::AwaitAgent(agent) => json!({ "action": "await_agent", "node": agent.member.name }),
+        Action::DeregisterNode(node) => json!({ "action": "deregister_node", "node": node.cluster.as_str() }),
+        Action::CheckIdleness(holder) => json!({ "action": "check_idleness", "holder": holder.to_string() }),
+        Action::Hide(holder, _) => json!({ "action": "hide_token", "holder": holder.to_string() }),
+        Action::Revoke(holder, _) => json!({ "action": "revoke", "holder": holder.to_string() }),
+        Action::DeleteOrphan(holder, token, _) => {
+            json!({ "action": "delete_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
+        }
+        Action::ShowOrphan(holder, token) => {
+            json!({ "action": "show_orphan", "holder": holder.to_string(), "accessorId": token.accessor.to_string() })
+        }
+    }
+}

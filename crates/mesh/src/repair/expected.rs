@@ -1,0 +1,187 @@
+//! What Consul should hold for a running task.
+
+use crate::{
+    arn::ClusterArn,
+    definition::TaskDefinition,
+    ecs_config::{CONFIG_VARIABLE, EcsConfig, REGION_VARIABLE},
+    field::InvalidField,
+    health::{SyncedTask, status},
+    program::{Registrar, RegistrarContainer},
+    registration::{MeshConfig, Registration, TaskPlace, registrations},
+    tags::{REPAIR_TAG, Tags},
+    task::{ContainerHealth, DescribedTask},
+    tenancy::Tenancy,
+};
+
+/// A running task of the mesh, as ECS describes it.
+#[derive(Debug, Clone, Copy)]
+pub struct TaskFacts<'a> {
+    /// Its cluster.
+    pub cluster: &'a ClusterArn,
+    /// The task.
+    pub task: &'a DescribedTask,
+    /// Its definition.
+    pub definition: &'a TaskDefinition,
+    /// Whether Consul is Enterprise: then each object is in a partition and a namespace.
+    pub is_enterprise: bool,
+}
+
+/// Why the entries of a task in Consul are left as they are.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotRepaired {
+    /// Its Consul client agent registers it, and does so again by itself.
+    #[error("its Consul client agent registers it")]
+    ClientAgent,
+    /// No container of it is known to register it.
+    #[error("none of its containers runs mesh-init or control-plane of consul-ecs")]
+    NoRegistrar,
+    /// It is starting.
+    #[error("it is starting")]
+    Starting,
+    /// The program that registers it has failed.
+    #[error("its container {0} has failed, so that it was never registered")]
+    Failed(String),
+    /// What ECS reports of it is old.
+    #[error("ECS has lost contact with its agent")]
+    Disconnected,
+    /// It has no address of its own.
+    #[error("it has no IPv4 address of its own (network mode awsvpc)")]
+    NoAddress,
+    /// A part of its configuration is not known.
+    #[error("its container {0} gets its variables or its command from a secret, a file or the task's overrides")]
+    ReadsMore(String),
+    /// Its configuration cannot be read in full.
+    #[error("its configuration cannot be read in full: {0}")]
+    Configuration(InvalidField),
+    /// An operator does not want it.
+    #[error("its tag, or that of its service, {REPAIR_TAG}, is off")]
+    OptedOut,
+    /// Whether an operator wants it is not known.
+    #[error("the tags of its ECS service could not be read")]
+    ServiceUnread,
+}
+
+impl NotRepaired {
+    /// Whether nothing is missing in this case.
+    #[must_use]
+    pub fn is_normal(&self) -> bool {
+        matches!(self, Self::ClientAgent | Self::Starting)
+    }
+}
+
+/// Whether tags say that a task is not to be repaired.
+#[must_use]
+pub fn opts_out(tags: &Tags) -> bool {
+    tags.get(REPAIR_TAG) == Some("off")
+}
+
+impl TaskFacts<'_> {
+    /// What Consul should hold for the task: what `mesh-init` registered, with the health that ECS reports.
+    ///
+    /// # Errors
+    /// Why that is not known, or not wanted.
+    pub fn expected(&self) -> Result<Vec<Registration>, NotRepaired> {
+        let registrar = self.registered_by()?;
+        let (task, placement) = (self.task, &self.task.placement);
+        let configuration = NotRepaired::Configuration;
+        let config = self.config()?;
+        let tenancy = config.tenancy(self.is_enterprise).map_err(configuration)?;
+        let place = TaskPlace {
+            arn: task.arn.clone(),
+            cluster: self.cluster.clone(),
+            family: task.definition.family().clone(),
+            address: placement.address.ok_or(NotRepaired::NoAddress)?,
+            zone: placement.zone.clone(),
+            region: self.region(registrar),
+        };
+        let mut expected = registrations(&config, &place, &tenancy).map_err(configuration)?;
+        let synced = SyncedTask {
+            id: task.arn.id().clone(),
+            containers: task.containers.clone(),
+            synced: config.synced_containers().to_vec(),
+            is_overall: self.definition.programs.report_overall_health(),
+        };
+        for registration in &mut expected {
+            for check in &mut registration.checks {
+                let container = check.id.strip_prefix(&registration.id).and_then(|rest| rest.strip_prefix('-'));
+                if let Some((status, output)) = container.and_then(|container| status(&synced, container)) {
+                    (check.status, check.output) = (status, output);
+                }
+            }
+        }
+        Ok(expected)
+    }
+
+    /// The configuration of the task.
+    ///
+    /// # Errors
+    /// It is not known in full.
+    pub fn config(&self) -> Result<MeshConfig, NotRepaired> {
+        let registrar = self.definition.programs.registrar.as_ref().ok_or(NotRepaired::NoRegistrar)?;
+        MeshConfig::parse(self.config_json(registrar)?, registrar.registrar).map_err(NotRepaired::Configuration)
+    }
+
+    /// The containers whose health is synced: those that the configuration of the task names, as in consul-ecs; `None` if
+    /// that is not known.
+    #[must_use]
+    pub fn synced_containers(&self) -> Option<Vec<String>> {
+        let json = match &self.definition.programs.registrar {
+            Some(registrar) => self.config_json(registrar).ok()?,
+            None => self.definition.config_json.as_deref()?,
+        };
+        json.parse::<EcsConfig>().ok().map(|config| config.health_sync_containers().to_vec())
+    }
+
+    /// The partition and namespace of the configuration; `None` if they are not known.
+    #[must_use]
+    pub fn tenancy(&self) -> Option<Tenancy> {
+        self.config().ok()?.tenancy(self.is_enterprise).ok()
+    }
+
+    /// The container that has registered the task.
+    fn registered_by(&self) -> Result<&RegistrarContainer, NotRepaired> {
+        if self.definition.runs_client_agent() {
+            return Err(NotRepaired::ClientAgent);
+        }
+        let registrar = self.definition.programs.registrar.as_ref().ok_or(NotRepaired::NoRegistrar)?;
+        if !self.task.placement.is_running {
+            return Err(NotRepaired::Starting);
+        }
+        if self.task.placement.is_disconnected {
+            return Err(NotRepaired::Disconnected);
+        }
+        if opts_out(&self.task.tags) || opts_out(&self.definition.tags) {
+            return Err(NotRepaired::OptedOut);
+        }
+        let container = self.task.container(&registrar.name);
+        let has_failed = || Err(NotRepaired::Failed(registrar.name.clone()));
+        match (registrar.registrar, container) {
+            (Registrar::MeshInit, Some(container)) if container.is_stopped => match container.exit_code {
+                Some(0) => Ok(registrar),
+                _ => has_failed(),
+            },
+            (Registrar::ControlPlane, Some(container)) if container.is_stopped => has_failed(),
+            (Registrar::ControlPlane, Some(container)) if container.health == ContainerHealth::Healthy => Ok(registrar),
+            _ => Err(NotRepaired::Starting),
+        }
+    }
+
+    /// The text of the configuration: the task's own, or that of its definition.
+    fn config_json<'a>(&'a self, registrar: &'a RegistrarContainer) -> Result<&'a str, NotRepaired> {
+        let placement = &self.task.placement;
+        let not_known = || NotRepaired::ReadsMore(registrar.name.clone());
+        if registrar.reads_more || placement.rewritten.contains(&registrar.name) {
+            return Err(not_known());
+        }
+        let own = placement.overrides.get(&registrar.name).and_then(|own| own.get(CONFIG_VARIABLE));
+        own.or(registrar.config_json.as_ref()).map(String::as_str).ok_or_else(not_known)
+    }
+
+    /// The region, where the container has it.
+    fn region(&self, registrar: &RegistrarContainer) -> Option<String> {
+        let placement = &self.task.placement;
+        let own = placement.overrides.get(&registrar.name).and_then(|own| own.get(REGION_VARIABLE));
+        let on_fargate = placement.is_on_fargate.then(|| self.cluster.region().to_owned());
+        own.or(registrar.region.as_ref()).cloned().or(on_fargate)
+    }
+}

@@ -1,0 +1,151 @@
+//! What Consul has forgotten of running tasks, or remembers wrongly: the difference between what `mesh-init` registered
+//! for them, with the health that ECS reports, and the catalog.
+
+mod expected;
+mod mode;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+pub use self::{
+    expected::{NotRepaired, TaskFacts, opts_out},
+    mode::RepairMode,
+};
+use crate::{
+    arn::{ClusterArn, TaskId},
+    catalog::{HealthCheck, OtherService, ServiceInstance},
+    registration::Registration,
+    tenancy::{Tenancy, TenancyName},
+};
+
+/// A cluster's node in one partition, as a sweep read it.
+#[derive(Debug, Clone)]
+pub struct NodeReading {
+    /// The cluster.
+    pub cluster: ClusterArn,
+    /// The partition.
+    pub tenancy: Tenancy,
+    /// Whether the node exists.
+    pub exists: bool,
+    /// The services on it without a task's mark: the configuration of a task may replace its mark.
+    pub others: Vec<OtherService>,
+}
+
+impl NodeReading {
+    /// A node that does not exist.
+    #[must_use]
+    pub fn missing(cluster: ClusterArn, tenancy: Tenancy) -> Self {
+        Self { cluster, tenancy, exists: false, others: Vec::new() }
+    }
+}
+
+/// The difference between the entries of one task and what they should be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Difference {
+    /// The missing instances, with all of their checks.
+    pub instances: Vec<Registration>,
+    /// The missing checks of instances that are registered.
+    pub checks: Vec<HealthCheck>,
+    /// The checks with another status than in ECS, as they should be, with the `ModifyIndex` of what was read.
+    pub statuses: Vec<HealthCheck>,
+}
+
+impl Difference {
+    /// Whether an instance or a check is missing.
+    #[must_use]
+    pub fn is_missing_something(&self) -> bool {
+        !self.instances.is_empty() || !self.checks.is_empty()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        !self.is_missing_something() && self.statuses.is_empty()
+    }
+}
+
+/// A namespace: node, partition, namespace. Without Enterprise names it is `default`.
+type Place<'a> = (&'a str, &'a str, &'a str);
+
+/// The catalog as a sweep read it.
+#[derive(Debug)]
+pub struct Catalog<'a> {
+    /// The nodes that were read, by partition.
+    nodes: BTreeSet<(&'a str, &'a str)>,
+    services: BTreeSet<(Place<'a>, &'a str)>,
+    checks: BTreeMap<(Place<'a>, &'a str), &'a HealthCheck>,
+    /// The IDs of the tasks with services.
+    tasks: BTreeSet<&'a str>,
+}
+
+impl<'a> Catalog<'a> {
+    /// The catalog with these nodes, and the services and checks on them.
+    #[must_use]
+    pub fn new(nodes: &'a [NodeReading], instances: &'a [ServiceInstance], checks: &'a [HealthCheck]) -> Self {
+        let marked = instances.iter().map(|it| (place(&it.node, &it.tenancy), it.id.as_str()));
+        let others = nodes.iter().flat_map(|node| {
+            node.others.iter().map(|other| (place(node.cluster.as_str(), &other.tenancy), other.id.as_str()))
+        });
+        let services: BTreeSet<(Place<'a>, &'a str)> = marked.chain(others).collect();
+        Self {
+            tasks: services.iter().map(|(_, id)| task_of(id)).collect(),
+            nodes: nodes.iter().map(|node| (node.cluster.as_str(), partition(&node.tenancy))).collect(),
+            services,
+            checks: checks.iter().map(|it| ((place(&it.node, &it.tenancy), it.id.as_str()), it)).collect(),
+        }
+    }
+
+    /// Compares the entries of a task with what they should be. `None` if its node was not read in that partition.
+    #[must_use]
+    pub fn difference(&self, expected: &[Registration]) -> Option<Difference> {
+        let mut difference = Difference::default();
+        for registration in expected {
+            let place = place(&registration.node, &registration.tenancy);
+            if !self.nodes.contains(&(place.0, place.1)) {
+                return None;
+            }
+            if !self.services.contains(&(place, registration.id.as_str())) {
+                difference.instances.push(registration.clone());
+                continue;
+            }
+            for check in &registration.checks {
+                match self.checks.get(&(place, check.id.as_str())) {
+                    None => difference.checks.push(check.clone()),
+                    Some(seen) if seen.status != check.status => {
+                        difference.statuses.push(HealthCheck { modify_index: seen.modify_index, ..check.clone() });
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Some(difference)
+    }
+
+    /// A check as it was read; `None` if it is not there.
+    #[must_use]
+    pub fn check(&self, check: &HealthCheck) -> Option<&'a HealthCheck> {
+        self.checks.get(&(place(&check.node, &check.tenancy), check.id.as_str())).copied()
+    }
+
+    /// Whether a service on a cluster's node has the task's ID in its own, as those of consul-ecs have.
+    #[must_use]
+    pub fn has_task(&self, id: &TaskId) -> bool {
+        self.tasks.contains(id.as_str())
+    }
+}
+
+/// The task's ID in the ID of an instance that consul-ecs has registered: `<name>-<task id>`, with `-sidecar-proxy` for a
+/// sidecar proxy.
+fn task_of(id: &str) -> &str {
+    let id = id.strip_suffix("-sidecar-proxy").unwrap_or(id);
+    id.rsplit_once('-').map_or(id, |(_, task)| task)
+}
+
+fn partition(tenancy: &Tenancy) -> &str {
+    tenancy.partition().map_or("default", TenancyName::as_str)
+}
+
+fn place<'a>(node: &'a str, tenancy: &'a Tenancy) -> Place<'a> {
+    (node, partition(tenancy), tenancy.namespace().map_or("default", TenancyName::as_str))
+}

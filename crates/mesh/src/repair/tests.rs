@@ -1,0 +1,245 @@
+use super::*;
+use crate::{
+    arn::TaskArn,
+    catalog::CheckStatus,
+    definition::{DATAPLANE, TaskDefinition},
+    examples::{cluster, task_id},
+    phase::TaskPhase,
+    program::{Programs, Registrar, RegistrarContainer, Release},
+    tags::{REPAIR_TAG, Tags},
+    task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
+};
+
+const CONFIG: &str = r#"{"service":{"port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
+
+fn definition() -> TaskDefinition {
+    let registrar = RegistrarContainer {
+        name: "consul-ecs-mesh-init".to_owned(),
+        registrar: Registrar::MeshInit,
+        config_json: Some(CONFIG.to_owned()),
+        region: None,
+        reads_more: false,
+    };
+    TaskDefinition {
+        arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/Web:3".parse().unwrap(),
+        tags: Tags::default(),
+        config_json: Some(CONFIG.to_owned()),
+        containers: Vec::new(),
+        secrets: Vec::new(),
+        programs: Programs { registrar: Some(registrar), ..Programs::default() },
+    }
+}
+
+fn container(name: &str, health: ContainerHealth) -> TaskContainer {
+    TaskContainer { name: name.to_owned(), health, is_stopped: false, exit_code: None }
+}
+
+fn exited(name: &str, code: i32) -> TaskContainer {
+    TaskContainer { is_stopped: true, exit_code: Some(code), ..container(name, ContainerHealth::Unknown) }
+}
+
+/// A running task that is registered, and healthy.
+fn task() -> DescribedTask {
+    DescribedTask {
+        arn: TaskArn::in_cluster(&cluster("prod"), &task_id(1)),
+        definition: definition().arn,
+        phase: TaskPhase::Active,
+        tags: Tags::default(),
+        stopped_at: None,
+        containers: vec![
+            exited("consul-ecs-mesh-init", 0),
+            container("app", ContainerHealth::Healthy),
+            container(DATAPLANE, ContainerHealth::Healthy),
+        ],
+        placement: Placement { is_running: true, address: Some("10.0.0.7".parse().unwrap()), ..Placement::default() },
+    }
+}
+
+fn expected_of(task: &DescribedTask, definition: &TaskDefinition) -> Result<Vec<Registration>, NotRepaired> {
+    TaskFacts { cluster: &cluster("prod"), task, definition, is_enterprise: false }.expected()
+}
+
+fn statuses(task: &DescribedTask, definition: &TaskDefinition) -> Vec<(String, CheckStatus)> {
+    let expected = expected_of(task, definition).unwrap();
+    let id = task.arn.id().to_string();
+    let checks = expected.into_iter().flat_map(|registration| registration.checks);
+    checks.map(|check| (check.id.replace(&id, "*"), check.status)).collect()
+}
+
+fn passing(names: &[&str], all: [&str; 3]) -> Vec<(String, CheckStatus)> {
+    let status = |name: &str| if names.contains(&name) { CheckStatus::Passing } else { CheckStatus::Critical };
+    all.iter().map(|name| ((*name).to_owned(), status(name))).collect()
+}
+
+const APP: &str = "web-*-app";
+const SERVICE: &str = "web-*-consul-dataplane";
+const SIDECAR: &str = "web-*-sidecar-proxy-consul-dataplane";
+
+#[test]
+fn checks_have_the_health_that_ecs_reports() {
+    let all = [APP, SERVICE, SIDECAR];
+    assert_eq!(statuses(&task(), &definition()), passing(&all, all));
+    // Given an unhealthy app: the dataplane's checks depend on it since 0.9, and where the release is not known
+    let mut ailing = task();
+    ailing.containers[1].health = ContainerHealth::Unhealthy;
+    assert_eq!(statuses(&ailing, &definition()), passing(&[], all));
+    let mut old = definition();
+    old.programs.release = Some(Release { major: 0, minor: 8 });
+    assert_eq!(statuses(&ailing, &old), passing(&[SERVICE, SIDECAR], all));
+    // A container that has stopped, or is not there, is critical whatever its last health is
+    let mut stopped = task();
+    stopped.containers[1].is_stopped = true;
+    assert_eq!(statuses(&stopped, &old), passing(&[SERVICE, SIDECAR], all));
+    stopped.containers.remove(1);
+    assert_eq!(statuses(&stopped, &old), passing(&[SERVICE, SIDECAR], all));
+}
+
+#[test]
+fn configuration_and_region_of_the_task_replace_those_of_its_definition() {
+    let mut task = task();
+    let own =
+        [("CONSUL_ECS_CONFIG_JSON", r#"{"service":{"name":"api","port":1},"proxy":{}}"#), ("AWS_REGION", "eu-west-1")];
+    let own = own.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    task.placement.overrides.insert("consul-ecs-mesh-init".to_owned(), own.into_iter().collect());
+    let expected = expected_of(&task, &definition()).unwrap();
+    assert_eq!(expected[0].name, "api");
+    assert_eq!(expected[0].locality.as_ref().unwrap().region, "eu-west-1");
+    // Fargate sets the region
+    let on_ec2 = self::task();
+    let mut on_fargate = on_ec2.clone();
+    on_fargate.placement.is_on_fargate = true;
+    let region = |task: &DescribedTask| {
+        expected_of(task, &definition()).unwrap()[0].locality.as_ref().map(|locality| locality.region.clone())
+    };
+    assert_eq!((region(&on_ec2), region(&on_fargate)), (None, Some("us-east-1".to_owned())));
+}
+
+#[test]
+fn synced_containers_are_those_of_the_configuration_of_the_task() {
+    let synced = |task: &DescribedTask, definition: &TaskDefinition| {
+        TaskFacts { cluster: &cluster("prod"), task, definition, is_enterprise: false }.synced_containers()
+    };
+    let with = |config: &str| {
+        let mut definition = definition();
+        registrar(&mut definition).config_json = Some(config.to_owned());
+        definition
+    };
+    assert_eq!(synced(&task(), &definition()), Some(vec!["app".to_owned()]));
+    assert_eq!(synced(&task(), &with(r#"{"service":{"name":"web"}}"#)), Some(Vec::new()));
+    assert_eq!(synced(&task(), &with(r#"{"healthSyncContainers":null}"#)), Some(Vec::new()));
+    assert_eq!(synced(&task(), &with(r#"{"healthSyncContainers":"app"}"#)), None);
+    // The task has another configuration than its definition
+    let mut task = task();
+    let own = [("CONSUL_ECS_CONFIG_JSON".to_owned(), r#"{"healthSyncContainers":["helper"]}"#.to_owned())];
+    task.placement.overrides.insert("consul-ecs-mesh-init".to_owned(), own.into_iter().collect());
+    assert_eq!(synced(&task, &definition()), Some(vec!["helper".to_owned()]));
+    // The configuration comes from a secret
+    let mut hidden = definition();
+    registrar(&mut hidden).reads_more = true;
+    assert_eq!(synced(&task, &hidden), None);
+}
+
+fn registrar(definition: &mut TaskDefinition) -> &mut RegistrarContainer {
+    definition.programs.registrar.as_mut().unwrap()
+}
+
+#[test]
+fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
+    let why = |change: fn(&mut DescribedTask, &mut TaskDefinition)| {
+        let (mut task, mut definition) = (task(), definition());
+        change(&mut task, &mut definition);
+        expected_of(&task, &definition).unwrap_err()
+    };
+    let name = || "consul-ecs-mesh-init".to_owned();
+    assert_eq!(why(|_, definition| definition.containers.push("consul-client".to_owned())), NotRepaired::ClientAgent);
+    assert_eq!(why(|_, definition| definition.programs.registrar = None), NotRepaired::NoRegistrar);
+    assert_eq!(why(|task, _| task.placement.is_running = false), NotRepaired::Starting);
+    assert_eq!(why(|task, _| task.containers[0].is_stopped = false), NotRepaired::Starting);
+    assert_eq!(why(|task, _| task.containers[0].exit_code = Some(1)), NotRepaired::Failed(name()));
+    assert_eq!(why(|task, _| task.containers[0].exit_code = None), NotRepaired::Failed(name()));
+    assert_eq!(why(|task, _| task.placement.is_disconnected = true), NotRepaired::Disconnected);
+    assert_eq!(why(|task, _| task.placement.address = None), NotRepaired::NoAddress);
+    assert_eq!(why(|_, definition| registrar(definition).reads_more = true), NotRepaired::ReadsMore(name()));
+    assert_eq!(why(|_, definition| registrar(definition).config_json = None), NotRepaired::ReadsMore(name()));
+    assert_eq!(
+        why(|task, _| task.placement.rewritten = ["consul-ecs-mesh-init".to_owned()].into()),
+        NotRepaired::ReadsMore(name())
+    );
+    assert_eq!(why(|task, _| task.tags = Tags::from_iter([(REPAIR_TAG, "off")])), NotRepaired::OptedOut);
+    assert_eq!(why(|_, definition| definition.tags = Tags::from_iter([(REPAIR_TAG, "off")])), NotRepaired::OptedOut);
+    let unknown = why(|_, definition| {
+        registrar(definition).config_json = Some(r#"{"service":{"port":1,"new":1},"proxy":{}}"#.to_owned());
+    });
+    assert!(unknown.to_string().contains("service.new"), "{unknown}");
+}
+
+#[test]
+fn control_plane_has_registered_its_task_once_it_is_healthy() {
+    let mut definition = definition();
+    let registrar = definition.programs.registrar.as_mut().unwrap();
+    registrar.registrar = Registrar::ControlPlane;
+    let mut task = task();
+    task.containers[0] = container("consul-ecs-mesh-init", ContainerHealth::Unknown);
+    assert_eq!(expected_of(&task, &definition), Err(NotRepaired::Starting));
+    task.containers[0].health = ContainerHealth::Healthy;
+    assert!(expected_of(&task, &definition).is_ok());
+    task.containers[0].is_stopped = true;
+    assert!(matches!(expected_of(&task, &definition), Err(NotRepaired::Failed(_))));
+}
+
+fn node() -> NodeReading {
+    NodeReading { cluster: cluster("prod"), tenancy: Tenancy::Community, exists: true, others: Vec::new() }
+}
+
+/// The catalog with what is expected of the task.
+fn registered(expected: &[Registration]) -> (Vec<ServiceInstance>, Vec<HealthCheck>) {
+    let instances = expected.iter().map(|registration| ServiceInstance {
+        node: registration.node.clone(),
+        id: registration.id.clone(),
+        name: registration.name.clone(),
+        task: task_id(1),
+        task_arn: None,
+        modify_index: 3,
+        tenancy: registration.tenancy.clone(),
+    });
+    let checks = expected.iter().flat_map(|registration| &registration.checks);
+    let checks = checks.map(|check| HealthCheck { modify_index: 9, ..check.clone() });
+    (instances.collect(), checks.collect())
+}
+
+#[test]
+fn difference_names_what_is_missing_and_what_contradicts_ecs() {
+    let expected = expected_of(&task(), &definition()).unwrap();
+    let (instances, checks) = registered(&expected);
+    let difference = |nodes: &[NodeReading], instances: &[ServiceInstance], checks: &[HealthCheck]| {
+        Catalog::new(nodes, instances, checks).difference(&expected)
+    };
+    assert_eq!(difference(&[node()], &instances, &checks), Some(Difference::default()));
+    // A node that could not be read is not judged, one that is not there has nothing
+    assert_eq!(difference(&[], &instances, &checks), None);
+    let missing = NodeReading::missing(cluster("prod"), Tenancy::Community);
+    assert_eq!(difference(&[missing], &[], &[]).unwrap().instances, expected);
+    // One instance, with its checks
+    let found = difference(&[node()], &instances[..1], &checks[..2]).unwrap();
+    assert_eq!((found.instances, found.checks), (vec![expected[1].clone()], Vec::new()));
+    // One check
+    let found = difference(&[node()], &instances, &checks[1..]).unwrap();
+    assert_eq!((found.instances, found.checks), (Vec::new(), vec![expected[0].checks[0].clone()]));
+    // One status
+    let mut wrong = checks.clone();
+    wrong[2].status = CheckStatus::Critical;
+    let found = difference(&[node()], &instances, &wrong).unwrap();
+    assert!(!found.is_missing_something());
+    assert_eq!(found.statuses, [checks[2].clone()]);
+}
+
+#[test]
+fn instance_whose_metadata_names_another_task_is_not_missing() {
+    let expected = expected_of(&task(), &definition()).unwrap();
+    let (_, checks) = registered(&expected);
+    let others = expected.iter().map(|it| OtherService { id: it.id.clone(), tenancy: it.tenancy.clone() });
+    let nodes = [NodeReading { others: others.collect(), ..node() }];
+    let catalog = Catalog::new(&nodes, &[], &checks);
+    assert_eq!(catalog.difference(&expected), Some(Difference::default()));
+    assert!(catalog.has_task(&task_id(1)) && !catalog.has_task(&task_id(2)));
+}

@@ -1,0 +1,44 @@
+//! What the controller reads and creates when it is set up.
+
+use async_trait::async_trait;
+use consul::{ConsulBootstrap, ConsulError, Fields, Object, Permissions};
+use mesh::{
+    permission::Permission,
+    tenancy::{Tenancy, TenancyName},
+};
+
+use super::ConsulEdge;
+
+fn not_simulated() -> ConsulError {
+    ConsulError::Refused { subject: "set-up".to_owned(), status: 500, reason: "not simulated".to_owned() }
+}
+
+#[async_trait]
+impl ConsulBootstrap for ConsulEdge {
+    async fn is_primary(&self) -> Result<bool, ConsulError> {
+        Err(not_simulated())
+    }
+
+    async fn namespaces(&self, _: &TenancyName) -> Result<Vec<TenancyName>, ConsulError> {
+        Err(not_simulated())
+    }
+
+    async fn read(&self, _: &Object) -> Result<Option<Fields>, ConsulError> {
+        Err(not_simulated())
+    }
+
+    async fn create(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {
+        Err(not_simulated())
+    }
+
+    async fn update(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {
+        Err(not_simulated())
+    }
+}
+
+#[async_trait]
+impl Permissions for ConsulEdge {
+    async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
+        Err(not_simulated())
+    }
+}

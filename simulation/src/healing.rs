@@ -1,0 +1,229 @@
+//! The promises about the repairs of running tasks.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use consul::ConsulError;
+use mesh::{
+    arn::TaskId,
+    catalog::{CatalogNode, HealthCheck},
+    phase::TaskPhase,
+    registration::Registration,
+    repair::RepairMode,
+    task::DescribedTask,
+};
+
+use super::{
+    catalog::Instance,
+    containers::Containers,
+    ecs::{End, Task},
+    world::World,
+};
+
+/// The clusters that a sweep could not read before it began to write, and what it was told about running tasks.
+#[derive(Debug)]
+pub(crate) struct SweepReads {
+    /// When the sweep began.
+    pub(crate) began: u64,
+    pub(crate) clusters: BTreeSet<String>,
+    pub(crate) has_decided: bool,
+    pub(crate) repairs: RepairReads,
+}
+
+impl From<u64> for SweepReads {
+    fn from(began: u64) -> Self {
+        Self { began, clusters: BTreeSet::new(), has_decided: false, repairs: RepairReads::default() }
+    }
+}
+
+/// What a running sweep was told about running tasks, and what it has registered.
+#[derive(Debug, Default)]
+pub(crate) struct RepairReads {
+    /// The IDs of the instances on each node that it has read.
+    pub(crate) nodes: BTreeMap<String, BTreeSet<String>>,
+    /// The checks of each node that it has read, with the time of the last read.
+    checks: BTreeMap<String, (u64, BTreeSet<String>)>,
+    /// The tasks that ECS has described as meant to run since their node was read, with their containers.
+    described: BTreeMap<TaskId, Containers>,
+    /// The node, the ID and the `ModifyIndex` of what it has registered, with the time of the write.
+    registered: Vec<(String, String, u64, u64)>,
+}
+
+impl World {
+    /// Records that a sweep has read a node, or could not read it. What ECS has said of its tasks is old from now on.
+    pub(crate) fn was_node_read(
+        &mut self,
+        environment: usize,
+        name: &str,
+        read: Result<&Option<CatalogNode>, &ConsulError>,
+    ) {
+        let Some(sweep) = self.sweep_reads.get_mut(&environment) else { return };
+        let on_it = self.ecs.tasks.iter().filter(|task| task.cluster.as_str() == name);
+        for task in on_it {
+            sweep.repairs.described.remove(task.arn.id());
+        }
+        match read {
+            Ok(node) => {
+                let instances = node.iter().flat_map(|node| &node.instances);
+                let ids = instances.map(|instance| instance.id.clone()).collect();
+                sweep.repairs.nodes.insert(name.to_owned(), ids);
+            }
+            Err(_) => drop(sweep.repairs.nodes.remove(name)),
+        }
+    }
+
+    /// Records that a sweep has read the checks of a node.
+    pub(crate) fn were_checks_read(&mut self, environment: usize, node: &str, at: u64, checks: &[HealthCheck]) {
+        let Some(sweep) = self.sweep_reads.get_mut(&environment) else { return };
+        let ids = checks.iter().map(|check| check.id.clone()).collect();
+        sweep.repairs.checks.insert(node.to_owned(), (at, ids));
+    }
+
+    /// Records what ECS has said to a sweep about tasks.
+    pub(crate) fn were_described(&mut self, environment: usize, tasks: &[DescribedTask]) {
+        let Some(sweep) = self.sweep_reads.get_mut(&environment) else { return };
+        for task in tasks {
+            if task.phase == TaskPhase::Active {
+                sweep.repairs.described.insert(task.arn.id().clone(), Containers::shown(task));
+            } else {
+                sweep.repairs.described.remove(task.arn.id());
+            }
+        }
+    }
+
+    /// Never blind: an instance is registered only if it was missing when its node was read, and if ECS has described its task as
+    /// meant to run since then, with the statuses that this means.
+    pub(crate) fn check_may_register(&mut self, environment: usize, new: &Registration) {
+        let healing = &self.scenario.healing;
+        let repairs = self.sweep_reads.get(&environment).map(|sweep| &sweep.repairs);
+        let task: Option<TaskId> = new.meta.get("task-id").and_then(|id| id.parse().ok());
+        let described = repairs.zip(task).and_then(|(repairs, task)| repairs.described.get(&task));
+        let how = match (repairs.and_then(|repairs| repairs.nodes.get(&new.node)), described) {
+            _ if healing.repair != RepairMode::On => "although REPAIR is not on",
+            (None, _) => "although its node was not read",
+            (Some(ids), _) if ids.contains(&new.id) => "although it was there when its node was read",
+            (_, None) => "although ECS has not said again that its task is meant to run",
+            (_, Some(containers)) => {
+                let [app, proxy, _] = healing.statuses(*containers);
+                let is_wrong =
+                    |check: &HealthCheck| check.status != if check.id.ends_with("-app") { app } else { proxy };
+                match new.checks.iter().find(|check| is_wrong(check)) {
+                    Some(_) => "with another status than in ECS",
+                    None => return,
+                }
+            }
+        };
+        self.broken(format!("never blind: {} is registered {how}", new.id));
+    }
+
+    /// A status is corrected only if it has contradicted ECS for as long as `health-lag`: `health-sync` may just have written it.
+    pub(crate) fn check_may_correct(&mut self, environment: usize, checks: &[HealthCheck]) {
+        let Some(sweep) = self.sweep_reads.get(&environment) else { return };
+        let lag = self.scenario.healing.health_lag * 1_000;
+        let is_early = |check: &&HealthCheck| {
+            let read = sweep.repairs.checks.get(&check.node).filter(|(_, ids)| ids.contains(&check.id));
+            let written_at = self.consul.health_synced.get(&check.id);
+            // A write that is later than the look is a race that the next sweep ends.
+            read.zip(written_at).is_some_and(|((at, _), written_at)| written_at <= at && at - written_at + 1_000 < lag)
+        };
+        let mut own = checks.iter().filter(|check| check.kind != "maintenance");
+        let how = match own.clone().next() {
+            Some(_) if self.scenario.healing.repair != RepairMode::On => "although REPAIR is not on".to_owned(),
+            _ => match own.find(is_early) {
+                Some(check) => format!("too early: health-sync has just written {}", check.id),
+                None => return,
+            },
+        };
+        self.broken(format!("never blind: checks are corrected {how}"));
+    }
+
+    /// Records that a sweep has registered an instance.
+    pub(crate) fn was_registered(&mut self, environment: usize, sweep_began: Option<u64>, new: &Registration) {
+        let (now, index) = (self.now, self.consul.index);
+        if let Some(sweep) = self.sweep_reads.get_mut(&environment).filter(|sweep| Some(sweep.began) == sweep_began) {
+            sweep.repairs.registered.push((new.node.clone(), new.id.clone(), index, now));
+        }
+    }
+
+    /// Never the stopped: nothing is left that a sweep has registered for a task that had been told to stop by then.
+    pub(crate) fn check_registered(&mut self, repairs: &RepairReads) {
+        for (node, id, index, at) in &repairs.registered {
+            let mut instances = self.consul.instances.iter();
+            let is_it = |it: &&Instance| it.node == *node && it.id == *id && it.modify_index == *index;
+            let Some(instance) = instances.find(is_it) else { continue };
+            let task = self.ecs.tasks.iter().find(|task| task.arn == instance.task);
+            if task.and_then(Task::ends_at).is_some_and(|end| end + self.scenario.lag <= *at) {
+                self.broken(format!("never the stopped: {id} was registered, and its task had been told to stop"));
+            }
+        }
+    }
+
+    /// Whether an instance of a running task is missing, because a person has changed the catalog.
+    pub(crate) fn is_task_forgotten(&self) -> bool {
+        let is_missing = |task: &Task| {
+            let is_its = |instance: &&Instance| instance.task == task.arn;
+            task.runs_in_mesh() && self.consul.instances.iter().filter(is_its).count() < 2
+        };
+        self.manual_changes.is_catalog_changed && self.ecs.tasks.iter().any(is_missing)
+    }
+
+    /// The tasks that are to stop some time, and that a sweep is about to register.
+    pub(crate) fn tasks_being_repaired(&self) -> Vec<usize> {
+        let is_repaired = |index: &usize| {
+            let task = &self.ecs.tasks[*index];
+            let is_found_missing = |sweep: &SweepReads| {
+                let ids = sweep.repairs.nodes.get(task.cluster.as_str());
+                let is_missing = ids.is_some_and(|ids| !ids.iter().any(|id| id.ends_with(task.arn.id().as_str())));
+                is_missing && sweep.repairs.described.contains_key(task.arn.id())
+            };
+            task.end == End::Stops && task.runs_in_mesh() && self.sweep_reads.values().any(is_found_missing)
+        };
+        (0..self.ecs.tasks.len()).filter(is_repaired).collect()
+    }
+
+    /// Converges: after a sweep, also one that has tripped the guard, every running task is registered with all its checks, and
+    /// each has the status that ECS means.
+    pub(crate) fn check_healed(&mut self) {
+        if self.scenario.healing.repair != RepairMode::On {
+            return;
+        }
+        for index in 0..self.ecs.tasks.len() {
+            if !self.ecs.tasks[index].runs_in_mesh() {
+                continue;
+            }
+            for registration in self.registrations(index) {
+                let is_it = |it: &Instance| it.node == registration.node && it.id == registration.id;
+                if !self.consul.instances.iter().any(is_it) {
+                    return self
+                        .broken(format!("converges: task {index} runs, and {} is not registered", registration.id));
+                }
+                if let Some(check) = registration.checks.iter().find(|check| self.consul.check(check).is_none()) {
+                    return self.broken(format!("converges: task {index} runs, and has no check {}", check.id));
+                }
+            }
+        }
+        self.check_health();
+    }
+
+    /// Converges: after a health sync, or a sweep that repairs, every check of a running task has the health that ECS reports,
+    /// as the task's release means it.
+    pub(crate) fn check_health(&mut self) {
+        for index in 0..self.ecs.tasks.len() {
+            let task = &self.ecs.tasks[index];
+            // `health-sync` takes the last health status of a proxy that has stopped for its health.
+            if !task.runs_in_mesh() || self.misreads_lost_proxy(task) {
+                continue;
+            }
+            let wanted = self.scenario.healing.statuses(task.containers());
+            let checks = self.registrations(index).into_iter().flat_map(|registration| registration.checks);
+            for (check, wanted) in checks.zip(wanted) {
+                if self.consul.check(&check).is_some_and(|known| known.status != wanted) {
+                    return self.broken(format!(
+                        "converges: check {} of task {index} is not {}",
+                        check.id,
+                        wanted.as_str()
+                    ));
+                }
+            }
+        }
+    }
+}
