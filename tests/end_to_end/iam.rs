@@ -11,14 +11,16 @@ use test_harness::recorder::RecordedRequest;
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 10] = [
+const EDGES: [(&str, &str); 12] = [
     ("crates/audit-function/src/announce.rs", "sns events"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/addresses.rs", "ecs"),
     ("crates/aws/src/ecs/clusters.rs", "ecs"),
     ("crates/aws/src/ecs/definitions.rs", "ecs"),
     ("crates/aws/src/ecs/inventory.rs", "ecs"),
+    ("crates/aws/src/ecs/services.rs", "ecs"),
     ("crates/aws/src/ecs/tasks.rs", "ecs"),
+    ("crates/aws/src/events.rs", "events"),
     ("crates/aws/src/queue.rs", "sqs"),
     ("crates/aws/src/secrets/mod.rs", "secretsmanager"),
     ("crates/aws/src/secrets/own.rs", "secretsmanager"),
@@ -126,7 +128,9 @@ fn called_by(role: &str) -> BTreeSet<String> {
         "crates/aws/src/ecs/addresses.rs",
         "crates/aws/src/ecs/clusters.rs",
         "crates/aws/src/ecs/definitions.rs",
+        "crates/aws/src/ecs/services.rs",
         "crates/aws/src/ecs/tasks.rs",
+        "crates/aws/src/events.rs",
         "crates/aws/src/queue.rs",
         "crates/aws/src/secrets/mod.rs",
         "crates/aws/src/secrets/own.rs",
@@ -134,8 +138,14 @@ fn called_by(role: &str) -> BTreeSet<String> {
     match role {
         "TaskEventsRole" => {
             let mut calls = calls_of(&of_controller);
-            // Only `reconcile` deletes unused secrets.
-            for call in ["ecs:ListTaskDefinitions", "secretsmanager:DeleteSecret", "secretsmanager:ListSecrets"] {
+            // Only `reconcile` deletes unused secrets, and reads the tags of ECS services.
+            let of_reconcile = [
+                "ecs:DescribeServices",
+                "ecs:ListTaskDefinitions",
+                "secretsmanager:DeleteSecret",
+                "secretsmanager:ListSecrets",
+            ];
+            for call in of_reconcile {
                 assert!(calls.remove(call), "{call}");
             }
             calls
@@ -251,6 +261,7 @@ pub(crate) fn assert_granted(role: &str, seen: &[RecordedRequest]) {
         let service = match service {
             "AmazonEC2ContainerServiceV20141113" => "ecs",
             "AmazonSQS" => "sqs",
+            "AWSEvents" => "events",
             service => service,
         };
         known.insert(format!("{service}:{}", operation.trim_end_matches("Batch")));

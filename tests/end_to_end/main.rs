@@ -9,6 +9,7 @@ mod audit;
 mod audit_live;
 mod crash;
 mod fixture;
+mod healing;
 mod iam;
 mod large;
 mod leaks;

@@ -34,11 +34,13 @@ async fn a_task_outside_the_mesh_costs_one_call() {
 #[tokio::test]
 async fn a_task_that_logs_in_costs_no_secret_and_no_token() {
     let world = World::without_deployment("cost-login").await;
+    world.create_node().await;
     let definition = world.dataplane_definition(&world.service()).await;
     let (task, next) = (world.run(&definition).await, world.run(&definition).await);
     let environment = Environment::start(&world, "auto").await;
     let (aws, consul) = environment.calls_for(&[world.event(&task).await]).await;
-    assert_eq!((aws, consul), (vec!["DescribeTaskDefinition".to_owned()], none()));
+    // Without the cluster's node no task can register its service; it is not read again for a minute
+    assert_eq!((aws, consul), (vec!["DescribeTaskDefinition".to_owned()], vec!["GET catalog/nodes".to_owned()]));
     assert_eq!(environment.calls_for(&[world.event(&next).await]).await, (none(), none()));
     // And its end requests no idle check
     world.stop(&task).await;
@@ -57,6 +59,7 @@ async fn an_event_of_another_cluster_costs_nothing() {
 #[tokio::test]
 async fn known_tokens_make_starts_cheaper() {
     let world = World::without_deployment("cost-start").await;
+    world.create_node().await;
     let definition = world.mesh_definition("cost-start-web").await;
     let second = world.mesh_definition("cost-start-api").await;
     let (task, other) = (world.run(&definition).await, world.run(&second).await);
@@ -66,7 +69,7 @@ async fn known_tokens_make_starts_cheaper() {
     // Nothing exists: the service's and the client agents' tokens are created
     let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
     assert_eq!(aws, ["CreateSecret", "CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
-    assert_eq!(consul, ["PUT acl/policy", "PUT acl/token", "PUT acl/token"]);
+    assert_eq!(consul, ["GET catalog/nodes", "PUT acl/policy", "PUT acl/token", "PUT acl/token"]);
 
     // The service has no token: two AWS calls, one more for the new definition, and one Consul call
     let (aws, consul) = environment.calls_for(&[other_event]).await;
@@ -81,7 +84,7 @@ async fn known_tokens_make_starts_cheaper() {
     let cold = Environment::start(&world, "auto").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
-    assert_eq!(consul, ["GET acl/token", "GET acl/token"]);
+    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET catalog/nodes"]);
 }
 
 #[tokio::test]
@@ -98,7 +101,7 @@ async fn a_lost_token_costs_two_writes() {
     let (aws, consul) = cold.calls_for(&[event]).await;
     assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
     // Reads of the client agents' token, of this one, and of the controller's: absence requires a valid credential
-    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "PUT acl/token"]);
+    assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "GET catalog/nodes", "PUT acl/token"]);
     assert_eq!(world.provisioned(&world.secret_name("cost-lost-web")).await, pair);
 }
 

@@ -53,9 +53,12 @@ async fn tags_decide_tenancy_and_secret_names() {
     assert!(report.failures.is_empty(), "{report:?}");
     let mut lines = environment.consul.lines();
     lines.sort();
+    let node = "GET /v1/catalog/nodes?filter=Node+%3D%3D+%22arn%3Aaws%3Aecs%3Aus-east-1%3A000000000000%3Acluster%2F\
+                enterprise%22&partition=team";
     assert_eq!(
         lines,
         [
+            node,
             "GET /v1/namespaces?partition=team",
             "PUT /v1/acl/policy?partition=team&ns=default",
             "PUT /v1/acl/token?partition=team&ns=default",
@@ -141,7 +144,12 @@ async fn untagged_tasks_use_the_deployment_s_partition() {
     let environment = Environment::scripted(&world, &settings, |seen, _| enterprise(seen)).await;
     let report = environment.handle(&[world.event(&task).await]).await;
     assert!(report.failures.is_empty(), "{report:?}");
-    assert!(environment.consul.lines().iter().all(|line| line.ends_with("?partition=team&ns=default")));
+    // A node is in a partition, and in no namespace
+    let is_right = |line: &String| {
+        line.ends_with("?partition=team&ns=default")
+            || line.starts_with("GET /v1/catalog/nodes?") && line.ends_with("&partition=team")
+    };
+    assert!(environment.consul.lines().iter().all(is_right), "{:?}", environment.consul.lines());
     assert!(world.pair("partition-partition-web-default-team").await.is_some());
 }
 
@@ -215,8 +223,10 @@ async fn a_sweep_reads_every_partition() {
     for partition in ["default", "team", "team-b"] {
         expected.push(format!("GET /v1/acl/tokens?partition={partition}&ns=*"));
         expected.push(format!("GET /v1/agent/members?partition={partition}"));
-        expected.push(format!("GET /v1/catalog/node-services/{node}?partition={partition}&ns=*"));
+        expected.push(format!("GET /v1/catalog/node-services/{node}?partition={partition}&ns=*&consistent="));
     }
+    // The cluster has a node in this partition only
+    expected.push(format!("GET /v1/health/node/{node}?partition=team-b&ns=*&consistent="));
     expected.sort();
     assert_eq!(reads, expected);
     assert_eq!(

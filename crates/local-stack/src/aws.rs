@@ -73,6 +73,8 @@ impl Aws {
             // Passed to the functions.
             ("AWS_ENDPOINT_URL", functions_endpoint.to_owned()),
             ("SECRETS_CLOCK_LATE_SECONDS", secrets_clock_late_seconds.to_string()),
+            // No compiled module beside the script.
+            ("PYTHONDONTWRITEBYTECODE", "1".into()),
             // Listeners that would bind every interface.
             ("IOT_MTLS_ENABLED", "0".into()),
             ("SFTP_ENABLED", "0".into()),

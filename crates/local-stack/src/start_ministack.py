@@ -1,5 +1,6 @@
-"""MiniStack with AWS's semantics for versions of secrets: a version ID that exists with other content is refused, and with the same
-content nothing is written. MiniStack itself overwrites the version, and removes the IDs of older versions.
+"""MiniStack with container agents (`ministack_agent`), and with AWS's semantics for versions of secrets: a version ID that exists
+with other content is refused, and with the same content nothing is written. MiniStack itself overwrites the version, and removes the
+IDs of older versions.
 
 Source: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_PutSecretValue.html
 """
@@ -8,6 +9,7 @@ import os
 import sys
 import time
 
+import ministack_agent
 from ministack.app import main
 from ministack.services import secretsmanager
 
@@ -64,6 +66,7 @@ class SlowClock:
 secretsmanager.time = SlowClock(int(os.environ.get("SECRETS_CLOCK_LATE_SECONDS", "0")))
 secretsmanager._create_secret = create_with_version
 secretsmanager._put_secret_value = put_version
+ministack_agent.install()
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -3,6 +3,7 @@
 //! - [`recorder`]: an HTTP server that records every request, and answers by a script or forwards to a real server.
 //! - [`proxy`]: a proxy in front of a real server that injects faults and counts requests.
 //! - [`function`], [`invocation`]: a function's binary, with a server for the Lambda runtime API.
+//! - [`ecs_agent`]: tasks with stand-ins for the container agent and for the programs of consul-ecs.
 //! - [`fleet`]: many tasks of many services, and the expected state of Consul and Secrets Manager.
 //! - [`skip`]: tests whose requirements are missing.
 //! - [`sources`]: the production sources as text.
@@ -21,6 +22,7 @@
 )]
 
 pub mod agent;
+pub mod ecs_agent;
 pub mod fleet;
 pub mod function;
 pub mod invocation;

@@ -61,6 +61,8 @@ pub(super) fn task(number: usize, stopped_at: i64) -> Value {
     let status = if number < RUNNING { "RUNNING" } else { "STOPPED" };
     let arn = task_arn(number);
     let container = |name: &str| {
+        // It has registered the task.
+        let has_ended = name == "consul-ecs-mesh-init";
         json!({
             "containerArn": format!("{}/{name}", arn.replace(":task/", ":container/")),
             "taskArn": arn,
@@ -68,7 +70,8 @@ pub(super) fn task(number: usize, stopped_at: i64) -> Value {
             "image": "public.ecr.aws/hashicorp/consul-dataplane:1.5.0",
             "imageDigest": format!("sha256:{}", "0".repeat(64)),
             "runtimeId": format!("{number:032x}-1234567890"),
-            "lastStatus": status,
+            "lastStatus": if has_ended { "STOPPED" } else { status },
+            "exitCode": has_ended.then_some(0),
             "networkBindings": [],
             "networkInterfaces": [{ "attachmentId": "1f0a5a34", "privateIpv4Address": "10.0.1.12" }],
             "healthStatus": "HEALTHY",
@@ -97,7 +100,9 @@ pub(super) fn task(number: usize, stopped_at: i64) -> Value {
 fn definition(arn: &str) -> Value {
     let service = arn.rsplit('/').next().unwrap().trim_end_matches(":1");
     let secret = format!("arn:aws:secretsmanager:us-east-1:123456789012:secret:consul-ecs-{service}:token::");
-    let config = json!({ "service": { "name": service, "port": 9090 } });
+    let config = json!({
+        "service": { "name": service, "port": 9090 }, "proxy": {}, "healthSyncContainers": ["app"],
+    });
     let container = json!({
         "name": "consul-ecs-mesh-init",
         "image": "hashicorp/consul-ecs:0.9.0",

@@ -14,13 +14,14 @@ const PAUSE: Duration = Duration::from_millis(350);
 
 /// Starts the stand-in.
 pub(super) async fn start() -> Recorder {
-    let (list, node) = (in_parts(&json!(tokens()).to_string()), node().to_string());
+    let (list, node, checks) = (in_parts(&json!(tokens()).to_string()), node().to_string(), checks().to_string());
     let empty = json!({ "Node": { "Meta": { "synthetic-node": "true" } }, "Services": [] }).to_string();
     Recorder::start(move |seen, _| match path(seen) {
         "acl/tokens" => Answer::InParts(list.clone(), PAUSE),
         "agent/members" => Answer::ok("[]"),
         path if path.starts_with("catalog/node-services/") && seen.uri.contains("filter=") => Answer::ok(empty.clone()),
         path if path.starts_with("catalog/node-services/") => Answer::ok(node.clone()),
+        path if path.starts_with("health/node/") => Answer::ok(checks.clone()),
         path => match (seen.method.as_str(), path.strip_prefix("acl/token/")) {
             ("DELETE", Some(_)) => Answer::ok("true"),
             ("GET", Some(accessor)) => service_token_at(accessor),
@@ -72,4 +73,36 @@ fn node() -> Value {
     };
     let services: Vec<Value> = (0..RUNNING).flat_map(of_task).collect();
     json!({ "Node": { "Node": CLUSTER, "Meta": { "synthetic-node": "true" } }, "Services": services })
+}
+
+/// The checks of the running tasks: of the app, and of the dataplane, on the service and on its sidecar proxy.
+fn checks() -> Value {
+    let check = |instance: &str, service: &str, container: &str| {
+        json!({
+            "Node": CLUSTER,
+            "CheckID": format!("{instance}-{container}"),
+            "Name": "Consul ECS health check synced",
+            "Status": "passing",
+            "Notes": format!("consul-ecs created and updates this check because the {container} container has an ECS health check."),
+            "Output": format!("ECS health status is \"HEALTHY\" for container \"{instance}-{container}\""),
+            "ServiceID": instance,
+            "ServiceName": service,
+            "ServiceTags": [],
+            "Type": "consul-ecs-health-check",
+            "Definition": {},
+            "CreateIndex": 1_234_567,
+            "ModifyIndex": 1_234_567,
+        })
+    };
+    let of_task = |task: usize| {
+        let service = service(task);
+        let id = format!("{service}-{}", task_id(task));
+        let sidecar = |of: &str| format!("{of}-sidecar-proxy");
+        [
+            check(&id, &service, "app"),
+            check(&id, &service, "consul-dataplane"),
+            check(&sidecar(&id), &sidecar(&service), "consul-dataplane"),
+        ]
+    };
+    (0..RUNNING).flat_map(of_task).collect()
 }

@@ -134,6 +134,9 @@ async fn a_sweep_clears_the_dead_among_fifty_thousand_tokens() {
     assert_eq!((&work.answer["outcome"], &cluster["left"]), (&json!("done"), &json!(0)), "{}", work.answer);
     // Then the tokens of all stopped tasks are deleted, and nothing else
     assert_eq!(work.deleted, (RUNNING..LISTED + GONE).map(stopped_accessor).collect());
+    // And every running task is compared with the catalog, which lacks nothing
+    assert_eq!((&cluster["repaired"], &cluster["corrected"]), (&json!(0), &json!(0)));
+    assert_eq!(cluster.get("skipped"), None, "{cluster}");
     assert_eq!(cluster["deleted"], json!({ "loginTokens": LISTED - RUNNING + GONE }));
     let expected = counts(&[
         ("DELETE acl/token", LISTED - RUNNING + GONE),
@@ -144,6 +147,7 @@ async fn a_sweep_clears_the_dead_among_fifty_thousand_tokens() {
         ("GET acl/tokens", 1),
         ("GET agent/members", 1),
         ("GET catalog/node-services", 1),
+        ("GET health/node", 1),
         ("GetSecretValue", SERVICES),
         ("ListTasks", aws::PAGES),
     ]);

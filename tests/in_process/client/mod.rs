@@ -114,6 +114,7 @@ fn check(tenancy: Tenancy) -> HealthCheck {
         service_name: "web".to_owned(),
         status: CheckStatus::Passing,
         output: String::new(),
+        modify_index: 0,
         tenancy,
     }
 }

@@ -2,7 +2,7 @@
 
 use consul::{Acl as _, Catalog as _};
 use mesh::{
-    catalog::{CheckStatus, HealthCheck},
+    catalog::{CheckStatus, DrainReason, HealthCheck},
     tenancy::Tenancy,
 };
 use secrecy::ExposeSecret;
@@ -30,7 +30,10 @@ async fn a_check_is_written_whole() {
         output: "ECS health status of container app: UNHEALTHY".to_owned(),
         ..check(Tenancy::Community)
     };
-    consul.set_checks(&[ailing, HealthCheck::maintenance(&instance(Tenancy::Community))]).await.unwrap();
+    consul
+        .set_checks(&[ailing, HealthCheck::maintenance(&instance(Tenancy::Community), DrainReason::Stopping)])
+        .await
+        .unwrap();
     assert_eq!(server.lines(), ["PUT /v1/catalog/register"]);
     assert_eq!(
         server.requests()[0].json(),

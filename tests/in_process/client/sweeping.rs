@@ -2,7 +2,7 @@
 
 use consul::{Acl as _, Agents as _, Catalog as _, ConsulError, Grant, NewToken};
 use mesh::{
-    catalog::{AgentStatus, Member},
+    catalog::{AgentStatus, Member, OtherService},
     tenancy::{Tenancy, TenancyName},
     token::TokenPair,
 };
@@ -32,7 +32,7 @@ async fn a_node_is_read_across_namespaces() {
     let consul = client(&server.url, &Rotating::new(&["own"]));
     let node = consul.node(CLUSTER, &enterprise()).await.unwrap().expect("a node");
     assert!(node.is_synthetic);
-    assert_eq!(node.others, ["by-hand"]);
+    assert_eq!(node.others, [OtherService { id: "by-hand".to_owned(), tenancy: enterprise() }]);
     let instance = &node.instances[0];
     assert_eq!((instance.id.as_str(), instance.modify_index), ("web-1", 7));
     assert_eq!(
@@ -45,8 +45,8 @@ async fn a_node_is_read_across_namespaces() {
     assert_eq!(
         server.lines(),
         [
-            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}?partition=team&ns=*"),
-            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}"),
+            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}?partition=team&ns=*&consistent="),
+            format!("GET /v1/catalog/node-services/{NODE_IN_PATH}?consistent="),
         ]
     );
 }

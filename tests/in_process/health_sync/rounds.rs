@@ -1,13 +1,13 @@
 //! The times at which the rounds of one invocation begin, with paused time that advances only while a task waits.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex},
     time::Duration,
 };
 
 use async_trait::async_trait;
-use aws::ecs::{ClusterStatus, Clusters, EcsError, TaskDefinitions, TaskList, Tasks};
+use aws::ecs::{ClusterStatus, Clusters, EcsError, EcsService, EcsServices, TaskDefinitions, TaskList, Tasks};
 use controller::{Controller, Deadline, Edges, HealthReport, settings::Settings};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -52,6 +52,21 @@ impl Clusters for Empty {
 
     async fn cluster_statuses(&self, _: &[ClusterArn]) -> Result<BTreeMap<ClusterArn, ClusterStatus>, EcsError> {
         panic!("no round asks for clusters")
+    }
+}
+
+#[async_trait]
+impl EcsServices for Empty {
+    async fn services(&self, _: &ClusterArn, _: &[String]) -> Result<Vec<EcsService>, EcsError> {
+        panic!("no round asks for services")
+    }
+
+    async fn protected_tasks(&self, _: &ClusterArn, _: &[TaskArn]) -> Result<BTreeSet<TaskArn>, EcsError> {
+        panic!("no round asks for protection")
+    }
+
+    async fn stop_task(&self, _: &ClusterArn, task: &TaskArn, _: &str) -> Result<(), EcsError> {
+        panic!("no round stops {task}")
     }
 }
 

@@ -9,6 +9,7 @@ use consul::{
 use mesh::{
     cluster_selection::ClusterSelection,
     definition::TaskDefinition,
+    program::Programs,
     required::TokenRules,
     secret_name::SecretNames,
     tags::{MESH_TAG, NAMESPACE_TAG, PARTITION_TAG, SERVICE_NAME_TAG, Tags},
@@ -49,6 +50,7 @@ fn identified(tags: &[(&str, &str)], config: Option<String>) -> Result<String, S
         config_json: config,
         containers: Vec::new(),
         secrets: Vec::new(),
+        programs: Programs::default(),
     };
     let home = ClusterSelection::parse("arn:aws:ecs:us-east-1:123456789012:cluster/prod", None).unwrap();
     let names = SecretNames::new("mesh".parse().unwrap(), None, Tenancy::Community, &home);
@@ -148,6 +150,6 @@ async fn a_node_name_is_one_path_segment() {
         let rest = line.strip_prefix(path).unwrap_or_else(|| panic!("{line}"));
         let name = rest.split('?').next().unwrap();
         assert!(!name.contains(['/', '#', ' ', '"']), "{line}");
-        assert!(!rest.trim_end_matches("?prune=").contains('?'), "{line}");
+        assert!(!rest.trim_end_matches("?prune=").trim_end_matches("?consistent=").contains('?'), "{line}");
     }
 }

@@ -10,7 +10,7 @@ use consul::{Kind, Object};
 use futures::future::join_all;
 use mesh::{
     arn::{ClusterArn, TaskId},
-    catalog::{CheckStatus, HealthCheck},
+    catalog::{CheckStatus, DrainReason, HealthCheck},
     tenancy::Tenancy,
     token::{AccessorId, TokenPair},
 };
@@ -85,7 +85,8 @@ impl<'a> Objects<'a> {
             Some(check) => client.deregister_check(check).await.is_ok() && self.statuses().await.is_empty(),
             None => false,
         };
-        let drain: Vec<HealthCheck> = instances.iter().map(HealthCheck::maintenance).collect();
+        let drain: Vec<HealthCheck> =
+            instances.iter().map(|instance| HealthCheck::maintenance(instance, DrainReason::Stopping)).collect();
         let is_drained = client.set_checks(&drain).await.is_ok() && self.statuses().await.contains(&json!("critical"));
         vec![
             ("finds login tokens", tokens.iter().any(|token| token.accessor == self.leftover)),

@@ -49,6 +49,11 @@ impl World<'_> {
         self.register_raw(&json!({ "Service": service, "Checks": checks })).await;
     }
 
+    /// Creates the cluster's synthetic node.
+    pub async fn create_node(&self) {
+        self.register_raw(&json!({})).await;
+    }
+
     /// Registers anything on the cluster's synthetic node.
     pub async fn register_raw(&self, registration: &Value) {
         let mut body = registration.clone();

@@ -34,10 +34,13 @@ impl World<'_> {
         self.definition_with(service, &[]).await
     }
 
-    /// Registers such a definition with further containers.
+    /// Registers such a definition with further containers. The health of those with a health check is synced.
     pub async fn definition_with(&self, service: &str, containers: &[Value]) -> Definition {
         let read = [("CONSUL_HTTP_TOKEN", service), ("AGENT_TOKEN", "consul-client-token")];
-        self.register_definition(service, &mesh_tags(service), Some(&service_config(service)), &read, containers).await
+        let mut config = service_config(service);
+        let is_synced = |it: &&Value| it.get("healthCheck").is_some() && it["name"] != "consul-dataplane";
+        config["healthSyncContainers"] = containers.iter().filter(is_synced).map(|it| it["name"].clone()).collect();
+        self.register_definition(service, &mesh_tags(service), Some(&config), &read, containers).await
     }
 
     /// Registers a mesh task definition for `service` that reads no token: its tasks log in, as those of consul-ecs 0.7
@@ -129,8 +132,12 @@ impl World<'_> {
         let answer = self.ecs_call("DescribeTasks", &json!({ "cluster": self.name, "tasks": [task] })).await;
         let mut detail = answer["tasks"][0].clone();
         assert!(detail.is_object(), "ECS does not describe {task}: {answer}");
-        // Events carry no tags.
+        // Events carry neither tags nor health.
         detail.as_object_mut().unwrap().remove("tags");
+        for described in detail["containers"].as_array_mut().into_iter().flatten() {
+            described.as_object_mut().unwrap().remove("healthStatus");
+        }
+        detail.as_object_mut().unwrap().remove("healthStatus");
         envelope(&detail)
     }
 

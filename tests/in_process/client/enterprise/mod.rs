@@ -4,9 +4,12 @@ mod objects;
 
 use consul::{Acl as _, Agents as _, Catalog as _, Grant, NewToken, Permissions as _};
 use mesh::{
+    arn::TaskArn,
     catalog::ServiceInstance,
     cluster_selection::ClusterSelection,
     permission::{Permission, required},
+    program::Registrar,
+    registration::{MeshConfig, TaskPlace, registrations},
     tenancy::Tenancy,
     token::TokenPair,
 };
@@ -111,9 +114,9 @@ async fn catalog_reads_name_their_tenancy() {
             request("GET /v1/partitions"),
             request(format!("GET /v1/catalog/node-services/{NODE}?{of_node}&partition=team&ns=shop")),
             request(format!("GET /v1/catalog/service/web?{of_service}&partition=team&ns=shop")),
-            request(format!("GET /v1/catalog/node-services/{NODE}?partition=team&ns=*")),
+            request(format!("GET /v1/catalog/node-services/{NODE}?partition=team&ns=*&consistent=")),
             request(format!("GET /v1/catalog/nodes?{synthetic}&partition=team")),
-            request(format!("GET /v1/health/node/{NODE}?partition=team&ns=shop")),
+            request(format!("GET /v1/health/node/{NODE}?partition=team&ns=*&consistent=")),
             request(format!("GET /v1/health/node/{NODE}?{of_instance}&partition=team&ns=shop")),
         ]
     );
@@ -128,6 +131,7 @@ async fn catalog_writes_name_their_tenancy() {
     consul.deregister(&[instance(enterprise()), other]).await.unwrap();
     consul.set_checks(&[check(enterprise())]).await.unwrap();
     consul.deregister_check(&check(enterprise())).await.unwrap();
+    consul.deregister_service(CLUSTER, "web-1", &enterprise()).await.unwrap();
     consul.deregister_node(CLUSTER, &enterprise()).await.unwrap();
 
     let deletion = |service: &str, namespace: &str| {
@@ -163,9 +167,36 @@ async fn catalog_writes_name_their_tenancy() {
                 "PUT /v1/catalog/deregister?partition=team&ns=shop".to_owned(),
                 json!({ "Node": CLUSTER, "CheckID": format!("web-{TASK}-app") })
             ),
+            (
+                "PUT /v1/catalog/deregister?partition=team&ns=shop".to_owned(),
+                json!({ "Node": CLUSTER, "ServiceID": "web-1" })
+            ),
             ("PUT /v1/catalog/deregister?partition=team".to_owned(), json!({ "Node": CLUSTER })),
         ]
     );
+}
+
+#[tokio::test]
+async fn a_registration_names_its_tenancy() {
+    let server = Recorder::start(|_, _| Answer::ok("true")).await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let config = r#"{"gateway":{"kind":"mesh-gateway","partition":"team","namespace":"shop"}}"#;
+    let place = TaskPlace {
+        arn: TaskArn::in_cluster(&CLUSTER.parse().unwrap(), &TASK.parse().unwrap()),
+        cluster: CLUSTER.parse().unwrap(),
+        family: "Edge".parse().unwrap(),
+        address: "10.0.0.7".parse().unwrap(),
+        zone: None,
+        region: None,
+    };
+    let config = MeshConfig::parse(config, Registrar::MeshInit).unwrap();
+    let gateway = registrations(&config, &place, &config.tenancy(true).unwrap()).unwrap();
+    consul.register(&gateway[0]).await.unwrap();
+    let [(line, body)] = &seen(&server)[..] else { panic!("one request") };
+    assert_eq!(line, "PUT /v1/catalog/register?partition=team&ns=shop");
+    let of = |value: &Value| (value["Partition"].clone(), value["Namespace"].clone());
+    assert_eq!((&body["Partition"], of(&body["Service"])), (&json!("team"), (json!("team"), json!("shop"))));
+    assert_eq!(of(&body["Checks"][0]), (json!("team"), json!("shop")));
 }
 
 #[tokio::test]

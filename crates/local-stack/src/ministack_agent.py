@@ -1,0 +1,93 @@
+"""The container agent's side of MiniStack's ECS. MiniStack runs no containers, and answers the calls of agents without effect:
+https://docs.aws.amazon.com/AmazonECS/latest/APIReference/API_SubmitContainerStateChange.html
+
+Here the calls change what DescribeTasks answers. Real agents report a container's health, and lose contact, through other
+interfaces; here both are fields of their calls: `healthStatus` and `connectivity`.
+"""
+
+import itertools
+import json
+
+from ministack.services import ecs
+
+run_task = ecs._run_task
+addresses = itertools.count(1)
+
+
+def interface_of(subnet):
+    """An elastic network interface, as an attachment of a task."""
+    number = next(addresses)
+    address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+    details = {
+        "subnetId": subnet,
+        "networkInterfaceId": f"eni-{number:017x}",
+        "macAddress": "02:00:00:%02x:%02x:%02x" % (number >> 16 & 255, number >> 8 & 255, number & 255),
+        "privateIPv4Address": address,
+    }
+    attachment = {
+        "id": ecs.new_uuid(),
+        "type": "ElasticNetworkInterface",
+        "status": "ATTACHED",
+        "details": [{"name": name, "value": value} for name, value in details.items()],
+    }
+    return attachment, address
+
+
+def run_with_network_interface(data):
+    answer = run_task(data)
+    if answer[0] != 200:
+        return answer
+    body = json.loads(answer[2])
+    tasks = [ecs._tasks[task["taskArn"]] for task in body["tasks"]]
+    for task in tasks:
+        if task["_network_mode"] == "awsvpc":
+            attachment, address = interface_of(task["_subnet"] or "subnet-1")
+            task["attachments"] = [attachment]
+            for container in task["containers"]:
+                interface = {"attachmentId": attachment["id"], "privateIpv4Address": address}
+                container["networkInterfaces"] = [interface]
+    body["tasks"] = [ecs._sanitize(task) for task in tasks]
+    return ecs.json_response(body)
+
+
+def task_of(data):
+    task = ecs._resolve_task(data.get("task", ""), ecs._resolve_cluster_name(data.get("cluster", "default")))
+    return task, task and ecs.resource_lock("ecs-task", task["taskArn"])
+
+
+def submit_container_state_change(data):
+    task, lock = task_of(data)
+    found = [it for it in (task or {"containers": []})["containers"] if it["name"] == data.get("containerName")]
+    if not found:
+        return ecs.error_response_json("InvalidParameterException", "no such task or container", 400)
+    container = found[0]
+    with lock:
+        container["healthStatus"] = data.get("healthStatus", container["healthStatus"])
+        container["exitCode"] = data.get("exitCode", container["exitCode"])
+        if data.get("status", container["lastStatus"]) != container["lastStatus"]:
+            container["lastStatus"] = data["status"]
+            # A change of the health alone is no new version, and no event.
+            ecs._bump_task_version(task)
+    is_essential = task["_container_essentials"][task["containers"].index(container)]
+    if is_essential and container["lastStatus"] == "STOPPED":
+        ecs._mark_task_stopped(task["taskArn"], task, "Essential container in task exited", "EssentialContainerExited")
+    return ecs.json_response({"acknowledgment": "ACCEPT"})
+
+
+def submit_task_state_change(data):
+    task, lock = task_of(data)
+    if not task:
+        return ecs.error_response_json("InvalidParameterException", "no such task", 400)
+    with lock:
+        for field in ("connectivity", "desiredStatus"):
+            task[field] = data.get(field, task[field])
+        ecs._bump_task_version(task)
+    return ecs.json_response({"acknowledgment": "ACCEPT"})
+
+
+def install():
+    # Services start their tasks by the module's function.
+    ecs._run_task = run_with_network_interface
+    ecs._ACTION_MAP["RunTask"] = run_with_network_interface
+    ecs._ACTION_MAP["SubmitContainerStateChange"] = submit_container_state_change
+    ecs._ACTION_MAP["SubmitTaskStateChange"] = submit_task_state_change

@@ -1,0 +1,98 @@
+//! Task definitions of the dataplane generation, and their tasks.
+
+use local_stack::world::{Definition, World, mesh_tags};
+use serde_json::{Value, json};
+
+use super::{DATAPLANE, HEALTH_SYNC, MESH_INIT, SYNCED, recording::Release, task::DataplaneTask};
+
+/// A service of a world, with what its task definition says.
+#[derive(Debug, Clone)]
+pub struct DataplaneService {
+    /// The release of consul-ecs.
+    pub release: Release,
+    /// Its name in Consul.
+    pub name: String,
+    /// `CONSUL_ECS_CONFIG_JSON`: the recorded one, of this service.
+    pub config: Value,
+    /// The network mode.
+    pub network_mode: &'static str,
+    /// The tags of the task definition.
+    pub tags: Value,
+}
+
+/// Where tasks run. On Fargate consul-ecs registers a locality, which Consul 1.8 refuses.
+const LAUNCH_TYPE: &str = "EC2";
+
+impl DataplaneService {
+    /// The world's service, as recorded.
+    pub fn of(world: &World<'_>, release: Release) -> Self {
+        let name = world.service();
+        let (config, tags) = (release.config(&name), mesh_tags(&name));
+        Self { release, name, config, network_mode: "awsvpc", tags }
+    }
+
+    /// Adds a tag to the task definition.
+    #[must_use]
+    pub fn tagged(mut self, key: &str, value: &str) -> Self {
+        self.tags.as_array_mut().expect("tags").push(json!({ "key": key, "value": value }));
+        self
+    }
+
+    /// Registers the task definition.
+    pub async fn define(&self, world: &World<'_>) -> Definition {
+        let consul_ecs = format!("public.ecr.aws/hashicorp/consul-ecs:{}", self.release.tag());
+        let config = json!([{ "name": "CONSUL_ECS_CONFIG_JSON", "value": self.config.to_string() }]);
+        let app = |name: &str| json!({ "name": name, "image": "example/app:1", "essential": name == "app" });
+        let mut containers = vec![
+            json!({
+                "name": MESH_INIT, "image": consul_ecs, "essential": false, "command": ["mesh-init"],
+                "environment": config,
+            }),
+            json!({
+                "name": HEALTH_SYNC, "image": consul_ecs, "essential": false, "command": ["health-sync"],
+                "environment": config,
+            }),
+            json!({ "name": DATAPLANE, "image": "hashicorp/consul-dataplane:1.3", "essential": false }),
+        ];
+        containers.extend(SYNCED.map(app));
+        let body = json!({
+            "family": self.name, "networkMode": self.network_mode, "requiresCompatibilities": [LAUNCH_TYPE],
+            "cpu": "256", "memory": "512", "tags": self.tags, "containerDefinitions": containers,
+        });
+        let answer = world.ecs_call("RegisterTaskDefinition", &body).await;
+        Definition(answer["taskDefinition"]["taskDefinitionArn"].as_str().expect("an ARN").to_owned())
+    }
+
+    /// Runs a task, of which the agent has reported nothing yet.
+    pub async fn run<'a>(&self, world: &'a World<'a>) -> DataplaneTask<'a> {
+        self.run_tagged(world, &json!([])).await
+    }
+
+    /// Runs a task with its own tags.
+    pub async fn run_tagged<'a>(&self, world: &'a World<'a>, tags: &Value) -> DataplaneTask<'a> {
+        let mut body = self.placed(world).await;
+        body["tags"] = tags.clone();
+        let answer = world.ecs_call("RunTask", &body).await;
+        let arn = answer["tasks"][0]["taskArn"].as_str().unwrap_or_else(|| panic!("no task in {answer}"));
+        DataplaneTask::new(world, self, arn)
+    }
+
+    /// Creates an ECS service with these tags, which starts one task.
+    pub async fn run_by_ecs_service<'a>(&self, world: &'a World<'a>, tags: &Value) -> DataplaneTask<'a> {
+        let mut body = self.placed(world).await;
+        body["serviceName"] = json!(self.name);
+        body["desiredCount"] = json!(1);
+        body["tags"] = tags.clone();
+        world.ecs_call("CreateService", &body).await;
+        let of_service = json!({ "cluster": world.name, "serviceName": self.name });
+        let answer = world.ecs_call("ListTasks", &of_service).await;
+        DataplaneTask::new(world, self, answer["taskArns"][0].as_str().expect("a task of the service"))
+    }
+
+    async fn placed(&self, world: &World<'_>) -> Value {
+        json!({
+            "cluster": world.name, "taskDefinition": self.define(world).await.0, "launchType": LAUNCH_TYPE,
+            "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
+        })
+    }
+}

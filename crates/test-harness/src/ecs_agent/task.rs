@@ -1,0 +1,111 @@
+//! A task, and the program in it that registers it.
+
+use local_stack::world::{World, task_id};
+use serde_json::{Value, json};
+
+use super::{
+    DATAPLANE, HealthSync, MESH_INIT, SYNCED,
+    memory::Memory,
+    recording::{Release, TaskNames},
+    service::DataplaneService,
+};
+
+/// A task of which a test says what happens in it.
+pub struct DataplaneTask<'a> {
+    world: &'a World<'a>,
+    release: Release,
+    service: String,
+    /// Its ARN.
+    pub arn: String,
+}
+
+impl<'a> DataplaneTask<'a> {
+    pub(super) fn new(world: &'a World<'a>, service: &DataplaneService, arn: &str) -> Self {
+        Self { world, release: service.release, service: service.name.clone(), arn: arn.to_owned() }
+    }
+
+    /// A task that is registered and healthy, in ECS and in Consul, and its `health-sync`.
+    pub async fn start(world: &'a World<'a>, release: Release) -> (Self, HealthSync<'a>) {
+        let task = DataplaneService::of(world, release).run(world).await;
+        let health_sync = task.settle().await;
+        (task, health_sync)
+    }
+
+    /// `mesh-init` registers the task, its containers become healthy, and `health-sync` writes that.
+    pub async fn settle(&self) -> HealthSync<'a> {
+        self.mesh_init().await;
+        self.report_all_healthy().await;
+        let mut health_sync = self.health_sync().await;
+        health_sync.tick().await;
+        health_sync
+    }
+
+    /// The world that it runs in.
+    pub fn world(&self) -> &'a World<'a> {
+        self.world
+    }
+
+    /// Its ID.
+    pub fn id(&self) -> &str {
+        task_id(&self.arn)
+    }
+
+    /// The ID of its service instance.
+    pub fn instance(&self) -> String {
+        format!("{}-{}", self.service, self.id())
+    }
+
+    /// The ID of its sidecar proxy.
+    pub fn sidecar(&self) -> String {
+        format!("{}-sidecar-proxy", self.instance())
+    }
+
+    /// The IDs of its checks, sorted.
+    pub fn check_ids(&self) -> Vec<String> {
+        let of_service = SYNCED.into_iter().chain([DATAPLANE]).map(|name| format!("{}-{name}", self.instance()));
+        let mut ids: Vec<String> = of_service.chain([format!("{}-{DATAPLANE}", self.sidecar())]).collect();
+        ids.sort();
+        ids
+    }
+
+    /// `mesh-init` registers the task, and exits with code 0.
+    pub async fn mesh_init(&self) {
+        self.register().await;
+        self.report_stopped(MESH_INIT, 0).await;
+    }
+
+    /// Writes what `mesh-init` writes.
+    pub async fn register(&self) {
+        for body in self.registrations().await {
+            self.world.consul.put("/v1/catalog/register", &body).await;
+        }
+    }
+
+    /// What `mesh-init` writes: the bodies of the service and of the sidecar proxy.
+    pub async fn registrations(&self) -> Vec<Value> {
+        let described = self.describe().await;
+        let details = described["attachments"][0]["details"].as_array().cloned().unwrap_or_default();
+        let address = details.iter().find(|detail| detail["name"] == "privateIPv4Address").map(|it| &it["value"]);
+        let names = TaskNames {
+            cluster: &self.world.cluster(),
+            arn: &self.arn,
+            id: self.id(),
+            service: &self.service,
+            address: address.and_then(Value::as_str).unwrap_or("10.0.0.1"),
+        };
+        self.release.registrations(&names)
+    }
+
+    /// A `health-sync` that has just started: it has written nothing.
+    pub async fn health_sync(&self) -> HealthSync<'a> {
+        let twin =
+            Self { world: self.world, release: self.release, service: self.service.clone(), arn: self.arn.clone() };
+        HealthSync::new(twin, Memory::new(self.release, &SYNCED), &self.registrations().await)
+    }
+
+    pub(super) async fn describe(&self) -> Value {
+        let asked = json!({ "cluster": self.world.name, "tasks": [self.arn] });
+        let answer = self.world.ecs_call("DescribeTasks", &asked).await;
+        answer["tasks"].get(0).unwrap_or_else(|| panic!("ECS does not describe {}: {answer}", self.arn)).clone()
+    }
+}

@@ -1,0 +1,68 @@
+//! The number of calls of a repair.
+
+use std::collections::BTreeMap;
+
+use controller::SweepOutcome;
+
+use super::mesh_of_tasks::{FakeTask, Mesh};
+
+fn counts(calls: &[(&str, usize)]) -> BTreeMap<String, usize> {
+    calls.iter().map(|(call, count)| ((*call).to_owned(), *count)).collect()
+}
+
+/// The calls of a sweep that finds nothing.
+const READS: [(&str, usize); 4] =
+    [("GET acl/tokens", 1), ("GET agent/members", 1), ("GET catalog/node-services", 1), ("GET health/node", 1)];
+const LISTS: [&str; 4] = ["DescribeClusters", "DescribeTasks", "ListTasks", "ListTasks"];
+
+#[tokio::test]
+async fn a_sweep_in_which_nothing_is_missing_reads_the_checks_once() {
+    let mesh = Mesh::forgotten((1..=10).map(FakeTask::new).collect()).await;
+    mesh.sweep().await;
+    let report = mesh.sweep().await;
+    assert_eq!(report.outcome, SweepOutcome::Done, "{report:?}");
+    assert_eq!(mesh.consul_calls(), counts(&READS));
+    assert_eq!(mesh.aws.operations(), LISTS);
+}
+
+#[tokio::test]
+async fn a_repaired_task_costs_two_writes_and_a_repair_three_looks_at_ecs() {
+    for forgotten in [1, 10] {
+        // Given tasks of which Consul has forgotten some
+        let mesh = Mesh::forgotten((1..=20).map(FakeTask::new).collect()).await;
+        mesh.sweep().await;
+        for task in (1..=forgotten).map(FakeTask::new) {
+            let id = format!("web-{}", task.arn.rsplit('/').next().unwrap());
+            mesh.forget(&id);
+            mesh.forget(&format!("{id}-sidecar-proxy"));
+        }
+        // When a sweep repairs them
+        let report = mesh.sweep().await;
+        assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, forgotten), "{report:?}");
+        // Then each costs one write for its service and one for its sidecar proxy, and all of them together two more reads
+        // of the checks: one after the repair, and one at the second look
+        let mut expected = counts(&READS);
+        expected.insert("GET health/node".to_owned(), 3);
+        expected.insert("PUT catalog/register".to_owned(), 2 * forgotten);
+        assert_eq!(mesh.consul_calls(), expected);
+        // And the tasks are described before and after the writes, and at the second look; their ECS services before the writes,
+        // for their tags; then the events are published
+        let repairs = ["DescribeServices", "DescribeTasks", "DescribeTasks", "DescribeTasks"];
+        let mut expected: Vec<&str> = LISTS.into_iter().chain(repairs).collect();
+        let publications = forgotten.div_ceil(10);
+        expected.extend(std::iter::repeat_n("PutEvents", publications));
+        expected.sort_unstable();
+        assert_eq!(mesh.aws.operations(), expected);
+    }
+}
+
+#[tokio::test]
+async fn a_whole_catalog_of_a_thousand_tasks_is_back_after_one_sweep() {
+    let mesh = Mesh::forgotten((1..=1_000).map(FakeTask::new).collect()).await;
+    let report = mesh.sweep().await;
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 1_000), "{:?}", report.problems);
+    assert_eq!(mesh.registered().len(), 2_000);
+    assert_eq!(mesh.consul_calls()["PUT catalog/register"], 2_000, "one write for each instance, with its checks");
+    let report = mesh.sweep().await;
+    assert_eq!((report.outcome, report.clusters[0].repaired), (SweepOutcome::Done, 0));
+}

@@ -1,0 +1,341 @@
+//! A cluster of running tasks in a scripted ECS, and a scripted Consul that keeps its catalog in memory.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex},
+};
+
+use controller::{Controller, Deadline, Delivery, SweepOrder, SweepReport, settings::Settings};
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
+
+use crate::{
+    environment::{edges_without_time_limits, sdk_at},
+    time::LONG,
+};
+
+/// The cluster of all tasks.
+pub(super) const CLUSTER: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/shop";
+
+/// A running task, whose containers are healthy.
+#[derive(Clone)]
+pub(super) struct FakeTask {
+    pub(super) arn: String,
+    /// `family:revision`.
+    pub(super) definition: String,
+    pub(super) address: String,
+    pub(super) zone: String,
+    /// The container definition of the program that registers it.
+    pub(super) registrar: Value,
+    /// Whether that program has exited; `control-plane` runs as long as the task.
+    pub(super) is_registered_by_mesh_init: bool,
+    /// Its containers that have stopped.
+    pub(super) stopped: BTreeSet<&'static str>,
+    /// Its containers that fail their health checks.
+    pub(super) unhealthy: BTreeSet<&'static str>,
+    /// Its ECS service.
+    pub(super) service: Option<&'static str>,
+    pub(super) desired_status: &'static str,
+}
+
+impl FakeTask {
+    /// A task of the service `web`, as the Terraform modules of today define it.
+    pub(super) fn new(number: usize) -> Self {
+        let config = json!({
+            "service": { "name": "web", "port": 9090 }, "proxy": {}, "transparentProxy": { "enabled": false },
+            "healthSyncContainers": ["app"],
+        });
+        Self {
+            arn: format!("arn:aws:ecs:us-east-1:123456789012:task/shop/{number:032x}"),
+            definition: "web:1".to_owned(),
+            address: format!("10.{}.{}.{}", number / 65_536, number / 256 % 256, number % 256),
+            zone: "us-east-1a".to_owned(),
+            registrar: json!({
+                "name": "consul-ecs-mesh-init",
+                "image": "hashicorp/consul-ecs:0.10.0",
+                "command": ["mesh-init"],
+                "environment": [{ "name": "CONSUL_ECS_CONFIG_JSON", "value": config.to_string() }],
+            }),
+            is_registered_by_mesh_init: true,
+            stopped: BTreeSet::new(),
+            unhealthy: BTreeSet::new(),
+            service: Some("web"),
+            desired_status: "RUNNING",
+        }
+    }
+
+    /// Its ID.
+    pub(super) fn id(&self) -> &str {
+        self.arn.rsplit('/').next().unwrap()
+    }
+
+    /// The event of its current state.
+    pub(super) fn event(&self) -> Value {
+        let mut detail = self.described();
+        detail["version"] = json!(9);
+        local_stack::world::envelope(&detail)
+    }
+
+    fn definition_arn(&self) -> String {
+        format!("arn:aws:ecs:us-east-1:123456789012:task-definition/{}", self.definition)
+    }
+
+    fn described(&self) -> Value {
+        let registrar = if self.is_registered_by_mesh_init {
+            json!({ "name": self.registrar["name"], "lastStatus": "STOPPED", "exitCode": 0 })
+        } else {
+            json!({ "name": self.registrar["name"], "lastStatus": "RUNNING", "healthStatus": "HEALTHY" })
+        };
+        let container = |name: &str| {
+            let status = if self.stopped.contains(name) { "STOPPED" } else { "RUNNING" };
+            let health = if self.unhealthy.contains(name) { "UNHEALTHY" } else { "HEALTHY" };
+            json!({ "name": name, "lastStatus": status, "healthStatus": health })
+        };
+        let [app, worker, dataplane, health_sync] =
+            ["app", "worker", "consul-dataplane", "consul-ecs-health-sync"].map(container);
+        json!({
+            "taskArn": self.arn, "clusterArn": CLUSTER, "taskDefinitionArn": self.definition_arn(),
+            "lastStatus": "RUNNING", "desiredStatus": self.desired_status, "connectivity": "CONNECTED", "launchType": "EC2",
+            "availabilityZone": self.zone, "startedAt": 1_700_000_000.0,
+            "group": self.service.map_or("family:web".to_owned(), |service| format!("service:{service}")),
+            "attachments": [{
+                "type": "ElasticNetworkInterface",
+                "details": [{ "name": "privateIPv4Address", "value": self.address }],
+            }],
+            "containers": [registrar, app, worker, dataplane, health_sync],
+        })
+    }
+}
+
+/// The scripted ECS and Consul, and a controller between them.
+pub(super) struct Mesh {
+    pub(super) controller: Controller,
+    pub(super) consul: Recorder,
+    pub(super) aws: Recorder,
+    catalog: Arc<Mutex<Catalog>>,
+    tasks: Arc<Mutex<Vec<FakeTask>>>,
+}
+
+/// What Consul holds.
+#[derive(Default)]
+struct Catalog {
+    /// The registered services, by ID.
+    services: BTreeMap<String, Value>,
+    /// The checks, by ID.
+    checks: BTreeMap<String, Value>,
+    /// The login tokens: the ID of the task of each.
+    logins: Vec<String>,
+    index: u64,
+}
+
+async fn controller(consul: &Recorder, aws: &Recorder, further: &[(&str, &str)]) -> Controller {
+    let settings = Settings::read(|name| {
+        if let Some((_, value)) = further.iter().find(|(key, _)| *key == name) {
+            return Some((*value).to_owned());
+        }
+        Some(match name {
+            "CONSUL_HTTP_ADDR" => consul.url.clone(),
+            "CONSUL_HTTP_TOKEN" => "token".to_owned(),
+            "ECS_CLUSTER_ARNS" => CLUSTER.to_owned(),
+            "TOKEN_MODE" => "auth-method".to_owned(),
+            "BOOTSTRAP" => "none".to_owned(),
+            "TIME_BOUNDS" => "health-lag=0".to_owned(),
+            "QUEUE_URL" => "http://127.0.0.1/queue".to_owned(),
+            _ => return None,
+        })
+    });
+    let settings = settings.expect("settings");
+    let edges = edges_without_time_limits(&settings, "token", &sdk_at(&aws.url)).await;
+    Controller::new(settings.scope, edges)
+}
+
+impl Mesh {
+    /// Tasks that Consul knows nothing of.
+    pub(super) async fn forgotten(tasks: Vec<FakeTask>) -> Self {
+        Self::with(tasks, &[]).await
+    }
+
+    /// The same, with further settings.
+    pub(super) async fn with(tasks: Vec<FakeTask>, further: &[(&str, &str)]) -> Self {
+        let tasks = Arc::new(Mutex::new(tasks));
+        let in_ecs = Arc::clone(&tasks);
+        let catalog = Arc::new(Mutex::new(Catalog::default()));
+        let in_consul = Arc::clone(&catalog);
+        let consul = Recorder::start(move |seen, _| in_consul.lock().unwrap().answer(seen)).await;
+        let aws = Recorder::start(move |seen, _| Answer::ok(aws(&mut in_ecs.lock().unwrap(), seen).to_string())).await;
+        let controller = controller(&consul, &aws, further).await;
+        Self { controller, consul, aws, catalog, tasks }
+    }
+
+    /// The same, in another execution environment of a function.
+    pub(super) async fn in_another_environment(self) -> Self {
+        Self { controller: controller(&self.consul, &self.aws, &[]).await, ..self }
+    }
+
+    /// Changes a task, by its place.
+    pub(super) fn change(&self, index: usize, change: impl FnOnce(&mut FakeTask)) -> FakeTask {
+        let mut tasks = self.tasks.lock().unwrap();
+        change(&mut tasks[index]);
+        tasks[index].clone()
+    }
+
+    /// The login tokens that Consul has: the ID of the task of each.
+    pub(super) fn set_logins(&self, logins: Vec<String>) {
+        self.catalog.lock().unwrap().logins = logins;
+    }
+
+    /// Handles an event of `EventBridge`, or an own message.
+    pub(super) async fn handle(&self, body: &Value) {
+        let delivery = Delivery { id: "1".to_owned(), receipt: None, receives: 1, body: body.to_string() };
+        let report = self.controller.handle(&[delivery], Deadline::after(LONG)).await;
+        assert!(report.failures.is_empty(), "{:?}", report.failures);
+    }
+
+    /// The statuses of a task's checks, by ID without the task's.
+    pub(super) fn statuses(&self, task: &FakeTask) -> BTreeMap<String, String> {
+        let catalog = self.catalog.lock().unwrap();
+        let own = catalog.checks.iter().filter(|(id, _)| id.contains(task.id()));
+        own.map(|(id, check)| (id.replace(task.id(), "*"), check["Status"].as_str().unwrap().to_owned())).collect()
+    }
+
+    /// The requests to AWS with this operation.
+    pub(super) fn asked(&self, operation: &str) -> Vec<Value> {
+        let requests = self.aws.requests();
+        let asked = requests.iter().filter(|seen| seen.operation().as_deref() == Some(operation));
+        asked.map(RecordedRequest::json).collect()
+    }
+
+    pub(super) async fn sweep(&self) -> SweepReport {
+        self.consul.forget();
+        self.aws.forget();
+        self.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await
+    }
+
+    /// The bodies of the registrations of services since the last sweep began.
+    pub(super) fn registered(&self) -> Vec<Value> {
+        let requests = self.consul.requests();
+        let registrations = requests.iter().filter(|seen| seen.uri.starts_with("/v1/catalog/register"));
+        registrations.map(RecordedRequest::json).filter(|body| body.get("Service").is_some()).collect()
+    }
+
+    /// Forgets a service, with its checks.
+    pub(super) fn forget(&self, id: &str) {
+        let mut catalog = self.catalog.lock().unwrap();
+        catalog.services.remove(id).expect("a registered service");
+        catalog.checks.retain(|_, check| check["ServiceID"] != id);
+    }
+
+    /// The requests to Consul, by method and kind, with their numbers.
+    pub(super) fn consul_calls(&self) -> BTreeMap<String, usize> {
+        let mut calls = BTreeMap::new();
+        for seen in self.consul.requests() {
+            let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
+            *calls.entry(format!("{} {}", seen.method, path.join("/"))).or_default() += 1;
+        }
+        calls
+    }
+}
+
+impl Catalog {
+    fn answer(&mut self, seen: &RecordedRequest) -> Answer {
+        let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
+        Answer::ok(
+            match path.join("/").as_str() {
+                "catalog/node-services" => self.node(),
+                "health/node" => self.checks.values().cloned().collect(),
+                "acl/tokens" => {
+                    self.logins.iter().enumerate().map(|(number, task)| login_token(number, task)).collect()
+                }
+                "catalog/register" => self.register(&seen.json()),
+                _ => json!([]),
+            }
+            .to_string(),
+        )
+    }
+
+    fn node(&self) -> Value {
+        let node = json!({ "Node": CLUSTER, "Meta": { "synthetic-node": "true" } });
+        json!({ "Node": node, "Services": self.services.values().collect::<Vec<_>>() })
+    }
+
+    fn register(&mut self, body: &Value) -> Value {
+        self.index += 1;
+        if let Some(service) = body.get("Service") {
+            let mut service = service.clone();
+            service["ModifyIndex"] = json!(self.index);
+            self.services.insert(service["ID"].as_str().unwrap().to_owned(), service);
+        }
+        for check in body["Checks"].as_array().unwrap() {
+            let mut check = check.clone();
+            check["ModifyIndex"] = json!(self.index);
+            self.checks.insert(check["CheckID"].as_str().unwrap().to_owned(), check);
+        }
+        json!(true)
+    }
+}
+
+/// A token that a task has logged in for.
+fn login_token(number: usize, task: &str) -> Value {
+    let mark = json!({ "consul.hashicorp.com/task-id": task, "consul.hashicorp.com/cluster": CLUSTER });
+    json!({
+        "AccessorID": format!("00000000-0000-4000-8000-{number:012x}"),
+        "Description": format!("token created via login: {mark}"),
+        "CreateTime": "2026-01-01T00:00:00Z",
+    })
+}
+
+/// The answer of AWS.
+fn aws(tasks: &mut [FakeTask], seen: &RecordedRequest) -> Value {
+    let asked = seen.json();
+    match seen.operation().as_deref() {
+        Some("DescribeClusters") => json!({ "clusters": [{ "clusterArn": CLUSTER, "status": "ACTIVE" }] }),
+        Some("ListTasks") => {
+            let listed = tasks.iter().filter(|task| asked["desiredStatus"] == task.desired_status);
+            json!({ "taskArns": listed.map(|task| &task.arn).collect::<Vec<_>>() })
+        }
+        Some("DescribeTasks") => {
+            let wanted = asked["tasks"].as_array().unwrap();
+            let described = tasks.iter().filter(|task| wanted.contains(&json!(task.arn))).map(FakeTask::described);
+            json!({ "tasks": described.collect::<Vec<_>>() })
+        }
+        Some("DescribeTaskDefinition") => {
+            let wanted = asked["taskDefinition"].as_str().unwrap();
+            let task = tasks.iter().find(|task| task.definition_arn() == wanted).expect("a known definition");
+            let container = |name: &str| json!({ "name": name, "image": "example/x:1" });
+            let health_sync = json!({ "name": "consul-ecs-health-sync", "command": ["health-sync"], "image": "x" });
+            let containers = [
+                task.registrar.clone(),
+                container("app"),
+                container("worker"),
+                container("consul-dataplane"),
+                health_sync,
+            ];
+            let tags = json!([{ "key": "consul.hashicorp.com/mesh", "value": "true" }]);
+            json!({
+                "taskDefinition": { "taskDefinitionArn": wanted, "containerDefinitions": containers }, "tags": tags,
+            })
+        }
+        Some("DescribeServices") => {
+            let services = asked["services"].as_array().unwrap().iter().map(|name| {
+                let own = tasks.iter().filter(|task| task.service == name.as_str());
+                let running = own.clone().filter(|task| task.desired_status == "RUNNING").count();
+                json!({ "serviceName": name, "desiredCount": own.count(), "runningCount": running })
+            });
+            json!({ "services": services.collect::<Vec<_>>() })
+        }
+        Some("GetTaskProtection") => {
+            let tasks = asked["tasks"].as_array().unwrap().iter();
+            let free = tasks.map(|task| json!({ "taskArn": task, "protectionEnabled": false }));
+            json!({ "protectedTasks": free.collect::<Vec<_>>() })
+        }
+        Some("StopTask") => {
+            let task = tasks.iter_mut().find(|task| task.arn == asked["task"].as_str().unwrap()).unwrap();
+            task.desired_status = "STOPPED";
+            json!({ "task": { "taskArn": asked["task"] } })
+        }
+        // `EventBridge` takes every event, SQS every message
+        Some("PutEvents") => json!({ "FailedEntryCount": 0, "Entries": [] }),
+        Some("SendMessageBatch") => json!({ "Successful": [], "Failed": [] }),
+        other => panic!("not scripted: {other:?}"),
+    }
+}
