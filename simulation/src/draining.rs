@@ -1,14 +1,19 @@
 //! The promises about drained instances: those of tasks that were told to stop, and of tasks whose proxy has stopped.
 
-use mesh::{arn::TaskId, phase::TaskPhase};
+use mesh::{arn::TaskId, phase::TaskPhase, repair::RepairMode};
 
 use super::{catalog::Instance, ecs::Task, world::World};
 
 impl World {
+    /// Whether a task is to be drained because its proxy has stopped: with `REPAIR=on` only.
+    pub(crate) fn is_drained_without_proxy(&self, task: &Task) -> bool {
+        self.scenario.healing.repair == RepairMode::On && task.has_lost_proxy()
+    }
+
     /// Never the living: only a task that was told to stop is drained, or one whose proxy has stopped.
     pub(crate) fn check_may_drain(&mut self, id: &TaskId) {
-        let has_lost_proxy = |task: &Task| task.arn.id() == id && task.has_lost_proxy();
-        if !self.ecs.tasks.iter().any(has_lost_proxy) {
+        let may_be_drained = |task: &Task| task.arn.id() == id && self.is_drained_without_proxy(task);
+        if !self.ecs.tasks.iter().any(may_be_drained) {
             self.check_not_meant_to_run(id, "was drained");
         }
     }
@@ -57,7 +62,7 @@ impl World {
     pub(crate) fn check_all_drained(&mut self) {
         for index in 0..self.ecs.tasks.len() {
             let task = &self.ecs.tasks[index];
-            if task.phase() == Some(TaskPhase::Stopping) || task.has_lost_proxy() {
+            if task.phase() == Some(TaskPhase::Stopping) || self.is_drained_without_proxy(task) {
                 self.check_drained(index, true);
             }
         }

@@ -116,14 +116,21 @@ impl World {
     }
 
     /// A status is corrected only if it has contradicted ECS for as long as `health-lag`: `health-sync` may just have written it.
+    /// The controller reports the health of a task whose `health-sync` has stopped at once.
     pub(crate) fn check_may_correct(&mut self, environment: usize, checks: &[HealthCheck]) {
         let Some(sweep) = self.sweep_reads.get(&environment) else { return };
         let lag = self.scenario.healing.health_lag * 1_000;
+        let is_taken_over = |check: &HealthCheck| {
+            let is_its = |task: &&Task| check.service_id.contains(&task.arn.id().to_string());
+            self.ecs.tasks.iter().find(is_its).is_some_and(|task| task.containers().has_lost_sync)
+        };
         let is_early = |check: &&HealthCheck| {
             let read = sweep.repairs.checks.get(&check.node).filter(|(_, ids)| ids.contains(&check.id));
             let written_at = self.consul.health_synced.get(&check.id);
             // A write that is later than the look is a race that the next sweep ends.
-            read.zip(written_at).is_some_and(|((at, _), written_at)| written_at <= at && at - written_at + 1_000 < lag)
+            let is_recent =
+                |((at, _), written_at): (&(u64, _), &u64)| written_at <= at && at - written_at + 1_000 < lag;
+            read.zip(written_at).is_some_and(is_recent) && !is_taken_over(check)
         };
         let mut own = checks.iter().filter(|check| check.kind != "maintenance");
         let how = match own.clone().next() {

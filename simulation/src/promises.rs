@@ -214,7 +214,7 @@ impl World {
         let reported = TaskStatus::from_event(body).phase();
         let index = self.ecs.tasks.iter().position(|task| task.arn.as_str() == arn).unwrap();
         let is_still_so = self.ecs.tasks[index].phase() == Some(reported);
-        if reports_lost_proxy(body) && self.ecs.tasks[index].has_lost_proxy() {
+        if reports_lost_proxy(body) && self.is_drained_without_proxy(&self.ecs.tasks[index]) {
             self.check_drained(index, false);
         }
         match reported {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use aws_sdk_eventbridge::{Client, types::PutEventsRequestEntry};
 use aws_types::SdkConfig;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 
 use crate::sdk::describe;
 
@@ -55,7 +55,8 @@ impl DefaultBus {
 impl EventPublisher for DefaultBus {
     async fn publish(&self, events: &[OwnEvent]) -> Result<(), EventsError> {
         let calls: Vec<_> = events.chunks(MAX_ENTRIES).map(|batch| self.put(batch)).collect();
-        stream::iter(calls).buffer_unordered(CONCURRENCY).try_collect().await
+        let results: Vec<Result<(), EventsError>> = stream::iter(calls).buffer_unordered(CONCURRENCY).collect().await;
+        results.into_iter().collect()
     }
 }
 

@@ -13,7 +13,6 @@ use mesh::{
     phase::TaskPhase,
     repair::{RepairMode, TaskFacts, opts_out},
 };
-use tracing::error;
 
 use crate::{
     deadline::Deadline,
@@ -83,12 +82,9 @@ impl Replacements {
         }
         for (cluster, tasks) in chosen {
             let running = survey.running.iter().filter(|running| running.cluster == cluster).count();
-            match guard::check_replacements(tasks.len(), running, self.tasks.scope.max_delete) {
-                Ok(()) => self.stop_all(&cluster, tasks, deadline, report).await,
-                Err(alarm) => {
-                    let reason = alarm.to_string();
-                    error!(action = "sweep", outcome = "guard_tripped", cluster_arn = %cluster, reason, "no task was replaced");
-                }
+            match guard::check_replacements(tasks.len(), running, scope.max_delete) {
+                Err(alarm) if !order.force => report.alarms.push((cluster, alarm)),
+                _ => self.stop_all(&cluster, tasks, deadline, report).await,
             }
         }
     }

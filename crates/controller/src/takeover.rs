@@ -107,9 +107,9 @@ impl Takeover {
         let ids: Vec<TaskId> = due.iter().map(|task| task.arn.id().clone()).collect();
         let bodies: Vec<String> =
             ids.chunks(DESCRIBE_LIMIT).map(|tasks| Message::health_takeover(cluster, tasks)).collect();
-        let end = sweep_interval.min(MAX_DELAY + INTERVAL);
+        let end = sweep_interval.min(MAX_DELAY);
         let mut delay = INTERVAL;
-        while !bodies.is_empty() && delay < end {
+        while !bodies.is_empty() && delay <= end {
             deadline.run(self.queue.send_later(&bodies, delay)).await?;
             delay += INTERVAL;
         }

@@ -43,8 +43,8 @@ impl MaxDeletePercent {
 /// Why the guard stops the deletions of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Alarm {
-    /// The plan deletes too large a share.
-    #[error("the plan deletes {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
+    /// The plan deletes or stops too large a share.
+    #[error("the plan deletes or stops {deleted} of {owned} {what}, more than MaxDeletePercent ({percent} %)")]
     TooMany {
         /// `tokens`, `services` or `tasks`.
         what: &'static str,

@@ -1,5 +1,6 @@
 //! Running tasks whose proxy or health-sync has stopped, or whose login tokens are gone.
 
+use controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{CLUSTER, FakeTask, Mesh};
@@ -74,7 +75,7 @@ async fn health_of_a_task_without_a_health_sync_is_reported_every_minute() {
     // And asked for every minute until the next sweep, which comes after five
     let sent = mesh.asked("SendMessageBatch");
     let delays: Vec<Value> = sent.iter().map(|batch| batch["Entries"][0]["DelaySeconds"].clone()).collect();
-    assert_eq!(delays, [60, 120, 180, 240]);
+    assert_eq!(delays, [60, 120, 180, 240, 300]);
     // And such a message writes the health of then, without leading to another message
     let message: Value = serde_json::from_str(sent[0]["Entries"][0]["MessageBody"].as_str().unwrap()).unwrap();
     assert_eq!(message["detail"], json!({ "cluster": CLUSTER, "tasks": [task.id()] }));
@@ -89,7 +90,7 @@ async fn health_of_a_task_without_a_health_sync_is_reported_every_minute() {
     let report = mesh.sweep().await;
     assert_eq!((report.clusters[0].corrected, mesh.consul_calls()["GET health/node"]), (0, 2), "{report:?}");
     assert!(mesh.statuses(&task).values().all(|status| status == "critical"), "{:?}", mesh.statuses(&task));
-    assert_eq!(mesh.asked("SendMessageBatch").len(), 4);
+    assert_eq!(mesh.asked("SendMessageBatch").len(), 5);
     // And another event of the task does not ask for it again
     mesh.aws.forget();
     mesh.handle(&mesh.change(0, |_| {}).event()).await;
@@ -160,6 +161,25 @@ async fn tasks_without_a_proxy_are_replaced_a_quarter_of_a_service_at_a_time() {
     assert!(published(&mesh).contains(&"ECS Mesh Task Replaced".to_owned()));
     let report = mesh.sweep().await;
     assert_eq!((report.clusters[0].replaced, mesh.asked("StopTask").len()), (0, 0), "{report:?}");
+}
+
+#[tokio::test]
+async fn replacements_beyond_the_share_of_the_guard_wait_for_force() {
+    // Given twelve services with one task each, all without a proxy
+    const SERVICES: [&str; 12] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l"];
+    let tasks = SERVICES.iter().zip(1..).map(|(name, number)| {
+        let mut task = FakeTask::new(number);
+        (task.service, task.stopped) = (Some(*name), [DATAPLANE].into());
+        task
+    });
+    let mesh = Mesh::with(tasks.collect(), &[("REPLACE_BROKEN_TASKS", "on")]).await;
+    // When a sweep sees them, it stops none, and says so
+    let report = mesh.sweep().await;
+    assert_eq!((report.outcome, mesh.asked("StopTask").len()), (SweepOutcome::GuardTripped, 0), "{report:?}");
+    assert!(report.clusters[0].guard.as_ref().unwrap().contains("12 of 12 tasks"), "{report:?}");
+    // And with `force` it replaces them
+    let report = mesh.sweep_with(&SweepOrder { force: true, ..SweepOrder::default() }).await;
+    assert_eq!((report.clusters[0].replaced, mesh.asked("StopTask").len()), (12, 12), "{report:?}");
 }
 
 #[tokio::test]

@@ -206,9 +206,13 @@ impl Mesh {
     }
 
     pub(super) async fn sweep(&self) -> SweepReport {
+        self.sweep_with(&SweepOrder::default()).await
+    }
+
+    pub(super) async fn sweep_with(&self, order: &SweepOrder) -> SweepReport {
         self.consul.forget();
         self.aws.forget();
-        self.controller.sweep(&SweepOrder::default(), Deadline::after(LONG)).await
+        self.controller.sweep(order, Deadline::after(LONG)).await
     }
 
     /// The bodies of the registrations of services since the last sweep began.

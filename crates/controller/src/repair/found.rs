@@ -69,7 +69,10 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, is_enterpr
     for running in tasks {
         match expected(&running, is_enterprise) {
             Ok(expected) => {
-                let Some(mut difference) = catalog.difference(&expected) else { continue };
+                let Some(mut difference) = catalog.difference(&expected) else {
+                    compared.unrepaired.push(Unrepaired::of(&running, &NotRepaired::NodeUnread));
+                    continue;
+                };
                 if running.definition.has_lost_health_sync(&running.task.stopped_containers()) {
                     // The controller itself syncs its health.
                     difference.statuses.clear();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use mesh::arn::ClusterArn;
+use mesh::{arn::ClusterArn, guard::Alarm};
 use serde_json::Value;
 
 use crate::survey::{Problem, RunningTask};
@@ -41,6 +41,8 @@ pub(crate) struct RepairReport {
     pub(crate) planned: Vec<(ClusterArn, Value)>,
     pub(crate) unrepaired: Vec<Unrepaired>,
     pub(crate) problems: Vec<Problem>,
+    /// Why the guard stopped the replacements of a cluster.
+    pub(crate) alarms: Vec<(ClusterArn, Alarm)>,
 }
 
 impl RepairReport {

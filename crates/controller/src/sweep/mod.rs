@@ -63,7 +63,7 @@ impl Sweep {
                 swept.set_up(self.bootstrap.create_namespaces(&required_tenancies(&survey), deadline).await);
                 swept.set_up(self.bootstrap.ensure_nodes(&self.forgotten_nodes(&survey), deadline).await);
             }
-            let (planned, held_back, alarms) = self.plan_sweep(&survey, order);
+            let (planned, held_back, mut alarms) = self.plan_sweep(&survey, order);
             if order.dry_run {
                 let mut repairs = self.repairs.run(&survey, order, deadline).await;
                 self.replacements.run(&survey, order, deadline, &mut repairs).await;
@@ -77,10 +77,11 @@ impl Sweep {
             swept.add(finished, &survey);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
-                let failed = self.takeover.take_over(&survey.observed.tasks, deadline).await;
                 let mut repairs = self.repairs.run(&survey, order, deadline).await;
                 self.replacements.run(&survey, order, deadline, &mut repairs).await;
+                let failed = self.takeover.take_over(&survey.observed.tasks, deadline).await;
                 repairs.problems.extend(failed.into_iter().map(|(_, error)| Problem::new(None, error)));
+                alarms.append(&mut repairs.alarms);
                 swept.repair(repairs);
                 swept.end(survey, alarms, Vec::new(), held_back);
                 break;
@@ -145,7 +146,7 @@ fn log(report: &SweepReport) {
                 outcome = "guard_tripped",
                 cluster_arn = cluster.cluster_arn,
                 reason,
-                "nothing was deleted; check the summary, and invoke with {{\"force\": true}} if it is correct"
+                "nothing of this was done; check the summary, and invoke with {{\"force\": true}} if it is correct"
             );
         }
     }

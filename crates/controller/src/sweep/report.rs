@@ -23,7 +23,7 @@ use crate::{
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
-/// The clusters whose deletions the guard stops, with the reason.
+/// The clusters whose deletions or replacements the guard stops, with the reason.
 pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
 
 /// How a sweep ended.
@@ -34,7 +34,7 @@ pub enum SweepOutcome {
     Done,
     /// Nothing was changed, because only the plan was requested.
     DryRun,
-    /// The guard stopped deletions.
+    /// The guard stopped deletions or replacements.
     GuardTripped,
     /// Something could not be read or written.
     Incomplete,
@@ -91,7 +91,7 @@ pub struct ClusterReport {
     pub replaced: usize,
     /// The number of actions that failed or for which time ran out.
     pub left: usize,
-    /// Why the guard stopped the deletions.
+    /// Why the guard stopped deletions or replacements.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guard: Option<String>,
     /// The actions that were not applied: in a dry run, or because of the guard.
@@ -148,10 +148,11 @@ impl Swept {
             for (_, outcome) in outcomes.iter().filter(|(cluster, _)| cluster.as_ref().is_some_and(belongs)) {
                 count(outcome, report);
             }
-            let alarm = alarms.iter().find(|(cluster, _)| belongs(cluster));
+            let reasons: Vec<String> =
+                alarms.iter().filter(|(cluster, _)| belongs(cluster)).map(|(_, alarm)| alarm.to_string()).collect();
             let waiting = planned.iter().chain(&held_back);
             let waiting = waiting.filter(|planned| owners.owner(planned).as_ref().is_some_and(belongs));
-            report.guard = alarm.map(|(_, alarm)| alarm.to_string());
+            report.guard = (!reasons.is_empty()).then(|| reasons.join("; "));
             report.planned = waiting.map(|planned| describe(&planned.action)).collect();
             add_repairs(&repairs, report);
         }

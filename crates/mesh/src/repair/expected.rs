@@ -41,6 +41,12 @@ pub enum NotRepaired {
     /// The program that registers it has failed.
     #[error("its container {0} has failed, so that it was never registered")]
     Failed(String),
+    /// The program that registers it has stopped.
+    #[error("its container {0} has stopped, so that nothing in it can register it; replace the task")]
+    Stopped(String),
+    /// Its partition is not known.
+    #[error("the node of its cluster was not read in the partition of its configuration")]
+    NodeUnread,
     /// What ECS reports of it is old.
     #[error("ECS has lost contact with its agent")]
     Disconnected,
@@ -154,13 +160,14 @@ impl TaskFacts<'_> {
             return Err(NotRepaired::OptedOut);
         }
         let container = self.task.container(&registrar.name);
-        let has_failed = || Err(NotRepaired::Failed(registrar.name.clone()));
         match (registrar.registrar, container) {
             (Registrar::MeshInit, Some(container)) if container.is_stopped => match container.exit_code {
                 Some(0) => Ok(registrar),
-                _ => has_failed(),
+                _ => Err(NotRepaired::Failed(registrar.name.clone())),
             },
-            (Registrar::ControlPlane, Some(container)) if container.is_stopped => has_failed(),
+            (Registrar::ControlPlane, Some(container)) if container.is_stopped => {
+                Err(NotRepaired::Stopped(registrar.name.clone()))
+            }
             (Registrar::ControlPlane, Some(container)) if container.health == ContainerHealth::Healthy => Ok(registrar),
             _ => Err(NotRepaired::Starting),
         }

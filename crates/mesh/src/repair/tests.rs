@@ -184,7 +184,7 @@ fn control_plane_has_registered_its_task_once_it_is_healthy() {
     task.containers[0].health = ContainerHealth::Healthy;
     assert!(expected_of(&task, &definition).is_ok());
     task.containers[0].is_stopped = true;
-    assert!(matches!(expected_of(&task, &definition), Err(NotRepaired::Failed(_))));
+    assert!(matches!(expected_of(&task, &definition), Err(NotRepaired::Stopped(_))));
 }
 
 fn node() -> NodeReading {
