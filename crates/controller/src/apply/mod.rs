@@ -1,4 +1,5 @@
-//! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap` and `health_sync` write to Consul or AWS.
+//! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap`, `health_sync`, `takeover`, `repair` and `replacement` write
+//! to Consul or AWS.
 
 mod drains;
 mod nodes;
