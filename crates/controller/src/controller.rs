@@ -67,11 +67,11 @@ impl Controller {
             Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
         let surveyor = Arc::new(Surveyor::new(&edges, &tasks, &tokens));
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
-        let health_sync = Arc::new(HealthSync { tasks: tasks.clone(), catalog: edges.consul.clone() });
+        let health_sync =
+            Arc::new(HealthSync { tasks: tasks.clone(), catalog: edges.consul.clone(), announcer: announcer.clone() });
         let takeover = Arc::new(Takeover {
             health_sync: Arc::clone(&health_sync),
             queue: edges.queue.clone(),
-            announcer: announcer.clone(),
             clock: Arc::clone(&edges.clock),
             asked: TimestampCache::new(),
         });

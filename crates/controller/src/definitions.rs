@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::ecs::EcsError;
 use mesh::{
     arn::TaskDefinitionArn, definition::TaskDefinition, field::InvalidField, identity::MeshIdentity,
-    secret_reference::SecretReference, tags::Tags, tenancy::Tenancy,
+    secret_reference::SecretReference, tags::Tags, task::Losses, tenancy::Tenancy,
 };
 
 use crate::{error::ControllerError, scope::Scope};
@@ -98,11 +98,9 @@ impl Definitions {
         self.get(arn).map(|definition| definition.secrets.clone()).unwrap_or_default()
     }
 
-    /// Whether a task of the definition has lost its proxy, and whether it has lost its health-sync, if these of its
-    /// containers have stopped.
-    pub(crate) fn losses(&self, arn: &TaskDefinitionArn, stopped: &[String]) -> (bool, bool) {
-        let Some(definition) = self.get(arn) else { return (false, false) };
-        (definition.has_lost_proxy(stopped), definition.has_lost_health_sync(stopped))
+    /// What a task of the definition has lost, if these of its containers have stopped.
+    pub(crate) fn losses(&self, arn: &TaskDefinitionArn, stopped: &[String]) -> Losses {
+        self.get(arn).map(|definition| definition.losses(stopped)).unwrap_or_default()
     }
 
     /// Whether tasks of the definition run a Consul client agent.

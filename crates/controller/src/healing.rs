@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use aws::events::{EventPublisher, OwnEvent};
-use mesh::{arn::ClusterArn, task::DescribedTask};
+use mesh::{arn::ClusterArn, task::TaskContainer};
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::warn;
@@ -88,13 +88,13 @@ impl Healing {
     }
 }
 
-/// The containers of a task, as ECS reports them.
-pub(crate) fn containers_of(task: &DescribedTask) -> String {
-    let container = |container: &mesh::task::TaskContainer| {
+/// Containers of a task, as ECS reports them.
+pub(crate) fn containers_of(containers: &[TaskContainer]) -> String {
+    let container = |container: &TaskContainer| {
         let state = if container.is_stopped { "STOPPED" } else { container.health.as_str() };
         format!("{} {state}", container.name)
     };
-    task.containers.iter().map(container).collect::<Vec<_>>().join(", ")
+    containers.iter().map(container).collect::<Vec<_>>().join(", ")
 }
 
 /// Announces what was done.

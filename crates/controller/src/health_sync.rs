@@ -1,5 +1,5 @@
 //! Health sync: copies the health status of containers from ECS into Consul's checks, several times within one
-//! invocation.
+//! invocation. The checks of a task whose own health-sync has stopped say so from then on.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -23,6 +23,7 @@ use crate::{
     deadline::Deadline,
     definitions::{Classification, Definitions},
     error::ControllerError,
+    healing::{Announcer, Healing, HealingKind, containers_of},
     outcome::concurrently,
     problem::ProblemReport,
     tasks::TaskReader,
@@ -37,7 +38,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub struct HealthReport {
     /// The number of rounds over all clusters.
     pub rounds: usize,
-    /// The number of checks with a changed status.
+    /// The number of checks that were written.
     pub updated: usize,
     /// The number of deregistered checks of containers that are not synced.
     pub removed: usize,
@@ -60,6 +61,7 @@ impl HealthReport {
 pub(crate) struct HealthSync {
     pub(crate) tasks: TaskReader,
     pub(crate) catalog: Arc<dyn Catalog>,
+    pub(crate) announcer: Announcer,
 }
 
 impl HealthSync {
@@ -134,7 +136,7 @@ impl HealthSync {
         let definitions = self.tasks.definitions(tasks.iter().map(|task| &task.definition), deadline).await;
         let synced = self.synced_tasks(cluster, tasks, &definitions, &mut report.problems);
         for (tenancy, tasks) in &synced {
-            self.sync_tasks(cluster, tenancy, tasks, &mut report).await?;
+            self.sync_tasks(cluster, tenancy, tasks, deadline, &mut report).await?;
         }
         Ok(report)
     }
@@ -172,11 +174,13 @@ impl HealthSync {
                 continue;
             };
             let tenancy = facts.tenancy().unwrap_or(identity.service.tenancy);
+            let losses = definition.losses(&task.stopped_containers());
             synced.entry(tenancy).or_default().push(SyncedTask {
                 id: task.arn.id().clone(),
                 containers: task.containers.clone(),
                 synced: synced_containers,
                 is_overall: definition.programs.report_overall_health(),
+                is_taken_over: self.tasks.scope.counted(losses, task.placement.is_disconnected).health_sync,
             });
         }
         synced
@@ -187,21 +191,29 @@ impl HealthSync {
         cluster: &ClusterArn,
         tenancy: &Tenancy,
         tasks: &[SyncedTask],
+        deadline: Deadline,
         report: &mut HealthReport,
     ) -> Result<(), ControllerError> {
         let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
         let registered = Registered::new(&instances, &checks);
-        let changed = tasks.iter().map(|task| changes(task, &registered)).filter(|changes| !changes.is_empty());
-        let writes = changed.map(|changes| self.write_health(changes));
-        for result in concurrently(writes).await {
-            match result {
+        let changed =
+            tasks.iter().map(|task| (task, changes(task, &registered))).filter(|(_, changes)| !changes.is_empty());
+        let writes = changed.map(|(task, changes)| async move {
+            let written = self.write_health(&changes).await;
+            (task, changes, written)
+        });
+        let mut taken_over = Vec::new();
+        for (task, changes, written) in concurrently(writes).await {
+            match written {
                 Ok((updated, removed)) => {
                     report.updated += updated;
                     report.removed += removed;
+                    taken_over.extend(takeover(cluster, task, &changes).filter(|_| updated > 0));
                 }
                 Err(error) => report.problems.push(ProblemReport::new(Some(cluster), &error)),
             }
         }
+        self.announcer.announce(&taken_over, deadline).await;
         Ok(())
     }
 
@@ -217,7 +229,7 @@ impl HealthSync {
     }
 
     /// Writes the changes of one task. Returns the numbers of updated and of deregistered checks.
-    async fn write_health(&self, changes: HealthChanges) -> Result<(usize, usize), ControllerError> {
+    async fn write_health(&self, changes: &HealthChanges) -> Result<(usize, usize), ControllerError> {
         let mut updated = 0;
         if !changes.updates.is_empty() {
             match self.catalog.set_checks(&changes.updates).await {
@@ -233,4 +245,20 @@ impl HealthSync {
         }
         Ok((updated, changes.orphans.len()))
     }
+}
+
+/// The takeover of a task whose checks say since this write that the controller reports them.
+fn takeover(cluster: &ClusterArn, task: &SyncedTask, changes: &HealthChanges) -> Option<Healing> {
+    let first = changes.taken_over.first()?;
+    let seen = changes.taken_over.iter().map(|check| format!("{} {}", check.id, check.status.as_str()));
+    Some(Healing {
+        kind: HealingKind::Takeover,
+        cluster: cluster.clone(),
+        task_id: task.id.to_string(),
+        service: first.service_name.clone(),
+        reason: "its health-sync has stopped, and does not start again; the controller reports its health every minute"
+            .to_owned(),
+        in_ecs: containers_of(&task.containers),
+        in_consul: seen.collect::<Vec<_>>().join(", "),
+    })
 }

@@ -65,7 +65,7 @@ impl Observer {
         definitions: &Definitions,
     ) -> Result<Option<MeshTask>, Arc<ControllerError>> {
         let losses = definitions.losses(&change.definition, &change.stopped_containers);
-        let (has_lost_proxy, has_lost_health_sync) = self.tasks.scope.counted(losses, change.is_disconnected);
+        let losses = self.tasks.scope.counted(losses, change.is_disconnected);
         let task = |tenancy: &Tenancy, identity| MeshTask {
             arn: change.arn.clone(),
             cluster: change.cluster.clone(),
@@ -73,8 +73,7 @@ impl Observer {
             tenancy: tenancy.clone(),
             identity,
             runs_client_agent: definitions.runs_client_agent(&change.definition),
-            has_lost_proxy,
-            has_lost_health_sync,
+            losses,
         };
         let default_tenancy = self.tasks.scope.tenancy_of(&change.cluster);
         match definitions.classify(&change.definition, tags, default_tenancy) {

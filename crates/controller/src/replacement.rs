@@ -13,6 +13,7 @@ use mesh::{
     phase::TaskPhase,
     repair::{RepairMode, TaskFacts, opts_out},
 };
+use serde_json::{Value, json};
 
 use crate::{
     deadline::Deadline,
@@ -63,12 +64,13 @@ impl<'a> Logins<'a> {
 }
 
 impl Replacements {
-    /// Reports the broken tasks of a survey, and replaces those that may be replaced.
+    /// Reports the broken tasks of a survey, and replaces those that may be replaced; in a dry run or with `Repair=report`,
+    /// it reports which ones it would.
     pub(crate) async fn run(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline, report: &mut RepairReport) {
         let broken = self.broken(survey);
         report.unrepaired.extend(broken.iter().map(|(running, why)| Unrepaired::of(running, why)));
         let scope = &self.tasks.scope;
-        if broken.is_empty() || order.dry_run || !scope.replaces_broken || scope.repair != RepairMode::On {
+        if broken.is_empty() || !scope.replaces_broken || scope.repair == RepairMode::Off {
             return;
         }
         let services = by_service(broken, survey);
@@ -84,6 +86,9 @@ impl Replacements {
             let running = survey.running.iter().filter(|running| running.cluster == cluster).count();
             match guard::check_replacements(tasks.len(), running, scope.max_delete) {
                 Err(alarm) if !order.force => report.alarms.push((cluster, alarm)),
+                _ if order.dry_run || scope.repair == RepairMode::Report => {
+                    report.planned.extend(tasks.iter().map(|(running, why)| (cluster.clone(), planned(running, *why))));
+                }
                 _ => self.stop_all(&cluster, tasks, deadline, report).await,
             }
         }
@@ -190,6 +195,10 @@ fn by_service(broken: Vec<(RunningTask, Broken)>, survey: &Survey) -> Vec<Broken
     services.into_iter().map(service).collect()
 }
 
+fn planned(running: &RunningTask, why: Broken) -> Value {
+    json!({ "action": HealingKind::Replacement.action(), "taskId": running.task.arn.id().as_str(), "reason": why.to_string() })
+}
+
 fn healing(running: &RunningTask, why: Broken) -> Healing {
     Healing {
         kind: HealingKind::Replacement,
@@ -197,7 +206,7 @@ fn healing(running: &RunningTask, why: Broken) -> Healing {
         task_id: running.task.arn.id().to_string(),
         service: running.task.placement.service.clone().unwrap_or_default(),
         reason: why.to_string(),
-        in_ecs: containers_of(&running.task),
+        in_ecs: containers_of(&running.task.containers),
         in_consul: match why {
             Broken::ProxyStopped => "its instances are drained".to_owned(),
             Broken::NoTokens | Broken::OneToken => "its login tokens are gone".to_owned(),

@@ -17,6 +17,7 @@ use mesh::{
     rules::Rules,
     secret::Trigger,
     secret_name::SecretNames,
+    task::Losses,
     tenancy::{Tenancy, TenancyName},
     token_mode::TokenMode,
 };
@@ -95,8 +96,8 @@ impl Scope {
 
     /// The losses of a task that count: what ECS reports of a disconnected task is old, and nothing is done for a task
     /// unless the settings want repairs.
-    pub(crate) fn counted(&self, losses: (bool, bool), is_disconnected: bool) -> (bool, bool) {
-        if self.repair == RepairMode::On && !is_disconnected { losses } else { (false, false) }
+    pub(crate) fn counted(&self, losses: Losses, is_disconnected: bool) -> Losses {
+        if self.repair == RepairMode::On && !is_disconnected { losses } else { Losses::default() }
     }
 
     /// Whether the partition is that of the deployment or of one of its clusters.

@@ -18,14 +18,8 @@ use mesh::{
 };
 
 use crate::{
-    clock::Clock,
-    deadline::Deadline,
-    error::ControllerError,
-    healing::{Announcer, Healing, HealingKind},
-    health_sync::HealthSync,
-    message::Message,
-    outcome::concurrently,
-    timestamp_cache::TimestampCache,
+    clock::Clock, deadline::Deadline, error::ControllerError, health_sync::HealthSync, message::Message,
+    outcome::concurrently, timestamp_cache::TimestampCache,
 };
 
 /// How often the health of such a task is synced.
@@ -37,7 +31,6 @@ const MAX_DELAY: Duration = Duration::from_mins(15);
 pub(crate) struct Takeover {
     pub(crate) health_sync: Arc<HealthSync>,
     pub(crate) queue: Arc<dyn MessageSender>,
-    pub(crate) announcer: Announcer,
     pub(crate) clock: Arc<dyn Clock>,
     /// When this execution environment last sent messages for a task.
     pub(crate) asked: TimestampCache<TaskArn>,
@@ -51,7 +44,7 @@ impl Takeover {
         deadline: Deadline,
     ) -> Vec<(TaskArn, Arc<ControllerError>)> {
         let mut clusters: BTreeMap<&ClusterArn, Vec<&MeshTask>> = BTreeMap::new();
-        for task in tasks.iter().filter(|task| task.has_lost_health_sync && task.phase == TaskPhase::Active) {
+        for task in tasks.iter().filter(|task| task.losses.health_sync && task.phase == TaskPhase::Active) {
             clusters.entry(&task.cluster).or_default().push(task);
         }
         let work = clusters.into_iter().map(|(cluster, tasks)| async move {
@@ -82,8 +75,8 @@ impl Takeover {
         let described = deadline.run(reader.describe_all(cluster, &arns)).await?;
         let definitions = reader.definitions(described.iter().map(|task| &task.definition), deadline).await;
         let is_orphaned = |task: &DescribedTask| {
-            let (_, is_lost) = definitions.losses(&task.definition, &task.stopped_containers());
-            is_lost && !task.placement.is_disconnected
+            let losses = definitions.losses(&task.definition, &task.stopped_containers());
+            losses.health_sync && !task.placement.is_disconnected
         };
         let orphaned: Vec<DescribedTask> = described.into_iter().filter(is_orphaned).collect();
         let report = deadline.run(self.health_sync.sync_described(cluster, &orphaned, deadline)).await?;
@@ -113,31 +106,9 @@ impl Takeover {
             deadline.run(self.queue.send_later(&bodies, delay)).await?;
             delay += INTERVAL;
         }
-        self.announce(&due, deadline).await;
         for task in due {
             self.asked.insert(task.arn.clone(), now);
         }
         Ok(())
-    }
-
-    /// Announces the tasks that this execution environment takes over for the first time.
-    async fn announce(&self, tasks: &[&MeshTask], deadline: Deadline) {
-        let new = tasks.iter().filter(|task| self.asked.get(&task.arn).is_none());
-        let healings: Vec<Healing> = new.map(|task| healing(task)).collect();
-        self.announcer.announce(&healings, deadline).await;
-    }
-}
-
-fn healing(task: &MeshTask) -> Healing {
-    let service = task.identity.as_ref().map(|identity| identity.service.name.to_string());
-    Healing {
-        kind: HealingKind::Takeover,
-        cluster: task.cluster.clone(),
-        task_id: task.arn.id().to_string(),
-        service: service.unwrap_or_default(),
-        reason: "its health-sync has stopped, and does not start again; the controller reports its health every minute"
-            .to_owned(),
-        in_ecs: "the container that reports its health is STOPPED".to_owned(),
-        in_consul: "checks that nobody updates".to_owned(),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     arn::TaskArn,
-    catalog::{ClientAgent, HealthCheck, LeftoverNode, ServiceInstance},
+    catalog::{ClientAgent, DrainReason, LeftoverNode, ServiceInstance},
     lifecycle::Idle,
     secret::Retirement,
     token::{ListedToken, TokenHolder},
@@ -14,7 +14,7 @@ pub enum Action {
     /// Ensure that the holder has a valid token in Consul, and that its secret contains it.
     Provision(TokenHolder),
     /// Register a critical check for an instance, so that it receives no new traffic.
-    MarkCritical(HealthCheck),
+    MarkCritical(ServiceInstance, DrainReason),
     /// Delete a token that a stopped task logged in for.
     DeleteLoginToken(ListedToken),
     /// Deregister the instance of a stopped task, with its checks.
@@ -50,7 +50,7 @@ impl Action {
             | Self::Revoke(..)
             | Self::DeleteOrphan(..) => true,
             Self::Provision(_)
-            | Self::MarkCritical(_)
+            | Self::MarkCritical(..)
             | Self::AwaitAgent(_)
             | Self::CheckIdleness(_)
             | Self::ShowOrphan(..) => false,

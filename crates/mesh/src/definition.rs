@@ -10,6 +10,7 @@ use super::{
     secret_reference::SecretReference,
     service_name::ServiceName,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
+    task::Losses,
     tenancy::Tenancy,
 };
 
@@ -50,17 +51,15 @@ impl TaskDefinition {
         self.containers.iter().any(|name| name == CLIENT_AGENT)
     }
 
-    /// Whether nobody in a task reports its health to Consul any more, if these of its containers have stopped.
+    /// What a task has lost, if these of its containers have stopped: nothing beside a client agent, which deregisters its
+    /// services by itself.
     #[must_use]
-    pub fn has_lost_health_sync(&self, stopped: &[String]) -> bool {
-        let reporter = self.programs.health_reporter();
-        !self.runs_client_agent() && reporter.is_some_and(|name| stopped.iter().any(|stopped| stopped == name))
-    }
-
-    /// Whether a task has lost its proxy, if these of its containers have stopped. Client agents deregister by themselves.
-    #[must_use]
-    pub fn has_lost_proxy(&self, stopped: &[String]) -> bool {
-        !self.runs_client_agent() && stopped.iter().any(|name| name == DATAPLANE)
+    pub fn losses(&self, stopped: &[String]) -> Losses {
+        if self.runs_client_agent() {
+            return Losses::default();
+        }
+        let has_stopped = |name: &str| stopped.iter().any(|stopped| stopped == name);
+        Losses { proxy: has_stopped(DATAPLANE), health_sync: self.programs.health_reporter().is_some_and(has_stopped) }
     }
 
     /// The identity of a task of this definition, or `None` if it is not in the mesh.
@@ -151,9 +150,9 @@ mod tests {
     fn proxy_is_lost_with_its_container_except_beside_a_client_agent() {
         let mut definition = definition(&[], None);
         let stopped = ["consul-dataplane".to_owned()];
-        assert!(definition.has_lost_proxy(&stopped) && !definition.has_lost_proxy(&["app".to_owned()]));
+        assert!(definition.losses(&stopped).proxy && !definition.losses(&["app".to_owned()]).proxy);
         definition.containers = vec!["consul-client".to_owned()];
-        assert!(!definition.has_lost_proxy(&stopped));
+        assert!(!definition.losses(&stopped).proxy);
     }
 
     #[test]

@@ -120,7 +120,7 @@ pub fn concerns(action: &Action, cluster: &ClusterArn) -> bool {
         Action::DeregisterNode(node) => node.cluster == *cluster,
         Action::Hide(..) | Action::Revoke(..) | Action::DeleteOrphan(..) => true,
         Action::Provision(_)
-        | Action::MarkCritical(_)
+        | Action::MarkCritical(..)
         | Action::AwaitAgent(_)
         | Action::CheckIdleness(_)
         | Action::ShowOrphan(..) => false,

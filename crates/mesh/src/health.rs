@@ -15,6 +15,8 @@ use super::{
 
 /// The type of the checks that `mesh-init` registers for synced containers.
 pub(crate) const SYNCED_TYPE: &str = "consul-ecs-health-check";
+/// The end of the output of a check that only the controller reports.
+const TAKEN_OVER: &str = "; reported by ecs-mesh-controller, because the health-sync of the task has stopped";
 
 /// A task with desired status `RUNNING`, and its synced containers.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub struct SyncedTask {
     /// Whether the dataplane's checks pass only if every synced container is healthy, as
     /// [`crate::program::Programs::report_overall_health`] says.
     pub is_overall: bool,
+    /// Whether the program in the task that reports its health has stopped, so that only the controller reports it.
+    pub is_taken_over: bool,
 }
 
 /// The changes to the checks of one task.
@@ -37,6 +41,8 @@ pub struct HealthChanges {
     pub updates: Vec<HealthCheck>,
     /// Checks of containers that are not synced, which no writer updates.
     pub orphans: Vec<HealthCheck>,
+    /// The checks as they were read whose output is to say from now on that the controller reports them.
+    pub taken_over: Vec<HealthCheck>,
 }
 
 impl HealthChanges {
@@ -94,10 +100,15 @@ pub fn changes(task: &SyncedTask, registered: &Registered<'_>) -> HealthChanges 
                 continue;
             }
             match status(task, container) {
-                Some((status, output)) if status != check.status => {
-                    changes.updates.push(HealthCheck { status, output, ..check.clone() });
+                Some((status, output)) => {
+                    let is_new = task.is_taken_over && !check.output.ends_with(TAKEN_OVER);
+                    if is_new {
+                        changes.taken_over.push(check.clone());
+                    }
+                    if is_new || status != check.status {
+                        changes.updates.push(HealthCheck { status, output, ..check.clone() });
+                    }
                 }
-                Some(_) => {}
                 None => changes.orphans.push(check.clone()),
             }
         }
@@ -105,7 +116,7 @@ pub fn changes(task: &SyncedTask, registered: &Registered<'_>) -> HealthChanges 
     changes
 }
 
-/// The status of a container's check by ECS, and why; `None` for a container that is not synced.
+/// The status of a container's check by ECS, and its output; `None` for a container that is not synced.
 #[must_use]
 pub fn status(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String)> {
     let is_synced = task.synced.iter().any(|name| name == container);
@@ -117,7 +128,7 @@ pub fn status(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String
         needed.extend(task.synced.iter().map(String::as_str));
     }
     let unhealthy = needed.into_iter().find(|name| health(task, name) != Some(ContainerHealth::Healthy));
-    Some(match unhealthy {
+    let (status, mut output) = match unhealthy {
         None => (CheckStatus::Passing, format!("ECS health status of container {container}: HEALTHY")),
         Some(name) => {
             let container = task.containers.iter().find(|container| container.name == name);
@@ -128,7 +139,11 @@ pub fn status(task: &SyncedTask, container: &str) -> Option<(CheckStatus, String
             };
             (CheckStatus::Critical, format!("ECS health status of container {name}: {status}"))
         }
-    })
+    };
+    if task.is_taken_over {
+        output.push_str(TAKEN_OVER);
+    }
+    Some((status, output))
 }
 
 fn health(task: &SyncedTask, name: &str) -> Option<ContainerHealth> {
@@ -167,6 +182,7 @@ mod tests {
             containers: containers.collect(),
             synced: vec!["app".to_owned()],
             is_overall: true,
+            is_taken_over: false,
         }
     }
 
@@ -225,10 +241,24 @@ mod tests {
     }
 
     #[test]
+    fn checks_of_a_task_without_health_sync_say_once_who_reports_them() {
+        let taken_over = SyncedTask { is_taken_over: true, ..task(&[("app", Healthy), (DATAPLANE, Healthy)]) };
+        let before = check("web-1", "app", CheckStatus::Passing);
+        let first = changes(&taken_over, &[instance("web-1")], std::slice::from_ref(&before));
+        assert_eq!(first.taken_over, [before]);
+        assert!(matches!(&first.updates[..], [update] if update.output.ends_with(TAKEN_OVER)));
+        // Then only changes are written
+        assert_eq!(changes(&taken_over, &[instance("web-1")], &first.updates), HealthChanges::default());
+        let unhealthy = SyncedTask { containers: task(&[("app", Unhealthy)]).containers, ..taken_over };
+        let second = changes(&unhealthy, &[instance("web-1")], &first.updates);
+        assert_eq!((second.updates.len(), second.taken_over.len()), (1, 0));
+    }
+
+    #[test]
     fn only_checks_of_unsynced_containers_are_orphans() {
         let foreign = HealthCheck { kind: "http".to_owned(), ..check("web-1", "probe", CheckStatus::Critical) };
         let orphan = check("web-1", "old", CheckStatus::Critical);
         let changes = changes(&task(&[]), &[instance("web-1")], &[foreign, orphan.clone()]);
-        assert_eq!(changes, HealthChanges { updates: Vec::new(), orphans: vec![orphan] });
+        assert_eq!(changes, HealthChanges { orphans: vec![orphan], ..HealthChanges::default() });
     }
 }

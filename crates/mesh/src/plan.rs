@@ -86,9 +86,9 @@ pub fn plan(observed: &Observed, rules: Rules<'_>) -> Vec<Planned> {
 fn plan_drain(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {
     let Some(reason) = task.drain_reason() else { return Vec::new() };
     // The containers' checks are not changed: a concurrent health sync would overwrite them.
-    let checks = by_task.instances(task).map(|instance| HealthCheck::maintenance(instance, reason));
-    let checks = checks.filter(|check| !by_task.is_critical(check));
-    checks.map(|check| for_task(task, Action::MarkCritical(check))).collect()
+    let is_drained = |instance: &&ServiceInstance| by_task.is_critical(&HealthCheck::maintenance(instance, reason));
+    let instances = by_task.instances(task).filter(|instance| !is_drained(instance));
+    instances.map(|instance| for_task(task, Action::MarkCritical(instance.clone(), reason))).collect()
 }
 
 fn plan_stopped(task: &MeshTask, by_task: &ByTask<'_>) -> Vec<Planned> {

@@ -3,6 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     net::Ipv4Addr,
+    time::Duration,
 };
 
 use jiff::Timestamp;
@@ -14,6 +15,7 @@ use super::{
     phase::TaskPhase,
     tags::Tags,
     tenancy::Tenancy,
+    time::elapsed,
 };
 
 /// A task in a task state change event.
@@ -95,6 +97,17 @@ pub struct Placement {
     pub rewritten: BTreeSet<String>,
 }
 
+/// How long after the start of its containers a task has logged in and is registered.
+const START_TIME: Duration = Duration::from_mins(5);
+
+impl Placement {
+    /// Whether the task has had five minutes since its containers started, in which it logs in and is registered.
+    #[must_use]
+    pub fn has_started_up(&self, now: Timestamp) -> bool {
+        self.started_at.is_some_and(|at| elapsed(at, now) >= START_TIME)
+    }
+}
+
 /// A container of a task as ECS describes it now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaskContainer {
@@ -140,6 +153,15 @@ impl ContainerHealth {
     }
 }
 
+/// The programs of the mesh that have stopped in a task that runs, where they do not start again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Its proxy.
+    pub proxy: bool,
+    /// The program that reports its health to Consul.
+    pub health_sync: bool,
+}
+
 /// A task of the mesh.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MeshTask {
@@ -156,10 +178,8 @@ pub struct MeshTask {
     pub identity: Option<MeshIdentity>,
     /// Whether it runs a Consul client agent.
     pub runs_client_agent: bool,
-    /// Whether its proxy has stopped.
-    pub has_lost_proxy: bool,
-    /// Whether the container that reports its health to Consul has stopped.
-    pub has_lost_health_sync: bool,
+    /// What it has lost.
+    pub losses: Losses,
 }
 
 impl MeshTask {
@@ -167,7 +187,7 @@ impl MeshTask {
     #[must_use]
     pub fn drain_reason(&self) -> Option<DrainReason> {
         match self.phase {
-            TaskPhase::Active => self.has_lost_proxy.then_some(DrainReason::ProxyStopped),
+            TaskPhase::Active => self.losses.proxy.then_some(DrainReason::ProxyStopped),
             TaskPhase::Stopping => Some(DrainReason::Stopping),
             TaskPhase::Stopped => None,
         }

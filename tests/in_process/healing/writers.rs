@@ -79,7 +79,7 @@ async fn a_status_that_ecs_confirms_at_the_second_look_is_left_as_it_is() {
     let check = format!("{}-{}", task.instance(), SYNCED[0]);
     task.write_status(&check, "critical").await;
     // When ECS reports its failure before the second look
-    let held = Held::at(&world, Request::ReadChecks(2)).await;
+    let held = Held::at(&world, Request::Describe(3)).await;
     let report = held.sweep_while(task.report_health(SYNCED[0], "UNHEALTHY")).await;
     assert_eq!((counts(&report), held.writes()), ((0, 0), Vec::new()));
     assert_eq!(task.statuses().await[&check], "critical");

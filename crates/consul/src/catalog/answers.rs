@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use mesh::{
     catalog::{CheckStatus, HealthCheck, OtherService, ServiceInstance},
+    registration::TASK_ID_META,
     tenancy::Tenancy,
 };
 use serde::Deserialize;
 
 use crate::object::Fields;
 
-/// The metadata key of the task of an instance.
-pub(super) const TASK_ID_META: &str = "task-id";
-/// The metadata key of the ARN of that task.
+/// The metadata key of the ARN of an instance's task.
 const TASK_ARN_META: &str = "task-arn";
 /// The metadata key and value of a synthetic node.
 pub(super) const SYNTHETIC_META: (&str, &str) = ("synthetic-node", "true");

@@ -8,17 +8,14 @@ use async_trait::async_trait;
 use mesh::{
     arn::{ClusterArn, TaskId},
     catalog::{CatalogNode, HealthCheck, ServiceInstance},
-    registration::Registration,
+    registration::{Registration, TASK_ID_META},
     service_name::ServiceName,
     tenancy::{Tenancy, TenancyName},
 };
 use serde_json::{Value, json};
 
 use self::{
-    answers::{
-        CheckAnswer, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, TASK_ID_META, check,
-        instance,
-    },
+    answers::{CheckAnswer, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, check, instance},
     registration::registration_body,
     writes::{check_body, deletion},
 };

@@ -19,21 +19,19 @@ use crate::{
 pub(super) fn without_proxy(outcomes: &[Outcome]) -> Vec<Healing> {
     let mut drained = BTreeMap::new();
     for outcome in outcomes.iter().filter(|outcome| outcome.result.is_ok()) {
-        let (Action::MarkCritical(check), Some(task)) = (&outcome.planned.action, outcome.planned.tasks.first()) else {
+        let Action::MarkCritical(instance, reason @ DrainReason::ProxyStopped) = &outcome.planned.action else {
             continue;
         };
-        let Ok(cluster) = check.node.parse() else { continue };
-        if check.output == DrainReason::ProxyStopped.as_str() {
-            drained.entry(task).or_insert_with(|| Healing {
-                kind: HealingKind::Drain,
-                cluster,
-                task_id: task.id().to_string(),
-                service: check.service_name.clone(),
-                reason: check.output.clone(),
-                in_ecs: format!("{DATAPLANE} STOPPED, and the task is meant to run"),
-                in_consul: "instances without a maintenance check".to_owned(),
-            });
-        }
+        let (Some(task), Ok(cluster)) = (outcome.planned.tasks.first(), instance.node.parse()) else { continue };
+        drained.entry(task).or_insert_with(|| Healing {
+            kind: HealingKind::Drain,
+            cluster,
+            task_id: task.id().to_string(),
+            service: instance.name.clone(),
+            reason: reason.as_str().to_owned(),
+            in_ecs: format!("{DATAPLANE} STOPPED, and the task is meant to run"),
+            in_consul: "instances without a maintenance check".to_owned(),
+        });
     }
     drained.into_values().collect()
 }

@@ -84,7 +84,7 @@ impl Applier {
             self.provision_all(work.provisions, basis, deadline),
             self.delete_login_tokens(work.login_tokens, deadline),
             deregister,
-            self.mark_all_critical(work.checks.into_values(), deadline),
+            self.mark_all_critical(work.drains.into_values(), deadline),
             self.request_idle_checks(work.idle_checks, deadline),
             self.nodes.force_leave_all(work.agents, basis, deadline),
             self.reconcile_tokens(work.tokens, deadline),

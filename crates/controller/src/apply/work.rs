@@ -36,7 +36,7 @@ pub(super) struct Work {
     /// By partition: a transaction is limited to one.
     pub(super) instances: BTreeMap<Option<TenancyName>, Group<ServiceInstance>>,
     /// By node and tenancy: a registration is for one node.
-    pub(super) checks: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
+    pub(super) drains: BTreeMap<(String, Tenancy), Group<HealthCheck>>,
 }
 
 impl Work {
@@ -57,9 +57,9 @@ impl Work {
                 Action::ShowOrphan(holder, token) => work.tokens.push((TokenWork::ShowOrphan(holder, token), planned)),
                 Action::ForceLeave(agent) | Action::AwaitAgent(agent) => work.agents.push((agent, planned)),
                 Action::DeregisterNode(node) => work.nodes.push((node, planned)),
-                Action::MarkCritical(check) => {
-                    let node = (check.node.clone(), check.tenancy.clone());
-                    work.checks.entry(node).or_default().push((check, planned));
+                Action::MarkCritical(instance, reason) => {
+                    let check = HealthCheck::maintenance(&instance, reason);
+                    work.drains.entry((instance.node, instance.tenancy)).or_default().push((check, planned));
                 }
                 Action::Deregister(instance) => {
                     let partition = instance.tenancy.partition().cloned();

@@ -181,8 +181,7 @@ impl TaskEvents {
         let is_new =
             |task: &&MeshTask| changes.get(&task.arn).is_some_and(|change| self.scope.bounds.may_lag(change.time, now));
         self.bootstrap.create_nodes(&nodes_of_active(tasks.iter().filter(is_new)), deadline.half_way()).await;
-        let without_health_sync: Vec<MeshTask> =
-            tasks.iter().filter(|task| task.has_lost_health_sync).cloned().collect();
+        let without_health_sync: Vec<MeshTask> = tasks.iter().filter(|task| task.losses.health_sync).cloned().collect();
         for attempt in 1..=MAX_ATTEMPTS {
             let (observed, unobserved) = self.observer.observe(tasks.clone(), deadline.half_way()).await;
             let outcomes = self

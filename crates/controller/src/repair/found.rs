@@ -1,12 +1,12 @@
 //! The differences between running tasks and the catalog.
 
+use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
     catalog::HealthCheck,
     registration::Registration,
     repair::{Catalog, Difference, NotRepaired, TaskFacts},
 };
-
 use serde_json::{Value, json};
 
 use super::report::Unrepaired;
@@ -63,8 +63,8 @@ pub(super) struct Compared {
     pub(super) unrepaired: Vec<Unrepaired>,
 }
 
-/// Compares tasks with the catalog.
-pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, is_enterprise: bool) -> Compared {
+/// Compares tasks with the catalog, at `now`.
+pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, is_enterprise: bool, now: Timestamp) -> Compared {
     let mut compared = Compared::default();
     for running in tasks {
         match expected(&running, is_enterprise) {
@@ -73,7 +73,7 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, is_enterpr
                     compared.unrepaired.push(Unrepaired::of(&running, &NotRepaired::NodeUnread));
                     continue;
                 };
-                if running.definition.has_lost_health_sync(&running.task.stopped_containers()) {
+                if running.definition.losses(&running.task.stopped_containers()).health_sync {
                     // The controller itself syncs its health.
                     difference.statuses.clear();
                 }
@@ -81,7 +81,7 @@ pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, is_enterpr
                     compared.found.push(Found { running, expected, difference });
                 }
             }
-            Err(why) if why.is_normal() => {}
+            Err(why) if why.is_normal(&running.task.placement, now) => {}
             // A task that is registered lacks nothing that is known of.
             Err(why) if why != NotRepaired::Disconnected && catalog.has_task(running.task.arn.id()) => {}
             Err(why) => compared.unrepaired.push(Unrepaired::of(&running, &why)),

@@ -64,7 +64,7 @@ impl Repairs {
         let is_enterprise = self.tasks.scope.is_enterprise();
         let running: Vec<RunningTask> =
             survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned().collect();
-        let first = compare(running, &catalog, is_enterprise);
+        let first = compare(running, &catalog, is_enterprise, survey.began);
         report.unrepaired.extend(first.unrepaired);
         if first.found.is_empty() {
             return report;
@@ -72,7 +72,7 @@ impl Repairs {
         // Tasks that were told to stop since they were listed are left alone.
         let running = self.still_running(first.found, deadline, &mut report).await;
         let looked_at = Instant::now();
-        let again = compare(running, &catalog, is_enterprise);
+        let again = compare(running, &catalog, is_enterprise, survey.began);
         report.unrepaired.extend(again.unrepaired);
         let found = self.without_opted_out(again.found, deadline, &mut report).await;
         if order.dry_run || mode == RepairMode::Report {

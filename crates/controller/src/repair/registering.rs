@@ -99,7 +99,7 @@ fn healing(found: &Found) -> Healing {
         task_id: found.running.task.arn.id().to_string(),
         service: found.service(),
         reason: "Consul has forgotten a running task, and mesh-init registers it only once".to_owned(),
-        in_ecs: format!("RUNNING: {}", containers_of(&found.running.task)),
+        in_ecs: format!("RUNNING: {}", containers_of(&found.running.task.containers)),
         in_consul: found.missing(),
     }
 }

@@ -111,10 +111,11 @@ impl Repairs {
         deadline: Deadline,
         report: &mut RepairReport,
     ) -> Vec<Wrong> {
-        let checks = self.checks_of(tasks, deadline, report).await;
-        let catalog = Catalog::new(&[], &[], &checks);
         let running: Vec<RunningTask> = tasks.iter().map(|found| found.running.clone()).collect();
         let mut now = self.describe(&running, deadline, report).await;
+        // Read last, so that a write of the health-sync is seen unless it comes between this read and ours of a moment later.
+        let checks = self.checks_of(tasks, deadline, report).await;
+        let catalog = Catalog::new(&[], &[], &checks);
         let mut wrong = Vec::new();
         for running in running {
             let Some(task) = now.tasks.remove(&running.task.arn) else { continue };
@@ -173,8 +174,8 @@ fn healing(wrong: &Wrong) -> Healing {
         cluster: wrong.running.cluster.clone(),
         task_id: wrong.running.task.arn.id().to_string(),
         service: wrong.service.clone(),
-        reason: "checks contradicted ECS at two looks, and nobody wrote them in between".to_owned(),
-        in_ecs: containers_of(&wrong.running.task),
+        reason: "checks contradict ECS, and nobody has written them for the time of health-lag".to_owned(),
+        in_ecs: containers_of(&wrong.running.task.containers),
         in_consul: wrong.in_consul.clone(),
     }
 }

@@ -8,7 +8,7 @@ use mesh::{
     login::LoginMark,
     observed::Observed,
     phase::TaskPhase,
-    task::MeshTask,
+    task::{Losses, MeshTask},
 };
 
 use super::findings::{Clusters, Problem, Skipped, Survey};
@@ -85,8 +85,7 @@ impl GoneTasks {
             tenancy: self.tasks.scope.tenancy_of(cluster).clone(),
             identity: None,
             runs_client_agent: false,
-            has_lost_proxy: false,
-            has_lost_health_sync: false,
+            losses: Losses::default(),
         }
     }
 }

@@ -222,8 +222,7 @@ impl Surveyor {
             if identity.is_some() || task.phase == TaskPhase::Stopped {
                 let tenancy = identity.as_ref().map_or(tenancy, |identity| &identity.service.tenancy).clone();
                 let losses = definitions.losses(&task.definition, &task.stopped_containers());
-                let (has_lost_proxy, has_lost_health_sync) =
-                    self.tasks.scope.counted(losses, task.placement.is_disconnected);
+                let losses = self.tasks.scope.counted(losses, task.placement.is_disconnected);
                 survey.observed.tasks.push(MeshTask {
                     arn: task.arn.clone(),
                     cluster: cluster.clone(),
@@ -231,8 +230,7 @@ impl Surveyor {
                     tenancy,
                     identity,
                     runs_client_agent: definitions.runs_client_agent(&task.definition),
-                    has_lost_proxy,
-                    has_lost_health_sync,
+                    losses,
                 });
             }
         }

@@ -24,7 +24,7 @@ use crate::{
     deadline::Deadline,
     entropy::Entropy,
     outcome::{Basis, Outcome},
-    repair::Repairs,
+    repair::{RepairReport, Repairs},
     replacement::Replacements,
     survey::{Problem, Survey, Surveyor, SweepOrder},
     takeover::Takeover,
@@ -65,8 +65,8 @@ impl Sweep {
             }
             let (planned, held_back, mut alarms) = self.plan_sweep(&survey, order);
             if order.dry_run {
-                let mut repairs = self.repairs.run(&survey, order, deadline).await;
-                self.replacements.run(&survey, order, deadline, &mut repairs).await;
+                let mut repairs = self.repair(&survey, order, deadline).await;
+                alarms.append(&mut repairs.alarms);
                 swept.repair(repairs);
                 swept.end(survey, alarms, planned, held_back);
                 break;
@@ -77,8 +77,7 @@ impl Sweep {
             swept.add(finished, &survey);
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
-                let mut repairs = self.repairs.run(&survey, order, deadline).await;
-                self.replacements.run(&survey, order, deadline, &mut repairs).await;
+                let mut repairs = self.repair(&survey, order, deadline).await;
                 let failed = self.takeover.take_over(&survey.observed.tasks, deadline).await;
                 repairs.problems.extend(failed.into_iter().map(|(_, error)| Problem::new(None, error)));
                 alarms.append(&mut repairs.alarms);
@@ -89,6 +88,13 @@ impl Sweep {
         }
         let report = swept.report(order, &self.tasks.scope.clusters);
         log(&report);
+        report
+    }
+
+    /// Repairs running tasks, and replaces those that cannot be repaired.
+    async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
+        let mut report = self.repairs.run(survey, order, deadline).await;
+        self.replacements.run(survey, order, deadline, &mut report).await;
         report
     }
 

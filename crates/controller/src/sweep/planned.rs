@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 pub(super) fn describe(action: &Action) -> Value {
     match action {
         Action::Provision(holder) => json!({ "action": "provision", "holder": holder.to_string() }),
-        Action::MarkCritical(check) => json!({ "action": "mark_critical", "checkId": check.id }),
+        Action::MarkCritical(instance, reason) => {
+            json!({ "action": "mark_critical", "serviceId": instance.id, "reason": reason.as_str() })
+        }
         Action::DeleteLoginToken(token) => {
             let task = token.login.as_ref().map(|login| login.task.to_string());
             json!({ "action": "delete_login_token", "accessorId": token.accessor.to_string(), "taskId": task })

@@ -242,7 +242,7 @@ fn count(outcome: &Outcome, report: &mut ClusterReport) {
             report.left += 1;
             return;
         }
-        (Action::MarkCritical(_), _) => {
+        (Action::MarkCritical(..), _) => {
             report.drained += 1;
             return;
         }

@@ -15,6 +15,9 @@ use crate::{
     tenancy::Tenancy,
 };
 
+/// The field of the metadata with the task's ID.
+pub const TASK_ID_META: &str = "task-id";
+
 /// Where and as what a task runs, as the task metadata endpoint says it:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/task-metadata-endpoint-v4-response.html>
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,7 +125,7 @@ impl TaskPlace {
 
     /// The metadata of all instances of the task; configured values replace those of consul-ecs.
     pub(super) fn meta(&self, configured: Option<&BTreeMap<String, String>>) -> BTreeMap<String, String> {
-        let own = [("task-id", self.arn.id().as_str()), ("task-arn", self.arn.as_str()), ("source", "consul-ecs")];
+        let own = [(TASK_ID_META, self.arn.id().as_str()), ("task-arn", self.arn.as_str()), ("source", "consul-ecs")];
         let mut meta: BTreeMap<_, _> = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         meta.extend(configured.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())));
         meta

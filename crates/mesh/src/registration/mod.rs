@@ -20,7 +20,7 @@ mod tests;
 use self::config::Instance;
 pub use self::{
     config::MeshConfig,
-    instance::{InstanceKind, Locality, Registration, ServiceAddress, TaskPlace, Weights},
+    instance::{InstanceKind, Locality, Registration, ServiceAddress, TASK_ID_META, TaskPlace, Weights},
     proxy::{
         DestinationType, Expose, ExposedPath, MeshGateway, MeshGatewayMode, OpaqueConfig, Proxy, ProxyDestination,
         Upstream,

@@ -1,15 +1,17 @@
 //! What Consul should hold for a running task.
 
+use jiff::Timestamp;
+
 use crate::{
-    arn::ClusterArn,
+    arn::{ClusterArn, TaskId},
     definition::TaskDefinition,
     ecs_config::{CONFIG_VARIABLE, EcsConfig, REGION_VARIABLE},
     field::InvalidField,
     health::{SyncedTask, status},
     program::{Registrar, RegistrarContainer},
-    registration::{MeshConfig, Registration, TaskPlace, registrations},
+    registration::{MeshConfig, Registration, TASK_ID_META, TaskPlace, registrations},
     tags::{REPAIR_TAG, Tags},
-    task::{ContainerHealth, DescribedTask},
+    task::{ContainerHealth, DescribedTask, Placement},
     tenancy::Tenancy,
 };
 
@@ -35,9 +37,9 @@ pub enum NotRepaired {
     /// No container of it is known to register it.
     #[error("none of its containers runs mesh-init or control-plane of consul-ecs")]
     NoRegistrar,
-    /// It is starting.
-    #[error("it is starting")]
-    Starting,
+    /// The program that registers it has not said yet that it has: `mesh-init` runs, or `control-plane` is not `HEALTHY`.
+    #[error("its container {0} has not registered it yet; read the log of that container")]
+    Starting(String),
     /// The program that registers it has failed.
     #[error("its container {0} has failed, so that it was never registered")]
     Failed(String),
@@ -59,6 +61,9 @@ pub enum NotRepaired {
     /// Its configuration cannot be read in full.
     #[error("its configuration cannot be read in full: {0}")]
     Configuration(InvalidField),
+    /// Its metadata names another task: it would be deregistered if ECS does not know that one.
+    #[error("the field meta of its configuration sets task-id to {0}, the ID of another task")]
+    OtherTaskId(String),
     /// An operator does not want it.
     #[error("its tag, or that of its service, {REPAIR_TAG}, is off")]
     OptedOut,
@@ -68,10 +73,14 @@ pub enum NotRepaired {
 }
 
 impl NotRepaired {
-    /// Whether nothing is missing in this case.
+    /// Whether nothing is missing in this case, at `now`.
     #[must_use]
-    pub fn is_normal(&self) -> bool {
-        matches!(self, Self::ClientAgent | Self::Starting)
+    pub fn is_normal(&self, placement: &Placement, now: Timestamp) -> bool {
+        match self {
+            Self::ClientAgent => true,
+            Self::Starting(_) => !placement.has_started_up(now),
+            _ => false,
+        }
     }
 }
 
@@ -101,11 +110,16 @@ impl TaskFacts<'_> {
             region: self.region(registrar),
         };
         let mut expected = registrations(&config, &place, &tenancy).map_err(configuration)?;
+        let ids = expected.iter().filter_map(|registration| registration.meta.get(TASK_ID_META));
+        if let Some(other) = ids.filter_map(|id| id.parse::<TaskId>().ok()).find(|id| id != task.arn.id()) {
+            return Err(NotRepaired::OtherTaskId(other.to_string()));
+        }
         let synced = SyncedTask {
             id: task.arn.id().clone(),
             containers: task.containers.clone(),
             synced: config.synced_containers().to_vec(),
             is_overall: self.definition.programs.report_overall_health(),
+            is_taken_over: false,
         };
         for registration in &mut expected {
             for check in &mut registration.checks {
@@ -151,7 +165,7 @@ impl TaskFacts<'_> {
         }
         let registrar = self.definition.programs.registrar.as_ref().ok_or(NotRepaired::NoRegistrar)?;
         if !self.task.placement.is_running {
-            return Err(NotRepaired::Starting);
+            return Err(NotRepaired::Starting(registrar.name.clone()));
         }
         if self.task.placement.is_disconnected {
             return Err(NotRepaired::Disconnected);
@@ -169,7 +183,7 @@ impl TaskFacts<'_> {
                 Err(NotRepaired::Stopped(registrar.name.clone()))
             }
             (Registrar::ControlPlane, Some(container)) if container.health == ContainerHealth::Healthy => Ok(registrar),
-            _ => Err(NotRepaired::Starting),
+            _ => Err(NotRepaired::Starting(registrar.name.clone())),
         }
     }
 

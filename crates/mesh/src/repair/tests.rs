@@ -1,3 +1,7 @@
+use std::time::Duration;
+
+use jiff::Timestamp;
+
 use super::*;
 use crate::{
     arn::TaskArn,
@@ -8,6 +12,7 @@ use crate::{
     program::{Programs, Registrar, RegistrarContainer, Release},
     tags::{REPAIR_TAG, Tags},
     task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
+    time::later,
 };
 
 const CONFIG: &str = r#"{"service":{"port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
@@ -153,8 +158,8 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
     let name = || "consul-ecs-mesh-init".to_owned();
     assert_eq!(why(|_, definition| definition.containers.push("consul-client".to_owned())), NotRepaired::ClientAgent);
     assert_eq!(why(|_, definition| definition.programs.registrar = None), NotRepaired::NoRegistrar);
-    assert_eq!(why(|task, _| task.placement.is_running = false), NotRepaired::Starting);
-    assert_eq!(why(|task, _| task.containers[0].is_stopped = false), NotRepaired::Starting);
+    assert_eq!(why(|task, _| task.placement.is_running = false), NotRepaired::Starting(name()));
+    assert_eq!(why(|task, _| task.containers[0].is_stopped = false), NotRepaired::Starting(name()));
     assert_eq!(why(|task, _| task.containers[0].exit_code = Some(1)), NotRepaired::Failed(name()));
     assert_eq!(why(|task, _| task.containers[0].exit_code = None), NotRepaired::Failed(name()));
     assert_eq!(why(|task, _| task.placement.is_disconnected = true), NotRepaired::Disconnected);
@@ -171,6 +176,21 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
         registrar(definition).config_json = Some(r#"{"service":{"port":1,"new":1},"proxy":{}}"#.to_owned());
     });
     assert!(unknown.to_string().contains("service.new"), "{unknown}");
+    let other = why(|_, definition| {
+        let config = format!(r#"{{"service":{{"port":1,"meta":{{"task-id":"{}"}}}},"proxy":{{}}}}"#, task_id(2));
+        registrar(definition).config_json = Some(config);
+    });
+    assert_eq!(other, NotRepaired::OtherTaskId(task_id(2).to_string()));
+}
+
+#[test]
+fn task_that_is_not_registered_after_five_minutes_is_reported() {
+    let started_at: Timestamp = "2026-11-01T12:00:00Z".parse().unwrap();
+    let placement = Placement { started_at: Some(started_at), ..Placement::default() };
+    let starting = NotRepaired::Starting("consul-ecs-control-plane".to_owned());
+    assert!(starting.is_normal(&placement, later(started_at, Duration::from_secs(299))));
+    assert!(!starting.is_normal(&placement, later(started_at, Duration::from_mins(5))));
+    assert!(starting.is_normal(&Placement::default(), started_at), "its containers have not started");
 }
 
 #[test]
@@ -180,7 +200,8 @@ fn control_plane_has_registered_its_task_once_it_is_healthy() {
     registrar.registrar = Registrar::ControlPlane;
     let mut task = task();
     task.containers[0] = container("consul-ecs-mesh-init", ContainerHealth::Unknown);
-    assert_eq!(expected_of(&task, &definition), Err(NotRepaired::Starting));
+    let starting = NotRepaired::Starting("consul-ecs-mesh-init".to_owned());
+    assert_eq!(expected_of(&task, &definition), Err(starting));
     task.containers[0].health = ContainerHealth::Healthy;
     assert!(expected_of(&task, &definition).is_ok());
     task.containers[0].is_stopped = true;

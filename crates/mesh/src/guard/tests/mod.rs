@@ -6,9 +6,9 @@ use super::*;
 use crate::{
     arn::TaskArn,
     catalog::DrainReason,
-    catalog::HealthCheck,
     examples::{cluster, instance, service, task_id},
     mark::marked_unused,
+    task::Losses,
     tenancy::Tenancy,
     token::TokenHolder,
 };
@@ -166,8 +166,7 @@ fn few_failed_agents_are_no_alarm() {
         tenancy: Tenancy::Community,
         identity: None,
         runs_client_agent: true,
-        has_lost_proxy: false,
-        has_lost_health_sync: false,
+        losses: Losses::default(),
     };
     let observed =
         Observed { agents: vec![failed.clone()], tasks: (100..130).map(active).collect(), ..Observed::default() };
@@ -199,7 +198,7 @@ fn deletion_concerns_the_cluster_of_the_object() {
 fn harmless() -> [Action; 4] {
     [
         Action::Provision(TokenHolder::Service(service("web"))),
-        Action::MarkCritical(HealthCheck::maintenance(&instance("prod", 1), DrainReason::Stopping)),
+        Action::MarkCritical(instance("prod", 1), DrainReason::Stopping),
         Action::AwaitAgent(agent(instances("prod", 1))),
         Action::CheckIdleness(TokenHolder::Service(service("web"))),
     ]

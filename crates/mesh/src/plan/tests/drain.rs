@@ -5,7 +5,7 @@ use crate::examples::check;
 
 /// The action that drains the instance of a task.
 fn drained(cluster_name: &str, number: u8) -> Action {
-    Action::MarkCritical(HealthCheck::maintenance(&instance(cluster_name, number), DrainReason::Stopping))
+    Action::MarkCritical(instance(cluster_name, number), DrainReason::Stopping)
 }
 
 #[test]
@@ -32,7 +32,7 @@ fn sidecar_proxy_and_instances_without_checks_are_drained() {
         instances: vec![instance("prod", 1), proxy.clone(), on_its_agent_s_node],
         ..Observed::default()
     };
-    let both = [drained("prod", 1), Action::MarkCritical(HealthCheck::maintenance(&proxy, DrainReason::Stopping))];
+    let both = [drained("prod", 1), Action::MarkCritical(proxy.clone(), DrainReason::Stopping)];
     assert_eq!(actions(&observed, TokenMode::AuthMethod), both, "services of a client agent are not drained");
 }
 
@@ -61,11 +61,14 @@ fn drained_instance_is_not_drained_again() {
 #[test]
 fn task_without_a_proxy_is_drained_and_keeps_its_tokens() {
     let observed = Observed {
-        tasks: vec![MeshTask { has_lost_proxy: true, ..task("prod", 1, TaskPhase::Active, "web") }],
+        tasks: vec![MeshTask {
+            losses: Losses { proxy: true, health_sync: false },
+            ..task("prod", 1, TaskPhase::Active, "web")
+        }],
         tokens: vec![login_token("prod", 1)],
         instances: vec![instance("prod", 1), instance("prod", 2)],
         ..Observed::default()
     };
-    let drain = HealthCheck::maintenance(&instance("prod", 1), DrainReason::ProxyStopped);
-    assert_eq!(actions(&observed, TokenMode::AuthMethod), [Action::MarkCritical(drain)]);
+    let drain = Action::MarkCritical(instance("prod", 1), DrainReason::ProxyStopped);
+    assert_eq!(actions(&observed, TokenMode::AuthMethod), [drain]);
 }

@@ -24,11 +24,12 @@ pub(super) fn carry_out(observed: &mut Observed, actions: &[Action]) {
                 observed.secrets.insert(holder.clone(), written(naming(token.accessor, false).state));
             }
             Action::DeleteOrphan(_, token, _) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
-            Action::MarkCritical(check) => {
+            Action::MarkCritical(instance, reason) => {
+                let check = HealthCheck::maintenance(instance, *reason);
                 observed
                     .checks
                     .retain(|seen| !(seen.node == check.node && seen.id == check.id && seen.tenancy == check.tenancy));
-                observed.checks.push(check.clone());
+                observed.checks.push(check);
             }
             Action::DeleteLoginToken(token) => observed.tokens.retain(|seen| seen.accessor != token.accessor),
             Action::Deregister(gone) => {

@@ -20,6 +20,7 @@ use crate::{
     secret::{Retirement, SecretState, StoredSecret, Trigger},
     secret_name::SecretNames,
     secret_reference::SecretReference,
+    task::Losses,
     tenancy::Tenancy,
     token::{AccessorId, ListedToken, TokenPair},
     token_mode::TokenMode,
@@ -44,8 +45,7 @@ fn task(cluster_name: &str, number: u8, phase: TaskPhase, service_name: &str) ->
         tenancy: Tenancy::Community,
         identity: Some(identity(service(service_name))),
         runs_client_agent: false,
-        has_lost_proxy: false,
-        has_lost_health_sync: false,
+        losses: Losses::default(),
     }
 }
 

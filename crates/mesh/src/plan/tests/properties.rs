@@ -85,7 +85,7 @@ fn with_another_order() -> impl Strategy<Value = (Observed, Observed)> {
 fn kind(action: &Action) -> &'static str {
     match action {
         Action::Provision(_) => "Provision",
-        Action::MarkCritical(_) => "MarkCritical",
+        Action::MarkCritical(..) => "MarkCritical",
         Action::DeleteLoginToken(_) => "DeleteLoginToken",
         Action::Deregister(_) => "Deregister",
         Action::ForceLeave(_) => "ForceLeave",
@@ -182,7 +182,7 @@ proptest! {
                     prop_assert!(named.is_none_or(|pair| pair.accessor != token.accessor));
                 }
                 Action::Provision(_)
-                | Action::MarkCritical(_)
+                | Action::MarkCritical(..)
                 | Action::AwaitAgent(_)
                 | Action::CheckIdleness(_)
                 | Action::ShowOrphan(..) => {}

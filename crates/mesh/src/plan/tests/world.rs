@@ -165,20 +165,18 @@ fn any_tasks() -> impl Strategy<Value = Vec<MeshTask>> {
             let secrets = reads.iter().map(|naming| naming.secret_of(&service)).collect();
             MeshIdentity { gateway: is_gateway.then_some(GatewayKind::MeshGateway), secrets, ..identity(service) }
         };
-        let build = |((cluster_name, number), (phase, identity, runs_client_agent, has_lost_proxy)): (
-            (_, _),
-            (_, Option<_>, _, _),
-        )| {
-            let identity = identity.map(member_as);
-            let tenancy = identity.as_ref().map_or(Tenancy::Community, |identity| identity.service.tenancy.clone());
-            MeshTask {
-                tenancy,
-                identity,
-                runs_client_agent,
-                has_lost_proxy,
-                ..task(cluster_name, number, phase, "web")
-            }
-        };
+        let build =
+            |((cluster_name, number), (phase, identity, runs_client_agent, proxy)): ((_, _), (_, Option<_>, _, _))| {
+                let identity = identity.map(member_as);
+                let tenancy = identity.as_ref().map_or(Tenancy::Community, |identity| identity.service.tenancy.clone());
+                MeshTask {
+                    tenancy,
+                    identity,
+                    runs_client_agent,
+                    losses: Losses { proxy, health_sync: false },
+                    ..task(cluster_name, number, phase, "web")
+                }
+            };
         tasks.into_iter().map(build).collect()
     })
 }
