@@ -92,8 +92,8 @@ impl Programs {
         self.health_sync.as_deref().or(control_plane.map(|it| it.name.as_str()))
     }
 
-    /// Whether the dataplane's checks pass only if every synced container is healthy: since 0.9, and where the release is
-    /// not known.
+    /// Whether the dataplane's checks pass only if every synced container is healthy: since 0.9, and where the release of a
+    /// task with `mesh-init` is not known. `control-plane` is that of 0.7.
     #[must_use]
     pub fn report_overall_health(&self) -> bool {
         match (self.release, self.registrar.as_ref().map(|container| container.registrar)) {

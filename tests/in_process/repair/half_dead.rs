@@ -91,6 +91,8 @@ async fn health_of_a_task_without_a_health_sync_is_reported_every_minute() {
     assert_eq!((report.clusters[0].corrected, mesh.consul_calls()["GET health/node"]), (0, 2), "{report:?}");
     assert!(mesh.statuses(&task).values().all(|status| status == "critical"), "{:?}", mesh.statuses(&task));
     assert_eq!(mesh.asked("SendMessageBatch").len(), 5);
+    // And it is not announced again
+    assert!(published(&mesh).is_empty(), "{:?}", published(&mesh));
     // And another event of the task does not ask for it again
     mesh.aws.forget();
     mesh.handle(&mesh.change(0, |_| {}).event()).await;
@@ -151,6 +153,11 @@ async fn tasks_without_a_proxy_are_replaced_a_quarter_of_a_service_at_a_time() {
     tasks[8].service = None;
     tasks[8].stopped.insert(DATAPLANE);
     let mesh = Mesh::with(tasks, &[("REPLACE_BROKEN_TASKS", "on")]).await;
+    // When a dry run sees them, it lists two
+    let planned =
+        mesh.sweep_with(&SweepOrder { dry_run: true, ..SweepOrder::default() }).await.clusters.remove(0).planned;
+    assert_eq!(planned.iter().filter(|planned| planned["action"] == "replace_task").count(), 2, "{planned:?}");
+    assert!(mesh.asked("StopTask").is_empty());
     // When a sweep sees them
     let report = mesh.sweep().await;
     // Then two are stopped, with the reason, and the others wait until the service has started others
