@@ -4,8 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use aws::ecs::EcsError;
 use mesh::{
-    arn::TaskDefinitionArn, definition::TaskDefinition, field::InvalidField, identity::MeshIdentity,
-    secret_reference::SecretReference, tags::Tags, task::Losses, tenancy::Tenancy,
+    arn::TaskDefinitionArn,
+    definition::{Losses, TaskDefinition},
+    field::InvalidField,
+    identity::MeshIdentity,
+    secret_reference::SecretReference,
+    tags::Tags,
+    tenancy::Tenancy,
 };
 
 use crate::{error::ControllerError, scope::Scope};

@@ -96,33 +96,33 @@ impl HealthSync {
             Ok(clusters) => clusters,
             Err(error) => return report.record(ProblemReport::new(None, &error)),
         };
-        let syncs = clusters
-            .iter()
-            .map(|cluster| async move { (cluster, deadline.run(self.sync_cluster(cluster, deadline)).await) });
-        for (cluster, result) in concurrently(syncs).await {
-            let problems = match result {
-                Ok(round) => {
-                    report.updated += round.updated;
-                    report.removed += round.removed;
-                    round.problems
-                }
-                Err(error) => vec![ProblemReport::new(Some(cluster), &error)],
-            };
-            for problem in problems {
+        for round in concurrently(clusters.iter().map(|cluster| self.sync_cluster(cluster, deadline))).await {
+            report.updated += round.updated;
+            report.removed += round.removed;
+            for problem in round.problems {
                 report.record(problem);
             }
         }
     }
 
-    async fn sync_cluster(&self, cluster: &ClusterArn, deadline: Deadline) -> Result<HealthReport, ControllerError> {
+    async fn sync_cluster(&self, cluster: &ClusterArn, deadline: Deadline) -> HealthReport {
+        match deadline.run(self.running(cluster)).await {
+            Ok(tasks) => self.sync_described(cluster, &tasks, deadline).await,
+            Err(error) => {
+                HealthReport { problems: vec![ProblemReport::new(Some(cluster), &error)], ..HealthReport::default() }
+            }
+        }
+    }
+
+    /// The running tasks of a cluster.
+    async fn running(&self, cluster: &ClusterArn) -> Result<Vec<DescribedTask>, ControllerError> {
         let listed = match self.tasks.ecs.list_running(cluster).await {
             Err(EcsError::UnknownCluster(_)) if self.tasks.is_deleted(cluster).await? => {
-                return Ok(HealthReport::default());
+                return Ok(Vec::new());
             }
             listed => listed?,
         };
-        let tasks = self.tasks.describe_all(cluster, &listed).await?;
-        self.sync_described(cluster, &tasks, deadline).await
+        Ok(self.tasks.describe_all(cluster, &listed).await?)
     }
 
     /// Syncs the health of those of these tasks that are meant to run.
@@ -131,14 +131,14 @@ impl HealthSync {
         cluster: &ClusterArn,
         tasks: &[DescribedTask],
         deadline: Deadline,
-    ) -> Result<HealthReport, ControllerError> {
+    ) -> HealthReport {
         let mut report = HealthReport::default();
         let definitions = self.tasks.definitions(tasks.iter().map(|task| &task.definition), deadline).await;
         let synced = self.synced_tasks(cluster, tasks, &definitions, &mut report.problems);
         for (tenancy, tasks) in &synced {
-            self.sync_tasks(cluster, tenancy, tasks, deadline, &mut report).await?;
+            self.sync_tasks(cluster, tenancy, tasks, deadline, &mut report).await;
         }
-        Ok(report)
+        report
     }
 
     /// The active mesh tasks, by tenancy. Stopping tasks are drained by their events.
@@ -174,13 +174,12 @@ impl HealthSync {
                 continue;
             };
             let tenancy = facts.tenancy().unwrap_or(identity.service.tenancy);
-            let losses = definition.losses(&task.stopped_containers());
             synced.entry(tenancy).or_default().push(SyncedTask {
                 id: task.arn.id().clone(),
                 containers: task.containers.clone(),
                 synced: synced_containers,
                 is_overall: definition.programs.report_overall_health(),
-                is_taken_over: self.tasks.scope.counted(losses, task.placement.is_disconnected).health_sync,
+                is_taken_over: self.tasks.scope.losses(task, definition).health_sync,
             });
         }
         synced
@@ -193,28 +192,28 @@ impl HealthSync {
         tasks: &[SyncedTask],
         deadline: Deadline,
         report: &mut HealthReport,
-    ) -> Result<(), ControllerError> {
-        let (instances, checks) = self.node_with_checks(cluster, tenancy).await?;
+    ) {
+        let (instances, checks) = match deadline.run(self.node_with_checks(cluster, tenancy)).await {
+            Ok(read) => read,
+            Err(error) => return report.problems.push(ProblemReport::new(Some(cluster), &error)),
+        };
         let registered = Registered::new(&instances, &checks);
         let changed =
             tasks.iter().map(|task| (task, changes(task, &registered))).filter(|(_, changes)| !changes.is_empty());
         let writes = changed.map(|(task, changes)| async move {
-            let written = self.write_health(&changes).await;
+            let written = self.write_health(&changes, deadline).await;
             (task, changes, written)
         });
         let mut taken_over = Vec::new();
         for (task, changes, written) in concurrently(writes).await {
-            match written {
-                Ok((updated, removed)) => {
-                    report.updated += updated;
-                    report.removed += removed;
-                    taken_over.extend(takeover(cluster, task, &changes).filter(|_| updated > 0));
-                }
-                Err(error) => report.problems.push(ProblemReport::new(Some(cluster), &error)),
+            report.updated += written.updated;
+            report.removed += written.removed;
+            if written.updated > 0 {
+                taken_over.extend(takeover(cluster, task, &changes));
             }
+            report.problems.extend(written.error.map(|error| ProblemReport::new(Some(cluster), &error)));
         }
         self.announcer.announce(&taken_over, deadline).await;
-        Ok(())
     }
 
     async fn node_with_checks(
@@ -228,23 +227,35 @@ impl HealthSync {
         Ok((node.map(|node| node.instances).unwrap_or_default(), checks))
     }
 
-    /// Writes the changes of one task. Returns the numbers of updated and of deregistered checks.
-    async fn write_health(&self, changes: &HealthChanges) -> Result<(usize, usize), ControllerError> {
-        let mut updated = 0;
+    /// Writes the changes of one task, until an error.
+    async fn write_health(&self, changes: &HealthChanges, deadline: Deadline) -> Written {
+        let mut written = Written::default();
         if !changes.updates.is_empty() {
-            match self.catalog.set_checks(&changes.updates).await {
-                Ok(()) => updated = changes.updates.len(),
+            match deadline.run(self.catalog.set_checks(&changes.updates)).await {
+                Ok(()) => written.updated = changes.updates.len(),
                 // The task was deregistered since.
-                Err(ConsulError::Conflict { .. }) => {}
-                Err(error) => return Err(error.into()),
+                Err(ControllerError::Consul(ConsulError::Conflict { .. })) => {}
+                Err(error) => return Written { error: Some(error), ..written },
             }
         }
         for check in &changes.orphans {
-            self.catalog.deregister_check(check).await?;
+            if let Err(error) = deadline.run(self.catalog.deregister_check(check)).await {
+                return Written { error: Some(error), ..written };
+            }
+            written.removed += 1;
             info!(action = "deregister_check", outcome = "done", check_id = check.id, service = check.service_name);
         }
-        Ok((updated, changes.orphans.len()))
+        written
     }
+}
+
+/// What was written of the changes of one task.
+#[derive(Default)]
+struct Written {
+    updated: usize,
+    removed: usize,
+    /// Why the rest was not written.
+    error: Option<ControllerError>,
 }
 
 /// The takeover of a task whose checks say since this write that the controller reports them.

@@ -10,8 +10,8 @@
 //!
 //! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
 //! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: reads. Only `definitions` classifies tasks.
-//! - `repair`: what Consul has forgotten of running tasks; `replacement`: those that cannot be repaired; `takeover`: their health, if nobody else
-//!   reports it; `healing`: what is logged and announced of both.
+//! - `repair`: what Consul has forgotten of running tasks; `replacement`: those that cannot be repaired; `takeover`: their
+//!   health, if nobody else reports it; `healing`: what is logged and announced of all three.
 //! - `apply`, `tokens`: writes.
 //! - [`Edges`]: the external services, behind traits, which the simulation implements.
 

@@ -9,7 +9,9 @@ use std::{
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     broken::{Broken, ServiceCounts, is_healthy, replaceable},
+    catalog::{DrainReason, HealthCheck},
     guard,
+    observed::Observed,
     phase::TaskPhase,
     repair::{RepairMode, TaskFacts, opts_out},
 };
@@ -84,13 +86,15 @@ impl Replacements {
         }
         for (cluster, tasks) in chosen {
             let running = survey.running.iter().filter(|running| running.cluster == cluster).count();
-            match guard::check_replacements(tasks.len(), running, scope.max_delete) {
-                Err(alarm) if !order.force => report.alarms.push((cluster, alarm)),
-                _ if order.dry_run || scope.repair == RepairMode::Report => {
-                    report.planned.extend(tasks.iter().map(|(running, why)| (cluster.clone(), planned(running, *why))));
-                }
-                _ => self.stop_all(&cluster, tasks, deadline, report).await,
+            let is_wanted = scope.repair == RepairMode::On;
+            let verdict = guard::check_replacements(tasks.len(), running, scope.max_delete);
+            let alarm = verdict.err().filter(|_| is_wanted && !order.force);
+            if is_wanted && alarm.is_none() && !order.dry_run {
+                self.stop_all(&cluster, tasks, &survey.observed, deadline, report).await;
+                continue;
             }
+            report.planned.extend(tasks.iter().map(|(running, why)| (cluster.clone(), planned(running, *why))));
+            report.alarms.extend(alarm.map(|alarm| (cluster, alarm)));
         }
     }
 
@@ -142,6 +146,7 @@ impl Replacements {
         &self,
         cluster: &ClusterArn,
         tasks: Vec<(RunningTask, Broken)>,
+        observed: &Observed,
         deadline: Deadline,
         report: &mut RepairReport,
     ) {
@@ -159,7 +164,12 @@ impl Replacements {
         let mut done = Vec::new();
         for (running, why, stopped) in concurrently(stops).await {
             match stopped {
-                Ok(()) => done.push(healing(&running, why)),
+                Ok(()) => {
+                    report
+                        .unrepaired
+                        .retain(|it| it.task_id != running.task.arn.id().as_str() || it.cluster != *cluster);
+                    done.push(healing(&running, why, observed));
+                }
                 Err(error) => report.problems.push(Problem::new(Some(cluster), Arc::new(error))),
             }
         }
@@ -195,11 +205,24 @@ fn by_service(broken: Vec<(RunningTask, Broken)>, survey: &Survey) -> Vec<Broken
     services.into_iter().map(service).collect()
 }
 
-fn planned(running: &RunningTask, why: Broken) -> Value {
-    json!({ "action": HealingKind::Replacement.action(), "taskId": running.task.arn.id().as_str(), "reason": why.to_string() })
+/// The instances of a task, and which of them are drained.
+fn instances_of(running: &RunningTask, observed: &Observed) -> String {
+    let instances = observed.instances.iter().filter(|instance| instance.task == *running.task.arn.id());
+    let seen = instances.map(|instance| {
+        let drain = HealthCheck::maintenance(instance, DrainReason::ProxyStopped);
+        let is_drained = observed.checks.iter().any(|check| check.is_same_as(&drain));
+        format!("{} {}", instance.id, if is_drained { "drained" } else { "not drained" })
+    });
+    let seen: Vec<String> = seen.collect();
+    if seen.is_empty() { "no instance".to_owned() } else { seen.join(", ") }
 }
 
-fn healing(running: &RunningTask, why: Broken) -> Healing {
+fn planned(running: &RunningTask, why: Broken) -> Value {
+    let task_id = running.task.arn.id().as_str();
+    json!({ "action": HealingKind::Replacement.action(), "taskId": task_id, "reason": why.to_string() })
+}
+
+fn healing(running: &RunningTask, why: Broken, observed: &Observed) -> Healing {
     Healing {
         kind: HealingKind::Replacement,
         cluster: running.cluster.clone(),
@@ -208,8 +231,8 @@ fn healing(running: &RunningTask, why: Broken) -> Healing {
         reason: why.to_string(),
         in_ecs: containers_of(&running.task.containers),
         in_consul: match why {
-            Broken::ProxyStopped => "its instances are drained".to_owned(),
-            Broken::NoTokens | Broken::OneToken => "its login tokens are gone".to_owned(),
+            Broken::ProxyStopped => instances_of(running, observed),
+            Broken::NoTokens | Broken::OneToken => "none of its login tokens".to_owned(),
         },
     }
 }

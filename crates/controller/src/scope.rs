@@ -10,6 +10,7 @@ use mesh::{
     arn::ClusterArn,
     bounds::Bounds,
     cluster_selection::{ClusterPattern, ClusterSelection},
+    definition::{Losses, TaskDefinition},
     grace::GracePeriod,
     guard::MaxDeletePercent,
     repair::RepairMode,
@@ -17,7 +18,7 @@ use mesh::{
     rules::Rules,
     secret::Trigger,
     secret_name::SecretNames,
-    task::Losses,
+    task::DescribedTask,
     tenancy::{Tenancy, TenancyName},
     token_mode::TokenMode,
 };
@@ -98,6 +99,11 @@ impl Scope {
     /// unless the settings want repairs.
     pub(crate) fn counted(&self, losses: Losses, is_disconnected: bool) -> Losses {
         if self.repair == RepairMode::On && !is_disconnected { losses } else { Losses::default() }
+    }
+
+    /// What a task has lost, as far as it counts.
+    pub(crate) fn losses(&self, task: &DescribedTask, definition: &TaskDefinition) -> Losses {
+        self.counted(task.losses(definition), task.placement.is_disconnected)
     }
 
     /// Whether the partition is that of the deployment or of one of its clusters.

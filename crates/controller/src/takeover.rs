@@ -13,13 +13,15 @@ use aws::{ecs::DESCRIBE_LIMIT, queue::MessageSender};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     phase::TaskPhase,
+    repair::TaskFacts,
     task::{DescribedTask, MeshTask},
     time::elapsed,
 };
+use serde_json::{Value, json};
 
 use crate::{
-    clock::Clock, deadline::Deadline, error::ControllerError, health_sync::HealthSync, message::Message,
-    outcome::concurrently, timestamp_cache::TimestampCache,
+    clock::Clock, deadline::Deadline, error::ControllerError, healing::HealingKind, health_sync::HealthSync,
+    message::Message, outcome::concurrently, timestamp_cache::TimestampCache,
 };
 
 /// How often the health of such a task is synced.
@@ -36,67 +38,106 @@ pub(crate) struct Takeover {
     pub(crate) asked: TimestampCache<TaskArn>,
 }
 
+/// Tasks of a cluster of which not all was done, and why.
+pub(crate) struct NotTakenOver {
+    pub(crate) cluster: ClusterArn,
+    pub(crate) tasks: Vec<TaskArn>,
+    pub(crate) error: Arc<ControllerError>,
+}
+
 impl Takeover {
-    /// Takes the tasks over that have lost their health-sync: syncs their health, and asks for it until the next sweep.
-    pub(crate) async fn take_over(
-        &self,
-        tasks: &[MeshTask],
-        deadline: Deadline,
-    ) -> Vec<(TaskArn, Arc<ControllerError>)> {
-        let mut clusters: BTreeMap<&ClusterArn, Vec<&MeshTask>> = BTreeMap::new();
-        for task in tasks.iter().filter(|task| task.losses.health_sync && task.phase == TaskPhase::Active) {
-            clusters.entry(&task.cluster).or_default().push(task);
+    /// Takes the tasks over that have lost their health-sync: asks for syncs until the next sweep, and syncs their health.
+    pub(crate) async fn take_over(&self, tasks: &[MeshTask], deadline: Deadline) -> Vec<NotTakenOver> {
+        let mut clusters: BTreeMap<ClusterArn, BTreeSet<TaskId>> = BTreeMap::new();
+        for task in lost(tasks) {
+            clusters.entry(task.cluster.clone()).or_default().insert(task.arn.id().clone());
         }
-        let work = clusters.into_iter().map(|(cluster, tasks)| async move {
-            let ids: BTreeSet<TaskId> = tasks.iter().map(|task| task.arn.id().clone()).collect();
-            let synced = self.sync(cluster, &ids, deadline).await;
-            let taken = async {
-                let synced = synced?;
-                let taken: Vec<&MeshTask> =
-                    tasks.iter().copied().filter(|task| synced.contains(task.arn.id())).collect();
-                self.ask_until_next_sweep(cluster, &taken, deadline).await
-            };
-            let error = taken.await.map_err(Arc::new).err();
-            let failed = tasks.into_iter().filter_map(move |task| Some((task.arn.clone(), error.clone()?)));
-            failed.collect::<Vec<_>>()
+        let work = clusters.into_iter().map(|(cluster, ids)| async move {
+            let error = Arc::new(self.take_over_in(&cluster, &ids, deadline).await.err()?);
+            let tasks = ids.iter().map(|id| TaskArn::in_cluster(&cluster, id)).collect();
+            Some(NotTakenOver { cluster, tasks, error })
         });
-        concurrently(work).await.concat()
+        concurrently(work).await.into_iter().flatten().collect()
     }
 
-    /// Syncs the health of those of these tasks that still run without a health-sync, and returns them.
+    async fn take_over_in(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &BTreeSet<TaskId>,
+        deadline: Deadline,
+    ) -> Result<(), ControllerError> {
+        let orphaned = self.orphaned(cluster, tasks, deadline).await?;
+        // First: a sync that fails is repeated by the messages.
+        let asked = self.ask_until_next_sweep(cluster, &orphaned, deadline).await;
+        self.sync_orphaned(cluster, &orphaned, deadline).await?;
+        asked
+    }
+
+    /// Syncs the health of those of these tasks that still run without a health-sync.
     pub(crate) async fn sync(
         &self,
         cluster: &ClusterArn,
         tasks: &BTreeSet<TaskId>,
         deadline: Deadline,
-    ) -> Result<BTreeSet<TaskId>, ControllerError> {
+    ) -> Result<(), ControllerError> {
+        let orphaned = self.orphaned(cluster, tasks, deadline).await?;
+        self.sync_orphaned(cluster, &orphaned, deadline).await
+    }
+
+    /// The plan for tasks that have lost their health-sync.
+    pub(crate) fn planned(tasks: &[MeshTask]) -> Vec<(ClusterArn, Value)> {
+        let action = HealingKind::Takeover.action();
+        let plan = |task: &MeshTask| json!({ "action": action, "taskId": task.arn.id().as_str() });
+        lost(tasks).map(|task| (task.cluster.clone(), plan(task))).collect()
+    }
+
+    /// Those of these tasks that still run without a health-sync. A task whose configuration is not known is not among
+    /// them: nobody knows which of its containers are synced.
+    async fn orphaned(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &BTreeSet<TaskId>,
+        deadline: Deadline,
+    ) -> Result<Vec<DescribedTask>, ControllerError> {
         let arns: Vec<TaskArn> = tasks.iter().map(|id| TaskArn::in_cluster(cluster, id)).collect();
         let reader = &self.health_sync.tasks;
         let described = deadline.run(reader.describe_all(cluster, &arns)).await?;
         let definitions = reader.definitions(described.iter().map(|task| &task.definition), deadline).await;
+        let is_enterprise = reader.scope.is_enterprise();
         let is_orphaned = |task: &DescribedTask| {
-            let losses = definitions.losses(&task.definition, &task.stopped_containers());
-            losses.health_sync && !task.placement.is_disconnected
+            definitions.get(&task.definition).is_some_and(|definition| {
+                let facts = TaskFacts { cluster, task, definition, is_enterprise };
+                reader.scope.losses(task, definition).health_sync && facts.synced_containers().is_some()
+            })
         };
-        let orphaned: Vec<DescribedTask> = described.into_iter().filter(is_orphaned).collect();
-        let report = deadline.run(self.health_sync.sync_described(cluster, &orphaned, deadline)).await?;
-        match report.problems.into_iter().next() {
-            Some(problem) => Err(ControllerError::HealthNotSynced(problem.reason)),
-            None => Ok(orphaned.iter().map(|task| task.arn.id().clone()).collect()),
+        Ok(described.into_iter().filter(is_orphaned).collect())
+    }
+
+    async fn sync_orphaned(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[DescribedTask],
+        deadline: Deadline,
+    ) -> Result<(), ControllerError> {
+        let problems = self.health_sync.sync_described(cluster, tasks, deadline).await.problems;
+        if problems.is_empty() {
+            return Ok(());
         }
+        let reasons: Vec<String> = problems.into_iter().map(|problem| problem.reason).collect();
+        Err(ControllerError::HealthNotSynced(reasons.join("; ")))
     }
 
     /// Sends the messages by which the tasks are synced until the next sweep; none for tasks with recent messages.
     async fn ask_until_next_sweep(
         &self,
         cluster: &ClusterArn,
-        tasks: &[&MeshTask],
+        tasks: &[DescribedTask],
         deadline: Deadline,
     ) -> Result<(), ControllerError> {
         let (now, sweep_interval) = (self.clock.now(), self.health_sync.tasks.scope.sweep_interval);
         let is_due =
-            |task: &&MeshTask| self.asked.get(&task.arn).is_none_or(|asked| elapsed(asked, now) >= sweep_interval / 2);
-        let due: Vec<&MeshTask> = tasks.iter().copied().filter(is_due).collect();
+            |task: &&DescribedTask| self.asked.get(&task.arn).is_none_or(|at| elapsed(at, now) >= sweep_interval / 2);
+        let due: Vec<&DescribedTask> = tasks.iter().filter(is_due).collect();
         let ids: Vec<TaskId> = due.iter().map(|task| task.arn.id().clone()).collect();
         let bodies: Vec<String> =
             ids.chunks(DESCRIBE_LIMIT).map(|tasks| Message::health_takeover(cluster, tasks)).collect();
@@ -111,4 +152,9 @@ impl Takeover {
         }
         Ok(())
     }
+}
+
+/// The tasks that are meant to run and have lost their health-sync.
+fn lost(tasks: &[MeshTask]) -> impl Iterator<Item = &MeshTask> {
+    tasks.iter().filter(|task| task.losses.health_sync && task.phase == TaskPhase::Active)
 }

@@ -1,13 +1,18 @@
 //! Running tasks that cannot be repaired from outside, and which of them may be replaced.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 
 use crate::{
     definition::DATAPLANE,
     repair::TaskFacts,
     task::{ContainerHealth, DescribedTask},
+    time::elapsed,
 };
 
+/// How long after the start of its containers a task has logged in.
+const LOGIN_TIME: Duration = Duration::from_mins(5);
 /// The largest part of the tasks of an ECS service that is replaced at a time: one in four, and at least one.
 const REPLACED_AT_A_TIME: usize = 4;
 
@@ -47,10 +52,11 @@ impl TaskFacts<'_> {
         if !task.placement.is_running || task.placement.is_disconnected || definition.runs_client_agent() {
             return None;
         }
-        if definition.losses(&task.stopped_containers()).proxy {
+        if task.losses(definition).proxy {
             return Some(Broken::ProxyStopped);
         }
-        if !task.placement.has_started_up(now) || !self.config().is_ok_and(|config| config.logs_in()) {
+        let has_logged_in = task.placement.started_at.is_some_and(|at| elapsed(at, now) >= LOGIN_TIME);
+        if !has_logged_in || !self.config().is_ok_and(|config| config.logs_in()) {
             return None;
         }
         // The dataplane and the program that reports the health hold one each.
@@ -72,7 +78,8 @@ pub fn is_healthy(task: &DescribedTask) -> bool {
 }
 
 /// Which of the broken tasks of an ECS service may be replaced now, in their order. Tasks that the service wants, but
-/// that are neither broken nor healthy yet, count as being replaced. A task whose proxy still works is replaced only if another one is healthy.
+/// that are neither broken nor healthy yet, count as being replaced. A task whose proxy still works is replaced only if
+/// another one is healthy.
 #[must_use]
 pub fn replaceable<T>(broken: Vec<(T, Broken)>, service: ServiceCounts) -> Vec<(T, Broken)> {
     let starting = service.desired.saturating_sub(service.broken + service.healthy);

@@ -10,7 +10,6 @@ use super::{
     secret_reference::SecretReference,
     service_name::ServiceName,
     tags::{MESH_TAG, SERVICE_NAME_TAG, Tags},
-    task::Losses,
     tenancy::Tenancy,
 };
 
@@ -29,6 +28,15 @@ pub struct TaskDefinition {
     pub secrets: Vec<SecretReference>,
     /// The programs of consul-ecs that they run.
     pub programs: Programs,
+}
+
+/// The programs of the mesh that have stopped in a task that runs, where they do not start again.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Its proxy.
+    pub proxy: bool,
+    /// The program that reports its health to Consul.
+    pub health_sync: bool,
 }
 
 /// The container whose check represents the sidecar proxy or gateway.

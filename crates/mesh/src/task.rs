@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use super::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::DrainReason,
+    definition::{Losses, TaskDefinition},
     identity::MeshIdentity,
     phase::TaskPhase,
     tags::Tags,
@@ -65,11 +66,12 @@ impl DescribedTask {
         self.containers.iter().find(|container| container.name == name)
     }
 
-    /// The names of its containers that have stopped.
+    /// What it has lost, with this definition.
     #[must_use]
-    pub fn stopped_containers(&self) -> Vec<String> {
+    pub fn losses(&self, definition: &TaskDefinition) -> Losses {
         let stopped = self.containers.iter().filter(|container| container.is_stopped);
-        stopped.map(|container| container.name.clone()).collect()
+        let stopped: Vec<String> = stopped.map(|container| container.name.clone()).collect();
+        definition.losses(&stopped)
     }
 }
 
@@ -89,6 +91,8 @@ pub struct Placement {
     pub is_on_fargate: bool,
     /// The ECS service that started it.
     pub service: Option<String>,
+    /// When ECS created it.
+    pub created_at: Option<Timestamp>,
     /// When its containers had started.
     pub started_at: Option<Timestamp>,
     /// Its own values of environment variables, by container and name: they replace those of the definition.
@@ -97,14 +101,14 @@ pub struct Placement {
     pub rewritten: BTreeSet<String>,
 }
 
-/// How long after the start of its containers a task has logged in and is registered.
-const START_TIME: Duration = Duration::from_mins(5);
+/// How long after the creation of a task its images are pulled, and it is registered.
+const TIME_TO_REGISTER: Duration = Duration::from_mins(15);
 
 impl Placement {
-    /// Whether the task has had five minutes since its containers started, in which it logs in and is registered.
+    /// Whether ECS created the task 15 minutes before `now` or earlier: by then it is registered.
     #[must_use]
-    pub fn has_started_up(&self, now: Timestamp) -> bool {
-        self.started_at.is_some_and(|at| elapsed(at, now) >= START_TIME)
+    pub fn has_had_time_to_register(&self, now: Timestamp) -> bool {
+        self.created_at.is_some_and(|at| elapsed(at, now) >= TIME_TO_REGISTER)
     }
 }
 
@@ -151,15 +155,6 @@ impl ContainerHealth {
             Self::Unknown => "UNKNOWN",
         }
     }
-}
-
-/// The programs of the mesh that have stopped in a task that runs, where they do not start again.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Losses {
-    /// Its proxy.
-    pub proxy: bool,
-    /// The program that reports its health to Consul.
-    pub health_sync: bool,
 }
 
 /// A task of the mesh.

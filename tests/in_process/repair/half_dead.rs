@@ -3,16 +3,9 @@
 use controller::{SweepOrder, SweepOutcome};
 use serde_json::{Value, json};
 
-use super::mesh_of_tasks::{CLUSTER, FakeTask, Mesh};
+use super::mesh_of_tasks::{FakeTask, Mesh, why_skipped};
 
-const HEALTH_SYNC: &str = "consul-ecs-health-sync";
 const DATAPLANE: &str = "consul-dataplane";
-
-/// The `detail-type`s of the published events.
-fn published(mesh: &Mesh) -> Vec<String> {
-    let entries = mesh.asked("PutEvents").into_iter().flat_map(|put| put["Entries"].as_array().unwrap().clone());
-    entries.map(|entry| entry["DetailType"].as_str().unwrap().to_owned()).collect()
-}
 
 fn maintenance(task: &FakeTask, suffix: &str) -> String {
     format!("_service_maintenance:web-*{suffix}").replace(task.id(), "*")
@@ -38,11 +31,11 @@ async fn a_task_without_a_proxy_is_drained_by_its_event_and_by_a_sweep() {
             assert_eq!(statuses[&maintenance(&task, suffix)], "critical", "{statuses:?}");
         }
         assert_eq!(mesh.statuses(&mesh.change(1, |_| {})).len(), 3);
-        assert!(published(&mesh).contains(&"ECS Mesh Task Drained".to_owned()));
+        assert!(mesh.published().contains(&"ECS Mesh Task Drained".to_owned()));
         // And once
         mesh.aws.forget();
         mesh.handle(&task.event()).await;
-        assert!(!published(&mesh).contains(&"ECS Mesh Task Drained".to_owned()));
+        assert!(!mesh.published().contains(&"ECS Mesh Task Drained".to_owned()));
     }
 }
 
@@ -55,62 +48,6 @@ async fn a_disconnected_task_is_not_drained() {
     event["detail"]["connectivity"] = json!("DISCONNECTED");
     mesh.handle(&event).await;
     assert_eq!(mesh.statuses(&task).len(), 3, "no maintenance check");
-}
-
-#[tokio::test]
-async fn health_of_a_task_without_a_health_sync_is_reported_every_minute() {
-    // Given a registered, healthy task
-    let mesh = Mesh::forgotten(vec![FakeTask::new(1), FakeTask::new(2)]).await;
-    mesh.sweep().await;
-    // When its health-sync stops, and its app becomes unhealthy
-    let task = mesh.change(0, |task| {
-        task.stopped.insert(HEALTH_SYNC);
-        task.unhealthy.insert("app");
-    });
-    mesh.aws.forget();
-    mesh.handle(&task.event()).await;
-    // Then its health is written at once
-    assert!(mesh.statuses(&task).values().all(|status| status == "critical"), "{:?}", mesh.statuses(&task));
-    assert_eq!(published(&mesh), ["ECS Mesh Health Sync Taken Over"]);
-    // And asked for every minute until the next sweep, which comes after five
-    let sent = mesh.asked("SendMessageBatch");
-    let delays: Vec<Value> = sent.iter().map(|batch| batch["Entries"][0]["DelaySeconds"].clone()).collect();
-    assert_eq!(delays, [60, 120, 180, 240, 300]);
-    // And such a message writes the health of then, without leading to another message
-    let message: Value = serde_json::from_str(sent[0]["Entries"][0]["MessageBody"].as_str().unwrap()).unwrap();
-    assert_eq!(message["detail"], json!({ "cluster": CLUSTER, "tasks": [task.id()] }));
-    mesh.change(0, |task| task.unhealthy.clear());
-    mesh.aws.forget();
-    mesh.handle(&message).await;
-    assert!(mesh.statuses(&task).values().all(|status| status == "passing"), "{:?}", mesh.statuses(&task));
-    assert_eq!(mesh.aws.operations(), ["DescribeTasks"], "the definition is cached");
-    // And a sweep does the same, without a second look, and asks for it until the sweep after it
-    let mesh = mesh.in_another_environment().await;
-    mesh.change(0, |task| task.unhealthy = ["app"].into());
-    let report = mesh.sweep().await;
-    assert_eq!((report.clusters[0].corrected, mesh.consul_calls()["GET health/node"]), (0, 2), "{report:?}");
-    assert!(mesh.statuses(&task).values().all(|status| status == "critical"), "{:?}", mesh.statuses(&task));
-    assert_eq!(mesh.asked("SendMessageBatch").len(), 5);
-    // And it is not announced again
-    assert!(published(&mesh).is_empty(), "{:?}", published(&mesh));
-    // And another event of the task does not ask for it again
-    mesh.aws.forget();
-    mesh.handle(&mesh.change(0, |_| {}).event()).await;
-    assert!(mesh.asked("SendMessageBatch").is_empty());
-    // And a task that was told to stop is left alone
-    mesh.change(0, |task| {
-        task.desired_status = "STOPPED";
-        task.unhealthy.clear();
-    });
-    mesh.handle(&message).await;
-    assert!(mesh.statuses(&task).values().all(|status| status == "critical"), "{:?}", mesh.statuses(&task));
-}
-
-/// The reason with which a sweep's summary mentions a task.
-fn why(report: &controller::SweepReport, task: &FakeTask) -> Option<String> {
-    let skipped = report.clusters[0].skipped.iter();
-    let of_task = skipped.filter(|entry| entry["what"] == format!("task {}", task.id()));
-    of_task.map(|entry| entry["why"].as_str().unwrap().to_owned()).next()
 }
 
 /// A task that logs in.
@@ -134,11 +71,11 @@ async fn a_task_without_login_tokens_is_reported_and_replaced_if_the_settings_wa
         mesh.sweep().await;
         // Then both are reported with what to do, and the one without is replaced
         let report = mesh.sweep().await;
-        assert!(why(&report, &tasks[1]).unwrap().contains("only one of its two"), "{report:?}");
+        assert!(why_skipped(&report, &tasks[1]).unwrap().contains("only one of its two"), "{report:?}");
         let is_stopped = |index: usize| mesh.change(index, |_| {}).desired_status == "STOPPED";
         assert_eq!((is_stopped(0), is_stopped(1), is_stopped(2)), (replaces == "on", false, false));
         if replaces == "off" {
-            assert!(why(&report, &tasks[0]).unwrap().contains("none of its login tokens"), "{report:?}");
+            assert!(why_skipped(&report, &tasks[0]).unwrap().contains("none of its login tokens"), "{report:?}");
         }
     }
 }
@@ -165,7 +102,7 @@ async fn tasks_without_a_proxy_are_replaced_a_quarter_of_a_service_at_a_time() {
     let stops = mesh.asked("StopTask");
     assert_eq!(stops.len(), 2);
     assert!(stops[0]["reason"].as_str().unwrap().contains("consul-dataplane has stopped"), "{}", stops[0]);
-    assert!(published(&mesh).contains(&"ECS Mesh Task Replaced".to_owned()));
+    assert!(mesh.published().contains(&"ECS Mesh Task Replaced".to_owned()));
     let report = mesh.sweep().await;
     assert_eq!((report.clusters[0].replaced, mesh.asked("StopTask").len()), (0, 0), "{report:?}");
 }
@@ -195,5 +132,5 @@ async fn tokens_that_no_listing_shows_break_no_task() {
     let tasks: Vec<FakeTask> = (1..=3).map(logging_in).collect();
     let mesh = Mesh::with(tasks.clone(), &[("REPLACE_BROKEN_TASKS", "on")]).await;
     let report = mesh.sweep().await;
-    assert_eq!((why(&report, &tasks[0]), mesh.asked("StopTask").len()), (None, 0), "{report:?}");
+    assert_eq!((why_skipped(&report, &tasks[0]), mesh.asked("StopTask").len()), (None, 0), "{report:?}");
 }

@@ -125,6 +125,8 @@ struct Catalog {
     checks: BTreeMap<String, Value>,
     /// The login tokens: the ID of the task of each.
     logins: Vec<String>,
+    /// Whether it refuses registrations.
+    refuses: bool,
     index: u64,
 }
 
@@ -169,7 +171,12 @@ impl Mesh {
 
     /// The same, in another execution environment of a function.
     pub(super) async fn in_another_environment(self) -> Self {
-        Self { controller: controller(&self.consul, &self.aws, &[]).await, ..self }
+        self.with_settings(&[]).await
+    }
+
+    /// The same, with other settings.
+    pub(super) async fn with_settings(self, further: &[(&str, &str)]) -> Self {
+        Self { controller: controller(&self.consul, &self.aws, further).await, ..self }
     }
 
     /// Changes a task, by its place.
@@ -182,6 +189,17 @@ impl Mesh {
     /// The login tokens that Consul has: the ID of the task of each.
     pub(super) fn set_logins(&self, logins: Vec<String>) {
         self.catalog.lock().unwrap().logins = logins;
+    }
+
+    /// Whether Consul refuses registrations from now on.
+    pub(super) fn set_refuses(&self, refuses: bool) {
+        self.catalog.lock().unwrap().refuses = refuses;
+    }
+
+    /// The `detail-type`s of the published events.
+    pub(super) fn published(&self) -> Vec<String> {
+        let entries = self.asked("PutEvents").into_iter().flat_map(|put| put["Entries"].as_array().unwrap().clone());
+        entries.map(|entry| entry["DetailType"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Handles an event of `EventBridge`, or an own message.
@@ -243,6 +261,9 @@ impl Mesh {
 impl Catalog {
     fn answer(&mut self, seen: &RecordedRequest) -> Answer {
         let path: Vec<&str> = seen.uri.split(['/', '?']).skip(2).take(2).collect();
+        if self.refuses && path.join("/") == "catalog/register" {
+            return Answer::status(403, "Permission denied");
+        }
         Answer::ok(
             match path.join("/").as_str() {
                 "catalog/node-services" => self.node(),
@@ -286,6 +307,13 @@ fn login_token(number: usize, task: &str) -> Value {
         "Description": format!("token created via login: {mark}"),
         "CreateTime": "2026-01-01T00:00:00Z",
     })
+}
+
+/// The reason with which a sweep's summary mentions a task.
+pub(super) fn why_skipped(report: &SweepReport, task: &FakeTask) -> Option<String> {
+    let skipped = report.clusters[0].skipped.iter();
+    let of_task = skipped.filter(|entry| entry["what"] == format!("task {}", task.id()));
+    of_task.map(|entry| entry["why"].as_str().unwrap().to_owned()).next()
 }
 
 /// The answer of AWS.

@@ -5,3 +5,4 @@ mod half_dead;
 mod mesh_of_tasks;
 mod recorded;
 mod recordings;
+mod taken_over;

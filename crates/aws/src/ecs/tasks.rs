@@ -141,6 +141,7 @@ fn read_placement(task: &Task) -> Placement {
         zone: task.availability_zone().map(str::to_owned),
         is_on_fargate: task.launch_type() == Some(&LaunchType::Fargate),
         service: task.group().and_then(|group| group.strip_prefix("service:")).map(str::to_owned),
+        created_at: task.created_at().and_then(timestamp),
         started_at: task.started_at().and_then(timestamp),
         overrides: overrides.iter().filter_map(of).filter(|(_, variables)| !variables.is_empty()).collect(),
         rewritten: rewritten.collect(),

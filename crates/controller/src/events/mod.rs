@@ -35,7 +35,7 @@ use crate::{
     observe::Observer,
     outcome::{self, Basis, Changes, concurrently},
     scope::Scope,
-    takeover::Takeover,
+    takeover::{NotTakenOver, Takeover},
     tasks::TaskReader,
     tokens::Tokens,
 };
@@ -200,7 +200,9 @@ impl TaskEvents {
                 failures.extend(conflicts);
             }
         }
-        failures.extend(self.takeover.take_over(&without_health_sync, deadline).await);
+        for NotTakenOver { tasks, error, .. } in self.takeover.take_over(&without_health_sync, deadline).await {
+            failures.extend(tasks.into_iter().map(|task| (task, Arc::clone(&error))));
+        }
         failures
     }
 

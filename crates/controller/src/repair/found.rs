@@ -4,13 +4,13 @@ use jiff::Timestamp;
 use mesh::{
     arn::ClusterArn,
     catalog::HealthCheck,
-    registration::Registration,
+    registration::{Registration, TASK_ID_META},
     repair::{Catalog, Difference, NotRepaired, TaskFacts},
 };
 use serde_json::{Value, json};
 
 use super::report::Unrepaired;
-use crate::survey::RunningTask;
+use crate::{scope::Scope, survey::RunningTask};
 
 /// A task whose entries in Consul differ from what they should be.
 #[derive(Clone)]
@@ -18,6 +18,8 @@ pub(crate) struct Found {
     pub(crate) running: RunningTask,
     pub(crate) expected: Vec<Registration>,
     pub(crate) difference: Difference,
+    /// Whether the controller itself syncs its health.
+    pub(crate) is_taken_over: bool,
 }
 
 impl Found {
@@ -64,30 +66,41 @@ pub(super) struct Compared {
 }
 
 /// Compares tasks with the catalog, at `now`.
-pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, is_enterprise: bool, now: Timestamp) -> Compared {
+pub(super) fn compare(tasks: Vec<RunningTask>, catalog: &Catalog<'_>, scope: &Scope, now: Timestamp) -> Compared {
     let mut compared = Compared::default();
     for running in tasks {
-        match expected(&running, is_enterprise) {
+        match expected(&running, scope.is_enterprise()) {
             Ok(expected) => {
                 let Some(mut difference) = catalog.difference(&expected) else {
                     compared.unrepaired.push(Unrepaired::of(&running, &NotRepaired::NodeUnread));
                     continue;
                 };
-                if running.definition.losses(&running.task.stopped_containers()).health_sync {
-                    // The controller itself syncs its health.
+                let is_taken_over = is_taken_over(&running, &expected, scope);
+                if is_taken_over {
                     difference.statuses.clear();
                 }
                 if !difference.is_empty() {
-                    compared.found.push(Found { running, expected, difference });
+                    compared.found.push(Found { running, expected, difference, is_taken_over });
                 }
             }
             Err(why) if why.is_normal(&running.task.placement, now) => {}
-            // A task that is registered lacks nothing that is known of.
-            Err(why) if why != NotRepaired::Disconnected && catalog.has_task(running.task.arn.id()) => {}
+            // A task that is registered lacks nothing that is known of, unless nobody reports its health.
+            Err(why)
+                if why != NotRepaired::Disconnected
+                    && catalog.has_task(running.task.arn.id())
+                    && !scope.losses(&running.task, &running.definition).health_sync => {}
             Err(why) => compared.unrepaired.push(Unrepaired::of(&running, &why)),
         }
     }
     compared
+}
+
+/// Whether the controller itself syncs the health of a task. It finds the instances of a task by their metadata, which the
+/// configuration of the task may replace.
+pub(super) fn is_taken_over(running: &RunningTask, expected: &[Registration], scope: &Scope) -> bool {
+    let id = running.task.arn.id().as_str();
+    let has_own_id = |it: &Registration| it.meta.get(TASK_ID_META).is_some_and(|task| task == id);
+    scope.losses(&running.task, &running.definition).health_sync && expected.iter().all(has_own_id)
 }
 
 /// What Consul should hold for a task.

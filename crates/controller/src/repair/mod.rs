@@ -45,6 +45,16 @@ struct Described {
     unread: BTreeSet<ClusterArn>,
 }
 
+/// What the second look of a sweep is to look at.
+#[derive(Default)]
+pub(crate) struct SecondLook {
+    found: Vec<Found>,
+    /// The tasks of which something was registered.
+    repaired: BTreeSet<TaskArn>,
+    /// When ECS was asked for the first look.
+    looked_at: Option<Instant>,
+}
+
 /// Repairs the entries of running tasks.
 pub(crate) struct Repairs {
     pub(crate) tasks: TaskReader,
@@ -53,35 +63,39 @@ pub(crate) struct Repairs {
 }
 
 impl Repairs {
-    /// Compares the running tasks of a survey with the catalog, and repairs as the settings and the order say.
-    pub(crate) async fn run(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
+    /// Compares the running tasks of a survey with the catalog, and registers what is missing as the settings and the order
+    /// say. Returns what [`Self::look_again`] is to look at.
+    pub(crate) async fn register(
+        &self,
+        survey: &Survey,
+        order: &SweepOrder,
+        deadline: Deadline,
+    ) -> (RepairReport, SecondLook) {
         let mut report = RepairReport::default();
-        let mode = self.tasks.scope.repair;
-        if mode == RepairMode::Off {
-            return report;
+        let scope = &self.tasks.scope;
+        if scope.repair == RepairMode::Off {
+            return (report, SecondLook::default());
         }
         let catalog = Catalog::new(&survey.nodes, &survey.observed.instances, &survey.observed.checks);
-        let is_enterprise = self.tasks.scope.is_enterprise();
         let running: Vec<RunningTask> =
             survey.running.iter().filter(|running| survey.has_read_all_of(&running.cluster)).cloned().collect();
-        let first = compare(running, &catalog, is_enterprise, survey.began);
+        let first = compare(running, &catalog, scope, survey.began);
         report.unrepaired.extend(first.unrepaired);
         if first.found.is_empty() {
-            return report;
+            return (report, SecondLook::default());
         }
         // Tasks that were told to stop since they were listed are left alone.
         let running = self.still_running(first.found, deadline, &mut report).await;
         let looked_at = Instant::now();
-        let again = compare(running, &catalog, is_enterprise, survey.began);
+        let again = compare(running, &catalog, scope, survey.began);
         report.unrepaired.extend(again.unrepaired);
         let found = self.without_opted_out(again.found, deadline, &mut report).await;
-        if order.dry_run || mode == RepairMode::Report {
+        if order.dry_run || scope.repair == RepairMode::Report {
             report.planned = found.iter().flat_map(Found::planned).collect();
-            return report;
+            return (report, SecondLook::default());
         }
         let repaired = self.register_missing(&found, deadline, &mut report).await;
-        self.look_again(&found, &repaired, looked_at, deadline, &mut report).await;
-        report
+        (report, SecondLook { found, repaired, looked_at: Some(looked_at) })
     }
 
     /// These tasks as ECS describes them now, without those that are not meant to run any more.

@@ -9,6 +9,7 @@ use tracing::info;
 use super::{Repairs, found::Found, report::RepairReport};
 use crate::{
     deadline::Deadline,
+    error::ControllerError,
     healing::{Healing, HealingKind, containers_of},
     outcome::concurrently,
     survey::{Problem, RunningTask},
@@ -17,23 +18,23 @@ use crate::{
 impl Repairs {
     /// Registers what is missing of each task, and deregisters it again if the task has stopped meanwhile: then its event
     /// may have been handled before the registration. Returns the repaired tasks that are meant to run.
-    pub(super) async fn register_missing<'a>(
+    pub(super) async fn register_missing(
         &self,
-        found: &'a [Found],
+        found: &[Found],
         deadline: Deadline,
         report: &mut RepairReport,
-    ) -> Vec<&'a Found> {
+    ) -> BTreeSet<TaskArn> {
         let missing: Vec<&Found> = found.iter().filter(|found| found.difference.is_missing_something()).collect();
         if missing.is_empty() {
-            return missing;
+            return BTreeSet::new();
         }
-        let writes = missing.iter().map(|&found| async move { (found, deadline.run(self.register(found)).await) });
+        let writes = missing.iter().map(|&found| async move { (found, self.register_one(found, deadline).await) });
         let mut repaired = Vec::new();
-        for (found, result) in concurrently(writes).await {
-            match result {
-                Ok(()) => repaired.push(found),
-                Err(error) => report.problems.push(Problem::new(Some(&found.running.cluster), error)),
+        for (found, (has_written, error)) in concurrently(writes).await {
+            if has_written {
+                repaired.push(found);
             }
+            report.problems.extend(error.map(|error| Problem::new(Some(&found.running.cluster), error)));
         }
         // Also those whose write failed: it may have taken effect.
         let ended = self.ended(&missing, deadline, report).await;
@@ -50,17 +51,26 @@ impl Repairs {
         for found in &repaired {
             report.count_repaired(&found.running.cluster);
         }
-        repaired
+        repaired.into_iter().map(|found| found.running.task.arn.clone()).collect()
     }
 
-    async fn register(&self, found: &Found) -> Result<(), ConsulError> {
+    /// Registers what is missing of a task, until an error. Returns whether anything was written, and the error.
+    async fn register_one(&self, found: &Found, deadline: Deadline) -> (bool, Option<ControllerError>) {
+        let mut has_written = false;
         for registration in &found.difference.instances {
-            self.consul.register(registration).await?;
+            match deadline.run(self.consul.register(registration)).await {
+                Ok(()) => has_written = true,
+                Err(error) => return (has_written, Some(error)),
+            }
         }
-        match self.consul.set_checks(&found.difference.checks).await {
+        if found.difference.checks.is_empty() {
+            return (has_written, None);
+        }
+        match deadline.run(self.consul.set_checks(&found.difference.checks)).await {
+            Ok(()) => (true, None),
             // Their instance is gone since: the next sweep registers it.
-            Err(ConsulError::Conflict { .. }) => Ok(()),
-            written => written,
+            Err(ControllerError::Consul(ConsulError::Conflict { .. })) => (has_written, None),
+            Err(error) => (has_written, Some(error)),
         }
     }
 
@@ -83,7 +93,9 @@ impl Repairs {
             info!(
                 action = "deregister",
                 outcome = "done",
+                task_id = %found.running.task.arn.id(),
                 cluster_arn = node,
+                service = registration.name,
                 service_id = id,
                 reason = "the task has stopped while it was repaired"
             );

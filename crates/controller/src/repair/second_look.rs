@@ -11,8 +11,8 @@ use mesh::{
 use tokio::time::{Instant, sleep_until};
 
 use super::{
-    Repairs,
-    found::{Found, expected},
+    Repairs, SecondLook,
+    found::{Found, expected, is_taken_over},
     report::RepairReport,
 };
 use crate::{
@@ -63,24 +63,23 @@ impl Wrong {
 }
 
 impl Repairs {
-    /// Looks again at the tasks with a status that contradicts ECS, and at the `repaired` ones: their health-sync
-    /// remembers a health that it wrote before the repair. The first look was at `looked_at`; that at the repaired ones is
-    /// here, after writes that may take a while.
-    pub(super) async fn look_again(
-        &self,
-        found: &[Found],
-        repaired: &[&Found],
-        looked_at: Instant,
-        deadline: Deadline,
-        report: &mut RepairReport,
-    ) {
-        let (mut first, mut looked_at) = (FirstLook::default(), looked_at);
-        let mut tasks: Vec<&Found> = found.iter().filter(|found| !found.difference.statuses.is_empty()).collect();
+    /// Looks again at the tasks with a status that contradicts ECS, and at the repaired ones: their health-sync remembers
+    /// a health that it wrote before the repair. The first look at the repaired ones is here, after writes that may take a
+    /// while.
+    pub(crate) async fn look_again(&self, look: &SecondLook, deadline: Deadline, report: &mut RepairReport) {
+        let Some(mut looked_at) = look.looked_at else { return };
+        let mut first = FirstLook::default();
+        let (repaired, others): (Vec<&Found>, Vec<&Found>) = look
+            .found
+            .iter()
+            .filter(|found| !found.is_taken_over)
+            .partition(|found| look.repaired.contains(&found.running.task.arn));
+        let mut tasks: Vec<&Found> = others.into_iter().filter(|found| !found.difference.statuses.is_empty()).collect();
         for check in tasks.iter().flat_map(|found| &found.difference.statuses) {
             first.insert(check, check.modify_index);
         }
         if !repaired.is_empty() {
-            let checks = self.checks_of(repaired, deadline, report).await;
+            let checks = self.checks_of(&repaired, deadline, report).await;
             looked_at = Instant::now();
             let catalog = Catalog::new(&[], &[], &checks);
             for check in repaired.iter().flat_map(|found| found.checks()) {
@@ -88,7 +87,7 @@ impl Repairs {
                     first.insert(check, seen.modify_index);
                 }
             }
-            tasks.extend(repaired.iter().filter(|found| found.difference.statuses.is_empty()));
+            tasks.extend(repaired);
         }
         if tasks.is_empty() {
             return;
@@ -113,7 +112,7 @@ impl Repairs {
     ) -> Vec<Wrong> {
         let running: Vec<RunningTask> = tasks.iter().map(|found| found.running.clone()).collect();
         let mut now = self.describe(&running, deadline, report).await;
-        // Read last, so that a write of the health-sync is seen unless it comes between this read and ours of a moment later.
+        // Read last: a write of the health-sync is then overlooked only if it comes between this read and our write.
         let checks = self.checks_of(tasks, deadline, report).await;
         let catalog = Catalog::new(&[], &[], &checks);
         let mut wrong = Vec::new();
@@ -123,8 +122,12 @@ impl Repairs {
                 continue;
             }
             let running = RunningTask { task, ..running };
-            if let Ok(expected) = expected(&running, self.tasks.scope.is_enterprise()) {
-                wrong.extend(Wrong::of(running, expected, first, &catalog));
+            let scope = &self.tasks.scope;
+            match expected(&running, scope.is_enterprise()) {
+                Ok(expected) if !is_taken_over(&running, &expected, scope) => {
+                    wrong.extend(Wrong::of(running, expected, first, &catalog));
+                }
+                _ => {}
             }
         }
         wrong

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     catalog::ServiceInstance,
+    definition::Losses,
     login::LoginMark,
     observed::Observed,
     phase::TaskPhase,
-    task::{Losses, MeshTask},
+    task::MeshTask,
 };
 
 use super::findings::{Clusters, Problem, Skipped, Survey};

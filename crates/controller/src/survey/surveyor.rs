@@ -221,8 +221,7 @@ impl Surveyor {
             }
             if identity.is_some() || task.phase == TaskPhase::Stopped {
                 let tenancy = identity.as_ref().map_or(tenancy, |identity| &identity.service.tenancy).clone();
-                let losses = definitions.losses(&task.definition, &task.stopped_containers());
-                let losses = self.tasks.scope.counted(losses, task.placement.is_disconnected);
+                let losses = definitions.get(&task.definition).map(|it| self.tasks.scope.losses(task, it));
                 survey.observed.tasks.push(MeshTask {
                     arn: task.arn.clone(),
                     cluster: cluster.clone(),
@@ -230,7 +229,7 @@ impl Surveyor {
                     tenancy,
                     identity,
                     runs_client_agent: definitions.runs_client_agent(&task.definition),
-                    losses,
+                    losses: losses.unwrap_or_default(),
                 });
             }
         }

@@ -27,7 +27,7 @@ use crate::{
     repair::{RepairReport, Repairs},
     replacement::Replacements,
     survey::{Problem, Survey, Surveyor, SweepOrder},
-    takeover::Takeover,
+    takeover::{NotTakenOver, Takeover},
     tasks::TaskReader,
 };
 
@@ -78,8 +78,6 @@ impl Sweep {
             if conflicts.is_empty() || attempt == MAX_ATTEMPTS {
                 swept.add(conflicts, &survey);
                 let mut repairs = self.repair(&survey, order, deadline).await;
-                let failed = self.takeover.take_over(&survey.observed.tasks, deadline).await;
-                repairs.problems.extend(failed.into_iter().map(|(_, error)| Problem::new(None, error)));
                 alarms.append(&mut repairs.alarms);
                 swept.repair(repairs);
                 swept.end(survey, alarms, Vec::new(), held_back);
@@ -91,9 +89,18 @@ impl Sweep {
         report
     }
 
-    /// Repairs running tasks, and replaces those that cannot be repaired.
+    /// Repairs running tasks, takes over those without a health-sync, and replaces those that cannot be repaired.
     async fn repair(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline) -> RepairReport {
-        let mut report = self.repairs.run(survey, order, deadline).await;
+        let (mut report, look) = self.repairs.register(survey, order, deadline).await;
+        if order.dry_run {
+            report.planned.extend(Takeover::planned(&survey.observed.tasks));
+        } else {
+            // After the registrations, so that none follows a later read of the node, and before the second look, which waits.
+            for NotTakenOver { cluster, error, .. } in self.takeover.take_over(&survey.observed.tasks, deadline).await {
+                report.problems.push(Problem::new(Some(&cluster), error));
+            }
+        }
+        self.repairs.look_again(&look, deadline, &mut report).await;
         self.replacements.run(survey, order, deadline, &mut report).await;
         report
     }

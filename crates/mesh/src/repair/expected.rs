@@ -55,6 +55,9 @@ pub enum NotRepaired {
     /// It has no address of its own.
     #[error("it has no IPv4 address of its own (network mode awsvpc)")]
     NoAddress,
+    /// It has no configuration.
+    #[error("its container {0} has no variable CONSUL_ECS_CONFIG_JSON")]
+    NoConfiguration(String),
     /// A part of its configuration is not known.
     #[error("its container {0} gets its variables or its command from a secret, a file or the task's overrides")]
     ReadsMore(String),
@@ -78,7 +81,7 @@ impl NotRepaired {
     pub fn is_normal(&self, placement: &Placement, now: Timestamp) -> bool {
         match self {
             Self::ClientAgent => true,
-            Self::Starting(_) => !placement.has_started_up(now),
+            Self::Starting(_) => !placement.has_had_time_to_register(now),
             _ => false,
         }
     }
@@ -164,6 +167,14 @@ impl TaskFacts<'_> {
             return Err(NotRepaired::ClientAgent);
         }
         let registrar = self.definition.programs.registrar.as_ref().ok_or(NotRepaired::NoRegistrar)?;
+        let container = self.task.container(&registrar.name);
+        // Containers wait for the success of mesh-init, and the task is PENDING until they run.
+        if let (Registrar::MeshInit, Some(container)) = (registrar.registrar, container)
+            && container.is_stopped
+            && container.exit_code != Some(0)
+        {
+            return Err(NotRepaired::Failed(registrar.name.clone()));
+        }
         if !self.task.placement.is_running {
             return Err(NotRepaired::Starting(registrar.name.clone()));
         }
@@ -173,12 +184,8 @@ impl TaskFacts<'_> {
         if opts_out(&self.task.tags) || opts_out(&self.definition.tags) {
             return Err(NotRepaired::OptedOut);
         }
-        let container = self.task.container(&registrar.name);
         match (registrar.registrar, container) {
-            (Registrar::MeshInit, Some(container)) if container.is_stopped => match container.exit_code {
-                Some(0) => Ok(registrar),
-                _ => Err(NotRepaired::Failed(registrar.name.clone())),
-            },
+            (Registrar::MeshInit, Some(container)) if container.is_stopped => Ok(registrar),
             (Registrar::ControlPlane, Some(container)) if container.is_stopped => {
                 Err(NotRepaired::Stopped(registrar.name.clone()))
             }
@@ -190,12 +197,12 @@ impl TaskFacts<'_> {
     /// The text of the configuration: the task's own, or that of its definition.
     fn config_json<'a>(&'a self, registrar: &'a RegistrarContainer) -> Result<&'a str, NotRepaired> {
         let placement = &self.task.placement;
-        let not_known = || NotRepaired::ReadsMore(registrar.name.clone());
         if registrar.reads_more || placement.rewritten.contains(&registrar.name) {
-            return Err(not_known());
+            return Err(NotRepaired::ReadsMore(registrar.name.clone()));
         }
         let own = placement.overrides.get(&registrar.name).and_then(|own| own.get(CONFIG_VARIABLE));
-        own.or(registrar.config_json.as_ref()).map(String::as_str).ok_or_else(not_known)
+        let json = own.or(registrar.config_json.as_ref()).map(String::as_str);
+        json.ok_or_else(|| NotRepaired::NoConfiguration(registrar.name.clone()))
     }
 
     /// The region, where the container has it.

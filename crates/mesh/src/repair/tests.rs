@@ -162,10 +162,15 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
     assert_eq!(why(|task, _| task.containers[0].is_stopped = false), NotRepaired::Starting(name()));
     assert_eq!(why(|task, _| task.containers[0].exit_code = Some(1)), NotRepaired::Failed(name()));
     assert_eq!(why(|task, _| task.containers[0].exit_code = None), NotRepaired::Failed(name()));
+    let failed_while_others_wait = why(|task, _| {
+        task.placement.is_running = false;
+        task.containers[0].exit_code = Some(1);
+    });
+    assert_eq!(failed_while_others_wait, NotRepaired::Failed(name()));
     assert_eq!(why(|task, _| task.placement.is_disconnected = true), NotRepaired::Disconnected);
     assert_eq!(why(|task, _| task.placement.address = None), NotRepaired::NoAddress);
     assert_eq!(why(|_, definition| registrar(definition).reads_more = true), NotRepaired::ReadsMore(name()));
-    assert_eq!(why(|_, definition| registrar(definition).config_json = None), NotRepaired::ReadsMore(name()));
+    assert_eq!(why(|_, definition| registrar(definition).config_json = None), NotRepaired::NoConfiguration(name()));
     assert_eq!(
         why(|task, _| task.placement.rewritten = ["consul-ecs-mesh-init".to_owned()].into()),
         NotRepaired::ReadsMore(name())
@@ -184,13 +189,12 @@ fn task_that_may_not_be_registered_or_is_not_known_in_full_is_left_alone() {
 }
 
 #[test]
-fn task_that_is_not_registered_after_five_minutes_is_reported() {
-    let started_at: Timestamp = "2026-11-01T12:00:00Z".parse().unwrap();
-    let placement = Placement { started_at: Some(started_at), ..Placement::default() };
+fn task_that_is_not_registered_after_a_quarter_of_an_hour_is_reported() {
+    let created_at: Timestamp = "2026-11-01T12:00:00Z".parse().unwrap();
+    let placement = Placement { created_at: Some(created_at), ..Placement::default() };
     let starting = NotRepaired::Starting("consul-ecs-control-plane".to_owned());
-    assert!(starting.is_normal(&placement, later(started_at, Duration::from_secs(299))));
-    assert!(!starting.is_normal(&placement, later(started_at, Duration::from_mins(5))));
-    assert!(starting.is_normal(&Placement::default(), started_at), "its containers have not started");
+    assert!(starting.is_normal(&placement, later(created_at, Duration::from_secs(899))));
+    assert!(!starting.is_normal(&placement, later(created_at, Duration::from_mins(15))));
 }
 
 #[test]

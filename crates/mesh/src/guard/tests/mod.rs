@@ -6,9 +6,9 @@ use super::*;
 use crate::{
     arn::TaskArn,
     catalog::DrainReason,
+    definition::Losses,
     examples::{cluster, instance, service, task_id},
     mark::marked_unused,
-    task::Losses,
     tenancy::Tenancy,
     token::TokenHolder,
 };
