@@ -20,7 +20,7 @@ mod task;
 pub use catalog::{catalog, deregister, node_checks, writes};
 pub use health_sync::HealthSync;
 pub use memory::{CheckHealth, Health, Memory, Write};
-pub use recording::Release;
+pub use recording::{Release, accepted_by_old_consul};
 pub use service::DataplaneService;
 pub use task::DataplaneTask;
 
