@@ -5,17 +5,29 @@ use local_stack::world::mesh_tags;
 use serde_json::{Value, json};
 use test_harness::recorder::{Answer, RecordedRequest, Recorder};
 
-use super::installation::{CLUSTER, LISTED, RUNNING, definition_arn, service, service_accessor, task_arn, task_number};
+use super::installation::{
+    CLUSTER, LISTED, RUNNING, SERVICES, definition_arn, service, service_accessor, task_arn, task_number,
+};
 
 /// ECS lists up to 100 tasks in a page, and may list fewer.
-const PAGE: usize = 50;
+pub(super) const PAGE: usize = 50;
 /// The number of pages of both lists together.
 pub(super) const PAGES: usize = LISTED / PAGE;
 
 const CONTAINERS: [&str; 4] = ["app", "consul-dataplane", "consul-ecs-mesh-init", "consul-ecs-health-sync"];
 
+/// The tasks that ECS lists, by their numbers: those before `running` run, the others before `listed` are stopped.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tasks {
+    pub(super) running: usize,
+    pub(super) listed: usize,
+}
+
+/// Those of the large installation.
+pub(super) const ALL: Tasks = Tasks { running: RUNNING, listed: LISTED };
+
 /// Starts the stand-in.
-pub(super) async fn start() -> Recorder {
+pub(super) async fn start(tasks: Tasks) -> Recorder {
     let stopped_at = (Timestamp::now() - SignedDuration::from_hours(1)).as_second();
     Recorder::start(move |seen, _| {
         let body = seen.json();
@@ -23,11 +35,13 @@ pub(super) async fn start() -> Recorder {
             Some("DescribeClusters") => {
                 json!({ "clusters": [{ "clusterArn": CLUSTER, "status": "ACTIVE" }], "failures": [] })
             }
-            Some("ListTasks") => page(&body),
-            Some("DescribeTasks") => described(&body, stopped_at),
+            Some("ListTasks") => page(&body, tasks),
+            Some("DescribeTasks") => described(&body, tasks, stopped_at),
             Some("DescribeTaskDefinition") => definition(body["taskDefinition"].as_str().unwrap()),
             Some("GetSecretValue") => secret(body["SecretId"].as_str().unwrap()),
             Some("SendMessageBatch") => sent(&body),
+            Some("DescribeServices") => services(&body),
+            Some("PutEvents") => put(&body),
             _ => return refused(seen),
         };
         Answer::ok(answer.to_string())
@@ -40,17 +54,17 @@ fn refused(seen: &RecordedRequest) -> Answer {
     Answer::status(400, json!({ "__type": "AccessDeniedException", "message": message }).to_string())
 }
 
-fn page(body: &Value) -> Value {
-    let (first, end) = if body["desiredStatus"] == "RUNNING" { (0, RUNNING) } else { (RUNNING, LISTED) };
+fn page(body: &Value, Tasks { running, listed }: Tasks) -> Value {
+    let (first, end) = if body["desiredStatus"] == "RUNNING" { (0, running) } else { (running, listed) };
     let first = body["nextToken"].as_str().map_or(first, |next| next.parse().unwrap());
     let next = first + PAGE;
     let tasks: Vec<String> = (first..next.min(end)).map(task_arn).collect();
     json!({ "taskArns": tasks, "nextToken": (next < end).then(|| next.to_string()) })
 }
 
-fn described(body: &Value, stopped_at: i64) -> Value {
+fn described(body: &Value, tasks: Tasks, stopped_at: i64) -> Value {
     let asked = body["tasks"].as_array().unwrap().iter().map(|arn| arn.as_str().unwrap());
-    let (known, unknown): (Vec<&str>, Vec<&str>) = asked.partition(|arn| task_number(arn) < LISTED);
+    let (known, unknown): (Vec<&str>, Vec<&str>) = asked.partition(|arn| task_number(arn) < tasks.listed);
     let tasks: Vec<Value> = known.into_iter().map(|arn| task(task_number(arn), stopped_at)).collect();
     let failures: Vec<Value> = unknown.iter().map(|arn| json!({ "arn": arn, "reason": "MISSING" })).collect();
     json!({ "tasks": tasks, "failures": failures })
@@ -87,6 +101,9 @@ pub(super) fn task(number: usize, stopped_at: i64) -> Value {
         "desiredStatus": status,
         "lastStatus": status,
         "launchType": "FARGATE",
+        "availabilityZone": "us-east-1a",
+        "connectivity": "CONNECTED",
+        "group": format!("service:{}", service(number)),
         "tags": mesh_tags(&service(number)),
         "version": 5,
     });
@@ -124,6 +141,18 @@ fn secret(name: &str) -> Value {
         "VersionId": "00000000-0000-4000-8000-000000000001",
         "CreatedDate": Timestamp::now().as_second(),
     })
+}
+
+/// ECS services without tags.
+fn services(body: &Value) -> Value {
+    let asked = body["services"].as_array().unwrap().iter();
+    let service = |name: &Value| json!({ "serviceName": name, "desiredCount": LISTED / SERVICES });
+    json!({ "services": asked.map(service).collect::<Vec<Value>>(), "failures": [] })
+}
+
+fn put(body: &Value) -> Value {
+    let put = body["Entries"].as_array().unwrap().iter().map(|_| json!({ "EventId": "e" }));
+    json!({ "FailedEntryCount": 0, "Entries": put.collect::<Vec<Value>>() })
 }
 
 fn sent(body: &Value) -> Value {

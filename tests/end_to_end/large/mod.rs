@@ -5,6 +5,7 @@
 mod aws;
 mod consul;
 mod installation;
+mod lost_catalog;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,12 +40,24 @@ struct Work {
     deleted: BTreeSet<String>,
 }
 
-/// Has a function handle an event, and asserts that its time and half of its memory suffice.
+/// Has a function handle an event in the large installation, and asserts that its time and half of its memory suffice.
 async fn handled(function: &str, what: &str, event: Value) -> Work {
+    let (consul, aws) = tokio::join!(consul::start(), aws::start(aws::ALL));
+    handled_with(&consul, &aws, &[], function, what, event).await
+}
+
+/// The same with other stand-ins, and with further settings.
+async fn handled_with(
+    consul: &Recorder,
+    aws: &Recorder,
+    settings: &[(&str, &str)],
+    function: &str,
+    what: &str,
+    event: Value,
+) -> Work {
     let (binary, Limits { time, memory_mib }) = (functions::binary(function), functions::limits(function));
-    let (consul, aws) = tokio::join!(consul::start(), aws::start());
     let runtime = RuntimeApi::start_for(time, vec![event]).await;
-    let variables = [
+    let mut variables = vec![
         ("AWS_ENDPOINT_URL", aws.url.as_str()),
         ("CONSUL_HTTP_ADDR", &consul.url),
         ("CONSUL_HTTP_TOKEN", "own"),
@@ -53,6 +66,7 @@ async fn handled(function: &str, what: &str, event: Value) -> Work {
         ("QUEUE_URL", "http://127.0.0.1:1/queue"),
         ("BOOTSTRAP", "none"),
     ];
+    variables.extend(settings);
     let start = Instant::now();
     let function = Function::start(binary.to_str().expect("a path"), &runtime, &variables);
     let answers = runtime.answers(1).await;
@@ -63,7 +77,7 @@ async fn handled(function: &str, what: &str, event: Value) -> Work {
     assert!(answer.uri.ends_with("/response"), "{}\n{printed}", answer.body);
     let _ = writeln!(std::io::stderr(), "large: {what}: {took:.1?}, at most {peak_mib} MiB of {memory_mib}");
     assert!(peak_mib < memory_mib / 2, "{what} used {peak_mib} MiB of {memory_mib}");
-    Work { answer: answer.json(), calls: calls(&consul, &aws), deleted: deleted(&consul) }
+    Work { answer: answer.json(), calls: calls(consul, aws), deleted: deleted(consul) }
 }
 
 fn calls(consul: &Recorder, aws: &Recorder) -> BTreeMap<String, usize> {
