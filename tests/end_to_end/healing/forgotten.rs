@@ -8,7 +8,9 @@ use local_stack::{
 use serde_json::{Value, json};
 use test_harness::ecs_agent::{DataplaneTask, Release, SYNCED, catalog, deregister, node_checks};
 
-use super::{assert_settled, log_lines, one_of_each_release, services_of, swept_after, world};
+use super::{
+    assert_settled, log_lines, one_of_each_release, services_of, statuses_with_failing_app, swept_after, world,
+};
 
 #[tokio::test]
 async fn a_node_that_was_deregistered_comes_back_with_its_tasks() {
@@ -107,9 +109,7 @@ async fn what_is_registered_again_has_the_health_of_ecs() {
     world.swept().await;
     for ((task, mut health_sync), release) in tasks.into_iter().zip(Release::ALL) {
         // Then its check is critical, and that of the dataplane where the release says so
-        let mut expected = task.all_checks(if release == Release::V0_8 { "passing" } else { "critical" });
-        expected.insert(format!("{}-worker", task.instance()), "passing".to_owned());
-        expected.insert(format!("{}-app", task.instance()), "critical".to_owned());
+        let expected = statuses_with_failing_app(&task, release);
         assert_eq!(task.statuses().await, expected, "{release:?}");
         // And health-sync agrees
         health_sync.tick().await;

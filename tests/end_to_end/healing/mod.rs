@@ -5,11 +5,13 @@ mod dead_proxy;
 mod forgotten;
 mod left_alone;
 mod modes;
+mod replaced;
 mod snapshot;
 mod stand_in;
 mod statuses;
+mod taken_over;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use local_stack::{
     Stack,
@@ -18,13 +20,13 @@ use local_stack::{
     world::{World, task_id},
 };
 use serde_json::{Value, json};
-use test_harness::ecs_agent::{DataplaneTask, HealthSync, Release, writes};
+use test_harness::ecs_agent::{DataplaneTask, HealthSync, Release, SYNCED, writes};
 use tokio::sync::OnceCell;
 
 use crate::fixture::controller_token;
 
 /// The clusters of the deployment: one for each test.
-const CLUSTERS: [&str; 23] = [
+const CLUSTERS: [&str; 26] = [
     "announced",
     "node-gone",
     "service-gone",
@@ -48,31 +50,40 @@ const CLUSTERS: [&str; 23] = [
     "proxy-sweep",
     "planned-only",
     "told-to-end",
+    "kept-broken",
+    "taken-by-event",
+    "taken-by-sweep",
 ];
 
 /// A cluster of the deployment.
 async fn world(name: &'static str) -> World<'static> {
     static DEPLOYED: OnceCell<Deployed> = OnceCell::const_new();
     assert!(CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
+    let deployed = DEPLOYED.get_or_init(|| deployment("healing", &CLUSTERS, &[])).await;
+    World::new(Stack::shared().await, deployed, "healing", name)
+}
+
+/// Deploys for these clusters, with further parameters.
+async fn deployment(name: &str, clusters: &[&str], further: &[(&str, &str)]) -> Deployed {
     let stack = Stack::shared().await;
-    let deployed = DEPLOYED.get_or_init(|| async {
-        for cluster in CLUSTERS {
-            stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
-        }
-        let token = controller_token(&stack.consul, "healing").await;
-        let secret = stack.aws.secrets().create_secret().name("healing-controller").secret_string(token.secret_id);
-        let parameters = [
-            ("ConsulHttpAddr", stack.consul.address.as_str()),
-            ("ConsulHttpTokenSecretArn", &secret.send().await.expect("CreateSecret").arn.expect("an ARN")),
-            ("EcsClusterArns", &CLUSTERS.join(",")),
-            ("SecretNamePrefix", "healing"),
-            ("Bootstrap", "none"),
-            // Only events and the tests' own sweeps change anything.
-            ("ReconcileRate", "rate(1 day)"),
-        ];
-        deploy(&stack.aws, "healing", &parameters).await
-    });
-    World::new(stack, deployed.await, "healing", name)
+    for cluster in clusters {
+        stack.aws.ecs().create_cluster().cluster_name(*cluster).send().await.expect("CreateCluster");
+    }
+    let token = controller_token(&stack.consul, name).await;
+    let secret = stack.aws.secrets().create_secret().name(format!("{name}-controller")).secret_string(token.secret_id);
+    let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
+    let clusters = clusters.join(",");
+    let own = [
+        ("ConsulHttpAddr", stack.consul.address.as_str()),
+        ("ConsulHttpTokenSecretArn", &secret),
+        ("EcsClusterArns", &clusters),
+        ("SecretNamePrefix", name),
+        ("Bootstrap", "none"),
+        // Only events and the tests' own sweeps change anything.
+        ("ReconcileRate", "rate(1 day)"),
+    ];
+    let parameters: Vec<(&str, &str)> = own.iter().chain(further).copied().collect();
+    deploy(&stack.aws, name, &parameters).await
 }
 
 /// Damages what Consul holds, and sweeps once. A sweep that a busy machine has left incomplete may have repaired a part: further
@@ -130,6 +141,15 @@ async fn one_of_each_release<'a>(world: &'a World<'a>) -> Vec<(DataplaneTask<'a>
         tasks.push(DataplaneTask::start(world, release).await);
     }
     tasks
+}
+
+/// The statuses of the checks of a task whose first synced container fails; those of the dataplane follow it since 0.9.
+fn statuses_with_failing_app(task: &DataplaneTask<'_>, release: Release) -> BTreeMap<String, String> {
+    let mut statuses = task.all_checks(if release == Release::V0_8 { "passing" } else { "critical" });
+    for (container, status) in SYNCED.into_iter().zip(["critical", "passing"]) {
+        statuses.insert(format!("{}-{container}", task.instance()), status.to_owned());
+    }
+    statuses
 }
 
 /// The IDs of the services of some tasks, sorted.

@@ -79,14 +79,38 @@ impl DataplaneService {
 
     /// Creates an ECS service with these tags, which starts one task.
     pub async fn run_by_ecs_service<'a>(&self, world: &'a World<'a>, tags: &Value) -> DataplaneTask<'a> {
+        self.create_ecs_service(world, 1, tags).await.pop().expect("a task of the service")
+    }
+
+    /// Creates an ECS service with these tags, which starts so many tasks.
+    pub async fn create_ecs_service<'a>(
+        &self,
+        world: &'a World<'a>,
+        desired: usize,
+        tags: &Value,
+    ) -> Vec<DataplaneTask<'a>> {
         let mut body = self.placed(world).await;
         body["serviceName"] = json!(self.name);
-        body["desiredCount"] = json!(1);
+        body["desiredCount"] = json!(desired);
         body["tags"] = tags.clone();
         world.ecs_call("CreateService", &body).await;
+        self.tasks_of_ecs_service(world).await
+    }
+
+    /// The ECS service starts tasks in place of those that have stopped. `MiniStack` does so only when the service is updated.
+    pub async fn start_replacements<'a>(&self, world: &'a World<'a>) -> Vec<DataplaneTask<'a>> {
+        let before = self.tasks_of_ecs_service(world).await;
+        world.ecs_call("UpdateService", &json!({ "cluster": world.name, "service": self.name })).await;
+        let mut tasks = self.tasks_of_ecs_service(world).await;
+        tasks.retain(|task| before.iter().all(|known| known.arn != task.arn));
+        tasks
+    }
+
+    async fn tasks_of_ecs_service<'a>(&self, world: &'a World<'a>) -> Vec<DataplaneTask<'a>> {
         let of_service = json!({ "cluster": world.name, "serviceName": self.name });
         let answer = world.ecs_call("ListTasks", &of_service).await;
-        DataplaneTask::new(world, self, answer["taskArns"][0].as_str().expect("a task of the service"))
+        let arns = answer["taskArns"].as_array().expect("the service's tasks").iter();
+        arns.map(|arn| DataplaneTask::new(world, self, arn.as_str().expect("an ARN"))).collect()
     }
 
     async fn placed(&self, world: &World<'_>) -> Value {
