@@ -70,7 +70,8 @@ impl Replacements {
     /// it reports which ones it would.
     pub(crate) async fn run(&self, survey: &Survey, order: &SweepOrder, deadline: Deadline, report: &mut RepairReport) {
         let broken = self.broken(survey);
-        report.unrepaired.extend(broken.iter().map(|(running, why)| Unrepaired::of(running, why)));
+        let with_advice = |why: &Broken| format!("{why}; {}", why.advice());
+        report.unrepaired.extend(broken.iter().map(|(running, why)| Unrepaired::of(running, &with_advice(why))));
         let scope = &self.tasks.scope;
         if broken.is_empty() || !scope.replaces_broken || scope.repair == RepairMode::Off {
             return;

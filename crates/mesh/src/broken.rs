@@ -20,16 +20,25 @@ const REPLACED_AT_A_TIME: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Broken {
     /// Connections to it fail.
-    #[error("its container consul-dataplane has stopped; replace the task, which ReplaceBrokenTasks does")]
+    #[error("its container consul-dataplane has stopped")]
     ProxyStopped,
     /// Its proxy gets no new endpoints, and its health-sync cannot write.
-    #[error("Consul has none of its login tokens; replace the task, which ReplaceBrokenTasks does")]
+    #[error("Consul has none of its login tokens")]
     NoTokens,
     /// Its proxy or its health-sync does not work.
-    #[error(
-        "Consul has only one of its two login tokens, so that its proxy or its health-sync does not work; replace the task"
-    )]
+    #[error("Consul has only one of its two login tokens, so that its proxy or its health-sync does not work")]
     OneToken,
+}
+
+impl Broken {
+    /// What to do.
+    #[must_use]
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::ProxyStopped | Self::NoTokens => "replace the task, which ReplaceBrokenTasks does",
+            Self::OneToken => "replace the task",
+        }
+    }
 }
 
 /// An ECS service.
