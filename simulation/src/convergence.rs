@@ -11,11 +11,12 @@ use super::{
 
 impl World {
     /// After one sweep, the service of every active task has its token, and no stopped task has anything. The same holds without a
-    /// sweep where no event was lost, except for the mark of a token that was pre-provisioned while its first task started.
+    /// sweep where no event was lost, except for the mark of a token that was pre-provisioned while its first task started, and for
+    /// what an earlier sweep has registered and could not ask ECS about again.
     pub(crate) fn check_converged(&mut self, is_swept: bool) {
         for index in 0..self.ecs.tasks.len() {
             if self.ecs.tasks[index].is_stopped() && !self.is_agent_failure_undetected(index) {
-                self.check_cleared(index, true);
+                self.check_cleared(index, is_swept);
             }
         }
         for number in 0..self.scenario.services {

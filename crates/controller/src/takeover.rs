@@ -101,7 +101,7 @@ impl Takeover {
     ) -> Result<Vec<DescribedTask>, ControllerError> {
         let arns: Vec<TaskArn> = tasks.iter().map(|id| TaskArn::in_cluster(cluster, id)).collect();
         let reader = &self.health_sync.tasks;
-        let described = deadline.run(reader.describe_all(cluster, &arns)).await?;
+        let described = deadline.run(reader.describe_existing(cluster, &arns)).await?;
         let definitions = reader.definitions(described.iter().map(|task| &task.definition), deadline).await;
         let is_enterprise = reader.scope.is_enterprise();
         let is_orphaned = |task: &DescribedTask| {

@@ -137,6 +137,18 @@ impl TaskReader {
         }
     }
 
+    /// Those of these tasks that ECS knows, which are none if it has deleted the cluster.
+    pub(crate) async fn describe_existing(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[TaskArn],
+    ) -> Result<Vec<DescribedTask>, EcsError> {
+        match self.describe_all(cluster, tasks).await {
+            Err(EcsError::UnknownCluster(_)) if self.is_deleted(cluster).await? => Ok(Vec::new()),
+            described => described,
+        }
+    }
+
     /// Whether ECS has deleted the cluster.
     pub(crate) async fn is_deleted(&self, cluster: &ClusterArn) -> Result<bool, EcsError> {
         let statuses = self.ecs.cluster_statuses(std::slice::from_ref(cluster)).await?;

@@ -121,7 +121,7 @@ impl Repairs {
             clusters.entry(&running.cluster).or_default().push(running.task.arn.clone());
         }
         let reads = clusters.into_iter().map(|(cluster, arns)| async move {
-            (cluster, deadline.run(self.tasks.describe_all(cluster, &arns)).await)
+            (cluster, deadline.run(self.tasks.describe_existing(cluster, &arns)).await)
         });
         let mut described = Described::default();
         for (cluster, read) in concurrently(reads).await {
