@@ -15,6 +15,8 @@ use controller::{Controller, Deadline, PreflightError, ProblemReport, SweepOrder
 const PHYSICAL_ID: &str = "ecs-mesh-controller";
 /// The physical ID after a failed creation: there is nothing to clean up.
 const NEVER_CREATED: &str = "ecs-mesh-controller/never-created";
+/// The reason of a success in mode `observe`.
+const OBSERVED: &str = "Mode is observe: nothing outside of the stack was changed";
 /// The longest reason, in characters: `CloudFormation` accepts answers of 4 KiB.
 const MAX_REASON: usize = 2_000;
 /// The timeout of one delivery of the answer, and how often it is retried: together less than what `reconcile` keeps back.
@@ -95,6 +97,7 @@ pub(crate) async fn handle<E: Error>(
     request: Request,
     deadline: Deadline,
 ) -> Result<Value, DeliveryError> {
+    let is_observing = controller.as_ref().is_ok_and(|controller| !controller.mode().acts());
     let result = match (request.kind, controller) {
         (Kind::Delete, _) if request.physical_resource_id.as_deref() == Some(NEVER_CREATED) => Ok(()),
         (Kind::Delete, _) if request.resource_properties.cleanup_on_delete != "true" => Ok(()),
@@ -109,6 +112,7 @@ pub(crate) async fn handle<E: Error>(
         None => PHYSICAL_ID.to_owned(),
     };
     let (status, reason) = match result {
+        Ok(()) if is_observing => ("SUCCESS", OBSERVED.to_owned()),
         Ok(()) => ("SUCCESS", String::new()),
         Err(failure) => ("FAILED", failure.to_string().chars().take(MAX_REASON).collect()),
     };
@@ -136,7 +140,7 @@ async fn set_up(controller: &Controller, deadline: Deadline) -> Result<(), Failu
     let swept = controller.sweep(&SweepOrder::default(), deadline).await;
     match swept.outcome {
         // The guard has its own alarm; the deployment does not wait for an operator.
-        SweepOutcome::Done | SweepOutcome::DryRun | SweepOutcome::GuardTripped => Ok(()),
+        SweepOutcome::Done | SweepOutcome::Observed | SweepOutcome::DryRun | SweepOutcome::GuardTripped => Ok(()),
         SweepOutcome::Incomplete => Err(Failure::Sweep(reasons(&swept.problems))),
     }
 }

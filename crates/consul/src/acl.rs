@@ -65,7 +65,7 @@ impl Acl for HttpConsul {
         let subject = subject(accessor);
         let request = Request::get(&subject, &["acl", "token", &accessor.to_string()]);
         match self.http.json(&request.within(tenancy)).await {
-            Ok(answer) => read_token(answer, &subject).map(Some),
+            Ok(answer) => read_token(answer, &subject, self.accepts_hidden).map(Some),
             Err(ConsulError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -74,7 +74,7 @@ impl Acl for HttpConsul {
     async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
         let subject = subject(new.pair.accessor);
         let request = Request::put(&subject, &["acl", "token"], token_body(new));
-        read_token(self.http.json(&request.within(&new.tenancy)).await?, &subject)
+        read_token(self.http.json(&request.within(&new.tenancy)).await?, &subject, self.accepts_hidden)
     }
 
     async fn update_token(&self, new: &NewToken) -> Result<(), ConsulError> {
@@ -133,9 +133,6 @@ impl Acl for HttpConsul {
     }
 }
 
-/// The value that newer servers return instead of the secret ID to a credential without `acl:write`.
-const HIDDEN: &str = "<hidden>";
-
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct TokenAnswer {
@@ -185,21 +182,22 @@ fn subject(accessor: AccessorId) -> String {
     format!("ACL token {accessor}")
 }
 
-fn read_token(answer: TokenAnswer, subject: &str) -> Result<Token, ConsulError> {
-    if answer.secret_id.expose_secret() == HIDDEN {
-        let reason = "acl = \"write\" is needed to read the secret half of a token".to_owned();
-        return Err(ConsulError::PermissionDenied { subject: subject.to_owned(), reason });
-    }
+fn read_token(answer: TokenAnswer, subject: &str, accepts_hidden: bool) -> Result<Token, ConsulError> {
     let accessor = answer.accessor_id.parse().map_err(|_| ConsulError::Malformed {
         subject: subject.to_owned(),
         reason: "AccessorID is not a UUID".to_owned(),
     })?;
     let grants = answer.rest.into_iter().filter(|(field, value)| GRANTS.contains(&field.as_str()) && !value.is_null());
-    Ok(Token {
+    let token = Token {
         pair: TokenPair { accessor, secret: answer.secret_id },
         description: answer.description,
         grants: grants.collect(),
-    })
+    };
+    if token.hides_its_secret() && !accepts_hidden {
+        let reason = "acl = \"write\" is needed to read the secret half of a token".to_owned();
+        return Err(ConsulError::PermissionDenied { subject: subject.to_owned(), reason });
+    }
+    Ok(token)
 }
 
 fn token_body(new: &NewToken) -> Value {

@@ -13,6 +13,7 @@ use crate::{
 /// A client of a Consul datacenter.
 pub struct HttpConsul {
     pub(crate) http: Http,
+    pub(crate) accepts_hidden: bool,
 }
 
 impl HttpConsul {
@@ -26,6 +27,13 @@ impl HttpConsul {
         credential: Arc<dyn CredentialSource>,
         retry_policy: RetryPolicy,
     ) -> Result<Self, ConnectorError> {
-        Ok(Self { http: Http::new(servers, tls, credential, retry_policy)? })
+        Ok(Self { http: Http::new(servers, tls, credential, retry_policy)?, accepts_hidden: false })
+    }
+
+    /// The same client for a credential with `acl:read`, to which Consul does not show secret IDs: see
+    /// [`Token::hides_its_secret`](crate::Token::hides_its_secret).
+    #[must_use]
+    pub fn accepting_hidden_secrets(self) -> Self {
+        Self { accepts_hidden: true, ..self }
     }
 }

@@ -1,12 +1,13 @@
 //! ACL tokens with their secret IDs and permissions, and the descriptions of login tokens.
 
 use mesh::{login::LoginMark, service_name::ServiceName, tenancy::Tenancy, token::TokenPair};
+use secrecy::ExposeSecret;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::object::Fields;
 
-/// A token as Consul returns it to a credential with `acl:write`.
+/// A token as Consul returns it.
 #[derive(Debug, Clone)]
 pub struct Token {
     /// Its accessor ID and secret ID.
@@ -17,7 +18,17 @@ pub struct Token {
     pub grants: Fields,
 }
 
+/// The value that Consul returns instead of the secret ID to a credential without `acl:write`.
+const HIDDEN: &str = "<hidden>";
+
 impl Token {
+    /// Whether Consul has not shown the secret ID: only a client that
+    /// [accepts it](crate::HttpConsul::accepting_hidden_secrets) returns such a token.
+    #[must_use]
+    pub fn hides_its_secret(&self) -> bool {
+        self.pair.secret.expose_secret() == HIDDEN
+    }
+
     /// Whether the token has no permissions. Consul removes links to deleted policies and roles.
     #[must_use]
     pub fn grants_nothing(&self) -> bool {

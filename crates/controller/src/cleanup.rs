@@ -65,7 +65,10 @@ impl Cleanup {
     /// Removes every token, service, check and node that the controller owns.
     pub(crate) async fn run(&self, deadline: Deadline) -> CleanupReport {
         let mut report = CleanupReport::default();
-        for _ in 0..ROUNDS {
+        let operation = self.tasks.scope.operation;
+        // What was not removed would be found again.
+        let rounds = if operation.acts() { ROUNDS } else { 1 };
+        for _ in 0..rounds {
             report.problems.clear();
             if self.round(&mut report, deadline).await == Effect::Unchanged {
                 break;
@@ -76,7 +79,7 @@ impl Cleanup {
         }
         info!(
             action = "clean_up",
-            outcome = "done",
+            outcome = operation.done(),
             tokens = report.tokens,
             services = report.services,
             nodes = report.nodes
@@ -194,7 +197,7 @@ impl Cleanup {
         // Tokens of all owners: an operator may have created one with this policy.
         let using = self.acl.tokens(partition, &|token| token.policies.contains(&name)).await?;
         if using.is_empty() && self.acl.delete_policy(&policy::of_client_agents(partition, &name)).await? {
-            info!(action = "delete_policy", outcome = "done", policy = name);
+            info!(action = "delete_policy", outcome = self.tasks.scope.operation.done(), policy = name);
         }
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use mesh::arn::ClusterArn;
+use mesh::{arn::ClusterArn, mode::Mode};
 
 use crate::{
     apply::Applier,
@@ -14,6 +14,7 @@ use crate::{
     healing::Announcer,
     health_sync::{HealthReport, HealthSync},
     observe::Observer,
+    observing,
     preflight::{Preflight, PreflightError},
     repair::Repairs,
     replacement::Replacements,
@@ -41,9 +42,10 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// A controller with empty caches.
+    /// A controller with empty caches. In mode `observe` it sends no write, except to its own queue and the event bus.
     #[must_use]
     pub fn new(scope: Scope, edges: Edges) -> Self {
+        let edges = observing::in_mode(scope.operation, edges);
         let scope = Arc::new(scope);
         let tasks = TaskReader {
             scope: Arc::clone(&scope),
@@ -61,7 +63,7 @@ impl Controller {
             tasks: tasks.clone(),
             cached_until: TimestampCache::new(),
         });
-        let announcer = Announcer { events: Arc::clone(&edges.events) };
+        let announcer = Announcer { events: Arc::clone(&edges.events), operation: scope.operation };
         let applier = Arc::new(Applier::new(&scope, &edges, &tokens, &announcer));
         let observer =
             Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
@@ -94,6 +96,12 @@ impl Controller {
             bootstrap,
             scope,
         }
+    }
+
+    /// Whether it acts.
+    #[must_use]
+    pub fn mode(&self) -> Mode {
+        self.scope.operation
     }
 
     /// Whether `cluster` is one of the configured ones.

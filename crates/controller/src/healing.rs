@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use aws::events::{EventPublisher, OwnEvent};
-use mesh::{arn::ClusterArn, task::TaskContainer};
+use mesh::{arn::ClusterArn, mode::Mode, task::TaskContainer};
 use serde_json::json;
 use tokio::time::timeout;
 use tracing::warn;
@@ -68,15 +68,16 @@ impl HealingKind {
 }
 
 impl Healing {
-    /// Logs that the action was done: as a warning, because metrics count the lines at each `LogLevel` but `error`.
-    fn log(&self) {
+    /// Logs that the action was done, or would have been: as a warning, because metrics count the lines at each `LogLevel` but `error`.
+    fn log(&self, operation: Mode) {
         let Self { kind, cluster, task_id, service, reason, in_ecs, in_consul } = self;
-        let action = kind.action();
-        warn!(action, outcome = "done", cluster_arn = %cluster, task_id, service, reason, in_ecs, in_consul);
+        let (action, outcome) = (kind.action(), operation.done());
+        warn!(action, outcome, cluster_arn = %cluster, task_id, service, reason, in_ecs, in_consul);
     }
 
-    fn event(&self) -> OwnEvent {
+    fn event(&self, operation: Mode) -> OwnEvent {
         let detail = json!({
+            "mode": operation.as_str(),
             "clusterArn": self.cluster.as_str(),
             "taskId": self.task_id,
             "service": self.service,
@@ -101,18 +102,19 @@ pub(crate) fn containers_of(containers: &[TaskContainer]) -> String {
 #[derive(Clone)]
 pub(crate) struct Announcer {
     pub(crate) events: Arc<dyn EventPublisher>,
+    pub(crate) operation: Mode,
 }
 
 impl Announcer {
     /// Logs and announces what was done. An event that cannot be sent is logged: the work is done.
     pub(crate) async fn announce(&self, done: &[Healing], deadline: Deadline) {
         for healing in done {
-            healing.log();
+            healing.log(self.operation);
         }
         if done.is_empty() {
             return;
         }
-        let events: Vec<OwnEvent> = done.iter().map(Healing::event).collect();
+        let events: Vec<OwnEvent> = done.iter().map(|healing| healing.event(self.operation)).collect();
         let reason = match timeout(TIME_TO_PUBLISH.min(deadline.left()), self.events.publish(&events)).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),

@@ -65,8 +65,11 @@ pub(crate) struct HealthSync {
 }
 
 impl HealthSync {
-    /// Syncs every `interval` for one minute, as far as time allows; once without an interval.
+    /// Syncs every `interval` for one minute, as far as time allows; once without an interval, and in mode `observe`, in
+    /// which a further round would find the same.
     pub(crate) async fn run(&self, interval: Option<Duration>, deadline: Deadline) -> HealthReport {
+        let operation = self.tasks.scope.operation;
+        let interval = interval.filter(|_| operation.acts());
         let mut report = HealthReport::default();
         let start = Instant::now();
         for round in 0.. {
@@ -82,7 +85,7 @@ impl HealthSync {
         }
         info!(
             action = "sync_health",
-            outcome = if report.problems.is_empty() { "done" } else { "incomplete" },
+            outcome = if report.problems.is_empty() { operation.done() } else { "incomplete" },
             rounds = report.rounds,
             updated = report.updated,
             removed = report.removed
@@ -243,7 +246,8 @@ impl HealthSync {
                 return Written { error: Some(error), ..written };
             }
             written.removed += 1;
-            info!(action = "deregister_check", outcome = "done", check_id = check.id, service = check.service_name);
+            let outcome = self.tasks.scope.operation.done();
+            info!(action = "deregister_check", outcome, check_id = check.id, service = check.service_name);
         }
         written
     }

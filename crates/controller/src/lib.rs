@@ -13,7 +13,7 @@
 //! - `repair`: what Consul has forgotten of running tasks; `replacement`: those that cannot be repaired; `takeover`: their
 //!   health, if nobody else reports it; `healing`: what is logged and announced of all three.
 //! - `apply`, `tokens`: writes.
-//! - [`Edges`]: the external services, behind traits, which the simulation implements.
+//! - [`Edges`]: the external services, behind traits, which the simulation implements; `observing`: without their writes.
 
 mod agents;
 mod apply;
@@ -31,6 +31,7 @@ mod healing;
 mod health_sync;
 mod message;
 mod observe;
+mod observing;
 mod outcome;
 mod preflight;
 mod problem;

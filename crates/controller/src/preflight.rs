@@ -6,7 +6,7 @@ use std::{fmt, sync::Arc};
 use consul::{ConsulError, Permissions};
 use mesh::{
     cluster_selection::ClusterPattern,
-    permission::{Permission, required},
+    permission::{Permission, required, required_to_observe},
     tenancy::{Tenancy, TenancyName},
 };
 
@@ -58,7 +58,9 @@ impl Preflight {
     /// The missing permissions, as the rules that grant them; or why Consul could not be asked.
     pub(crate) async fn run(&self) -> Result<(), PreflightError> {
         let mut tenancies = self.scope.tenancies();
-        let required = |patterns: &[ClusterPattern]| required(&self.scope.clusters, patterns);
+        let required = |patterns: &[ClusterPattern]| {
+            if self.scope.operation.acts() { required(&self.scope.clusters, patterns) } else { required_to_observe() }
+        };
         // The policy of a partition cannot grant permissions of the whole datacenter: these are checked separately.
         let local = tenancies.remove(&Tenancy::Community).unwrap_or_default();
         let has_local = !local.is_empty();

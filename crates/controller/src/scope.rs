@@ -13,6 +13,7 @@ use mesh::{
     definition::{Losses, TaskDefinition},
     grace::GracePeriod,
     guard::MaxDeletePercent,
+    mode::Mode,
     repair::RepairMode,
     required::TokenRules,
     rules::Rules,
@@ -30,6 +31,8 @@ use crate::bootstrap::BootstrapScope;
 pub struct Scope {
     /// The clusters.
     pub clusters: ClusterSelection,
+    /// Whether anything outside of the stack is changed.
+    pub operation: Mode,
     /// How tasks get their tokens.
     pub mode: TokenMode,
     /// How secrets are named.

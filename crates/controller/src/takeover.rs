@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use crate::{
     clock::Clock, deadline::Deadline, error::ControllerError, healing::HealingKind, health_sync::HealthSync,
-    message::Message, outcome::concurrently, timestamp_cache::TimestampCache,
+    message::Message, outcome::concurrently, scope::Scope, timestamp_cache::TimestampCache,
 };
 
 /// How often the health of such a task is synced.
@@ -127,14 +127,19 @@ impl Takeover {
         Err(ControllerError::HealthNotSynced(reasons.join("; ")))
     }
 
-    /// Sends the messages by which the tasks are synced until the next sweep; none for tasks with recent messages.
+    /// Sends the messages by which the tasks are synced until the next sweep; none for tasks with recent messages, and none
+    /// in mode `observe`, in which each sync would find the same.
     async fn ask_until_next_sweep(
         &self,
         cluster: &ClusterArn,
         tasks: &[DescribedTask],
         deadline: Deadline,
     ) -> Result<(), ControllerError> {
-        let (now, sweep_interval) = (self.clock.now(), self.health_sync.tasks.scope.sweep_interval);
+        let Scope { operation, sweep_interval, .. } = *self.health_sync.tasks.scope.as_ref();
+        if !operation.acts() {
+            return Ok(());
+        }
+        let now = self.clock.now();
         let is_due =
             |task: &&DescribedTask| self.asked.get(&task.arn).is_none_or(|at| elapsed(at, now) >= sweep_interval / 2);
         let due: Vec<&DescribedTask> = tasks.iter().filter(is_due).collect();

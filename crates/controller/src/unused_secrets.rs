@@ -34,7 +34,8 @@ pub enum UnusedSecretsOrder {
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnusedSecretsReport {
-    /// The names of the unused secrets; those that were deleted, except in a dry run.
+    /// The names of the unused secrets; those that were deleted, except in a dry run and in mode
+    /// `observe`.
     pub unused: Vec<String>,
     /// Why secrets are left that may be unused.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,7 +185,7 @@ impl UnusedSecrets {
         let is_deleted = self.secrets.confirm_deletion(&secret.name, &secret.version).await?;
         marked?;
         if is_deleted {
-            info!(action = "delete_secret", outcome = "done", secret = secret.name);
+            info!(action = "delete_secret", outcome = self.tasks.scope.operation.done(), secret = secret.name);
         }
         Ok(is_deleted)
     }

@@ -15,6 +15,7 @@
 //! - `mark`: how a token's description says for which cluster and service it was made. `login`: which task logged in for
 //!   a token.
 //! - `bounds`, `grace`, `time`: what is assumed of time.
+//! - `mode`: whether the controller acts.
 //! - `program`: the programs of consul-ecs in a task definition.
 //! - `health`: the statuses that Consul's checks should have. `registration`: what consul-ecs registers for a task.
 //!   `repair`: what Consul has forgotten of it, or remembers wrongly. `broken`: which tasks have to be replaced. `permission`: what the controller's own token has to be allowed.
@@ -39,6 +40,7 @@ pub mod idleness;
 pub mod lifecycle;
 pub mod login;
 pub mod mark;
+pub mod mode;
 pub mod observed;
 pub mod permission;
 pub mod phase;

@@ -81,6 +81,18 @@ pub fn required(clusters: &ClusterSelection, patterns: &[ClusterPattern]) -> Vec
     all
 }
 
+/// The permissions that the controller requires to observe.
+#[must_use]
+pub fn required_to_observe() -> Vec<Permission> {
+    let read = |resource, segment| Permission { resource, access: "read", segment };
+    vec![
+        read("acl", Segment::Whole),
+        read("agent", Segment::All),
+        read("node", Segment::All),
+        read("service", Segment::All),
+    ]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ use mesh::{
     arn::TaskArn,
     catalog::{DrainReason, HealthCheck},
     definition::DATAPLANE,
+    mode::Mode,
 };
 use tracing::info;
 
@@ -36,10 +37,10 @@ pub(super) fn without_proxy(outcomes: &[Outcome]) -> Vec<Healing> {
     drained.into_values().collect()
 }
 
-pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn]) {
+pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn], operation: Mode) {
     info!(
         action = "mark_critical",
-        outcome = "done",
+        outcome = operation.done(),
         task_id = tasks.first().map(|task| task.id().as_str()),
         cluster_arn = check.node,
         service = check.service_name,

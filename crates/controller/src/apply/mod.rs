@@ -14,6 +14,7 @@ use mesh::{
     arn::TaskArn,
     catalog::{HealthCheck, ServiceInstance},
     field::InvalidField,
+    mode::Mode,
     secret::StoredSecret,
     task::TaskChange,
     tenancy::TenancyName,
@@ -62,7 +63,7 @@ impl Applier {
         Self {
             scope: Arc::clone(scope),
             tokens: Arc::clone(tokens),
-            nodes: Nodes { consul: Arc::clone(&consul), clock: Arc::clone(&clock) },
+            nodes: Nodes { consul: Arc::clone(&consul), clock: Arc::clone(&clock), operation: scope.operation },
             consul,
             announcer: announcer.clone(),
             queue: edges.queue.clone(),
@@ -135,7 +136,8 @@ impl Applier {
             let result = deadline.run(self.consul.delete_token(&token.tenancy, token.accessor)).await;
             if result.is_ok() {
                 let task_id = planned.tasks.first().map(|task| task.id().as_str());
-                info!(action = "delete_login_token", outcome = "done", task_id, accessor_id = %token.accessor);
+                let outcome = self.scope.operation.done();
+                info!(action = "delete_login_token", outcome, task_id, accessor_id = %token.accessor);
             }
             Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
         });
@@ -149,7 +151,7 @@ impl Applier {
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let write = async |instances: &[ServiceInstance]| self.consul.deregister(instances).await;
-        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance);
+        let log = |instance: &ServiceInstance, _: &[TaskArn]| log_deregistration(instance, self.scope.operation);
         let written = write_in_chunks(groups, deadline, write, log).await;
         let (conflicts, mut outcomes): (Vec<Outcome>, Vec<Outcome>) =
             written.into_iter().partition(Outcome::is_conflict);
@@ -169,7 +171,8 @@ impl Applier {
         deadline: Deadline,
     ) -> Vec<Outcome> {
         let write = async |checks: &[HealthCheck]| self.consul.set_checks(checks).await;
-        let outcomes = write_in_chunks(groups, deadline, write, log_drain).await;
+        let log = |check: &HealthCheck, tasks: &[TaskArn]| log_drain(check, tasks, self.scope.operation);
+        let outcomes = write_in_chunks(groups, deadline, write, log).await;
         self.announcer.announce(&without_proxy(&outcomes), deadline).await;
         outcomes
     }
@@ -259,10 +262,10 @@ fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Grou
     nodes
 }
 
-fn log_deregistration(instance: &ServiceInstance) {
+fn log_deregistration(instance: &ServiceInstance, operation: Mode) {
     info!(
         action = "deregister",
-        outcome = "done",
+        outcome = operation.done(),
         task_id = %instance.task,
         cluster_arn = instance.node,
         service = instance.name,

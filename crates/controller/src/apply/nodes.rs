@@ -6,6 +6,7 @@ use consul::ConsulError;
 use mesh::{
     action::{Action, Planned},
     catalog::{AgentStatus, ClientAgent, LeftoverNode, Member},
+    mode::Mode,
     time::elapsed,
 };
 use tracing::info;
@@ -26,6 +27,7 @@ const AGENT_LAG: Duration = Duration::from_secs(120);
 pub(super) struct Nodes {
     pub(super) consul: Arc<dyn Consul>,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) operation: Mode,
 }
 
 impl Nodes {
@@ -57,7 +59,7 @@ impl Nodes {
             return Ok(Effect::Unchanged);
         }
         consul.force_leave(name, &agent.tenancy).await?;
-        info!(action = "force_leave", outcome = "done", node = name);
+        info!(action = "force_leave", outcome = self.operation.done(), node = name);
         Ok(Effect::Done)
     }
 
@@ -85,7 +87,7 @@ impl Nodes {
             return Ok(Effect::Unchanged);
         }
         self.consul.deregister_node(name, &node.tenancy).await?;
-        info!(action = "deregister_node", outcome = "done", cluster_arn = name);
+        info!(action = "deregister_node", outcome = self.operation.done(), cluster_arn = name);
         Ok(Effect::Done)
     }
 }

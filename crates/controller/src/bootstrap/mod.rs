@@ -68,7 +68,8 @@ pub(crate) struct Bootstrap {
 impl Bootstrap {
     pub(crate) fn new(edges: &Edges, tasks: &TaskReader) -> Self {
         let consul: Arc<dyn ConsulBootstrap> = edges.bootstrap.clone();
-        let upserter = Upserter { consul: Arc::clone(&consul), mode: tasks.scope.mode };
+        let upserter =
+            Upserter { consul: Arc::clone(&consul), mode: tasks.scope.mode, operation: tasks.scope.operation };
         Self {
             tasks: tasks.clone(),
             consul,

@@ -7,7 +7,7 @@
 use std::{sync::Arc, time::Duration};
 
 use consul::{ConsulBootstrap, ConsulError, Kind, Object};
-use mesh::token_mode::TokenMode;
+use mesh::{mode::Mode, token_mode::TokenMode};
 use tracing::info;
 
 use super::{
@@ -35,10 +35,11 @@ enum Change {
 pub(super) struct Upserter {
     pub(super) consul: Arc<dyn ConsulBootstrap>,
     pub(super) mode: TokenMode,
+    pub(super) operation: Mode,
 }
 
 impl Upserter {
-    /// Ensures that the objects exist, and verifies each write until it persists.
+    /// Ensures that the objects exist, and verifies each write until it persists. In mode `observe` there is none to verify.
     pub(super) async fn ensure(&self, objects: &[Object], deadline: Deadline, report: &mut BootstrapReport) {
         let mut changes: Vec<(&Object, Change)> = Vec::new();
         let mut pending: Vec<&Object> = objects.iter().collect();
@@ -55,7 +56,7 @@ impl Upserter {
                 }
                 match self.upsert(object, objects, deadline, report).await {
                     Ok(change) => {
-                        if change != Change::Unchanged {
+                        if change != Change::Unchanged && self.operation.acts() {
                             written_objects.push(object);
                         }
                         if !changes.iter().any(|(known, _)| *known == object) {
@@ -78,7 +79,7 @@ impl Upserter {
         for object in pending {
             report.fail(object.to_string(), BootstrapError::Overwritten { object: object.to_string() });
         }
-        record(&changes, report);
+        record(&changes, self.operation, report);
     }
 
     /// Reads, merges and writes one object.
@@ -120,7 +121,7 @@ fn explain(object: &Object, error: ControllerError) -> BootstrapError {
     }
 }
 
-fn record(changes: &[(&Object, Change)], report: &mut BootstrapReport) {
+fn record(changes: &[(&Object, Change)], operation: Mode, report: &mut BootstrapReport) {
     for (object, change) in changes {
         let object = object.to_string();
         let (list, outcome) = match change {
@@ -128,7 +129,8 @@ fn record(changes: &[(&Object, Change)], report: &mut BootstrapReport) {
             Change::Updated => (&mut report.updated, "updated"),
             Change::Unchanged => (&mut report.unchanged, "unchanged"),
         };
-        info!(action = "bootstrap", outcome, object);
+        let is_observed = *change != Change::Unchanged && !operation.acts();
+        info!(action = "bootstrap", outcome = if is_observed { operation.done() } else { outcome }, object);
         list.push(object);
     }
 }

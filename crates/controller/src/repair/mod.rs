@@ -94,7 +94,11 @@ impl Repairs {
             report.planned = found.iter().flat_map(Found::planned).collect();
             return (report, SecondLook::default());
         }
-        let repaired = self.register_missing(&found, deadline, &mut report).await;
+        let mut repaired = self.register_missing(&found, deadline, &mut report).await;
+        if !scope.operation.acts() {
+            // Nothing was registered, so that there is nothing more to look at.
+            repaired.clear();
+        }
         (report, SecondLook { found, repaired, looked_at: Some(looked_at) })
     }
 

@@ -92,7 +92,7 @@ impl Repairs {
             self.consul.deregister_service(node, id, &registration.tenancy).await?;
             info!(
                 action = "deregister",
-                outcome = "done",
+                outcome = self.tasks.scope.operation.done(),
                 task_id = %found.running.task.arn.id(),
                 cluster_arn = node,
                 service = registration.name,

@@ -56,8 +56,8 @@ pub struct Settings {
     pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `ECS_CLUSTER_ARN_PREFIX`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
-    /// `CLUSTER_PARTITIONS`; `REPAIR`, `REPLACE_BROKEN_TASKS` and
-    /// `RECONCILE_RATE`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
+    /// `CLUSTER_PARTITIONS`; `MODE`, `REPAIR`, `REPLACE_BROKEN_TASKS`
+    /// and `RECONCILE_RATE`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -164,6 +164,7 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
     let names = SecretNames::new(prefix, client_token.clone(), default_tenancy.clone(), &clusters);
     let scope = Scope {
         names,
+        operation: variables.optional("MODE")?.unwrap_or_default(),
         mode: variables.optional("TOKEN_MODE")?.unwrap_or_default(),
         grace: read_grace(variables.text("REVOCATION_GRACE_SECONDS").as_deref())?,
         bounds: variables.optional("TIME_BOUNDS")?.unwrap_or(Bounds::DEFAULT),

@@ -1,6 +1,6 @@
 use std::{collections::BTreeMap, time::Duration};
 
-use mesh::token_mode::TokenMode;
+use mesh::{mode::Mode, token_mode::TokenMode};
 
 use super::*;
 
@@ -20,6 +20,7 @@ fn environment(changes: &[(&str, &str)]) -> Result<Settings, InvalidField> {
 #[test]
 fn required_settings_alone_get_defaults() {
     let settings = environment(&[]).unwrap();
+    assert_eq!(settings.scope.operation, Mode::Act);
     assert_eq!(settings.scope.mode, TokenMode::Auto);
     assert_eq!(settings.scope.grace.delay(), Duration::from_secs(300));
     assert_eq!(settings.scope.default_tenancy, Tenancy::Community);
@@ -54,6 +55,7 @@ fn error_names_the_variable() {
         ("CONSUL_TLS_SERVER_NAME", "server dc1"),
         ("CLIENT_TOKEN_SECRET_NAME", "a b"),
         ("SECRET_KMS_KEY_ID", "my key"),
+        ("MODE", "watch"),
         ("TOKEN_MODE", "magic"),
         ("REVOCATION_GRACE_SECONDS", "3001"),
         ("REVOCATION_GRACE_SECONDS", "-1"),

@@ -84,7 +84,7 @@ impl Sweep {
                 break;
             }
         }
-        let report = swept.report(order, &self.tasks.scope.clusters);
+        let report = swept.report(order, &self.tasks.scope);
         log(&report);
         report
     }

@@ -20,6 +20,7 @@ use crate::{
     outcome::{Effect, Outcome},
     problem::ProblemReport,
     repair::RepairReport,
+    scope::Scope,
     survey::{Problem, Reading, Survey, SweepOrder},
 };
 
@@ -32,6 +33,8 @@ pub(super) type Alarms = Vec<(ClusterArn, Alarm)>;
 pub enum SweepOutcome {
     /// Everything was read and done.
     Done,
+    /// Everything was read, and nothing was changed, because the mode is `observe`.
+    Observed,
     /// Nothing was changed, because only the plan was requested.
     DryRun,
     /// The guard stopped deletions or replacements.
@@ -46,6 +49,7 @@ impl SweepOutcome {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
+            Self::Observed => "observed",
             Self::DryRun => "dry_run",
             Self::GuardTripped => "guard_tripped",
             Self::Incomplete => "incomplete",
@@ -57,6 +61,8 @@ impl SweepOutcome {
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SweepReport {
+    /// `act`; with `observe`, nothing of what it reports was done.
+    pub mode: &'static str,
     /// How it ended.
     pub outcome: SweepOutcome,
     /// One entry for each swept cluster.
@@ -137,7 +143,7 @@ impl Swept {
         self.held_back = held_back;
     }
 
-    pub(super) fn report(self, order: &SweepOrder, all: &ClusterSelection) -> SweepReport {
+    pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
         let Self { set_up, outcomes, last, planned, held_back, repairs } = self;
         let (survey, alarms) = last.unwrap_or_default();
         let owners = Owners::new(&survey);
@@ -156,14 +162,16 @@ impl Swept {
             report.planned = waiting.map(|planned| describe(&planned.action)).collect();
             add_repairs(&repairs, report);
         }
-        let problems = problems(survey.problems.iter().chain(&repairs.problems), &set_up, &outcomes, order, all);
+        let problems =
+            problems(survey.problems.iter().chain(&repairs.problems), &set_up, &outcomes, order, &scope.clusters);
         let outcome = match () {
             () if !problems.is_empty() => SweepOutcome::Incomplete,
             () if order.dry_run => SweepOutcome::DryRun,
             () if !alarms.is_empty() => SweepOutcome::GuardTripped,
+            () if !scope.operation.acts() => SweepOutcome::Observed,
             () => SweepOutcome::Done,
         };
-        SweepReport { outcome, clusters, problems }
+        SweepReport { mode: scope.operation.as_str(), outcome, clusters, problems }
     }
 }
 

@@ -97,7 +97,7 @@ impl Attempt<'_> {
             Ok(version) => {
                 let pair = state.pair().or(seen.state.pair());
                 let accessor_id = pair.map(|pair| tracing::field::display(pair.accessor));
-                info!(action, outcome = "done", holder = %self.holder, secret = self.name, accessor_id);
+                info!(action, outcome = self.tokens.scope.operation.done(), holder = %self.holder, secret = self.name, accessor_id);
                 Ok(Some(StoredSecret { state, is_ours: true, version: Some(version), written_at }))
             }
             Err(SecretsError::Changed { .. }) => Ok(None),
@@ -129,7 +129,7 @@ impl Attempt<'_> {
         self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
         info!(
             action = "revoke",
-            outcome = "done",
+            outcome = self.tokens.scope.operation.done(),
             holder = %self.holder,
             accessor_id = %accessor,
             reason,

@@ -34,7 +34,8 @@ impl Attempt<'_> {
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
         match self.tokens.acl.create_token(&new).await {
             Ok(_) => {
-                info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
+                let outcome = self.tokens.scope.operation.done();
+                info!(action = "create_token", outcome, holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
                 Ok(())
             }
             // The answer to an earlier try was lost, or another attempt restores the same token.
@@ -93,7 +94,8 @@ impl Attempt<'_> {
         let updated = NewToken { pair: token.pair, description, grant, tenancy: holder.tenancy().clone() };
         match self.tokens.acl.update_token(&updated).await {
             Ok(()) => {
-                info!(action = "update_token", outcome = "done", holder = %holder, accessor_id = %updated.pair.accessor);
+                let outcome = scope.operation.done();
+                info!(action = "update_token", outcome, holder = %holder, accessor_id = %updated.pair.accessor);
                 self.cache(demand, secret);
                 Ok(Progress::Done(Effect::Done))
             }

@@ -44,6 +44,8 @@ impl Attempt<'_> {
             };
             match self.take_step(&secret, case).await? {
                 Progress::Done(done) => return Ok(done.max(effect)),
+                // A further step would find the secret and Consul as they were.
+                Progress::Again if !self.tokens.scope.operation.acts() => return Ok(Effect::Done),
                 Progress::Again => effect = Effect::Done,
                 Progress::Conflict(read) => seen = Some(self.read_after(&secret, read).await?),
             }
@@ -152,7 +154,8 @@ impl Attempt<'_> {
 
     fn held(&self, secret: &StoredSecret, token: &Token) -> HeldToken {
         let unused_since = HolderMark::parse(&token.description).and_then(|mark| mark.unused_since);
-        let is_same = secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
+        // What a credential that only reads does not see is assumed to be the same.
+        let is_same = token.hides_its_secret() || secret.state.pair().is_some_and(|pair| pair.is_same_as(&token.pair));
         HeldToken {
             is_marked: self.is_marked(token),
             is_awaited: is_awaited(unused_since, self.tokens.rules()),

@@ -14,7 +14,7 @@ use super::{
     attempt::{Attempt, Progress},
     demand::Demand,
 };
-use crate::{error::ControllerError, message::Message, outcome::Effect};
+use crate::{error::ControllerError, message::Message, outcome::Effect, scope::Scope};
 
 impl Attempt<'_> {
     /// Creates a new token in Consul, then writes it into the secret. If another writer was faster, the own token is
@@ -52,7 +52,8 @@ impl Attempt<'_> {
         let secret = self.read().await?;
         if !secret.names(accessor) {
             self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
-            info!(action = "delete_unused_token", outcome = "done", holder = %self.holder, accessor_id = %accessor);
+            let outcome = self.tokens.scope.operation.done();
+            info!(action = "delete_unused_token", outcome, holder = %self.holder, accessor_id = %accessor);
         }
         Ok(secret)
     }
@@ -95,7 +96,8 @@ impl Attempt<'_> {
     }
 
     /// Hides a token from tasks, then requests the check that deletes it, after a chain of `hops` messages. A failed
-    /// write requests no check. If the function ends in between, the sweep deletes the token.
+    /// write requests no check, and neither does mode `observe`, in which the check would find the token as it was. If the
+    /// function ends in between, the sweep deletes the token.
     pub(super) async fn hide(
         &self,
         secret: &StoredSecret,
@@ -107,8 +109,8 @@ impl Attempt<'_> {
         if self.swap(secret, SecretState::Retiring(pair, retirement)).await?.is_none() {
             return Ok(Progress::Conflict(None));
         }
-        if let Some(message) = Message::idle_check(self.holder, hops) {
-            let bounds = &self.tokens.scope.bounds;
+        let Scope { operation, bounds, .. } = self.tokens.scope.as_ref();
+        if let Some(message) = Message::idle_check(self.holder, hops).filter(|_| operation.acts()) {
             // The clock of the checking function may be behind that of Secrets Manager.
             let delay = bounds.hidden_for() + bounds.clocks;
             self.tokens.queue.send_later(&[message], delay).await?;

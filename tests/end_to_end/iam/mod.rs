@@ -2,13 +2,15 @@
 //!
 //! The calls are found in the sources; `leaks` compares the grants with the calls that are made.
 
+mod observe;
+
 use std::collections::BTreeSet;
 
 use audit::document::{Node, parse_yaml};
 
 use test_harness::recorder::RecordedRequest;
 
-const TEMPLATE: &str = include_str!("../../template.yaml");
+const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
 const EDGES: [(&str, &str); 12] = [
@@ -83,8 +85,11 @@ fn texts(node: &Node) -> Vec<&str> {
 }
 
 fn granted(role: &str) -> BTreeSet<String> {
-    let template = template();
-    let statements = statements(&template, role);
+    granted_by(&template(), role)
+}
+
+fn granted_by(template: &Node, role: &str) -> BTreeSet<String> {
+    let statements = statements(template, role);
     assert!(statements.iter().all(|statement| statement.get("Effect").and_then(Node::text) == Some("Allow")));
     let actions = statements.iter().flat_map(|statement| texts(statement.get("Action").expect("actions")));
     actions.map(str::to_owned).collect()

@@ -1,0 +1,71 @@
+//! ACL tokens and policies.
+
+use async_trait::async_trait;
+use consul::{Acl, ConsulError, Fields, Grant, NewToken, Object, Token, TokenFilter};
+use mesh::{
+    tenancy::Tenancy,
+    token::{AccessorId, ListedToken},
+};
+use serde_json::Value;
+
+use super::Observing;
+
+#[async_trait]
+impl Acl for Observing {
+    async fn token(&self, tenancy: &Tenancy, accessor: AccessorId) -> Result<Option<Token>, ConsulError> {
+        self.0.consul.token(tenancy, accessor).await
+    }
+
+    async fn create_token(&self, new: &NewToken) -> Result<Token, ConsulError> {
+        let (accessor, service) = (new.pair.accessor, service_of(new));
+        observed!("PUT /v1/acl/token", accessor_id = %accessor, service, description = new.description);
+        let grants = match &new.grant {
+            Grant::AsBefore(grants) => grants.clone(),
+            Grant::ServiceIdentity(_) | Grant::Policy(_) => Fields::new(),
+        };
+        Ok(Token { pair: new.pair.clone(), description: new.description.clone(), grants })
+    }
+
+    async fn update_token(&self, token: &NewToken) -> Result<(), ConsulError> {
+        let accessor = token.pair.accessor;
+        observed!("PUT /v1/acl/token", accessor_id = %accessor, description = token.description);
+        Ok(())
+    }
+
+    async fn delete_token(&self, _: &Tenancy, accessor: AccessorId) -> Result<(), ConsulError> {
+        observed!("DELETE /v1/acl/token", accessor_id = %accessor);
+        Ok(())
+    }
+
+    async fn tokens(&self, tenancy: &Tenancy, keep: &TokenFilter<'_>) -> Result<Vec<ListedToken>, ConsulError> {
+        self.0.consul.tokens(tenancy, keep).await
+    }
+
+    async fn create_policy(&self, policy: &Object) -> Result<(), ConsulError> {
+        if self.0.bootstrap.read(policy).await?.is_none() {
+            observed!("PUT /v1/acl/policy", object = %policy);
+        }
+        Ok(())
+    }
+
+    async fn delete_policy(&self, policy: &Object) -> Result<bool, ConsulError> {
+        let found = match self.0.bootstrap.read(policy).await {
+            Err(ConsulError::AclsDisabled { .. }) => None,
+            found => found?,
+        };
+        let description = found.as_ref().and_then(|found| found.get("Description")).and_then(Value::as_str);
+        if found.is_none() || description != policy.text("Description") {
+            return Ok(false);
+        }
+        observed!("DELETE /v1/acl/policy", object = %policy);
+        Ok(true)
+    }
+}
+
+/// The service that a new token is for.
+fn service_of(new: &NewToken) -> Option<&str> {
+    match &new.grant {
+        Grant::ServiceIdentity(service) => Some(service.as_str()),
+        Grant::Policy(_) | Grant::AsBefore(_) => None,
+    }
+}
