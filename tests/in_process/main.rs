@@ -15,6 +15,7 @@ mod healing;
 mod health_sync;
 mod launch_types;
 mod limits;
+mod observing;
 mod repair;
 mod revocation;
 mod secrets_client;

@@ -18,12 +18,24 @@ async fn two_days_later(
     world: &World<'_>,
     aws: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
 ) -> Environment {
+    two_days_later_in(world, "act", aws).await
+}
+
+/// The same, in one of the modes.
+async fn two_days_later_in(
+    world: &World<'_>,
+    mode: &'static str,
+    aws: impl Fn(&RecordedRequest, usize) -> Answer + Send + Sync + 'static,
+) -> Environment {
     let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
     let clock = Arc::new(Fixed(Timestamp::now() + SignedDuration::from_hours(48)));
     // No other test's secrets have this prefix
     let prefix: &'static str = Box::leak(world.name.to_owned().into_boxed_str());
-    let settings =
-        [("SECRET_NAME_PREFIX", prefix), ("TIME_BOUNDS", "secrets-lag=0,ecs-lag=1,attempt=10,call=2,clocks=1")];
+    let settings = [
+        ("MODE", mode),
+        ("SECRET_NAME_PREFIX", prefix),
+        ("TIME_BOUNDS", "secrets-lag=0,ecs-lag=1,attempt=10,call=2,clocks=1"),
+    ];
     let aws = environment::aws(aws).await;
     Environment::between(world, consul, aws, &settings, |edges| Edges { clock, ..edges }).await
 }
@@ -68,7 +80,10 @@ async fn only_own_empty_secrets_that_no_definition_reads_are_deleted() {
     let read = json!([{ "name": "CONSUL_HTTP_TOKEN", "valueFrom": "leftover-read:token::" }]);
     let body = json!({ "family": "leftover-reader", "containerDefinitions": [{ "name": "app", "image": "app", "secrets": read }] });
     world.ecs_call("RegisterTaskDefinition", &body).await;
-    // When they are looked for, and then deleted
+    // When they are looked for, observed, and then deleted
+    let observing = two_days_later_in(&world, "observe", forward).await;
+    assert_eq!(delete(&observing, UnusedSecretsOrder::Delete).await.unused, ["leftover-gone"]);
+    assert!(!observing.aws.operations().contains(&"DeleteSecret".to_owned()), "{:?}", observing.aws.operations());
     let environment = two_days_later(&world, forward).await;
     let report = delete(&environment, UnusedSecretsOrder::DryRun).await;
     assert!(report.problems.is_empty(), "{report:?}");

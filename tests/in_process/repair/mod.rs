@@ -3,6 +3,7 @@
 mod calls;
 mod half_dead;
 mod mesh_of_tasks;
+mod observed;
 mod read_back;
 mod recorded;
 mod recordings;

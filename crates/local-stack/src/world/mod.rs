@@ -41,7 +41,16 @@ pub fn cluster_arn(name: &str) -> String {
 
 /// The Consul policy for the controller that `docs/deploy.md` documents: its first block of HCL.
 pub fn documented_policy() -> String {
-    let page = include_str!("../../../../docs/deploy.md");
+    policy_in(include_str!("../../../../docs/deploy.md"))
+}
+
+/// The Consul policy that `docs/observe.md` documents for mode `observe`.
+pub fn observing_policy() -> String {
+    policy_in(include_str!("../../../../docs/observe.md"))
+}
+
+/// The first block of HCL of a page.
+fn policy_in(page: &str) -> String {
     let policy = page.split_once("```hcl\n").and_then(|(_, rest)| rest.split_once("```"));
     policy.expect("the page shows the policy").0.to_owned()
 }

@@ -1,0 +1,117 @@
+//! Half-dead tasks in mode `observe`: what would be done is decided, reported and announced, and nothing is written.
+
+use std::time::Duration;
+
+use controller::{Deadline, SweepOrder};
+use serde_json::{Value, json};
+
+use super::mesh_of_tasks::{FakeTask, Mesh};
+use crate::time::LONG;
+
+const OBSERVE: [(&str, &str); 2] = [("MODE", "observe"), ("REPLACE_BROKEN_TASKS", "on")];
+const ACT: [(&str, &str); 2] = [("MODE", "act"), ("REPLACE_BROKEN_TASKS", "on")];
+
+/// Five registered tasks. The first has lost its proxy, the second its health-sync while its app is unhealthy, the third a
+/// registration.
+async fn half_dead() -> Mesh {
+    let mesh = Mesh::forgotten((1..=5).map(FakeTask::new).collect()).await;
+    mesh.sweep().await;
+    mesh.change(0, |task| task.stopped = ["consul-dataplane"].into());
+    mesh.change(1, |task| {
+        task.stopped = ["consul-ecs-health-sync"].into();
+        task.unhealthy = ["app"].into();
+    });
+    let third = mesh.change(2, |_| {});
+    mesh.forget(&format!("web-{}", third.id()));
+    mesh.consul.forget();
+    mesh.aws.forget();
+    mesh
+}
+
+/// The kinds of the published events, and their modes.
+fn announced(mesh: &Mesh) -> Vec<(String, String)> {
+    let entries = mesh.asked("PutEvents").into_iter().flat_map(|put| put["Entries"].as_array().unwrap().clone());
+    let mut announced: Vec<_> = entries
+        .map(|entry| {
+            let detail: Value = serde_json::from_str(entry["Detail"].as_str().unwrap()).unwrap();
+            (entry["DetailType"].as_str().unwrap().to_owned(), detail["mode"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    announced.sort();
+    announced
+}
+
+fn assert_nothing_written(mesh: &Mesh) {
+    let writes: Vec<String> = mesh.consul.lines().into_iter().filter(|line| !line.starts_with("GET ")).collect();
+    assert_eq!(writes, [""; 0]);
+    assert_eq!(mesh.asked("StopTask"), [json!(null); 0]);
+    assert_eq!(mesh.asked("SendMessageBatch"), [json!(null); 0], "nothing is waited for that was not written");
+}
+
+const ALL: [&str; 4] =
+    ["ECS Mesh Health Sync Taken Over", "ECS Mesh Task Drained", "ECS Mesh Task Repaired", "ECS Mesh Task Replaced"];
+
+#[tokio::test]
+async fn sweeps_say_what_they_would_do_and_do_nothing() {
+    let mesh = half_dead().await;
+    // When sweeps observe, which have no time for a second look
+    let settings = [OBSERVE.as_slice(), &[("TIME_BOUNDS", "health-lag=120")]].concat();
+    let mesh = mesh.with_settings(&settings).await;
+    for _ in 0..2 {
+        mesh.aws.forget();
+        let report = mesh.controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(100))).await;
+        // Then the report says what they would do, every time
+        assert_eq!((report.mode, report.outcome.as_str()), ("observe", "observed"), "{report:?}");
+        let cluster = &report.clusters[0];
+        assert_eq!((cluster.drained, cluster.repaired, cluster.replaced), (2, 1, 1), "{cluster:?}");
+        assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "observe".to_owned())));
+        assert_nothing_written(&mesh);
+    }
+    // And with the mode act, which needs nothing else, a sweep does that
+    let mesh = mesh.with_settings(&ACT).await;
+    let report = mesh.sweep().await;
+    assert_eq!((report.mode, report.outcome.as_str()), ("act", "done"), "{report:?}");
+    let cluster = &report.clusters[0];
+    assert_eq!((cluster.drained, cluster.repaired, cluster.replaced), (2, 1, 1), "{cluster:?}");
+    assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "act".to_owned())));
+    assert_eq!(mesh.registered().len(), 1);
+    assert_eq!(mesh.change(0, |_| {}).desired_status, "STOPPED");
+    // And back
+    mesh.forget(&format!("web-{}", mesh.change(3, |_| {}).id()));
+    let mesh = mesh.with_settings(&OBSERVE).await;
+    assert_eq!(mesh.sweep().await.clusters[0].repaired, 1);
+    assert_nothing_written(&mesh);
+}
+
+#[tokio::test]
+async fn events_say_what_they_would_do_and_do_nothing() {
+    let mesh = half_dead().await.with_settings(&OBSERVE).await;
+    for index in [0, 1] {
+        mesh.handle(&mesh.change(index, |_| {}).event()).await;
+    }
+    assert_eq!(announced(&mesh), [ALL[0], ALL[1]].map(|kind| (kind.to_owned(), "observe".to_owned())));
+    assert_nothing_written(&mesh);
+}
+
+#[tokio::test]
+async fn a_wrong_status_is_looked_at_twice_and_not_corrected() {
+    let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
+    mesh.sweep().await;
+    mesh.sweep().await;
+    let task = mesh.change(0, |task| task.unhealthy = ["app"].into());
+    let before = mesh.statuses(&task);
+    let mesh = mesh.with_settings(&OBSERVE).await;
+    let report = mesh.sweep().await;
+    assert_ne!(report.clusters[0].corrected, 0, "{report:?}");
+    assert_eq!(mesh.statuses(&task), before);
+    assert_nothing_written(&mesh);
+}
+
+#[tokio::test]
+async fn a_health_sync_compares_once_a_minute() {
+    let mesh = half_dead().await.with_settings(&OBSERVE).await;
+    let report = mesh.controller.sync_health(Some(Duration::from_secs(10)), Deadline::after(LONG)).await;
+    assert!(report.problems.is_empty() && report.updated > 0, "{report:?}");
+    assert_eq!(report.rounds, 1);
+    assert_nothing_written(&mesh);
+}
