@@ -155,7 +155,9 @@ impl Connection {
         let answer = Arc::clone(&slot);
         let (since, stuck_until, label) = {
             let mut world = self.shared.world.lock().unwrap();
-            (world.now, world.stuck_until(), world.trace.is_some().then(label).unwrap_or_default())
+            let label = (world.trace.is_some() || world.scenario.observes).then(label).unwrap_or_default();
+            world.check_observes(service, &label);
+            (world.now, world.stuck_until(), label)
         };
         let environment = self.environment;
         let effect = move |world: &mut World, outcome: CallOutcome| {

@@ -34,6 +34,7 @@ const MINIMAL: Limits = Limits {
     manual_changes: false,
     exceeded: None,
     extras: false,
+    observes: false,
 };
 
 /// A world without a schedule, and the edges that reach it.

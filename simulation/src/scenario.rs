@@ -31,6 +31,8 @@ pub struct Limits {
     pub(crate) exceeded: Option<Bound>,
     /// Whether scenarios have client agents, Consul Enterprise, deleted clusters, health sync and clean-up.
     pub(crate) extras: bool,
+    /// Whether the mode is `observe`: the only promise is then that nothing is written.
+    pub(crate) observes: bool,
 }
 
 impl Limits {
@@ -50,7 +52,11 @@ impl Limits {
         manual_changes: true,
         exceeded: None,
         extras: true,
+        observes: false,
     };
+
+    /// The widest limits, in mode `observe`.
+    pub const OBSERVING: Self = Self { observes: true, ..Self::WIDEST };
 
     /// The widest limits, with one bound exceeded.
     #[must_use]
@@ -152,6 +158,8 @@ pub(crate) struct Scenario {
     pub(crate) by_pattern: bool,
     pub(crate) dialect: Dialect,
     pub(crate) healing: Healing,
+    /// Whether the mode is `observe`.
+    pub(crate) observes: bool,
 }
 
 /// The bounds that the controller is configured with, in milliseconds.
@@ -264,6 +272,7 @@ impl Scenario {
             by_pattern: extra(random, 3),
             dialect: Dialect::draw(random),
             healing: Healing::draw(random, limits, syncs > 0),
+            observes: limits.observes,
         };
         let drawn = if limits.races && limits.lag && random.u32(..3) == 0 { drawn.races() } else { drawn };
         let assumed = Assumed {

@@ -38,6 +38,9 @@ const EPOCH: i64 = 1_800_000_000;
 /// The name of the client agents' secret.
 pub(crate) const CLIENT_SECRET: &str = "consul-ecs-consul-client-token";
 
+/// The start of the only promise in mode `observe`.
+const WRITTEN: &str = "observes: a call writes";
+
 /// Everything outside the controller.
 pub(crate) struct World {
     pub(crate) scenario: Scenario,
@@ -186,8 +189,20 @@ impl World {
 
     /// Records a broken promise; the first one is the result of the schedule.
     pub(crate) fn broken(&mut self, how: String) {
+        // In mode `observe`, nothing that takes a write is promised.
+        if self.scenario.observes && !how.starts_with(WRITTEN) {
+            return;
+        }
         note!(self, "BROKEN PROMISE: {how}");
         self.broken.get_or_insert(how);
+    }
+
+    /// In mode `observe`, nothing is written: every call reads, except those to the own queue.
+    pub(crate) fn check_observes(&mut self, service: Service, call: &str) {
+        let is_read = ["Get", "GET ", "List", "Describe"].iter().any(|start| call.starts_with(start));
+        if self.scenario.observes && !is_read && service != Service::Sqs {
+            self.broken(format!("{WRITTEN}: {call}"));
+        }
     }
 
     /// A new secret half, which no text may contain.
@@ -250,6 +265,7 @@ fn scope(scenario: &Scenario) -> Scope {
             "TIME_BOUNDS" => scenario.time_bounds(),
             "UNUSED_TOKEN_HOURS" => "1".to_owned(),
             "BOOTSTRAP" => "none".to_owned(),
+            "MODE" if scenario.observes => "observe".to_owned(),
             "REPAIR" => scenario.healing.repair_setting().to_owned(),
             "CONSUL_PARTITION" if scenario.enterprise => "team".to_owned(),
             "TOKEN_MODE" => match scenario.mode {

@@ -22,6 +22,15 @@ fn the_promises_hold_in_every_schedule() {
     println!("{} schedules in {:.0?}", found.schedules, found.took);
 }
 
+#[test]
+fn nothing_is_written_in_mode_observe() {
+    let found = search(Budget::Schedules(SCHEDULES / 5), 1, &Limits::OBSERVING);
+    if let Some(failure) = found.failure {
+        panic!("{}\n\nshrunk from seed {}: {}", report(&shrink(&failure)), failure.seed, failure.promise);
+    }
+    println!("{} schedules in {:.0?}", found.schedules, found.took);
+}
+
 /// Seeds that broke a promise when they were found. The scenarios that they draw have changed since.
 const ONCE_BROKEN: [u64; 13] = [
     173,

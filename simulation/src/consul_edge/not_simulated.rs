@@ -1,7 +1,7 @@
 //! What the controller reads and creates when it is set up.
 
 use async_trait::async_trait;
-use consul::{ConsulBootstrap, ConsulError, Fields, Object, Permissions};
+use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, Permissions};
 use mesh::{
     permission::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -23,8 +23,17 @@ impl ConsulBootstrap for ConsulEdge {
         Err(not_simulated())
     }
 
-    async fn read(&self, _: &Object) -> Result<Option<Fields>, ConsulError> {
-        Err(not_simulated())
+    /// Only of policies, which mode `observe` reads instead of writing them.
+    async fn read(&self, object: &Object) -> Result<Option<Fields>, ConsulError> {
+        if object.kind != Kind::Policy {
+            return Err(not_simulated());
+        }
+        let name = object.name.clone();
+        match self.call(|| "GET client policy".to_owned(), move |world| world.policy(&name)).await {
+            Ok(()) => Ok(Some(object.body.clone())),
+            Err(ConsulError::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     async fn create(&self, _: &Object, _: Fields) -> Result<(), ConsulError> {

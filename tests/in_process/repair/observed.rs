@@ -48,18 +48,21 @@ fn assert_nothing_written(mesh: &Mesh) {
     assert_eq!(mesh.asked("SendMessageBatch"), [json!(null); 0], "nothing is waited for that was not written");
 }
 
-const ALL: [&str; 4] =
-    ["ECS Mesh Health Sync Taken Over", "ECS Mesh Task Drained", "ECS Mesh Task Repaired", "ECS Mesh Task Replaced"];
+const ALL: [&str; 5] = [
+    "ECS Mesh Health Corrected",
+    "ECS Mesh Health Sync Taken Over",
+    "ECS Mesh Task Drained",
+    "ECS Mesh Task Repaired",
+    "ECS Mesh Task Replaced",
+];
 
 #[tokio::test]
 async fn sweeps_say_what_they_would_do_and_do_nothing() {
     let mesh = half_dead().await;
-    // When sweeps observe, which have no time for a second look
-    let settings = [OBSERVE.as_slice(), &[("TIME_BOUNDS", "health-lag=120")]].concat();
-    let mesh = mesh.with_settings(&settings).await;
+    // When sweeps observe
+    let mesh = mesh.with_settings(&OBSERVE).await;
     for _ in 0..2 {
-        mesh.aws.forget();
-        let report = mesh.controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(100))).await;
+        let report = mesh.sweep().await;
         // Then the report says what they would do, every time
         assert_eq!((report.mode, report.outcome.as_str()), ("observe", "observed"), "{report:?}");
         let cluster = &report.clusters[0];
@@ -89,7 +92,19 @@ async fn events_say_what_they_would_do_and_do_nothing() {
     for index in [0, 1] {
         mesh.handle(&mesh.change(index, |_| {}).event()).await;
     }
-    assert_eq!(announced(&mesh), [ALL[0], ALL[1]].map(|kind| (kind.to_owned(), "observe".to_owned())));
+    assert_eq!(announced(&mesh), [ALL[1], ALL[2]].map(|kind| (kind.to_owned(), "observe".to_owned())));
+    assert_nothing_written(&mesh);
+}
+
+#[tokio::test]
+async fn what_was_not_registered_is_not_looked_at_again() {
+    let mesh = Mesh::forgotten(vec![FakeTask::new(1)]).await;
+    // When a sweep observes, which has no time for a second look
+    let settings = [OBSERVE.as_slice(), &[("TIME_BOUNDS", "health-lag=120")]].concat();
+    let mesh = mesh.with_settings(&settings).await;
+    let report = mesh.controller.sweep(&SweepOrder::default(), Deadline::after(Duration::from_secs(100))).await;
+    // Then it is complete
+    assert_eq!((report.outcome.as_str(), report.clusters[0].repaired), ("observed", 1), "{report:?}");
     assert_nothing_written(&mesh);
 }
 
