@@ -1,5 +1,6 @@
 //! Batches of messages: reads are shared between messages, and each message succeeds or fails on its own.
 
+mod ends;
 mod idle_check;
 mod pre_provision;
 mod sorted;
@@ -24,7 +25,7 @@ use tokio::time::timeout;
 use tracing::{error, warn};
 
 pub use self::sorted::Delivery;
-use self::{idle_check::IdleChecks, pre_provision::PreProvision, sorted::Sorted};
+use self::{ends::log_ends, idle_check::IdleChecks, pre_provision::PreProvision, sorted::Sorted};
 use crate::{
     apply::Applier,
     bootstrap::Bootstrap,
@@ -175,6 +176,7 @@ impl TaskEvents {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // Reads of a slow cluster must leave time for the writes of the others.
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
+        log_ends(&tasks, changes);
         // What fails here is logged, and fails again where a token is created in the namespace, or is done by the sweep.
         self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
         let now = self.clock.now();
