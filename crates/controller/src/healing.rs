@@ -5,6 +5,7 @@ use std::{sync::Arc, time::Duration};
 use aws::events::{EventPublisher, OwnEvent};
 use mesh::{arn::ClusterArn, task::TaskContainer};
 use serde_json::json;
+use telemetry::Counted;
 use tokio::time::timeout;
 use tracing::warn;
 
@@ -55,6 +56,16 @@ impl HealingKind {
         }
     }
 
+    fn counted(self) -> Counted {
+        match self {
+            Self::Repair => Counted::TasksRepaired,
+            Self::Correction => Counted::TasksCorrected,
+            Self::Drain => Counted::TasksDrained,
+            Self::Takeover => Counted::TasksTakenOver,
+            Self::Replacement => Counted::TasksReplaced,
+        }
+    }
+
     /// The `detail-type` of the event.
     fn detail_type(self) -> &'static str {
         match self {
@@ -68,8 +79,9 @@ impl HealingKind {
 }
 
 impl Healing {
-    /// Logs that the action was done: as a warning, because metrics count the lines at each `LogLevel` but `error`.
+    /// Counts and logs that the action was done: as a warning, because something was wrong.
     fn log(&self) {
+        self.kind.counted().add(1);
         let Self { kind, cluster, task_id, service, reason, in_ecs, in_consul } = self;
         let action = kind.action();
         warn!(action, outcome = "done", cluster_arn = %cluster, task_id, service, reason, in_ecs, in_consul);

@@ -46,6 +46,7 @@ async fn how_a_task_has_stopped_is_in_the_log() {
     let mut event = world.event(&task).await;
     let detail = &mut event["detail"];
     detail["stopCode"] = json!("EssentialContainerExited");
+    detail["stoppedAt"] = json!("2026-11-20T11:30:41.903Z");
     detail["stoppedReason"] = json!("Essential container in task exited");
     detail["containers"] = json!([{ "name": "app", "exitCode": 137, "reason": "OutOfMemoryError" }]);
     // When it is handled
@@ -64,7 +65,7 @@ async fn how_a_task_has_stopped_is_in_the_log() {
     assert_eq!(line["stop_code"], "EssentialContainerExited");
     assert_eq!(line["reason"], "Essential container in task exited");
     assert_eq!(line["containers"], "app exited with 137 (OutOfMemoryError)");
-    assert!(line["stopped_at"].is_string(), "{line}");
+    assert_eq!(line["stopped_at"], "2026-11-20T11:30:41.903Z");
 }
 
 #[tokio::test]

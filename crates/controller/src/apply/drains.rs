@@ -8,6 +8,7 @@ use mesh::{
     catalog::{DrainReason, HealthCheck},
     definition::DATAPLANE,
 };
+use telemetry::Counted;
 use tracing::info;
 
 use crate::{
@@ -37,6 +38,7 @@ pub(super) fn without_proxy(outcomes: &[Outcome]) -> Vec<Healing> {
 }
 
 pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn]) {
+    Counted::InstancesDrained.add(1);
     info!(
         action = "mark_critical",
         outcome = "done",

@@ -19,6 +19,7 @@ use mesh::{
     tenancy::TenancyName,
     token::{ListedToken, TokenHolder},
 };
+use telemetry::Counted;
 use tracing::info;
 
 use self::{
@@ -134,6 +135,7 @@ impl Applier {
         let work = tokens.into_iter().map(|(token, planned)| async move {
             let result = deadline.run(self.consul.delete_token(&token.tenancy, token.accessor)).await;
             if result.is_ok() {
+                Counted::LoginTokensDeleted.add(1);
                 let task_id = planned.tasks.first().map(|task| task.id().as_str());
                 info!(action = "delete_login_token", outcome = "done", task_id, accessor_id = %token.accessor);
             }
@@ -260,6 +262,7 @@ fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Grou
 }
 
 fn log_deregistration(instance: &ServiceInstance) {
+    Counted::InstancesDeregistered.add(1);
     info!(
         action = "deregister",
         outcome = "done",

@@ -20,6 +20,7 @@ use mesh::{
     plan::plan,
     task::{MeshTask, TaskChange},
     tenancy::Tenancy,
+    time::elapsed,
 };
 use tokio::time::timeout;
 use tracing::{error, warn};
@@ -124,12 +125,14 @@ impl TaskEvents {
         let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
         let failed: Vec<_> = sorted
             .unreadable
-            .into_iter()
+            .iter()
+            .cloned()
             .chain(of_tasks)
             .chain(of_checks)
             .chain(pre_provision_failures)
             .chain(takeover_failures)
             .collect();
+        self.count(&sorted, &failed.iter().map(|(index, _)| *index).collect());
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
             Some(Failed {
@@ -139,6 +142,20 @@ impl TaskEvents {
             })
         });
         self.hand_back(failed.collect()).await
+    }
+
+    /// Counts the messages, and records how long after their events the changes were handled.
+    fn count(&self, sorted: &Sorted, failed: &BTreeSet<usize>) {
+        for (index, kind) in &sorted.kinds {
+            telemetry::event(*kind, !failed.contains(index));
+        }
+        let now = self.clock.now();
+        for (task, change) in &sorted.changes {
+            let messages = sorted.messages.get(task).into_iter().flatten();
+            if messages.clone().all(|index| !failed.contains(index)) {
+                telemetry::reaction(elapsed(change.time, now));
+            }
+        }
     }
 
     async fn pre_provision_all(

@@ -12,6 +12,7 @@ use mesh::{
     secret::{Retirement, SecretState, StoredSecret, Trigger},
     token::{AccessorId, TokenHolder},
 };
+use telemetry::Counted;
 use tokio::time::timeout;
 use tracing::info;
 
@@ -127,6 +128,7 @@ impl Attempt<'_> {
         reason: &str,
     ) -> Result<(), ControllerError> {
         self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
+        Counted::TokensRevoked.add(1);
         info!(
             action = "revoke",
             outcome = "done",

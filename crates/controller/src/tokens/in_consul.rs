@@ -1,5 +1,6 @@
 //! Creates and updates tokens in Consul.
 
+use telemetry::Counted;
 use tracing::{info, warn};
 
 use super::{
@@ -34,6 +35,7 @@ impl Attempt<'_> {
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
         match self.tokens.acl.create_token(&new).await {
             Ok(_) => {
+                Counted::TokensCreated.add(1);
                 info!(action = "create_token", outcome = "done", holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
                 Ok(())
             }
