@@ -5,7 +5,8 @@ use std::{env, process::ExitCode};
 
 use consul::RetryPolicy;
 use ecs_mesh_controller::{reconcile::reconcile, wiring};
-use lambda::{logging, serve};
+use lambda::{logging, metrics::Metrics, serve};
+use telemetry::Function;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -13,7 +14,8 @@ async fn main() -> ExitCode {
     let level = logging::start(variable("LOG_LEVEL").as_deref());
     // A failed start is reported to CloudFormation, which waits for an answer.
     let start = async || wiring::start(level.clone(), RetryPolicy::for_sweeps(), variable).await;
-    let serving = serve(start, async |started, event| {
+    let metrics = Metrics::start(variable("STACK_NAME"), Function::Reconcile);
+    let serving = serve(metrics, start, async |started, event| {
         let interval = started.as_ref().ok().and_then(|(_, settings)| settings.health_sync_interval);
         reconcile(started.map(|(controller, _)| controller), interval, event).await
     });

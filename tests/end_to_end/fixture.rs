@@ -12,7 +12,7 @@ use local_stack::{
 };
 
 /// The clusters of the deployment with the default mode: one for each test.
-const TOKEN_CLUSTERS: [&str; 17] = [
+const TOKEN_CLUSTERS: [&str; 18] = [
     "first-start",
     "second-task",
     "twenty-starts",
@@ -30,10 +30,11 @@ const TOKEN_CLUSTERS: [&str; 17] = [
     "examples",
     "generations",
     "moves",
+    "metrics",
 ];
 
 /// The clusters of the deployment in mode `auth-method`.
-const LOGIN_CLUSTERS: [&str; 7] = [
+const LOGIN_CLUSTERS: [&str; 8] = [
     "login-tokens",
     "login-tokens-other",
     "creates-nothing",
@@ -41,6 +42,7 @@ const LOGIN_CLUSTERS: [&str; 7] = [
     "catalog",
     "hundred-stops",
     "told-to-stop",
+    "ends",
 ];
 
 pub(crate) struct Fixture {

@@ -13,6 +13,7 @@ mod healing;
 mod iam;
 mod large;
 mod leaks;
+mod metrics;
 mod observe;
 mod reconcile;
 mod stack;

@@ -5,6 +5,7 @@
 mod circles;
 mod healing_actions;
 mod logging;
+mod metrics;
 mod redaction;
 mod reliability_page;
 mod sample_events;

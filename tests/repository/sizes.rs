@@ -59,6 +59,11 @@ fn longest_reference(name: &str) -> String {
         "AWS::StackName" => 128,
         "AWS::URLSuffix" => 16,
         "ReportsBucket" => 63,
+        // `https://sqs.`, region, URL suffix, account, and a name of at most 80 characters.
+        "TaskEventsQueue" => 140,
+        // `arn:` with partition, service, region and account, and the name that CloudFormation makes of the name of the stack,
+        // the logical ID and 12 random characters.
+        "FindingsTopic" => 205,
         // A reference to another resource: the longest is the ARN of a topic, `arn:` with partition, service, region and
         // account, and a name of at most 256 characters.
         _ => return longest_parameter(name).unwrap_or_else(|| "x".repeat(310)),

@@ -24,7 +24,6 @@ use audit::{
 };
 use audit_live::{LiveScope, gather_live};
 use aws::ecs::Inventory;
-use lambda::logging::METRICS;
 use mesh::cluster_selection::ClusterSelection;
 
 /// The most concurrent reads and writes of records.
@@ -160,8 +159,8 @@ impl Auditor {
 fn log(report: &Report, announced: usize, reasons: &[String]) {
     let outcome = if reasons.is_empty() { "done" } else { "failed" };
     let counts = report.counts;
+    telemetry::findings(counts.errors, counts.warnings, counts.infos);
     info!(
-        target: METRICS,
         action = "audit",
         outcome,
         errors = counts.errors,

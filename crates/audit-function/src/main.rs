@@ -4,13 +4,15 @@ use std::{env, process::ExitCode, sync::Arc};
 
 use audit_function::{AuditSettings, Auditor, AwsAnnouncer, Edges, S3Store, SettingsError, audit};
 use aws::{ecs::AwsEcs, sdk};
-use lambda::{logging, serve};
+use lambda::{logging, metrics::Metrics, serve};
 use mesh::field::InvalidField;
+use telemetry::Function;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let level = logging::start(env::var("LOG_LEVEL").ok().as_deref());
-    serve(async || start(level.clone()), async |auditor, event| audit(auditor, event).await).await
+    let metrics = Metrics::start(env::var("STACK_NAME").ok(), Function::Audit);
+    serve(metrics, async || start(level.clone()), async |auditor, event| audit(auditor, event).await).await
 }
 
 fn start(level: Result<(), InvalidField>) -> Result<Auditor, SettingsError> {

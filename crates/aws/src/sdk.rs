@@ -22,6 +22,7 @@ use aws_smithy_runtime_api::client::{
 };
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
 use aws_types::{SdkConfig, region::Region};
+use telemetry::Service;
 use tracing::debug;
 
 /// The configuration of a Lambda function, from its environment: region, credentials, and `AWS_ENDPOINT_URL` where it is set.
@@ -94,6 +95,7 @@ impl HttpConnector for Logged {
         HttpConnectorFuture::new(async move {
             let answer = answer.await;
             let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
+            telemetry::call(Service::Aws, start.elapsed(), status.is_none_or(|status| status >= 500));
             debug!(action = "call_aws", operation, status, milliseconds = start.elapsed().as_millis());
             answer
         })

@@ -12,6 +12,7 @@ use backon::{ExponentialBuilder, Retryable};
 use reqwest::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use telemetry::Service;
 use tokio::sync::Semaphore;
 use tracing::debug;
 
@@ -160,6 +161,7 @@ impl Http {
             let start = Instant::now();
             let answer = self.send_once(endpoint, request, reading, reader()).await;
             log_call(request, start, answer.is_ok());
+            telemetry::call(Service::Consul, start.elapsed(), answer.as_ref().is_err_and(is_trouble));
             match answer {
                 Err(Refusal::Known(error @ ConsulError::Unavailable { had_no_effect: true, .. })) => {
                     unreachable = Refusal::Known(error);
@@ -220,6 +222,18 @@ impl Http {
             reader.read(&part).map_err(|e| malformed(request, &e))?;
         }
         reader.end().map_err(|e| malformed(request, &e))
+    }
+}
+
+/// Whether a refusal says that something is wrong: not that an object is missing or has changed.
+fn is_trouble(refusal: &Refusal) -> bool {
+    match refusal {
+        Refusal::Ambiguous => false,
+        Refusal::NoServers(_) => true,
+        Refusal::Known(error) => !matches!(
+            error,
+            ConsulError::NotFound { .. } | ConsulError::Conflict { .. } | ConsulError::AclsDisabled { .. }
+        ),
     }
 }
 

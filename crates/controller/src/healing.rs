@@ -5,10 +5,11 @@ use std::{sync::Arc, time::Duration};
 use aws::events::{EventPublisher, OwnEvent};
 use mesh::{arn::ClusterArn, mode::Mode, task::TaskContainer};
 use serde_json::json;
+use telemetry::Counted;
 use tokio::time::timeout;
 use tracing::warn;
 
-use crate::deadline::Deadline;
+use crate::{counting::count, deadline::Deadline};
 
 /// How long the publication of events may take, and no longer than the time left.
 const TIME_TO_PUBLISH: Duration = Duration::from_secs(5);
@@ -55,6 +56,16 @@ impl HealingKind {
         }
     }
 
+    fn counted(self) -> Counted {
+        match self {
+            Self::Repair => Counted::TasksRepaired,
+            Self::Correction => Counted::TasksCorrected,
+            Self::Drain => Counted::TasksDrained,
+            Self::Takeover => Counted::TasksTakenOver,
+            Self::Replacement => Counted::TasksReplaced,
+        }
+    }
+
     /// The `detail-type` of the event.
     fn detail_type(self) -> &'static str {
         match self {
@@ -68,8 +79,10 @@ impl HealingKind {
 }
 
 impl Healing {
-    /// Logs that the action was done, or would have been: as a warning, because metrics count the lines at each `LogLevel` but `error`.
+    /// Counts and logs that the action was done, or only logs that it would have been: as a warning, because something was
+    /// wrong.
     fn log(&self, operation: Mode) {
+        count(operation, self.kind.counted(), 1);
         let Self { kind, cluster, task_id, service, reason, in_ecs, in_consul } = self;
         let (action, outcome) = (kind.action(), operation.done());
         warn!(action, outcome, cluster_arn = %cluster, task_id, service, reason, in_ecs, in_consul);

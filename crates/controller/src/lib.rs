@@ -21,6 +21,7 @@ pub mod bootstrap;
 mod cleanup;
 mod clock;
 mod controller;
+mod counting;
 mod deadline;
 mod definitions;
 mod edges;

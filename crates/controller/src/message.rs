@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::{Value, json};
+use telemetry::Counted;
 use tracing::error;
 
 use aws::ecs::{API_CALL_DETAIL_TYPE, ApiCall, DETAIL_TYPE, SOURCE, parse_api_call, parse_task_change};
@@ -118,6 +119,7 @@ impl Message {
     pub(crate) fn idle_check(holder: &TokenHolder, hops: u32) -> Option<String> {
         let service = holder.service()?;
         if hops >= MAX_HOPS {
+            Counted::MessageChainsEnded.add(1);
             error!(action = "ask_for_idle_check", outcome = "too_many_hops", holder = %holder, hops,
                 "the chain of the controller's own messages ends here");
             return None;

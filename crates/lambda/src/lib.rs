@@ -5,6 +5,7 @@
 //! ```
 
 pub mod logging;
+pub mod metrics;
 
 use std::{
     error::Error,
@@ -17,15 +18,18 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tracing::error;
 
+use self::metrics::Metrics;
+
 /// Starts a function before its first event, then passes each event to `handle`. A start that failed is retried with each event,
 /// because its cause may be temporary; until it succeeds, `handle` gets the error.
 pub async fn serve<T, E: Error>(
+    metrics: Metrics,
     start: impl AsyncFn() -> Result<T, E>,
     handle: impl AsyncFn(Result<&T, E>, LambdaEvent<Value>) -> Result<Value, Diagnostic>,
 ) -> ExitCode {
     let started = OnceCell::new();
     let _ = start_once(&started, &start).await;
-    run(async |event| handle(start_once(&started, &start).await, event).await).await
+    run(metrics, async |event| handle(start_once(&started, &start).await, event).await).await
 }
 
 async fn start_once<'a, T, E: Error>(
@@ -39,10 +43,15 @@ async fn start_once<'a, T, E: Error>(
     result
 }
 
-/// Passes each event to `handle`, until Lambda ends the process.
-pub async fn run(handle: impl AsyncFn(LambdaEvent<Value>) -> Result<Value, Diagnostic>) -> ExitCode {
+/// Passes each event to `handle`, and writes the metrics after each, until Lambda ends the process.
+pub async fn run(metrics: Metrics, handle: impl AsyncFn(LambdaEvent<Value>) -> Result<Value, Diagnostic>) -> ExitCode {
     let handle = &handle;
-    match lambda_runtime::run(service_fn(|event| async move { handle(event).await })).await {
+    let serve = |event| async move {
+        let answer = handle(event).await;
+        metrics.write();
+        answer
+    };
+    match lambda_runtime::run(service_fn(serve)).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             error!(outcome = "stopped", reason = %reason);

@@ -6,12 +6,19 @@ use mesh::field::InvalidField;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::{filter::filter_fn, fmt, layer::SubscriberExt, util::SubscriberInitExt};
 
-/// The target of log lines that metrics are made of: they are written at any level.
-pub const METRICS: &str = "metrics";
-
 /// The crates of this workspace that run in functions: their lines follow the level.
-pub const OWN: [&str; 9] =
-    ["audit", "audit_function", "audit_live", "aws", "consul", "controller", "ecs_mesh_controller", "lambda", "mesh"];
+pub const OWN: [&str; 10] = [
+    "audit",
+    "audit_function",
+    "audit_live",
+    "aws",
+    "consul",
+    "controller",
+    "ecs_mesh_controller",
+    "lambda",
+    "mesh",
+    "telemetry",
+];
 
 /// Starts logging at `LOG_LEVEL` (`level`; the default is `info`).
 ///
@@ -49,11 +56,8 @@ pub fn start(level: Option<&str>) -> Result<(), InvalidField> {
 /// The finest level of the lines with this target, where those of this workspace's crates are logged up to `own`. A target
 /// begins with the name of its crate.
 fn limit(target: &str, own: LevelFilter) -> LevelFilter {
-    match target.split("::").next().unwrap_or_default() {
-        METRICS => LevelFilter::INFO,
-        name if OWN.contains(&name) => own,
-        _ => LevelFilter::WARN,
-    }
+    let name = target.split("::").next().unwrap_or_default();
+    if OWN.contains(&name) { own } else { LevelFilter::WARN }
 }
 
 #[cfg(test)]
@@ -73,10 +77,5 @@ mod tests {
             assert_eq!(limit(target, LevelFilter::TRACE), LevelFilter::TRACE, "{target}");
             assert_eq!(limit(target, LevelFilter::ERROR), LevelFilter::ERROR, "{target}");
         }
-    }
-
-    #[test]
-    fn metrics_are_logged_at_any_level() {
-        assert_eq!(limit(METRICS, LevelFilter::ERROR), LevelFilter::INFO);
     }
 }

@@ -56,6 +56,7 @@ pub mod secret_reference;
 pub mod service_name;
 pub mod tags;
 pub mod task;
+pub mod task_end;
 pub mod tenancy;
 pub mod time;
 pub mod token;

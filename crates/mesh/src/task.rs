@@ -15,6 +15,7 @@ use super::{
     identity::MeshIdentity,
     phase::TaskPhase,
     tags::Tags,
+    task_end::TaskEnd,
     tenancy::Tenancy,
     time::elapsed,
 };
@@ -38,6 +39,8 @@ pub struct TaskChange {
     pub stopped_containers: Vec<String>,
     /// Whether ECS has lost contact with the agent of its container instance.
     pub is_disconnected: bool,
+    /// How it has stopped, if it has.
+    pub end: Option<TaskEnd>,
 }
 
 /// A task as ECS describes it now.

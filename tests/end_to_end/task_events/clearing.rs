@@ -37,6 +37,38 @@ async fn only_the_stopped_task_s_logins_are_deleted() {
 }
 
 #[tokio::test]
+async fn how_a_task_has_stopped_is_in_the_log() {
+    let world = Fixture::login("ends").await;
+    let definition = world.mesh_definition(&world.service()).await;
+    let task = world.run(&definition).await;
+    // Given the event of a task that stopped because its app was killed
+    world.stop(&task).await;
+    let mut event = world.event(&task).await;
+    let detail = &mut event["detail"];
+    detail["stopCode"] = json!("EssentialContainerExited");
+    detail["stoppedAt"] = json!("2026-11-20T11:30:41.903Z");
+    detail["stoppedReason"] = json!("Essential container in task exited");
+    detail["containers"] = json!([{ "name": "app", "exitCode": 137, "reason": "OutOfMemoryError" }]);
+    // When it is handled
+    world.deliver(&[event]).await;
+    world.settled().await;
+    // Then the log tells it, for as long as its lines are kept
+    let line = eventually("how the task has stopped", SOON, || async {
+        let lines = world.aws.logs(&world.deployed.log_group).await;
+        let mut parsed = lines.iter().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let found = parsed.find(|line| line["action"] == "task_stopped" && line["task_id"] == world::task_id(&task));
+        found.ok_or_else(|| format!("{} lines without it", lines.len()))
+    })
+    .await;
+    assert_eq!((&line["outcome"], &line["service"]), (&json!("seen"), &json!(world.service())));
+    assert_eq!(line["cluster_arn"], world.cluster());
+    assert_eq!(line["stop_code"], "EssentialContainerExited");
+    assert_eq!(line["reason"], "Essential container in task exited");
+    assert_eq!(line["containers"], "app exited with 137 (OutOfMemoryError)");
+    assert_eq!(line["stopped_at"], "2026-11-20T11:30:41.903Z");
+}
+
+#[tokio::test]
 async fn auth_method_mode_creates_nothing() {
     let world = Fixture::login("creates-nothing").await;
     let definition = world.mesh_definition(&world.service()).await;

@@ -13,6 +13,7 @@ use mesh::{
     field::InvalidField,
     phase::TaskPhase,
     task::TaskChange,
+    task_end::{ContainerEnd, TaskEnd},
 };
 
 /// The `source` of ECS's events.
@@ -45,7 +46,8 @@ pub fn parse_task_change(time: Option<&str>, detail: &Value) -> Result<TaskChang
     let time: Timestamp = time.parse().map_err(|_| InvalidField::new("time", time, "an ISO 8601 time"))?;
     let is_disconnected = detail.0.get("connectivity").and_then(Value::as_str) == Some("DISCONNECTED");
     let stopped_containers = detail.stopped_containers();
-    Ok(TaskChange { arn, cluster, definition, phase, version, time, stopped_containers, is_disconnected })
+    let end = (phase == TaskPhase::Stopped).then(|| detail.end());
+    Ok(TaskChange { arn, cluster, definition, phase, version, time, stopped_containers, is_disconnected, end })
 }
 
 struct Detail<'a>(&'a Value);
@@ -68,17 +70,45 @@ impl<'a> Detail<'a> {
         self.field(name, Value::as_str, "a string")
     }
 
+    fn containers(&self) -> impl Iterator<Item = &'a Value> {
+        self.0.get("containers").and_then(Value::as_array).into_iter().flatten()
+    }
+
     /// The names of the containers whose last status is `STOPPED`.
     fn stopped_containers(&self) -> Vec<String> {
-        let containers = self.0.get("containers").and_then(Value::as_array).into_iter().flatten();
-        let stopped =
-            containers.filter(|container| container.get("lastStatus").and_then(Value::as_str) == Some("STOPPED"));
-        stopped.filter_map(|container| Some(container.get("name")?.as_str()?.to_owned())).collect()
+        let stopped = self
+            .containers()
+            .filter(|container| container.get("lastStatus").and_then(Value::as_str) == Some("STOPPED"));
+        stopped.filter_map(|container| optional_text(container, "name")).collect()
+    }
+
+    /// How the task has stopped, as far as the event says it: nothing is decided by it.
+    fn end(&self) -> TaskEnd {
+        let container = |container: &Value| {
+            Some(ContainerEnd {
+                name: optional_text(container, "name")?,
+                exit_code: container.get("exitCode").and_then(Value::as_i64),
+                reason: optional_text(container, "reason"),
+            })
+        };
+        let time = |name: &str| optional_text(self.0, name)?.parse().ok();
+        TaskEnd {
+            code: optional_text(self.0, "stopCode"),
+            reason: optional_text(self.0, "stoppedReason"),
+            containers: self.containers().filter_map(container).collect(),
+            created_at: time("createdAt"),
+            started_at: time("startedAt"),
+            stopped_at: time("stoppedAt"),
+        }
     }
 
     fn parsed<T: FromStr<Err = InvalidField>>(&self, name: &str) -> Result<T, InvalidField> {
         self.text(name)?.parse::<T>().map_err(|e| e.in_field(format!("detail.{name}")))
     }
+}
+
+fn optional_text(value: &Value, name: &str) -> Option<String> {
+    value.get(name)?.as_str().map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -115,6 +145,28 @@ mod tests {
         lost["containers"] = json!("none");
         let change = parse_task_change(TIME, &lost).unwrap();
         assert_eq!((change.stopped_containers, change.is_disconnected), (Vec::new(), true));
+    }
+
+    #[test]
+    fn end_of_a_stopped_task_is_told() {
+        assert_eq!(parse_task_change(TIME, &detail()).unwrap().end, None);
+        let text = include_str!("../../../../events/task-stopped-essential-container-exited.json");
+        let event: Value = serde_json::from_str(text).unwrap();
+        let end = parse_task_change(TIME, &event["detail"]).unwrap().end.unwrap();
+        assert_eq!(end.code.as_deref(), Some("EssentialContainerExited"));
+        assert_eq!(end.reason.as_deref(), Some("Essential container in task exited"));
+        assert_eq!(end.containers[3].to_string(), "web exited with 1");
+        assert_eq!(end.stopped_at, "2026-11-20T11:30:41.903Z".parse().ok());
+        let killed = json!({
+            "lastStatus": "STOPPED", "stoppedAt": "never",
+            "containers": [{ "name": "web", "exitCode": 137, "reason": "OutOfMemoryError" }, { "name": "app" }, {}],
+        });
+        let mut detail = detail();
+        detail.as_object_mut().unwrap().extend(killed.as_object().unwrap().clone());
+        let end = parse_task_change(TIME, &detail).unwrap().end.unwrap();
+        let containers: Vec<String> = end.containers.iter().map(ToString::to_string).collect();
+        assert_eq!(containers, ["web exited with 137 (OutOfMemoryError)", "app did not run"]);
+        assert_eq!((end.code, end.stopped_at), (None, None));
     }
 
     #[test]

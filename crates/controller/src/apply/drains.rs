@@ -9,9 +9,11 @@ use mesh::{
     definition::DATAPLANE,
     mode::Mode,
 };
+use telemetry::Counted;
 use tracing::info;
 
 use crate::{
+    counting::count,
     healing::{Healing, HealingKind},
     outcome::Outcome,
 };
@@ -38,6 +40,7 @@ pub(super) fn without_proxy(outcomes: &[Outcome]) -> Vec<Healing> {
 }
 
 pub(super) fn log_drain(check: &HealthCheck, tasks: &[TaskArn], operation: Mode) {
+    count(operation, Counted::InstancesDrained, 1);
     info!(
         action = "mark_critical",
         outcome = operation.done(),

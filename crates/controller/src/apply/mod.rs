@@ -20,6 +20,7 @@ use mesh::{
     tenancy::TenancyName,
     token::{ListedToken, TokenHolder},
 };
+use telemetry::Counted;
 use tracing::info;
 
 use self::{
@@ -29,6 +30,7 @@ use self::{
 };
 use crate::{
     clock::Clock,
+    counting::count,
     deadline::Deadline,
     edges::{Consul, Edges},
     error::ControllerError,
@@ -136,8 +138,9 @@ impl Applier {
             let result = deadline.run(self.consul.delete_token(&token.tenancy, token.accessor)).await;
             if result.is_ok() {
                 let task_id = planned.tasks.first().map(|task| task.id().as_str());
-                let outcome = self.scope.operation.done();
-                info!(action = "delete_login_token", outcome, task_id, accessor_id = %token.accessor);
+                let operation = self.scope.operation;
+                count(operation, Counted::LoginTokensDeleted, 1);
+                info!(action = "delete_login_token", outcome = operation.done(), task_id, accessor_id = %token.accessor);
             }
             Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
         });
@@ -263,6 +266,7 @@ fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Grou
 }
 
 fn log_deregistration(instance: &ServiceInstance, operation: Mode) {
+    count(operation, Counted::InstancesDeregistered, 1);
     info!(
         action = "deregister",
         outcome = operation.done(),

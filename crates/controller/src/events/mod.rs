@@ -1,5 +1,6 @@
 //! Batches of messages: reads are shared between messages, and each message succeeds or fails on its own.
 
+mod ends;
 mod idle_check;
 mod pre_provision;
 mod sorted;
@@ -19,12 +20,13 @@ use mesh::{
     plan::plan,
     task::{MeshTask, TaskChange},
     tenancy::Tenancy,
+    time::elapsed,
 };
 use tokio::time::timeout;
 use tracing::{error, warn};
 
 pub use self::sorted::Delivery;
-use self::{idle_check::IdleChecks, pre_provision::PreProvision, sorted::Sorted};
+use self::{ends::log_ends, idle_check::IdleChecks, pre_provision::PreProvision, sorted::Sorted};
 use crate::{
     apply::Applier,
     bootstrap::Bootstrap,
@@ -123,12 +125,14 @@ impl TaskEvents {
         let of_checks = by_message(check_failures, |holder| Some(&sorted.idle_checks.get(holder)?.messages));
         let failed: Vec<_> = sorted
             .unreadable
-            .into_iter()
+            .iter()
+            .cloned()
             .chain(of_tasks)
             .chain(of_checks)
             .chain(pre_provision_failures)
             .chain(takeover_failures)
             .collect();
+        self.count(&sorted, &failed.iter().map(|(index, _)| *index).collect());
         let failed = failed.into_iter().filter_map(|(index, error)| {
             let about = sorted.messages.iter().find(|(_, messages)| messages.contains(&index)).map(|(task, _)| task);
             Some(Failed {
@@ -138,6 +142,20 @@ impl TaskEvents {
             })
         });
         self.hand_back(failed.collect()).await
+    }
+
+    /// Counts the messages, and records how long after their events the changes were handled.
+    fn count(&self, sorted: &Sorted, failed: &BTreeSet<usize>) {
+        for (index, kind) in &sorted.kinds {
+            telemetry::event(*kind, !failed.contains(index));
+        }
+        let now = self.clock.now();
+        for (task, change) in &sorted.changes {
+            let messages = sorted.messages.get(task).into_iter().flatten();
+            if messages.clone().all(|index| !failed.contains(index)) {
+                telemetry::reaction(elapsed(change.time, now));
+            }
+        }
     }
 
     async fn pre_provision_all(
@@ -175,6 +193,7 @@ impl TaskEvents {
         let list: Vec<TaskChange> = changes.values().cloned().collect();
         // Reads of a slow cluster must leave time for the writes of the others.
         let (mut tasks, mut failures) = self.observer.mesh_tasks(&list, deadline.half_way()).await;
+        log_ends(&tasks, changes);
         // What fails here is logged, and fails again where a token is created in the namespace, or is done by the sweep.
         self.bootstrap.create_namespaces(&namespaces_of_active(&tasks), deadline.half_way()).await;
         let now = self.clock.now();

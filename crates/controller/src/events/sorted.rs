@@ -11,6 +11,7 @@ use mesh::{
     task::TaskChange,
     token::TokenHolder,
 };
+use telemetry::EventKind;
 use tracing::{debug, info};
 
 use crate::{
@@ -55,6 +56,8 @@ pub(super) struct Sorted {
     pub(super) takeovers: BTreeMap<ClusterArn, (BTreeSet<TaskId>, Vec<usize>)>,
     /// The definitions to pre-provision tokens for, and the messages that request it.
     pub(super) registered: BTreeMap<(TaskDefinitionArn, Option<ClusterArn>), Vec<usize>>,
+    /// The kinds of the messages that are handled.
+    pub(super) kinds: BTreeMap<usize, EventKind>,
     /// Messages that cannot be parsed.
     pub(super) unreadable: Vec<(usize, Arc<ControllerError>)>,
 }
@@ -69,18 +72,24 @@ impl Sorted {
                     debug!(cluster_arn = %change.cluster, task_id = %change.arn.id(), outcome = "ignored",
                         "the cluster is not in ECS_CLUSTER_ARNS");
                 }
-                Ok(Message::TaskChange(change)) => sorted.keep_newest(index, *change),
+                Ok(Message::TaskChange(change)) => {
+                    sorted.kinds.insert(index, EventKind::TaskChange);
+                    sorted.keep_newest(index, *change);
+                }
                 Ok(Message::IdleCheck(IdleCheck { holder, hops })) => {
+                    sorted.kinds.insert(index, EventKind::IdleCheck);
                     let check = sorted.idle_checks.entry(holder).or_default();
                     check.hops = check.hops.max(hops);
                     check.messages.push(index);
                 }
                 Ok(Message::HealthTakeover(HealthTakeover { cluster, tasks })) => {
+                    sorted.kinds.insert(index, EventKind::HealthTakeover);
                     let (known, messages) = sorted.takeovers.entry(cluster).or_default();
                     known.extend(tasks);
                     messages.push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::DefinitionInUse { definition, cluster })) => {
+                    sorted.kinds.insert(index, EventKind::TaskDefinition);
                     sorted.registered.entry((definition, cluster)).or_default().push(index);
                 }
                 Ok(Message::ApiCall(ApiCall::ClusterDeleted(cluster))) => {
@@ -89,7 +98,10 @@ impl Sorted {
                 Ok(Message::Other(what)) => {
                     info!(event = what, outcome = "ignored", "the controller does not use this event");
                 }
-                Err(error) => sorted.unreadable.push((index, Arc::new(error.into()))),
+                Err(error) => {
+                    sorted.kinds.insert(index, EventKind::Unreadable);
+                    sorted.unreadable.push((index, Arc::new(error.into())));
+                }
             }
         }
         sorted

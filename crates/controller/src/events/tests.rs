@@ -13,6 +13,7 @@ fn change(version: u64, phase: TaskPhase) -> TaskChange {
         version,
         time: jiff::Timestamp::UNIX_EPOCH,
         stopped_containers: Vec::new(),
+        end: None,
         is_disconnected: false,
     }
 }

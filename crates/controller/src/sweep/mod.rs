@@ -14,6 +14,8 @@ use mesh::{
     rules::Rules,
     tenancy::Tenancy,
 };
+use telemetry::Counted;
+use tokio::time::Instant;
 use tracing::{error, info};
 
 use self::report::{Alarms, Swept};
@@ -21,6 +23,7 @@ pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};
 use crate::{
     apply::Applier,
     bootstrap::Bootstrap,
+    counting::count,
     deadline::Deadline,
     entropy::Entropy,
     outcome::{Basis, Outcome},
@@ -50,7 +53,7 @@ pub(crate) struct Sweep {
 impl Sweep {
     /// Surveys whole clusters, and applies the plan as far as time and the guard allow.
     pub(crate) async fn run(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
-        let mut swept = Swept::default();
+        let (mut swept, start) = (Swept::default(), Instant::now());
         for attempt in 1..=MAX_ATTEMPTS {
             let began = self.tasks.clock.now();
             let statuses = self.tasks.cluster_statuses(&order.named(), deadline).await;
@@ -84,7 +87,9 @@ impl Sweep {
                 break;
             }
         }
+        count(self.tasks.scope.operation, Counted::Drift, swept.drift());
         let report = swept.report(order, &self.tasks.scope);
+        telemetry::sweep(start.elapsed());
         log(&report);
         report
     }
@@ -154,6 +159,7 @@ fn required_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
 fn log(report: &SweepReport) {
     for cluster in &report.clusters {
         if let Some(reason) = &cluster.guard {
+            Counted::GuardTripped.add(1);
             error!(
                 action = "sweep",
                 outcome = "guard_tripped",

@@ -143,6 +143,25 @@ impl Swept {
         self.held_back = held_back;
     }
 
+    /// How many objects the sweep had to change because events had missed them. Deleting the tokens of idle services is the
+    /// work of sweeps.
+    pub(super) fn drift(&self) -> usize {
+        let is_drift = |outcome: &&Outcome| {
+            let action = &outcome.planned.action;
+            matches!(
+                action,
+                Action::Provision(_)
+                    | Action::MarkCritical(..)
+                    | Action::DeleteLoginToken(_)
+                    | Action::Deregister(_)
+                    | Action::ForceLeave(_)
+            ) && matches!(outcome.result, Ok(Effect::Done))
+        };
+        let changed = self.outcomes.iter().map(|(_, outcome)| outcome).filter(is_drift).count();
+        let repaired = self.repairs.repaired.values().map(|repaired| repaired.tasks + repaired.checks).sum::<usize>();
+        changed + repaired
+    }
+
     pub(super) fn report(self, order: &SweepOrder, scope: &Scope) -> SweepReport {
         let Self { set_up, outcomes, last, planned, held_back, repairs } = self;
         let (survey, alarms) = last.unwrap_or_default();

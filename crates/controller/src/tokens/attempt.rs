@@ -12,11 +12,12 @@ use mesh::{
     secret::{Retirement, SecretState, StoredSecret, Trigger},
     token::{AccessorId, TokenHolder},
 };
+use telemetry::Counted;
 use tokio::time::timeout;
 use tracing::info;
 
 use super::{context::Tokens, demand::Demand};
-use crate::{error::ControllerError, outcome::Effect};
+use crate::{counting::count, error::ControllerError, outcome::Effect};
 
 /// The result of one step.
 pub(super) enum Progress {
@@ -127,9 +128,11 @@ impl Attempt<'_> {
         reason: &str,
     ) -> Result<(), ControllerError> {
         self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
+        let operation = self.tokens.scope.operation;
+        count(operation, Counted::TokensRevoked, 1);
         info!(
             action = "revoke",
-            outcome = self.tokens.scope.operation.done(),
+            outcome = operation.done(),
             holder = %self.holder,
             accessor_id = %accessor,
             reason,

@@ -1,12 +1,13 @@
 //! Creates and updates tokens in Consul.
 
+use telemetry::Counted;
 use tracing::{info, warn};
 
 use super::{
     attempt::{Attempt, Progress},
     demand::Demand,
 };
-use crate::{bootstrap::policy, error::ControllerError, outcome::Effect};
+use crate::{bootstrap::policy, counting::count, error::ControllerError, outcome::Effect};
 use consul::{ConsulError, Grant, NewToken, Token};
 use mesh::{
     arn::ClusterArn,
@@ -34,8 +35,9 @@ impl Attempt<'_> {
         let new = NewToken { pair: pair.clone(), description, grant, tenancy: holder.tenancy().clone() };
         match self.tokens.acl.create_token(&new).await {
             Ok(_) => {
-                let outcome = self.tokens.scope.operation.done();
-                info!(action = "create_token", outcome, holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
+                let operation = self.tokens.scope.operation;
+                count(operation, Counted::TokensCreated, 1);
+                info!(action = "create_token", outcome = operation.done(), holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
                 Ok(())
             }
             // The answer to an earlier try was lost, or another attempt restores the same token.

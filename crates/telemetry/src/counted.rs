@@ -1,0 +1,78 @@
+//! What is counted without a further dimension.
+
+use metrics::counter;
+
+/// What is counted without a further dimension.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// A token for a service or for client agents was created in Consul.
+    TokensCreated,
+    /// A token of an idle service was deleted.
+    TokensRevoked,
+    /// A login token of a stopped task was deleted.
+    LoginTokensDeleted,
+    /// An instance of a stopped task was deregistered.
+    InstancesDeregistered,
+    /// An instance of a task that was told to stop was drained.
+    InstancesDrained,
+    /// A running task was registered again.
+    TasksRepaired,
+    /// The checks of a task were corrected.
+    TasksCorrected,
+    /// A running task without a proxy was drained.
+    TasksDrained,
+    /// The controller reports the health of a task from now on.
+    TasksTakenOver,
+    /// A broken task was stopped.
+    TasksReplaced,
+    /// An action that a sweep had to do, because events had missed it.
+    Drift,
+    /// The guard has stopped the deletions or replacements of a cluster.
+    GuardTripped,
+    /// A chain of own messages was ended.
+    MessageChainsEnded,
+}
+
+impl Counted {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::TokensCreated,
+        Self::TokensRevoked,
+        Self::LoginTokensDeleted,
+        Self::InstancesDeregistered,
+        Self::InstancesDrained,
+        Self::TasksRepaired,
+        Self::TasksCorrected,
+        Self::TasksDrained,
+        Self::TasksTakenOver,
+        Self::TasksReplaced,
+        Self::Drift,
+        Self::GuardTripped,
+        Self::MessageChainsEnded,
+    ];
+
+    /// The name of the metric.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::TokensCreated => "TokensCreated",
+            Self::TokensRevoked => "TokensRevoked",
+            Self::LoginTokensDeleted => "LoginTokensDeleted",
+            Self::InstancesDeregistered => "InstancesDeregistered",
+            Self::InstancesDrained => "InstancesDrained",
+            Self::TasksRepaired => "TasksRepaired",
+            Self::TasksCorrected => "TasksCorrected",
+            Self::TasksDrained => "TasksDrained",
+            Self::TasksTakenOver => "TasksTakenOver",
+            Self::TasksReplaced => "TasksReplaced",
+            Self::Drift => "Drift",
+            Self::GuardTripped => "GuardTripped",
+            Self::MessageChainsEnded => "MessageChainsEnded",
+        }
+    }
+
+    /// Counts `number` of them.
+    pub fn add(self, number: usize) {
+        counter!(self.name()).increment(number as u64);
+    }
+}
