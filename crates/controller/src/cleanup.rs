@@ -99,7 +99,7 @@ impl Cleanup {
             warn!(action = "clean_up", outcome = "left", what = skipped.what, reason = skipped.why);
         }
         let living = survey.readings.iter().map(|reading| reading.living).sum::<usize>();
-        if living > 0 {
+        if living > 0 && self.tasks.scope.operation.acts() {
             warn!(action = "clean_up", living, "tasks still run, and lose their tokens and services");
         }
         let mut effect = Effect::Unchanged;
