@@ -7,7 +7,7 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 tools := $(CURDIR)/target/tools
-# The binaries that run in Lambda; mesh-audit runs in a terminal.
+# The binaries that run in Lambda; ecs-mesh runs in a terminal.
 functions := task-events reconcile audit
 architecture := $(if $(filter aarch64 arm64,$(shell uname -m)),arm64,x86_64)
 lambda_flags := $(if $(filter arm64,$(architecture)),--arm64)

@@ -1,4 +1,4 @@
-//! The auditor's parsers: task definitions and their fixes, JSON, YAML and `mesh-audit.toml`.
+//! The auditor's parsers: task definitions and their fixes, JSON, YAML and `ecs-mesh.toml`.
 
 use std::{path::Path, sync::Arc};
 
@@ -61,10 +61,10 @@ pub fn embedded(data: &[u8]) {
     }
 }
 
-/// `mesh-audit.toml`.
+/// `ecs-mesh.toml`.
 pub fn configuration(data: &[u8]) {
     let Some(text) = text(data) else { return };
-    let file = SourceFile::new("mesh-audit.toml", text);
+    let file = SourceFile::new("ecs-mesh.toml", text);
     if let Err(error) = Config::read(&file, Path::new("."), &["error", "warning", "info", "never"]) {
         assert!(!error.to_string().is_empty());
     }

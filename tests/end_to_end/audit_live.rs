@@ -57,14 +57,14 @@ impl Account {
 }
 
 /// The command line's binary, which is in another package.
-fn mesh_audit() -> String {
-    built_binary("mesh-audit").to_str().unwrap().to_owned()
+fn ecs_mesh() -> String {
+    built_binary("ecs-mesh").to_str().unwrap().to_owned()
 }
 
 /// Exit code, JSON report, standard error.
 async fn audit(endpoint: &str, account: &str, arguments: &[&str]) -> (Option<i32>, Value, String) {
-    let mut command = with_account(&mesh_audit(), endpoint, account);
-    command.args(["check", "--format", "json"]).args(arguments);
+    let mut command = with_account(&ecs_mesh(), endpoint, account);
+    command.args(["check", "--output", "json"]).args(arguments);
     let Output { status, stdout, stderr } = command.output().await.unwrap();
     let report = serde_json::from_slice(&stdout).unwrap_or_default();
     (status.code(), report, String::from_utf8(stderr).unwrap())
@@ -108,7 +108,7 @@ async fn services_and_tag_propagation_are_audited() {
 async fn only_a_terminal_shows_progress() {
     let account = Account::new("100000000002").await;
     account.register("web", "awsvpc").await;
-    let line = format!("{} check --family web", mesh_audit());
+    let line = format!("{} check --family web", ecs_mesh());
     let mut terminal = with_account("script", &account.aws.endpoint, account.number);
     let output = terminal.args(["-qec", &line, "/dev/null"]).env("TERM", "xterm").kill_on_drop(true).output();
     let output = timeout(SOON, output).await.expect("it comes to an end").unwrap();

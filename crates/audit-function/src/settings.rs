@@ -30,7 +30,7 @@ pub struct AuditSettings {
     /// `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`, `CONSUL_PARTITION`, `CLUSTER_PARTITIONS`: the
     /// controller's deployment.
     pub deployment: Deployment,
-    /// `AUDIT_CONFIGURATION`: the content of a `mesh-audit.toml`.
+    /// `AUDIT_CONFIGURATION`: the content of an `ecs-mesh.toml`.
     pub configuration: Config,
 }
 

@@ -218,7 +218,7 @@ async fn one_message_and_an_event_for_each_finding() {
     world.run("one", &json!({ "all": true })).await.unwrap();
     let messages = world.announcer.messages.lock().unwrap();
     assert_eq!(messages.len(), 1);
-    assert_eq!(messages[0].subject, "mesh-audit: 3 errors in 2 task definitions");
+    assert_eq!(messages[0].subject, "ecs-mesh: 3 errors in 2 task definitions");
     assert_eq!(messages[0].severity, "error");
     for part in ["web:7\n", "api:7\n", "error in container app: ", "[ecs-dependency-unknown]", "at run time: ", "fix: "]
     {

@@ -44,7 +44,7 @@ pub(super) fn messages(claims: &[Claim<'_>]) -> Vec<Message> {
     let severities: Vec<Severity> =
         claims.iter().flat_map(|claim| claim.fresh.values()).map(|found| found.severity).collect();
     let Some(severity) = severities.iter().max() else { return Vec::new() };
-    let subject = format!("mesh-audit: {} in {}", counted(&severities), place(claims));
+    let subject = format!("ecs-mesh: {} in {}", counted(&severities), place(claims));
     let texts = texts(claims);
     let number = texts.len();
     let messages = texts.into_iter().enumerate().map(|(index, text)| {

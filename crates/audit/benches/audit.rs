@@ -76,7 +76,7 @@ struct Folder {
 impl Folder {
     /// A directory with `count` files of every format, each with one definition or more. Every third one has a defect.
     fn with(count: usize) -> Self {
-        let path = env::temp_dir().join(format!("mesh-audit-bench-{}-{count}", process::id()));
+        let path = env::temp_dir().join(format!("ecs-mesh-bench-{}-{count}", process::id()));
         fs::create_dir_all(&path).expect("a folder for temporary files");
         let bases: Vec<Base> = Base::ALL.into_iter().filter(|base| *base != Base::AppMeshResources).collect();
         for index in 0..count {

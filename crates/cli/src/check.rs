@@ -1,4 +1,4 @@
-//! `mesh-audit check`
+//! `ecs-mesh check`
 
 use std::path::PathBuf;
 
@@ -28,13 +28,13 @@ const NOTHING_FOUND: &str = "warning: no task definition found; the supported fo
 #[derive(Debug, Args)]
 #[command(after_help = "Exit codes: 0 no findings at or above the threshold, 1 findings, 2 bad input or usage.\n\n\
                   Findings are ignored by a comment on their line or above it:\n  \
-                  # mesh-audit: ignore[consul-network-mode] the lab runs without a mesh\n\
-                  or by an entry in mesh-audit.toml:\n  \
+                  # ecs-mesh: ignore[consul-network-mode] the lab runs without a mesh\n\
+                  or by an entry in ecs-mesh.toml:\n  \
                   [[ignore]]\n  rule = \"consul-network-mode\"\n  path = \"lab/**\"\n  reason = \"the lab runs without a mesh\"\n\n\
-                  Examples:\n  mesh-audit check\n  mesh-audit check template.yaml services/\n  \
-                  mesh-audit check --fail-on warning --format github .\n  \
-                  terraform show -json plan.out | mesh-audit check --format html --output audit.html -\n  \
-                  mesh-audit check --cluster prod --service web\n  mesh-audit check --all --format markdown")]
+                  Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml services/\n  \
+                  ecs-mesh check --fail-on warning --output github .\n  \
+                  terraform show -json plan.out | ecs-mesh check --output html --output-file audit.html -\n  \
+                  ecs-mesh check --cluster prod --service web\n  ecs-mesh check --all --output markdown")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
@@ -49,15 +49,15 @@ pub(super) struct Arguments {
 #[derive(Debug, Args)]
 struct ReportArguments {
     /// The format of the report
-    #[arg(long, short, value_parser = format_parser(), default_value = "text")]
-    format: Format,
+    #[arg(long, short, value_name = "FORMAT", value_parser = format_parser(), default_value = "text")]
+    output: Format,
     /// Write the report to this file
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
     /// The lowest severity that fails the run [default: error]
     #[arg(long, value_name = "SEVERITY", value_parser = Threshold::NAMES)]
     fail_on: Option<String>,
-    /// The configuration file [default: the nearest mesh-audit.toml, upwards from here]
+    /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -84,11 +84,11 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     for unused in &sorted.unused {
         streams.diagnostic(&format!("info: {unused}"));
     }
-    let ReportArguments { format, output, .. } = &arguments.report;
-    let in_colour = streams.in_colour && output.is_none();
+    let ReportArguments { output: format, output_file, .. } = &arguments.report;
+    let in_colour = streams.in_colour && output_file.is_none();
     let rendered = report.render(*format, in_colour).map_err(|error| Failure::Message(error.to_string()))?;
     let exit = exit(&report);
-    match streams.print_to(output.as_deref(), &rendered) {
+    match streams.print_to(output_file.as_deref(), &rendered) {
         // The exit code does not depend on whether the report was read to its end.
         Ok(()) | Err(Failure::Closed) => Ok(exit),
         Err(failure) => Err(failure),

@@ -1,4 +1,4 @@
-//! `mesh-audit completions`
+//! `ecs-mesh completions`
 
 use clap::Args;
 use clap_complete::Shell;
@@ -10,9 +10,9 @@ use crate::{
 
 /// Print completions for a shell
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  mesh-audit completions bash > /etc/bash_completion.d/mesh-audit\n  \
-                  mesh-audit completions zsh > ~/.zfunc/_mesh-audit\n  \
-                  mesh-audit completions fish > ~/.config/fish/completions/mesh-audit.fish")]
+#[command(after_help = "Examples:\n  ecs-mesh completions bash > /etc/bash_completion.d/ecs-mesh\n  \
+                  ecs-mesh completions zsh > ~/.zfunc/_ecs-mesh\n  \
+                  ecs-mesh completions fish > ~/.config/fish/completions/ecs-mesh.fish")]
 pub(super) struct Arguments {
     /// The shell
     #[arg(value_enum, value_name = "SHELL")]
@@ -25,7 +25,7 @@ pub(super) fn run(
     streams: &mut Streams<'_>,
 ) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command, "mesh-audit", &mut script);
+    clap_complete::generate(arguments.shell, &mut command, "ecs-mesh", &mut script);
     streams.print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Clean)
 }

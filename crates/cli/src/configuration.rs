@@ -1,4 +1,4 @@
-//! Finds and reads `mesh-audit.toml`.
+//! Finds and reads `ecs-mesh.toml`.
 
 use std::{
     env, fs,
@@ -8,7 +8,7 @@ use std::{
 use crate::exit::Failure;
 use audit::{ignore::Config, report::Threshold, source::SourceFile};
 
-const NAME: &str = "mesh-audit.toml";
+const NAME: &str = "ecs-mesh.toml";
 
 /// The configuration file at `path`, or the nearest one from the working directory upwards, if there is one.
 pub(super) fn read(path: Option<&Path>, working_directory: &Path) -> Result<Config, Failure> {

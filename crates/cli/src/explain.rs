@@ -1,4 +1,4 @@
-//! `mesh-audit explain`
+//! `ecs-mesh explain`
 
 use clap::Args;
 
@@ -12,7 +12,7 @@ use audit::{ignore::unknown_rule, rules::rule};
 /// Explain a rule
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mesh-audit explain consul-network-mode\n  mesh-audit explain ecs-dependency-unknown | less"
+    after_help = "Examples:\n  ecs-mesh explain consul-network-mode\n  ecs-mesh explain ecs-dependency-unknown | less"
 )]
 pub(super) struct Arguments {
     /// The rule's name, as findings show it

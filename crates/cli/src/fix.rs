@@ -1,4 +1,4 @@
-//! `mesh-audit fix`
+//! `ecs-mesh fix`
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
@@ -29,8 +29,8 @@ const STANDARD_INPUT: &str = "<stdin>";
 #[command(after_help = "Everything else keeps its formatting and comments. Ignored findings are not fixed.\n\n\
                   Exit codes: 0 nothing to fix, or all fixes written; 1 there are fixes to write, or a fix could not be made;\n\
                   2 bad input or usage.\n\n\
-                  Examples:\n  mesh-audit fix template.yaml\n  mesh-audit fix --write services/\n  \
-                  mesh-audit fix --write --rule consul-network-mode .\n  mesh-audit fix --write - < task.json > fixed.json")]
+                  Examples:\n  ecs-mesh fix template.yaml\n  ecs-mesh fix --write services/\n  \
+                  ecs-mesh fix --write --rule consul-network-mode .\n  ecs-mesh fix --write - < task.json > fixed.json")]
 pub(super) struct Arguments {
     /// Files, directories and globs; - is standard input [default: the current directory]
     #[arg(value_name = "PATHS")]
@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     /// Only findings of this rule
     #[arg(long, value_name = "RULE")]
     rule: Vec<String>,
-    /// The configuration file [default: the nearest mesh-audit.toml, upwards from here]
+    /// The configuration file [default: the nearest ecs-mesh.toml, upwards from here]
     #[arg(long, value_name = "FILE")]
     config: Option<std::path::PathBuf>,
 }

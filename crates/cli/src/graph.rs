@@ -1,4 +1,4 @@
-//! `mesh-audit graph`
+//! `ecs-mesh graph`
 
 use std::path::PathBuf;
 
@@ -13,21 +13,21 @@ use audit::{definition::TaskDefinition, input::gather, report::clean, timeline::
 /// Show the order in which containers start and stop
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mesh-audit graph web.json\n  mesh-audit graph template.yaml --family web --format svg --output web.svg\n  \
-                  mesh-audit graph web.json --format mermaid"
+    after_help = "Examples:\n  ecs-mesh graph web.json\n  ecs-mesh graph template.yaml --family web --output svg --output-file web.svg\n  \
+                  ecs-mesh graph web.json --output mermaid"
 )]
 pub(super) struct Arguments {
     /// The file; - is standard input
     file: String,
     /// The format of the drawing
-    #[arg(long, short, value_enum, default_value_t = Drawing::Text)]
-    format: Drawing,
+    #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Drawing::Text)]
+    output: Drawing,
     /// The task definition, where the file has several: its family, logical ID or address
     #[arg(long)]
     family: Option<String>,
     /// Write the drawing to this file
-    #[arg(long, short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    #[arg(long, value_name = "FILE")]
+    output_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     if definitions.is_empty() {
         return nothing(arguments, gathered.problems.is_empty(), &gathered.material.definitions);
     }
-    if arguments.format == Drawing::Svg && definitions.len() > 1 {
+    if arguments.output == Drawing::Svg && definitions.len() > 1 {
         let labels = labels(definitions.iter().copied());
         return Err(Failure::Message(format!(
             "an SVG shows one task definition: choose with --family one of {labels}"
@@ -59,13 +59,13 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             timeline.reword(clean);
             timeline
         })
-        .map(|timeline| match arguments.format {
+        .map(|timeline| match arguments.output {
             Drawing::Text => timeline.text(),
             Drawing::Mermaid => timeline.mermaid(),
             Drawing::Svg => timeline.svg(),
         })
         .collect();
-    streams.print_to(arguments.output.as_deref(), &drawn.join("\n"))?;
+    streams.print_to(arguments.output_file.as_deref(), &drawn.join("\n"))?;
     Ok(if gathered.problems.is_empty() { Exit::Clean } else { Exit::Unusable })
 }
 

@@ -1,4 +1,4 @@
-//! `mesh-audit inject`
+//! `ecs-mesh inject`
 
 use std::{path::Path, sync::Arc};
 
@@ -23,9 +23,9 @@ use mesh::service_name::ServiceName;
 #[derive(Debug, Args)]
 #[command(
     after_help = "Existing content keeps its formatting and comments. The result is checked; its findings are printed to standard error.\n\n\
-                  Examples:\n  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
-                  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
-                  mesh-audit inject --generation dataplane --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
+                  Examples:\n  ecs-mesh inject --generation dataplane --consul-hosts consul.example.internal web.json > mesh-web.json\n  \
+                  ecs-mesh inject --generation dataplane --consul-hosts consul.example.internal --no-acls --diff template.yaml\n  \
+                  ecs-mesh inject --generation dataplane --consul-hosts consul.example.internal --ca-secret \"$CA_ARN\" \\\n    \
                   --upstream orders:1234 --write web.json"
 )]
 pub(super) struct Arguments {

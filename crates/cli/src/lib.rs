@@ -1,4 +1,4 @@
-//! The command line of the auditor, `mesh-audit`: one module for each command.
+//! The command line of the auditor, `ecs-mesh`: one module for each command.
 
 mod changes;
 mod check;
@@ -23,12 +23,12 @@ pub use self::{exit::Exit, streams::Streams};
 
 #[derive(Debug, Parser)]
 #[command(
-    name = "mesh-audit",
+    name = "ecs-mesh",
     version,
     about = "Checks whether ECS task definitions will work in the service mesh",
-    after_help = "Examples:\n  mesh-audit check\n  mesh-audit check template.yaml --format sarif --output mesh-audit.sarif\n  \
-                  aws ecs describe-task-definition --task-definition web --include TAGS | mesh-audit check -\n  \
-                  mesh-audit explain consul-network-mode",
+    after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
+                  aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
+                  ecs-mesh explain consul-network-mode",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -60,7 +60,7 @@ enum Command {
     Completions(completions::Arguments),
 }
 
-/// Runs `mesh-audit` with these arguments, the program's name first.
+/// Runs `ecs-mesh` with these arguments, the program's name first.
 pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<'_>) -> Exit {
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

@@ -1,4 +1,4 @@
-//! `mesh-audit`: checks whether ECS task definitions will work in the service mesh.
+//! `ecs-mesh`: checks whether ECS task definitions will work in the service mesh.
 
 use std::{
     env,

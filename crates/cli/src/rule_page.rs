@@ -14,10 +14,10 @@ const INTRODUCTION: &str = "\
 # Rules
 
 Each rule looks for one thing that breaks a task definition, or will. The pages are written by
-`mesh-audit rules --format markdown --output-dir docs/rules`, from the rules themselves.
+`ecs-mesh rules --output markdown --output-dir docs/rules`, from the rules themselves.
 
 A finding that is meant to be is ignored by a comment on its line, or alone above it
-(`# mesh-audit: ignore[rule-id] why`, in JSON with `//`), or by an entry in `mesh-audit.toml`:
+(`# ecs-mesh: ignore[rule-id] why`, in JSON with `//`), or by an entry in `ecs-mesh.toml`:
 
 ```toml
 [[ignore]]

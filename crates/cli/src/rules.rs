@@ -1,4 +1,4 @@
-//! `mesh-audit rules`
+//! `ecs-mesh rules`
 
 use std::{fmt::Write, fs, path::PathBuf};
 
@@ -16,12 +16,12 @@ use audit::{report::page, rules::rules};
 /// List the rules
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  mesh-audit rules\n  mesh-audit rules --format json\n  mesh-audit rules --format markdown --output-dir docs/rules"
+    after_help = "Examples:\n  ecs-mesh rules\n  ecs-mesh rules --output json\n  ecs-mesh rules --output markdown --output-dir docs/rules"
 )]
 pub(super) struct Arguments {
     /// The format of the list
-    #[arg(long, short, value_enum, default_value_t = Listing::Text)]
-    format: Listing,
+    #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Listing::Text)]
+    output: Listing,
     /// Write a page for each rule, and the list of them, to this directory
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
@@ -35,7 +35,7 @@ enum Listing {
 }
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-    match (arguments.format, &arguments.output_dir) {
+    match (arguments.output, &arguments.output_dir) {
         (Listing::Markdown, Some(directory)) => {
             fs::create_dir_all(directory)?;
             for rule in rules() {
@@ -43,7 +43,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             }
             write(&directory.join("README.md"), &rule_page::markdown_index())?;
         }
-        (_, Some(_)) => return Err(Failure::Message("--output-dir requires --format markdown".to_owned())),
+        (_, Some(_)) => return Err(Failure::Message("--output-dir requires --output markdown".to_owned())),
         (Listing::Markdown, None) => streams.print(&rule_page::markdown_index())?,
         (Listing::Text, None) => streams.print(&text())?,
         (Listing::Json, None) => streams.print(&json()?)?,

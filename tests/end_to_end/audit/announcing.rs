@@ -74,7 +74,7 @@ async fn registered_definitions_are_announced_once() {
     // Then the topic has one message
     let messages = audit.arrived(&people, &revision).await;
     assert_eq!(messages.len(), 1, "{messages:#?}");
-    assert_eq!(messages[0]["Subject"], "mesh-audit: 2 errors in announced-web:1");
+    assert_eq!(messages[0]["Subject"], "ecs-mesh: 2 errors in announced-web:1");
     assert_eq!(messages[0]["MessageAttributes"]["severity"]["Value"], "error");
     let text = messages[0]["Message"].as_str().unwrap();
     assert!(text.contains("waits for db") && text.contains("waits for cache") && text.contains("fix: "), "{text}");

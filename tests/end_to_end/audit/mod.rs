@@ -18,7 +18,7 @@ use tokio::sync::OnceCell;
 /// The cluster of the deployment that the tests share.
 const CLUSTER: &str = "audited";
 
-/// The findings that the shared deployment tolerates, as a `mesh-audit.toml`.
+/// The findings that the shared deployment tolerates, as an `ecs-mesh.toml`.
 const TOLERATED: &str = r#"
 [[ignore]]
 rule = "ecs-dependency-unknown"

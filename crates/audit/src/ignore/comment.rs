@@ -1,9 +1,9 @@
-//! `# mesh-audit: ignore[rule, …] why` and `# mesh-audit: ignore-file[rule, …] why`; in JSON with `//`.
+//! `# ecs-mesh: ignore[rule, …] why` and `# ecs-mesh: ignore-file[rule, …] why`; in JSON with `//`.
 
 use super::nearest::unknown_rule;
 use crate::{document::Position, input::InputProblem, rules::rule, source::SourceFile};
 
-const MARK: &str = "mesh-audit:";
+const MARK: &str = "ecs-mesh:";
 
 /// A comment's instruction for one rule.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(super) fn directives(file: &SourceFile, problems: &mut Vec<InputProblem>) ->
         };
         let Some(comment) = Comment::parse(rest) else {
             problem(
-                "a mesh-audit comment has the form ignore[rule, …] reason or ignore-file[rule, …] reason".to_owned(),
+                "an ecs-mesh comment has the form ignore[rule, …] reason or ignore-file[rule, …] reason".to_owned(),
             );
             continue;
         };
@@ -154,8 +154,8 @@ mod tests {
 
     #[test]
     fn a_comment_concerns_its_line_or_the_next_one() {
-        let text = "a: 1 # mesh-audit: ignore[consul-network-mode] bridge is wanted\n\
-            # mesh-audit: ignore[consul-proxy-open-files, ecs-dependency-unknown]\n\
+        let text = "a: 1 # ecs-mesh: ignore[consul-network-mode] bridge is wanted\n\
+            # ecs-mesh: ignore[consul-proxy-open-files, ecs-dependency-unknown]\n\
             # more words\n\
             b: 2\n";
         let none = || "no reason given".to_owned();
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn json_comments_are_read() {
-        let text = "// mesh-audit: ignore-file[consul-network-mode] lab\n{\"a\": 1} // mesh-audit: ignore[ecs-dependency-unknown] x";
+        let text = "// ecs-mesh: ignore-file[consul-network-mode] lab\n{\"a\": 1} // ecs-mesh: ignore[ecs-dependency-unknown] x";
         let (directives, problems) = read(text);
         assert_eq!(directives[0], ("consul-network-mode", None, "lab".to_owned()));
         assert_eq!(directives[1], ("ecs-dependency-unknown", Some(2), "x".to_owned()));
@@ -188,28 +188,28 @@ mod tests {
     fn comments_with_errors_are_problems() {
         let problem = |text| read(text).1.join("\n");
         assert_eq!(
-            problem("a: 1 # mesh-audit: ignore[consul-netwrk-mode] x"),
+            problem("a: 1 # ecs-mesh: ignore[consul-netwrk-mode] x"),
             "f:1:6: there is no rule \"consul-netwrk-mode\"; did you mean consul-network-mode?"
         );
         assert!(
-            problem("a: 1\n# mesh-audit: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file must be")
+            problem("a: 1\n# ecs-mesh: ignore-file[consul-network-mode]\n").starts_with("f:2:1: ignore-file must be")
         );
-        assert!(problem("# mesh-audit: ignore consul-network-mode\n").contains("has the form ignore[rule"));
-        assert_eq!(problem("a: 'see mesh-audit: ignore'"), "");
+        assert!(problem("# ecs-mesh: ignore consul-network-mode\n").contains("has the form ignore[rule"));
+        assert_eq!(problem("a: 'see ecs-mesh: ignore'"), "");
     }
 
     #[test]
     fn quoted_text_is_not_a_comment() {
         let none = (Vec::new(), Vec::new());
         for text in [
-            r#"{"a": "http://x // mesh-audit: ignore[ecs-dependency-unknown] z"}"#,
-            r#"{"a": "\"b\" // mesh-audit: ignore[nonsense] z"}"#,
-            r#"a: "db # mesh-audit: ignore[ecs-dependency-unknown] no""#,
-            "a: 'it''s # mesh-audit: ignore[ecs-dependency-unknown] no'",
+            r#"{"a": "http://x // ecs-mesh: ignore[ecs-dependency-unknown] z"}"#,
+            r#"{"a": "\"b\" // ecs-mesh: ignore[nonsense] z"}"#,
+            r#"a: "db # ecs-mesh: ignore[ecs-dependency-unknown] no""#,
+            "a: 'it''s # ecs-mesh: ignore[ecs-dependency-unknown] no'",
         ] {
             assert_eq!(read(text), none, "{text}");
         }
-        let kept = "a: it's # mesh-audit: ignore[ecs-dependency-unknown] yes";
+        let kept = "a: it's # ecs-mesh: ignore[ecs-dependency-unknown] yes";
         assert_eq!(read(kept).0.len(), 1, "{kept}");
     }
 }

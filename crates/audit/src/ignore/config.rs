@@ -1,4 +1,4 @@
-//! `mesh-audit.toml`.
+//! `ecs-mesh.toml`.
 
 use std::{
     collections::BTreeMap,
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Config, ConfigError> {
-        Config::read(&SourceFile::new("mesh-audit.toml", text), Path::new("/repo"), &["error", "never"])
+        Config::read(&SourceFile::new("ecs-mesh.toml", text), Path::new("/repo"), &["error", "never"])
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
             ("[[ignore]]\nrule = 'nonsense'\nreason = 'x'", "2:8: there is no rule \"nonsense\""),
             ("[[ignore]]\nrule = 'ecs-dependency-unknown'\nreason = 'x'\npath = '{'", "4:8: "),
             ("ignore = 1", "1:10: ignore is a list of tables"),
-            ("[[ignore", "mesh-audit.toml:1:"),
+            ("[[ignore", "ecs-mesh.toml:1:"),
         ] {
             let found = read(text).unwrap_err().to_string();
             assert!(found.contains(error), "{text}: {found}");

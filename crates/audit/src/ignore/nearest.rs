@@ -17,7 +17,7 @@ pub fn unknown_rule(id: &str) -> String {
     let id = id.escape_debug();
     match nearest(&id.to_string(), rules().map(|rule| rule.id)) {
         Some(likely) => format!("there is no rule \"{id}\"; did you mean {likely}?"),
-        None => format!("there is no rule \"{id}\"; mesh-audit rules lists all rules"),
+        None => format!("there is no rule \"{id}\"; ecs-mesh rules lists all rules"),
     }
 }
 

@@ -117,7 +117,7 @@ impl FromStr for Upstream {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InjectError {
     /// The definition is in a mesh already.
-    #[error("{0} is in a mesh already; mesh-audit check checks it")]
+    #[error("{0} is in a mesh already; ecs-mesh check checks it")]
     InAMesh(String),
     /// A value that is needed is known only at deployment, or edits cannot reach it.
     #[error("{0}: the value is computed and cannot be edited; replace it by a literal value, or edit its source")]

@@ -102,7 +102,7 @@ impl From<Position> for JsonPosition {
 pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
     let document = JsonReport {
         schema_version: SCHEMA_VERSION,
-        tool: Tool { name: "mesh-audit", version: report.version },
+        tool: Tool { name: "ecs-mesh", version: report.version },
         summary: Summary { text: report.summary(), failed: report.fails(), counts: report.counts },
         findings: report.findings.iter().map(finding).collect(),
         ignored: report.ignored.iter().map(finding).collect(),

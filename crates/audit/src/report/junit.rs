@@ -21,7 +21,7 @@ pub(super) fn render(report: &Report) -> Result<String, SerializeError> {
         case.set_classname(definition.label.as_str());
         suites.entry(definition.file.as_str()).or_default().push(case);
     }
-    let mut junit = JunitReport::new("mesh-audit");
+    let mut junit = JunitReport::new("ecs-mesh");
     for (file, cases) in suites {
         let mut suite = TestSuite::new(file);
         suite.add_test_cases(cases);

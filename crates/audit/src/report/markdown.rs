@@ -9,7 +9,7 @@ use super::{
 
 pub(super) fn render(report: &Report) -> String {
     let verdict = if report.fails() || report.counts.problems > 0 { "❌" } else { "✅" };
-    let mut out = format!("## {verdict} mesh-audit: {}\n", escape(&report.summary()));
+    let mut out = format!("## {verdict} ecs-mesh: {}\n", escape(&report.summary()));
     let mut groups: Vec<((&str, &str), Vec<&Reported>)> = Vec::new();
     for finding in &report.findings {
         match groups.iter_mut().rev().find(|(group, _)| *group == finding.group()) {
@@ -31,7 +31,7 @@ pub(super) fn render(report: &Report) -> String {
 }
 
 fn row(out: &mut String, finding: &Reported) {
-    let fix = if finding.is_fixable { " *(`mesh-audit fix` can do this)*" } else { "" };
+    let fix = if finding.is_fixable { " *(`ecs-mesh fix` can do this)*" } else { "" };
     // Writing to a string cannot fail.
     let _ = writeln!(
         out,

@@ -73,7 +73,7 @@ pub struct Reported {
     pub help: String,
     /// Other relevant places.
     pub notes: Vec<ReportedNote>,
-    /// Whether `mesh-audit fix` can fix it.
+    /// Whether `ecs-mesh fix` can fix it.
     pub is_fixable: bool,
     /// An ID that remains the same if the finding moves within its file.
     pub fingerprint: String,

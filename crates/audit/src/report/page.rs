@@ -2,8 +2,8 @@
 
 use crate::rule::Rule;
 
-/// The address of the rules' pages in links: a path of this repository, unless `MESH_AUDIT_DOCS` was set at build time.
-pub const DOCS: &str = match option_env!("MESH_AUDIT_DOCS") {
+/// The address of the rules' pages in links: a path of this repository, unless `ECS_MESH_DOCS` was set at build time.
+pub const DOCS: &str = match option_env!("ECS_MESH_DOCS") {
     Some(address) => address,
     None => "docs/rules",
 };

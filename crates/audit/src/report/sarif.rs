@@ -25,7 +25,7 @@ pub(super) fn render(report: &Report) -> Result<String, serde_json::Error> {
     let index: BTreeMap<&str, i64> = rules().map(|rule| rule.id).zip(0..).collect();
     let found = report.findings.iter().chain(&report.ignored);
     let driver = ToolComponent::builder()
-        .name("mesh-audit")
+        .name("ecs-mesh")
         .semantic_version(report.version)
         .rules(rules().map(descriptor).collect::<Vec<_>>())
         .build();

@@ -24,7 +24,7 @@ pub(super) fn render(report: &Report, in_colour: bool) -> String {
 fn draw(finding: &Reported, renderer: &Renderer) -> String {
     let title = level_of(finding.severity).primary_title(finding.message.as_str()).id(finding.rule.id);
     let origin = Origin::path(finding.file.as_str()).line(finding.start.line).char_column(finding.start.column);
-    let fix = finding.is_fixable.then(|| labelled(Level::HELP, "fix", "mesh-audit fix can do this".to_owned()));
+    let fix = finding.is_fixable.then(|| labelled(Level::HELP, "fix", "ecs-mesh fix can do this".to_owned()));
     // The excerpt has no path, because the columns of a cut line are not those of the file.
     let excerpt = Group::with_level(level_of(finding.severity))
         .element(snippet(finding))
@@ -34,7 +34,7 @@ fn draw(finding: &Reported, renderer: &Renderer) -> String {
         .element(labelled(Level::NOTE, "at run time", finding.rule.effect.to_owned()))
         .element(labelled(Level::HELP, "fix", finding.help.clone()))
         .elements(fix)
-        .element(labelled(Level::NOTE, "more", format!("mesh-audit explain {}, {}", finding.rule.id, finding.page())));
+        .element(labelled(Level::NOTE, "more", format!("ecs-mesh explain {}, {}", finding.rule.id, finding.page())));
     let drawn = renderer.render(&[title.element(origin), excerpt]);
     // The renderer draws a rule below the title and another below the place: one of them is removed.
     let lines = drawn.lines().enumerate().filter(|(index, _)| *index != 2);

@@ -24,8 +24,7 @@ fn report(files: &[(&str, String)], config: &str) -> Report {
         ecs_definition(file, &node).unwrap()
     });
     let material = Material { definitions: definitions.collect(), ..Material::default() };
-    let config =
-        Config::read(&SourceFile::new("mesh-audit.toml", config), Path::new("/run"), &Threshold::NAMES).unwrap();
+    let config = Config::read(&SourceFile::new("ecs-mesh.toml", config), Path::new("/run"), &Threshold::NAMES).unwrap();
     let sorted = ignore::sort(audit(&material), &material, &config, Path::new("/run"));
     let problem =
         InputProblem { file: "broken.json".to_owned(), position: None, reason: "the file is empty".to_owned() };

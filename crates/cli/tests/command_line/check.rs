@@ -1,4 +1,4 @@
-//! `mesh-audit` as its users run it: exit codes, streams, colours, help.
+//! `ecs-mesh` as its users run it: exit codes, streams, colours, help.
 
 use std::{
     fs,
@@ -21,7 +21,7 @@ fn the_exit_code_shows_the_result() {
         (&["check", "--fail-on", "never", "broken.json"], 2),
         (&["check", "absent.json"], 2),
         (&["check", "--fail-on", "sometimes", "good.json"], 2),
-        (&["check", "--format", "pdf", "good.json"], 2),
+        (&["check", "--output", "pdf", "good.json"], 2),
         (&["chekc"], 2),
         (&[], 2),
         (&["--help"], 0),
@@ -55,7 +55,7 @@ fn standard_input_is_checked() {
 fn a_closed_pipe_is_no_error() {
     let workspace = Workspace::new("pipe", &[("wrong.json", &bridged())]);
     let mut child = workspace
-        .command(&["check", "--format", "html", "wrong.json"])
+        .command(&["check", "--output", "html", "wrong.json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -82,7 +82,7 @@ fn a_pipe_gets_colours_on_request() {
 fn a_terminal_gets_colours_by_default() {
     let workspace = Workspace::new("terminal", &[("wrong.json", &bridged())]);
     let on_terminal = |environment: &str| {
-        let line = format!("{environment} {} check wrong.json", env!("CARGO_BIN_EXE_mesh-audit"));
+        let line = format!("{environment} {} check wrong.json", env!("CARGO_BIN_EXE_ecs-mesh"));
         let output = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
             .current_dir(&workspace.0)
@@ -105,7 +105,7 @@ fn every_command_has_help_with_examples() {
     for command in ["check", "rules", "explain", "graph", "completions"] {
         let output = workspace.run(&[command, "--help"]);
         assert_eq!(output.status.code(), Some(0), "{command}");
-        assert!(out(&output).contains(&format!("mesh-audit {command}")), "{command}: {}", out(&output));
+        assert!(out(&output).contains(&format!("ecs-mesh {command}")), "{command}: {}", out(&output));
         assert!(out(&output).contains("Examples:"), "{command}: {}", out(&output));
     }
     assert!(out(&workspace.run(&["--help"])).contains("Examples:"));
@@ -114,7 +114,7 @@ fn every_command_has_help_with_examples() {
 #[test]
 fn the_report_can_go_to_a_file() {
     let workspace = Workspace::new("output", &[("wrong.json", &bridged())]);
-    let output = workspace.run(&["check", "wrong.json", "--format", "json", "--output", "report.json"]);
+    let output = workspace.run(&["check", "wrong.json", "--output", "json", "--output-file", "report.json"]);
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(1), ""));
     let report: serde_json::Value =
         serde_json::from_slice(&fs::read(workspace.0.join("report.json")).unwrap()).unwrap();
@@ -125,7 +125,7 @@ fn the_report_can_go_to_a_file() {
 fn the_configuration_is_found_upwards() {
     let ignore =
         "fail-on = 'warning'\n[[ignore]]\nrule = 'consul-network-mode'\npath = 'sub/*.json'\nreason = 'a lab'\n";
-    let workspace = Workspace::new("config", &[("mesh-audit.toml", ignore), ("wrong.json", &bridged())]);
+    let workspace = Workspace::new("config", &[("ecs-mesh.toml", ignore), ("wrong.json", &bridged())]);
     fs::create_dir(workspace.0.join("sub")).unwrap();
     fs::write(workspace.0.join("sub/wrong.json"), bridged()).unwrap();
     let below = Workspace(workspace.0.join("sub"));
@@ -135,7 +135,7 @@ fn the_configuration_is_found_upwards() {
 
     let output = workspace.run(&["check", "wrong.json"]);
     assert_eq!(output.status.code(), Some(1), "{}", out(&output));
-    let unused = "info: mesh-audit.toml:2:1: this entry ignores no finding of consul-network-mode";
+    let unused = "info: ecs-mesh.toml:2:1: this entry ignores no finding of consul-network-mode";
     assert!(errors(&output).contains(unused), "{}", errors(&output));
 
     fs::write(workspace.0.join("other.toml"), "[severity]\nconsul-netwrk-mode = 'info'\n").unwrap();
@@ -152,15 +152,15 @@ fn the_configuration_is_found_upwards() {
 #[test]
 fn a_comment_ignores_its_line_s_finding() {
     let commented =
-        bridged().replace("\"networkMode\"", "// mesh-audit: ignore[consul-network-mode] a lab\n  \"networkMode\"");
+        bridged().replace("\"networkMode\"", "// ecs-mesh: ignore[consul-network-mode] a lab\n  \"networkMode\"");
     let workspace = Workspace::new("comment", &[("wrong.json", &commented)]);
-    let output = workspace.run(&["check", "wrong.json", "--format", "json"]);
+    let output = workspace.run(&["check", "wrong.json", "--output", "json"]);
     let report: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(report["ignored"][0]["ignored"], serde_json::json!({ "by": "comment", "reason": "a lab" }));
     assert_eq!(report["findings"], serde_json::json!([]));
 
-    let in_vain = CLEAN.replace("\"networkMode\"", "// mesh-audit: ignore[consul-network-mode]\n  \"networkMode\"");
+    let in_vain = CLEAN.replace("\"networkMode\"", "// ecs-mesh: ignore[consul-network-mode]\n  \"networkMode\"");
     let workspace = Workspace::new("comment-in-vain", &[("good.json", &in_vain)]);
     let stderr = errors(&workspace.run(&["check", "good.json"]));
     assert!(stderr.contains("info: good.json:3:3: this comment ignores no finding of consul-network-mode"), "{stderr}");
@@ -176,7 +176,7 @@ fn explain_suggests_misspelled_rules() {
     let output = workspace.run(&["explain", "consul-netwrk-mode"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(errors(&output).contains("did you mean consul-network-mode?"));
-    let rules: serde_json::Value = serde_json::from_str(&out(&workspace.run(&["rules", "--format", "json"]))).unwrap();
+    let rules: serde_json::Value = serde_json::from_str(&out(&workspace.run(&["rules", "--output", "json"]))).unwrap();
     assert!(rules.as_array().unwrap().iter().any(|rule| rule["id"] == "consul-network-mode"));
     assert_eq!(workspace.run(&["rules", "--output-dir", "x"]).status.code(), Some(2));
 }
@@ -186,10 +186,10 @@ fn a_graph_shows_the_chosen_definition() {
     let workspace = Workspace::new("graph", &[("web.json", CLEAN)]);
     assert!(out(&workspace.run(&["graph", "web.json"])).contains("T2   web starts, after consul-dataplane HEALTHY"));
     assert!(
-        out(&workspace.run(&["graph", "web.json", "--family", "web", "--format", "mermaid"]))
+        out(&workspace.run(&["graph", "web.json", "--family", "web", "--output", "mermaid"]))
             .starts_with("flowchart LR")
     );
-    assert!(out(&workspace.run(&["graph", "web.json", "--format", "svg"])).starts_with("<svg "));
+    assert!(out(&workspace.run(&["graph", "web.json", "--output", "svg"])).starts_with("<svg "));
     let output = workspace.run(&["graph", "web.json", "--family", "wbe"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(errors(&output).contains("there is web"), "{}", errors(&output));
@@ -201,20 +201,20 @@ fn definitions_of_one_family_are_distinguished() {
     let exception = "[[ignore]]\nrule = \"consul-network-mode\"\nfamily = \"web\"\nreason = \"a lab\"\n";
     let workspace = Workspace::new("one-family", &[("web.json", &list)]);
 
-    let report: Value = serde_json::from_str(&out(&workspace.run(&["check", "--format", "json"]))).unwrap();
+    let report: Value = serde_json::from_str(&out(&workspace.run(&["check", "--output", "json"]))).unwrap();
     assert_eq!(report["summary"]["definitionsWithFindings"], 1, "{report:#}");
     assert_eq!(report["findings"][0]["definition"], "web ([1])");
-    let page = out(&workspace.run(&["check", "--format", "html"]));
+    let page = out(&workspace.run(&["check", "--output", "html"]));
     assert!(page.contains("web ([0])") && page.contains("web ([1])"), "both are on the page");
 
-    let ambiguous = workspace.run(&["graph", "web.json", "--family", "web", "--format", "svg"]);
+    let ambiguous = workspace.run(&["graph", "web.json", "--family", "web", "--output", "svg"]);
     assert!(errors(&ambiguous).contains("choose with --family one of web ([0]), web ([1])"), "{}", errors(&ambiguous));
     for choice in ["[1]", "web ([1])"] {
         assert!(
-            out(&workspace.run(&["graph", "web.json", "--family", choice, "--format", "svg"])).starts_with("<svg ")
+            out(&workspace.run(&["graph", "web.json", "--family", choice, "--output", "svg"])).starts_with("<svg ")
         );
     }
-    fs::write(workspace.0.join("mesh-audit.toml"), exception).unwrap();
+    fs::write(workspace.0.join("ecs-mesh.toml"), exception).unwrap();
     assert_eq!(workspace.run(&["check"]).status.code(), Some(0), "an exception names only the family");
 }
 
@@ -225,7 +225,7 @@ fn a_graph_contains_no_terminal_escapes() {
     let workspace = Workspace::new("hostile-graph", &[("web.json", &hostile)]);
     let text = out(&workspace.run(&["graph", "web.json"]));
     assert!(text.contains("[31m web") && !text.contains('\u{1b}'), "{text}");
-    let picture = out(&workspace.run(&["graph", "web.json", "--format", "svg"]));
+    let picture = out(&workspace.run(&["graph", "web.json", "--output", "svg"]));
     for variable in ["fill: var(", "stroke: var("] {
         let (property, _) = variable.split_once(' ').unwrap();
         for (before, _) in picture.match_indices(variable).map(|(at, _)| picture.split_at(at)) {
@@ -241,7 +241,7 @@ fn a_graph_contains_no_terminal_escapes() {
 fn completions_exist_for_every_shell() {
     let workspace = Workspace::new("completions", &[]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        assert!(out(&workspace.run(&["completions", shell])).contains("mesh-audit"), "{shell}");
+        assert!(out(&workspace.run(&["completions", shell])).contains("ecs-mesh"), "{shell}");
     }
 }
 
@@ -259,17 +259,17 @@ fn an_empty_check_is_reported() {
 #[test]
 fn configuration_paths_are_relative_to_the_file() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\npath = \"lab/**\"\nreason = \"a lab\"\n";
-    let workspace = Workspace::new("config-elsewhere", &[("mesh-audit.toml", config)]);
+    let workspace = Workspace::new("config-elsewhere", &[("ecs-mesh.toml", config)]);
     fs::create_dir_all(workspace.0.join("lab")).unwrap();
     fs::create_dir_all(workspace.0.join("sub")).unwrap();
     fs::write(workspace.0.join("lab/wrong.json"), bridged()).unwrap();
-    let mut command = workspace.command(&["check", "../lab/wrong.json", "--config", "../mesh-audit.toml"]);
+    let mut command = workspace.command(&["check", "../lab/wrong.json", "--config", "../ecs-mesh.toml"]);
     assert_eq!(command.current_dir(workspace.0.join("sub")).output().unwrap().status.code(), Some(0));
 }
 
 #[test]
 fn comments_after_a_byte_order_mark_count() {
-    let text = format!("\u{feff}// mesh-audit: ignore-file[consul-network-mode] a lab\n{}", bridged());
+    let text = format!("\u{feff}// ecs-mesh: ignore-file[consul-network-mode] a lab\n{}", bridged());
     let workspace = Workspace::new("mark", &[("wrong.json", &text)]);
     assert_eq!(workspace.run(&["check", "wrong.json"]).status.code(), Some(0));
 }

@@ -1,4 +1,4 @@
-//! `mesh-audit fix` and `inject` as their users run them.
+//! `ecs-mesh fix` and `inject` as their users run them.
 
 use std::{fs, io::Write, process::Stdio};
 
@@ -24,7 +24,7 @@ fn a_fix_is_written_only_on_request() {
 #[test]
 fn a_fix_skips_what_is_ignored() {
     let config = "[[ignore]]\nrule = \"consul-network-mode\"\nreason = \"a lab\"\n";
-    let workspace = Workspace::new("fix-ignored", &[("web.json", &bridged()), ("mesh-audit.toml", config)]);
+    let workspace = Workspace::new("fix-ignored", &[("web.json", &bridged()), ("ecs-mesh.toml", config)]);
     assert_eq!(workspace.run(&["fix", "--write", "web.json"]).status.code(), Some(0));
     assert_eq!(fs::read_to_string(workspace.0.join("web.json")).unwrap(), bridged());
 

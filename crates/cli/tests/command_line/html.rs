@@ -45,8 +45,8 @@ fn report(directory: &Path) -> PathBuf {
         .unwrap();
     fs::write(directory.join("clean.json"), CLIENT).unwrap();
     let page = directory.join("report.html");
-    let status = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
-        .args(["check", "--format", "html", "--output", "report.html"])
+    let status = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))
+        .args(["check", "--output", "html", "--output-file", "report.html"])
         .current_dir(directory)
         .status()
         .unwrap();
@@ -81,8 +81,8 @@ fn the_page_filters_and_fits_a_phone() {
     assert!(!html.contains("<b>web"), "names are text");
     assert!(!html.contains("http://") || !html.contains("src="), "nothing is fetched");
     fs::write(&page, html.replace("</body>", &format!("{SCRIPT}</body>"))).unwrap();
-    let json = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
-        .args(["check", "--format", "json", "web.json", "orders.json", "clean.json"])
+    let json = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))
+        .args(["check", "--output", "json", "web.json", "orders.json", "clean.json"])
         .current_dir(page.parent().unwrap())
         .output()
         .unwrap();

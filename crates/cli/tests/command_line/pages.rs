@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, env, fs, path::Path, process::Command};
 const REPOSITORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn write_pages(directory: &Path) {
-    let status = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
-        .args(["rules", "--format", "markdown", "--output-dir"])
+    let status = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))
+        .args(["rules", "--output", "markdown", "--output-dir"])
         .arg(directory)
         .status()
         .unwrap();
@@ -43,8 +43,8 @@ fn the_pages_match_the_rules() {
 #[test]
 fn the_published_timeline_is_current() {
     let root = Path::new(REPOSITORY);
-    let drawn = Command::new(env!("CARGO_BIN_EXE_mesh-audit"))
-        .args(["graph", "--format", "svg"])
+    let drawn = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"))
+        .args(["graph", "--output", "svg"])
         .arg(root.join("crates/audit/src/bases/dataplane.json"))
         .output()
         .unwrap();

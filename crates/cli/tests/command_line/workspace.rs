@@ -1,4 +1,4 @@
-//! Runs `mesh-audit` in its own directory.
+//! Runs `ecs-mesh` in its own directory.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ impl Workspace {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mesh-audit"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ecs-mesh"));
         command.args(arguments).current_dir(&self.0).env_remove("NO_COLOR");
         command
     }

@@ -31,7 +31,7 @@ fn check(resources: &Resources, subjects: &[Subject<'_>], findings: &mut Resourc
     let mut meshes = BTreeSet::new();
     for resource in resources.all.iter().filter(|resource| meshes.insert(resource.mesh.as_str())) {
         let message = format!("the mesh {} is one of App Mesh, which ended on 2026-09-30", resource.mesh);
-        let help = "move its services to Consul on ECS (mesh-audit inject) or to ECS Service Connect";
+        let help = "move its services to Consul on ECS (ecs-mesh inject) or to ECS Service Connect";
         findings(resource, Draft::new(resource.span, message, help));
     }
 }

@@ -14,7 +14,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     explanation: "\
 AWS ended App Mesh on 2026-09-30. Its API and its control plane do not exist any more, so that the findings of the \
 other `appmesh-` rules matter only for a migration. There are two alternatives: Consul's service mesh on ECS, for \
-which `mesh-audit inject` adds the containers to the plain definition of the app, and ECS Service Connect, which ECS \
+which `ecs-mesh inject` adds the containers to the plain definition of the app, and ECS Service Connect, which ECS \
 manages. With both, remove the Envoy container, the proxy configuration and the X-Ray daemon from the definition.",
     sources: &[
         "https://aws.amazon.com/blogs/containers/migrating-from-aws-app-mesh-to-amazon-ecs-service-connect/",
@@ -35,6 +35,6 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(Draft::new(
         span,
         "this task definition depends on App Mesh, which ended on 2026-09-30",
-        "move to Consul on ECS (mesh-audit inject) or to ECS Service Connect",
+        "move to Consul on ECS (ecs-mesh inject) or to ECS Service Connect",
     ));
 }

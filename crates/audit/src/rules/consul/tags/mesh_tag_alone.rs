@@ -16,7 +16,7 @@ pub(in crate::rules) static RULE: Rule = Rule {
     explanation: "\
 The tag `consul.hashicorp.com/mesh` alone has no effect on a task: the containers of consul-ecs register the service \
 and run its proxy. A definition with the tag and without the containers was probably copied, or only the containers \
-were removed. `mesh-audit inject` adds the containers.",
+were removed. `ecs-mesh inject` adds the containers.",
     sources: &["https://developer.hashicorp.com/consul/docs/ecs/architecture"],
     examples: &[Example {
         base: Base::Plain,
@@ -33,7 +33,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Maybe::Known(tag) = definition.tag(MESH_TAG) else { return };
     if tag.value.text() == Some("true") && subject.consul.is_none() && knows_all_containers(definition) {
         let message = format!("the tag {MESH_TAG} is true, but the task has no containers of the mesh");
-        let help = "add the containers (mesh-audit inject), or remove the tag";
+        let help = "add the containers (ecs-mesh inject), or remove the tag";
         findings.add(Draft::new(tag.key.span(), message, help));
     }
 }
