@@ -1,20 +1,24 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS) and
-//! `events` (`EventBridge`).
+//! `events` (`EventBridge`); `stack` for the operations by hand, and `chain` for the credentials of a person.
 //!
 //! ```text
-//!  TaskDefinitions  Tasks  Clusters  Inventory    SecretStore   MessageSender, MessageVisibility     traits of callers
+//!  TaskDefinitions  Tasks  Clusters  Inventory …  SecretStore   MessageSender, MessageVisibility     traits of callers
 //!        └────────────┴──┬────┴─────────┘              │             │
 //!                      AwsEcs                     AwsSecrets     SqsQueue    clients of one SDK configuration (sdk)
 //!
-//!  EventPublisher ── DefaultBus
+//!  EventPublisher ── DefaultBus      Stack ── AwsStack      FailedMessages ── SqsFailedMessages
 //! ```
 
 #[cfg(feature = "ecs")]
 pub mod ecs;
 #[cfg(feature = "events")]
 pub mod events;
+#[cfg(feature = "stack")]
+pub mod failed_messages;
 #[cfg(feature = "queue")]
 pub mod queue;
 pub mod sdk;
 #[cfg(feature = "secrets")]
 pub mod secrets;
+#[cfg(feature = "stack")]
+pub mod stack;

@@ -2,7 +2,7 @@
 //! implements all of them.
 //!
 //! ```text
-//!  Acl  Catalog  Agents  ConsulBootstrap  Permissions     called by the controller
+//!  Acl  Catalog  Agents  ConsulBootstrap  Permissions     called by the controller; Health: by the command line
 //!    └──────┴─────┬───┴───────────┘
 //!             HttpConsul ─▶ http: the credential, retries, failover between servers
 //!                            ├─ credential ─▶ CredentialSource   the controller's own token
@@ -23,6 +23,7 @@ mod connector;
 mod credential;
 mod endpoints;
 mod error;
+mod health;
 mod http;
 mod lookup;
 mod names;
@@ -43,6 +44,7 @@ pub use self::{
     connector::{ConnectorError, TlsSettings, choose_tls_backend},
     credential::{CredentialError, CredentialSource},
     error::{ConsulError, Refusal, classify},
+    health::Health,
     object::{Fields, Kind, Object, fields},
     permissions::Permissions,
     retry_policy::RetryPolicy,

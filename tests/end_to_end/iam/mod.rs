@@ -13,7 +13,7 @@ use test_harness::recorder::RecordedRequest;
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 12] = [
+const EDGES: [(&str, &str); 15] = [
     ("crates/audit-function/src/announce.rs", "sns events"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/addresses.rs", "ecs"),
@@ -21,11 +21,14 @@ const EDGES: [(&str, &str); 12] = [
     ("crates/aws/src/ecs/definitions.rs", "ecs"),
     ("crates/aws/src/ecs/inventory.rs", "ecs"),
     ("crates/aws/src/ecs/services.rs", "ecs"),
+    ("crates/aws/src/ecs/states.rs", "ecs"),
     ("crates/aws/src/ecs/tasks.rs", "ecs"),
     ("crates/aws/src/events.rs", "events"),
+    ("crates/aws/src/failed_messages.rs", "sqs"),
     ("crates/aws/src/queue.rs", "sqs"),
     ("crates/aws/src/secrets/mod.rs", "secretsmanager"),
     ("crates/aws/src/secrets/own.rs", "secretsmanager"),
+    ("crates/aws/src/stack.rs", "cloudformation lambda"),
 ];
 /// The sources that use only AWS's types.
 const TYPES_ONLY: [&str; 3] =

@@ -8,6 +8,7 @@ use std::{
 use async_trait::async_trait;
 use aws_sdk_ecs::{
     error::SdkError,
+    operation::describe_task_definition::DescribeTaskDefinitionOutput,
     types::{
         ContainerDefinition, Secret, TaskDefinition as EcsTaskDefinition, TaskDefinitionField, TaskDefinitionStatus,
     },
@@ -45,7 +46,7 @@ impl TaskDefinitions for AwsEcs {
         if let Some(definition) = cached {
             return Ok(definition);
         }
-        let definition = Arc::new(self.fetch_definition(arn).await?);
+        let definition = Arc::new(read_definition(arn, &self.fetch_definition(arn).await?));
         let mut definitions = self.definitions.lock().unwrap_or_else(PoisonError::into_inner);
         definitions.put(arn.clone(), Arc::clone(&definition));
         Ok(definition)
@@ -66,24 +67,32 @@ impl TaskDefinitions for AwsEcs {
 }
 
 impl AwsEcs {
-    async fn fetch_definition(&self, arn: &TaskDefinitionArn) -> Result<TaskDefinition, EcsError> {
+    /// A revision and its tags, as ECS answers.
+    pub(super) async fn fetch_definition(
+        &self,
+        arn: &TaskDefinitionArn,
+    ) -> Result<DescribeTaskDefinitionOutput, EcsError> {
         let call = self.client.describe_task_definition().task_definition(arn.as_str());
-        let answer = call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
+        call.include(TaskDefinitionField::Tags).send().await.map_err(|e| match e {
             // ECS returns ClientException for a deleted revision.
             SdkError::ServiceError(e) if e.err().is_client_exception() => EcsError::UnknownTaskDefinition(arn.clone()),
             other => EcsError::failed(format!("task definition {arn}"), &other),
-        })?;
-        let containers = answer.task_definition().map(EcsTaskDefinition::container_definitions).unwrap_or_default();
-        let mut variables = containers.iter().flat_map(ContainerDefinition::environment);
-        let config = variables.find(|variable| variable.name() == Some(CONFIG_VARIABLE));
-        Ok(TaskDefinition {
-            arn: arn.clone(),
-            tags: tags(answer.tags()),
-            config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
-            containers: containers.iter().filter_map(|container| container.name().map(str::to_owned)).collect(),
-            secrets: secrets_of(containers),
-            programs: read_programs(containers),
         })
+    }
+}
+
+/// Reads the definition in an answer of ECS.
+pub(super) fn read_definition(arn: &TaskDefinitionArn, answer: &DescribeTaskDefinitionOutput) -> TaskDefinition {
+    let containers = answer.task_definition().map(EcsTaskDefinition::container_definitions).unwrap_or_default();
+    let mut variables = containers.iter().flat_map(ContainerDefinition::environment);
+    let config = variables.find(|variable| variable.name() == Some(CONFIG_VARIABLE));
+    TaskDefinition {
+        arn: arn.clone(),
+        tags: tags(answer.tags()),
+        config_json: config.and_then(|variable| variable.value()).map(str::to_owned),
+        containers: containers.iter().filter_map(|container| container.name().map(str::to_owned)).collect(),
+        secrets: secrets_of(containers),
+        programs: read_programs(containers),
     }
 }
 

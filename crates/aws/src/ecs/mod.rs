@@ -11,6 +11,7 @@ mod error;
 mod event;
 mod inventory;
 mod services;
+mod states;
 mod tasks;
 
 pub use self::{
@@ -23,5 +24,6 @@ pub use self::{
     event::{DETAIL_TYPE, SOURCE, parse_task_change},
     inventory::{Inventory, RunningService},
     services::{EcsService, EcsServices},
+    states::{ClusterStates, DefinitionState, ServiceState, TaskState},
     tasks::{TaskList, Tasks},
 };

@@ -67,6 +67,18 @@ impl Tasks for AwsEcs {
     }
 
     async fn describe_tasks(&self, cluster: &ClusterArn, tasks: &[TaskArn]) -> Result<Vec<DescribedTask>, EcsError> {
+        self.describe(cluster, tasks, read_task).await
+    }
+}
+
+impl AwsEcs {
+    /// Describes tasks of one cluster, and reads each answer by `read`.
+    pub(super) async fn describe<T>(
+        &self,
+        cluster: &ClusterArn,
+        tasks: &[TaskArn],
+        read: fn(&Task) -> Result<T, InvalidField>,
+    ) -> Result<Vec<T>, EcsError> {
         let subject = || format!("{} tasks of cluster {cluster}", tasks.len());
         let mut described = Vec::new();
         for chunk in tasks.chunks(DESCRIBE_LIMIT) {
@@ -81,14 +93,12 @@ impl Tasks for AwsEcs {
             check_coverage(chunk, answer.tasks(), answer.failures())
                 .map_err(|gap| EcsError::Failed { subject: subject(), reason: gap.to_string() })?;
             for task in answer.tasks() {
-                described.push(read_task(task).map_err(|source| EcsError::Malformed { subject: subject(), source })?);
+                described.push(read(task).map_err(|source| EcsError::Malformed { subject: subject(), source })?);
             }
         }
         Ok(described)
     }
-}
 
-impl AwsEcs {
     async fn list(&self, cluster: &ClusterArn, status: DesiredStatus) -> Result<Vec<TaskArn>, EcsError> {
         let subject = || format!("tasks of cluster {cluster}");
         let mut pages =
@@ -109,7 +119,7 @@ impl AwsEcs {
     }
 }
 
-fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
+pub(super) fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
     Ok(DescribedTask {
         arn: task.task_arn().unwrap_or_default().parse()?,
         definition: task.task_definition_arn().unwrap_or_default().parse()?,
@@ -124,7 +134,7 @@ fn read_task(task: &Task) -> Result<DescribedTask, InvalidField> {
     })
 }
 
-fn timestamp(at: &DateTime) -> Option<Timestamp> {
+pub(super) fn timestamp(at: &DateTime) -> Option<Timestamp> {
     Timestamp::from_second(at.secs()).ok()
 }
 

@@ -47,6 +47,15 @@ pub(super) struct ServiceAnswer {
     pub(super) namespace: Option<String>,
 }
 
+/// An instance in the answer of `/health/service`.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct InstanceHealth {
+    node: NodeName,
+    service: ServiceAnswer,
+    checks: Vec<CheckAnswer>,
+}
+
 /// A service in the answer of `/catalog/service`.
 #[derive(Deserialize)]
 pub(super) struct ServiceOfNode {
@@ -112,6 +121,18 @@ pub(super) fn instance(service: ServiceAnswer, node: &str, tenancy: &Tenancy) ->
     })
 }
 
+/// An instance of a task, and all of its checks, those of its node included; `None` if its metadata has no task ID.
+pub(crate) fn instance_with_checks(
+    answer: InstanceHealth,
+    tenancy: &Tenancy,
+) -> Option<(ServiceInstance, Vec<HealthCheck>)> {
+    let InstanceHealth { node: NodeName { node }, service, checks } = answer;
+    let instance = instance(service, &node, tenancy).ok()?;
+    let of_it = |answer| HealthCheck { service_id: instance.id.clone(), ..any_check(answer, tenancy) };
+    let checks = checks.into_iter().map(of_it).collect();
+    Some((instance, checks))
+}
+
 /// The tenancy of an object in an answer for all namespaces of a partition.
 fn in_namespace(tenancy: &Tenancy, namespace: Option<&str>) -> Tenancy {
     match (tenancy, namespace.and_then(|namespace| namespace.parse().ok())) {
@@ -125,10 +146,13 @@ fn in_namespace(tenancy: &Tenancy, namespace: Option<&str>) -> Tenancy {
 /// A health check; `None` if it has a definition, by which another program runs it:
 /// <https://developer.hashicorp.com/consul/api-docs/catalog#healthcheckdefinition>. A check of `mesh-init` has none.
 pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> Option<HealthCheck> {
-    if answer.definition.is_some_and(|definition| !definition.is_empty()) {
-        return None;
-    }
-    Some(HealthCheck {
+    let is_run = answer.definition.as_ref().is_some_and(|definition| !definition.is_empty());
+    (!is_run).then(|| any_check(answer, tenancy))
+}
+
+/// A health check.
+fn any_check(answer: CheckAnswer, tenancy: &Tenancy) -> HealthCheck {
+    HealthCheck {
         node: answer.node,
         id: answer.check_id,
         name: answer.name,
@@ -144,5 +168,5 @@ pub(super) fn check(answer: CheckAnswer, tenancy: &Tenancy) -> Option<HealthChec
         output: answer.output,
         modify_index: answer.modify_index,
         tenancy: in_namespace(tenancy, answer.namespace.as_deref()),
-    })
+    }
 }

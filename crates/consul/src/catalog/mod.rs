@@ -14,6 +14,7 @@ use mesh::{
 };
 use serde_json::{Value, json};
 
+pub(crate) use self::answers::{InstanceHealth, instance_with_checks};
 use self::{
     answers::{CheckAnswer, NodeName, NodeServices, SYNTHETIC_META, ServiceAnswer, ServiceOfNode, check, instance},
     registration::registration_body,

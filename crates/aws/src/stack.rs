@@ -1,0 +1,101 @@
+//! A deployed stack, for the operations by hand: its resources, the function `reconcile`, and the dead-letter queue.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_sdk_cloudformation::Client as CloudFormation;
+use aws_sdk_lambda::{Client as Lambda, config::Builder, primitives::Blob};
+use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
+use aws_types::SdkConfig;
+use serde_json::Value;
+
+use crate::sdk::describe;
+
+/// The longest invocation: the time-out of the function `reconcile`, and its start.
+const LONGEST_INVOCATION: Duration = Duration::from_secs(330);
+
+/// Why an operation by hand failed.
+#[derive(Debug, thiserror::Error)]
+pub enum StackError {
+    /// A call failed, after retries.
+    #[error("{subject}: the call failed: {reason}")]
+    Failed {
+        /// The requested object.
+        subject: String,
+        /// The cause.
+        reason: String,
+    },
+    /// An answer has no value that it should have.
+    #[error("{subject}: the answer could not be read")]
+    Malformed {
+        /// The requested object.
+        subject: String,
+    },
+}
+
+/// The answer of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Invoked {
+    /// What it returned.
+    Answer(Value),
+    /// The message of its error.
+    Error(String),
+}
+
+/// The functions and queues of a stack.
+#[async_trait]
+pub trait Stack: Send + Sync {
+    /// The physical ID of a resource of a stack, by its name in the template.
+    async fn resource(&self, stack: &str, name: &str) -> Result<String, StackError>;
+
+    /// Invokes a function once, and waits for its answer.
+    async fn invoke(&self, function: &str, payload: &Value) -> Result<Invoked, StackError>;
+}
+
+/// The stacks of an account and region.
+pub struct AwsStack {
+    formation: CloudFormation,
+    functions: Lambda,
+}
+
+impl AwsStack {
+    /// The stacks in the configuration's region.
+    #[must_use]
+    pub fn new(config: &SdkConfig) -> Self {
+        let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2));
+        let timeouts = timeouts.read_timeout(LONGEST_INVOCATION).operation_timeout(LONGEST_INVOCATION).build();
+        // A second attempt would be a second sweep.
+        let once = Builder::from(config).timeout_config(timeouts).retry_config(RetryConfig::disabled());
+        Self { formation: CloudFormation::new(config), functions: Lambda::from_conf(once.build()) }
+    }
+}
+
+#[async_trait]
+impl Stack for AwsStack {
+    async fn resource(&self, stack: &str, name: &str) -> Result<String, StackError> {
+        let subject = || format!("resource {name} of stack {stack}");
+        let call = self.formation.describe_stack_resource().stack_name(stack).logical_resource_id(name);
+        let answer = call.send().await.map_err(|e| failed(subject(), &e))?;
+        let id = answer.stack_resource_detail().and_then(|detail| detail.physical_resource_id());
+        id.map(str::to_owned).ok_or_else(|| StackError::Malformed { subject: subject() })
+    }
+
+    async fn invoke(&self, function: &str, payload: &Value) -> Result<Invoked, StackError> {
+        let subject = || format!("function {function}");
+        let call = self.functions.invoke().function_name(function).payload(Blob::new(payload.to_string()));
+        let answer = call.send().await.map_err(|e| failed(subject(), &e))?;
+        let text = answer.payload().map(Blob::as_ref).unwrap_or_default();
+        let value: Value = serde_json::from_slice(text).map_err(|_| StackError::Malformed { subject: subject() })?;
+        // A function's error has status 200 too.
+        let message = value.get("errorMessage").and_then(Value::as_str).map(str::to_owned);
+        Ok(match message {
+            Some(message) => Invoked::Error(message),
+            None if answer.function_error().is_some() => Invoked::Error(value.to_string()),
+            None => Invoked::Answer(value),
+        })
+    }
+}
+
+fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> StackError {
+    StackError::Failed { subject, reason: describe(error) }
+}

@@ -1,0 +1,24 @@
+//! What is wrong with the services of the mesh: what ECS runs, compared with what Consul has registered.
+//!
+//! ```text
+//!  clusters::select ─▶ Reader::read ─▶ Observed ─▶ status ─▶ StatusReport
+//!     which clusters     ECS, Consul     values     pure       rows and verdicts
+//! ```
+//!
+//! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
+
+pub mod clusters;
+mod observed;
+mod problem;
+mod reader;
+mod status;
+mod token_source;
+mod versions;
+
+pub use self::{
+    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
+    reader::{Consul, Ecs, Reader, Scope},
+    status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
+    token_source::TokenSource,
+    versions::Versions,
+};

@@ -1,0 +1,76 @@
+//! What was read.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use aws::ecs::{DefinitionState, ServiceState, TaskState};
+use mesh::{
+    arn::{ClusterArn, TaskId},
+    catalog::{HealthCheck, ServiceInstance},
+    identity::MeshService,
+    repair::NodeReading,
+};
+
+use crate::token_source::TokenSource;
+
+/// Some clusters, as they were read.
+#[derive(Debug, Clone, Default)]
+pub struct Observed {
+    /// The clusters whose tasks and services could be read.
+    pub clusters: Vec<ObservedCluster>,
+    /// What could not be read, and why, one sentence each.
+    pub problems: Vec<String>,
+}
+
+/// A cluster.
+#[derive(Debug, Clone)]
+pub struct ObservedCluster {
+    /// The cluster.
+    pub arn: ClusterArn,
+    /// The ECS services of the mesh.
+    pub services: Vec<MemberService>,
+    /// The tasks of the mesh, those included that have stopped within about an hour.
+    pub tasks: Vec<Member>,
+    /// The other tasks: outside the mesh, or of a definition that could not be read.
+    pub others: BTreeSet<TaskId>,
+    /// What Consul has registered for the cluster; `None` if that could not be read.
+    pub catalog: Option<CatalogReading>,
+}
+
+/// An ECS service whose tasks are in the mesh.
+#[derive(Debug, Clone)]
+pub struct MemberService {
+    /// What it wants.
+    pub state: ServiceState,
+    /// Its service in Consul.
+    pub service: MeshService,
+    /// The revision of its tasks; `None` with an external deployment controller.
+    pub definition: Option<Arc<DefinitionState>>,
+    /// How its tasks get their tokens.
+    pub token: TokenSource,
+}
+
+/// A task of the mesh.
+#[derive(Debug, Clone)]
+pub struct Member {
+    /// The task.
+    pub state: TaskState,
+    /// Its service in Consul.
+    pub service: MeshService,
+    /// Its revision.
+    pub definition: Arc<DefinitionState>,
+    /// How it gets its token.
+    pub token: TokenSource,
+    /// Whether Consul is Enterprise.
+    pub is_enterprise: bool,
+}
+
+/// What Consul has registered for the tasks of a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogReading {
+    /// The node of the cluster, by partition.
+    pub nodes: Vec<NodeReading>,
+    /// The instances of services, sidecar proxies and gateways.
+    pub instances: Vec<ServiceInstance>,
+    /// Their checks.
+    pub checks: Vec<HealthCheck>,
+}

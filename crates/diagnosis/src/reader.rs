@@ -1,0 +1,261 @@
+//! Reads clusters: first what Consul has, then what ECS runs, so that a task that starts meanwhile is not an instance
+//! without a task.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, ServiceState, TaskState, Tasks};
+use consul::{Catalog, ConsulError, Health, Permissions};
+use futures::{StreamExt, stream};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    catalog::CatalogNode,
+    cluster_selection::ClusterSelection,
+    identity::{MeshIdentity, MeshService},
+    permission::{Permission, Segment},
+    repair::NodeReading,
+    required::TokenRules,
+    secret_name::{SecretNamePrefix, SecretNames},
+    tags::Tags,
+    tenancy::Tenancy,
+    token_mode::TokenMode,
+};
+
+use crate::{
+    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
+    problem,
+    token_source::TokenSource,
+};
+
+/// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
+const CONCURRENCY: usize = 8;
+
+/// What is read of ECS.
+pub trait Ecs: Clusters + Tasks + ClusterStates {}
+impl<T: Clusters + Tasks + ClusterStates> Ecs for T {}
+
+/// What is read of Consul.
+pub trait Consul: Catalog + Health + Permissions {}
+impl<T: Catalog + Health + Permissions> Consul for T {}
+
+/// How the deployment is configured, as far as it matters here.
+#[derive(Debug, Clone)]
+pub struct Scope {
+    /// The prefix of the names of secrets.
+    pub secret_prefix: SecretNamePrefix,
+    /// The tenancy of tasks without Enterprise tags.
+    pub default_tenancy: Tenancy,
+}
+
+/// Reads clusters. It keeps task definitions, which never change, for further readings.
+pub struct Reader<'a> {
+    ecs: &'a dyn Ecs,
+    consul: &'a dyn Consul,
+    scope: Scope,
+    definitions: Mutex<BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>>,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader of these.
+    #[must_use]
+    pub fn new(ecs: &'a dyn Ecs, consul: &'a dyn Consul, scope: Scope) -> Self {
+        Self { ecs, consul, scope, definitions: Mutex::default() }
+    }
+
+    /// Reads clusters. `progress` is called with what is read next.
+    pub async fn read(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Observed {
+        let mut observed = Observed::default();
+        progress("Consul");
+        let tenancies = match self.tenancies().await {
+            Ok(tenancies) => Some(tenancies),
+            Err(reason) => {
+                observed.problems.push(reason);
+                None
+            }
+        };
+        for (number, cluster) in clusters.iter().enumerate() {
+            progress(&format!("cluster {} ({} of {})", cluster.name(), number + 1, clusters.len()));
+            let mut catalog = match &tenancies {
+                Some(tenancies) => known(self.catalog(cluster, tenancies).await, &mut observed.problems),
+                None => None,
+            };
+            match self.cluster(cluster, &mut observed.problems).await {
+                Ok(read) => {
+                    let agents = self.on_agents(&read, &mut catalog).await;
+                    if known(agents, &mut observed.problems).is_none() {
+                        catalog = None;
+                    }
+                    observed.clusters.push(ObservedCluster { catalog, ..read });
+                }
+                Err(error) => observed.problems.push(problem::of_ecs(&error)),
+            }
+        }
+        // One cause often affects several clusters.
+        let mut said = BTreeSet::new();
+        observed.problems.retain(|problem| said.insert(problem.clone()));
+        observed
+    }
+
+    /// The partitions that tasks may be in. Consul leaves out what a token may not read, and only newer versions say so:
+    /// whether it may is asked first.
+    async fn tenancies(&self) -> Result<Vec<Tenancy>, String> {
+        let read_all = |resource| Permission { resource, access: "read", segment: Segment::All };
+        let home = &self.scope.default_tenancy;
+        let missing = self.consul.missing_permissions(home, &["node", "service"].map(read_all)).await;
+        let missing = missing.map_err(|error| problem::of_consul(&error))?;
+        if !missing.is_empty() {
+            let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
+            return Err(format!(
+                "Consul could not be read: the token in CONSUL_HTTP_TOKEN lacks {}",
+                rules.join(" and ")
+            ));
+        }
+        if home.partition().is_none() {
+            return Ok(vec![home.clone()]);
+        }
+        let partitions = self.consul.partitions().await.map_err(|error| problem::of_consul(&error))?;
+        Ok(partitions.into_iter().map(Tenancy::default_namespace_of).collect())
+    }
+
+    /// The node of a cluster, in each partition.
+    async fn catalog(&self, cluster: &ClusterArn, tenancies: &[Tenancy]) -> Result<CatalogReading, ConsulError> {
+        let mut reading = CatalogReading::default();
+        for tenancy in tenancies {
+            let (cluster, tenancy) = (cluster.clone(), tenancy.clone());
+            let Some(CatalogNode { instances, others, .. }) = self.consul.node(cluster.as_str(), &tenancy).await?
+            else {
+                reading.nodes.push(NodeReading::missing(cluster, tenancy));
+                continue;
+            };
+            reading.checks.extend(self.consul.node_checks(cluster.as_str(), &tenancy).await?);
+            reading.instances.extend(instances);
+            reading.nodes.push(NodeReading { cluster, tenancy, exists: true, others });
+        }
+        Ok(reading)
+    }
+
+    /// Adds the instances on client agents (consul-ecs up to 0.6).
+    async fn on_agents(&self, read: &ObservedCluster, catalog: &mut Option<CatalogReading>) -> Result<(), ConsulError> {
+        let Some(catalog) = catalog else { return Ok(()) };
+        let on_agents = read.tasks.iter().filter(|member| member.definition.definition.runs_client_agent());
+        let services: BTreeSet<&MeshService> = on_agents.map(|member| &member.service).collect();
+        for service in services {
+            let tasks = read.tasks.iter().map(|member| member.state.task.arn.id());
+            let tasks: BTreeSet<_> = tasks.collect();
+            for (instance, checks) in self.consul.service_health(&service.name, &service.tenancy).await? {
+                if instance.node != read.arn.as_str() && tasks.contains(&instance.task) {
+                    catalog.instances.push(instance);
+                    catalog.checks.extend(checks);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What ECS runs in a cluster.
+    async fn cluster(&self, arn: &ClusterArn, problems: &mut Vec<String>) -> Result<ObservedCluster, EcsError> {
+        let listed = self.ecs.list_tasks(arn).await?;
+        let all: BTreeSet<TaskArn> = listed.running.into_iter().chain(listed.stopped).collect();
+        let all: Vec<TaskArn> = all.into_iter().collect();
+        let states = self.ecs.task_states(arn, &all).await?;
+        let services = self.ecs.service_states(arn).await?;
+        let used = states.iter().map(|state| state.task.definition.clone());
+        let wanted = services.iter().filter_map(|service| service.definition.clone());
+        let definitions = self.definitions(used.chain(wanted).collect(), problems).await;
+        let names = self.names(arn);
+        let mut sorter = Sorter { scope: &self.scope, names: names.as_ref(), definitions, problems };
+        let mut read = ObservedCluster {
+            arn: arn.clone(),
+            services: Vec::new(),
+            tasks: Vec::new(),
+            others: BTreeSet::new(),
+            catalog: None,
+        };
+        for state in states {
+            let id = state.task.arn.id().clone();
+            match sorter.task(state) {
+                Some(member) => read.tasks.push(member),
+                None => drop(read.others.insert(id)),
+            }
+        }
+        for state in services {
+            read.services.extend(sorter.service(state, &read.tasks));
+        }
+        Ok(read)
+    }
+
+    async fn definitions(
+        &self,
+        wanted: BTreeSet<TaskDefinitionArn>,
+        problems: &mut Vec<String>,
+    ) -> BTreeMap<TaskDefinitionArn, Arc<DefinitionState>> {
+        let mut found = self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing = wanted.into_iter().filter(|arn| !found.contains_key(arn));
+        let missing: Vec<TaskDefinitionArn> = missing.collect();
+        let reads = missing.into_iter().map(|arn| async move { (self.ecs.definition_state(&arn).await, arn) });
+        let mut reads = stream::iter(reads).buffered(CONCURRENCY);
+        while let Some((answer, arn)) = reads.next().await {
+            match answer {
+                Ok(state) => drop(found.insert(arn, Arc::new(state))),
+                Err(error) => problems.push(problem::of_ecs(&error)),
+            }
+        }
+        self.definitions.lock().unwrap_or_else(PoisonError::into_inner).clone_from(&found);
+        found
+    }
+
+    /// The names of secrets beside a cluster.
+    fn names(&self, cluster: &ClusterArn) -> Option<SecretNames> {
+        let home = ClusterSelection::parse(cluster.as_str(), None).ok()?;
+        Some(SecretNames::new(self.scope.secret_prefix.clone(), None, self.scope.default_tenancy.clone(), &home))
+    }
+}
+
+fn known<T>(answer: Result<T, ConsulError>, problems: &mut Vec<String>) -> Option<T> {
+    answer.map_err(|error| problems.push(problem::of_consul(&error))).ok()
+}
+
+/// Sorts tasks and ECS services into those of the mesh and others.
+struct Sorter<'a> {
+    scope: &'a Scope,
+    names: Option<&'a SecretNames>,
+    definitions: BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
+    problems: &'a mut Vec<String>,
+}
+
+impl Sorter<'_> {
+    fn task(&mut self, state: TaskState) -> Option<Member> {
+        let definition = Arc::clone(self.definitions.get(&state.task.definition)?);
+        let (identity, token) = self.identify(&definition, &state.task.tags)?;
+        let is_enterprise = self.scope.default_tenancy.partition().is_some();
+        Some(Member { state, service: identity.service, definition, token, is_enterprise })
+    }
+
+    /// An ECS service is in the mesh if its tasks are, or if its definition is.
+    fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Option<MemberService> {
+        let is_its = |member: &&Member| member.state.task.placement.service.as_ref() == Some(&state.name);
+        let definition = state.definition.as_ref().and_then(|arn| self.definitions.get(arn)).cloned();
+        if let Some(member) = tasks.iter().find(is_its) {
+            let (service, token) = (member.service.clone(), member.token.clone());
+            return Some(MemberService { state, service, definition, token });
+        }
+        let (identity, token) = self.identify(definition.as_ref()?, &Tags::default())?;
+        Some(MemberService { state, service: identity.service, definition, token })
+    }
+
+    fn identify(&mut self, state: &DefinitionState, tags: &Tags) -> Option<(MeshIdentity, TokenSource)> {
+        let rules = TokenRules { mode: TokenMode::Auto, names: self.names? };
+        match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
+            Ok(identity) => identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules))),
+            Err(invalid) => {
+                let problem = format!("task definition {}: {invalid}", state.definition.arn);
+                if !self.problems.contains(&problem) {
+                    self.problems.push(problem);
+                }
+                None
+            }
+        }
+    }
+}

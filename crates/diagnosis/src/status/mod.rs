@@ -1,0 +1,36 @@
+//! The status of the services of the mesh: a row for each service and cluster, with a verdict.
+
+mod on_node;
+mod report;
+mod service;
+mod task;
+#[cfg(test)]
+mod tests;
+
+use jiff::Timestamp;
+use mesh::identity::MeshService;
+use std::collections::BTreeSet;
+
+pub use self::report::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus};
+use self::{on_node::OnNode, service::Row};
+use crate::observed::{Observed, ObservedCluster};
+
+/// The status of what was read, at `now`.
+#[must_use]
+pub fn status(observed: &Observed, now: Timestamp) -> StatusReport {
+    let mut services: Vec<ServiceStatus> =
+        observed.clusters.iter().flat_map(|cluster| of_cluster(cluster, now)).collect();
+    services.sort_by(|a, b| a.place().cmp(&b.place()));
+    StatusReport { read_at: now, services, problems: observed.problems.clone() }
+}
+
+fn of_cluster(cluster: &ObservedCluster, now: Timestamp) -> Vec<ServiceStatus> {
+    let on_node = cluster.catalog.as_ref().map(OnNode::new);
+    let leftovers = on_node.as_ref().map(|on_node| on_node.leftovers(cluster, now)).unwrap_or_default();
+    let of_services = cluster.services.iter().map(|service| service.service.clone());
+    let of_tasks = cluster.tasks.iter().map(|member| member.service.clone());
+    let mut all: BTreeSet<MeshService> = of_services.chain(of_tasks).collect();
+    all.extend(leftovers.iter().map(|leftover| leftover.service.clone()));
+    let rows = all.into_iter().map(|service| Row::new(cluster, service, on_node.as_ref(), &leftovers));
+    rows.filter_map(|row| row.status(now)).collect()
+}

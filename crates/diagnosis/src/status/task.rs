@@ -1,0 +1,170 @@
+//! What is wrong with one task.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use mesh::{
+    catalog::HealthCheck,
+    definition::DATAPLANE,
+    phase::TaskPhase,
+    repair::{NotRepaired, TaskFacts},
+    task::{ContainerHealth, TaskContainer},
+};
+
+use super::{on_node::OnNode, report::State};
+use crate::observed::{Member, ObservedCluster};
+
+/// The type of the checks of Consul's maintenance mode.
+const MAINTENANCE: &str = "_service_maintenance:";
+
+/// The verdict on a task. The order is that of how much it matters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum TaskVerdict {
+    /// Consul has no instance of it, or not all that belongs to it.
+    NotRegistered(String),
+    /// Its instance gets no traffic, because somebody wants it so.
+    Drained(String),
+    /// A check of its instance does not pass.
+    NotPassing(String),
+    /// What ECS reports of it is old.
+    Disconnected,
+    /// Consul could not be read.
+    Unknown,
+    /// It is not up yet.
+    Starting(String),
+    /// ECS told it to stop.
+    Stopping,
+    /// All is as it should be.
+    Healthy,
+}
+
+impl TaskVerdict {
+    pub(super) fn state(&self) -> State {
+        match self {
+            Self::NotRegistered(_) | Self::Drained(_) | Self::NotPassing(_) | Self::Disconnected => State::Faulty,
+            Self::Unknown => State::Unknown,
+            Self::Starting(_) => State::Starting,
+            Self::Stopping => State::Stopping,
+            Self::Healthy => State::Healthy,
+        }
+    }
+}
+
+impl fmt::Display for TaskVerdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRegistered(why) => write!(f, "not registered: {why}"),
+            Self::Drained(why) => write!(f, "drained: {why}"),
+            Self::NotPassing(why) => write!(f, "not passing: {why}"),
+            Self::Disconnected => f.write_str("ECS has lost contact with its agent"),
+            Self::Unknown => f.write_str("unknown: Consul could not be read"),
+            Self::Starting(why) => write!(f, "starting: {why}"),
+            Self::Stopping => f.write_str("stopping"),
+            Self::Healthy => f.write_str("healthy"),
+        }
+    }
+}
+
+/// The verdict on a task that has not stopped.
+pub(super) fn verdict(
+    member: &Member,
+    cluster: &ObservedCluster,
+    on_node: Option<&OnNode<'_>>,
+    now: Timestamp,
+) -> TaskVerdict {
+    let task = &member.state.task;
+    if task.phase == TaskPhase::Stopping {
+        return TaskVerdict::Stopping;
+    }
+    if task.placement.is_disconnected {
+        return TaskVerdict::Disconnected;
+    }
+    let Some(on_node) = on_node else { return TaskVerdict::Unknown };
+    let is_new = !task.placement.has_had_time_to_register(now);
+    if !task.placement.is_running && is_new {
+        return TaskVerdict::Starting(format!("ECS reports {}", member.state.last_status));
+    }
+    let facts = TaskFacts {
+        cluster: &cluster.arn,
+        task,
+        definition: &member.definition.definition,
+        is_enterprise: member.is_enterprise,
+    };
+    if on_node.instances_of(task.arn.id()).is_empty() {
+        return missing(&facts, is_new);
+    }
+    let failing = on_node.failing(task.arn.id());
+    if let Some(check) = failing.iter().find(|check| check.id.starts_with(MAINTENANCE)) {
+        return TaskVerdict::Drained(first_line(&check.output, "it is in Consul's maintenance mode"));
+    }
+    if !failing.is_empty() {
+        return not_passing(member, &failing, is_new);
+    }
+    let difference = facts.expected().ok().and_then(|expected| on_node.catalog.difference(&expected));
+    match difference.as_ref().and_then(|difference| difference.instances.first()) {
+        Some(registration) => TaskVerdict::NotRegistered(format!("Consul has no {}", registration.name)),
+        None => TaskVerdict::Healthy,
+    }
+}
+
+/// A task without an instance.
+fn missing(facts: &TaskFacts<'_>, is_new: bool) -> TaskVerdict {
+    match facts.expected() {
+        Err(NotRepaired::Starting(container)) if is_new => {
+            TaskVerdict::Starting(format!("{container} has not registered it yet"))
+        }
+        _ if is_new && facts.definition.runs_client_agent() => {
+            TaskVerdict::Starting("its Consul client agent has not registered it yet".to_owned())
+        }
+        Err(why) => TaskVerdict::NotRegistered(why.to_string()),
+        Ok(_) => TaskVerdict::NotRegistered("Consul has lost it, and the next sweep registers it again".to_owned()),
+    }
+}
+
+/// A task of which these checks do not pass. A container that has not been healthy yet may still become so.
+fn not_passing(member: &Member, failing: &[&HealthCheck], is_new: bool) -> TaskVerdict {
+    let task = &member.state.task;
+    let named = failing.iter().filter_map(|check| container_of(check).and_then(|name| task.container(name)));
+    let worst = named.min_by_key(|container| (rank(container), container.name == DATAPLANE));
+    match worst {
+        Some(container) if container.is_stopped => {
+            TaskVerdict::NotPassing(format!("its container {} has stopped", container.name))
+        }
+        Some(container) => {
+            let (name, health) = (&container.name, container.health);
+            match health {
+                ContainerHealth::Healthy => TaskVerdict::NotPassing(format!(
+                    "its container {name} is HEALTHY in ECS, and its check in Consul is {}",
+                    failing.first().map_or("not passing", |check| check.status.as_str())
+                )),
+                ContainerHealth::Unknown if is_new => {
+                    TaskVerdict::Starting(format!("its container {name} has not been healthy yet"))
+                }
+                _ => TaskVerdict::NotPassing(format!("its container {name} is {}", health.as_str())),
+            }
+        }
+        None => {
+            let check = failing.first().map(|check| format!("its check {:?} is {}", check.name, check.status.as_str()));
+            TaskVerdict::NotPassing(check.unwrap_or_default())
+        }
+    }
+}
+
+/// How bad the health of a container is, worst first.
+fn rank(container: &TaskContainer) -> u8 {
+    match (container.is_stopped, container.health) {
+        (true, _) => 0,
+        (_, ContainerHealth::Unhealthy) => 1,
+        (_, ContainerHealth::Unknown) => 2,
+        (_, ContainerHealth::Healthy) => 3,
+    }
+}
+
+/// The container of a check that `mesh-init` has registered.
+fn container_of(check: &HealthCheck) -> Option<&str> {
+    check.id.strip_prefix(&check.service_id)?.strip_prefix('-')
+}
+
+fn first_line(text: &str, otherwise: &str) -> String {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or(otherwise).to_owned()
+}

@@ -1,0 +1,332 @@
+//! Examples: what is read of a service with two tasks, and the verdict.
+
+use std::sync::Arc;
+
+use aws::ecs::{DefinitionState, ServiceState, TaskState};
+use jiff::{SignedDuration, Timestamp};
+use mesh::{
+    arn::{ClusterArn, TaskArn, TaskId},
+    catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance},
+    definition::TaskDefinition,
+    identity::MeshService,
+    phase::TaskPhase,
+    program::{Programs, Registrar, RegistrarContainer},
+    repair::NodeReading,
+    tags::Tags,
+    task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
+    tenancy::Tenancy,
+};
+
+use super::*;
+use crate::{CatalogReading, Member, MemberService, TokenSource};
+
+const CONFIG: &str = r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
+const INIT: &str = "consul-ecs-mesh-init";
+
+fn now() -> Timestamp {
+    "2026-11-23T12:00:00Z".parse().unwrap()
+}
+
+fn minutes_ago(minutes: i64) -> Timestamp {
+    now() - SignedDuration::from_mins(minutes)
+}
+
+fn cluster() -> ClusterArn {
+    "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()
+}
+
+fn id(number: u8) -> TaskId {
+    format!("{number:032x}").parse().unwrap()
+}
+
+fn web() -> MeshService {
+    MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() }
+}
+
+fn definition() -> Arc<DefinitionState> {
+    let registrar = RegistrarContainer {
+        name: INIT.to_owned(),
+        registrar: Registrar::MeshInit,
+        config_json: Some(CONFIG.to_owned()),
+        region: None,
+        reads_more: false,
+    };
+    let images = [(INIT, "hashicorp/consul-ecs:0.9.0"), ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2")];
+    Arc::new(DefinitionState {
+        definition: Arc::new(TaskDefinition {
+            arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
+            tags: Tags::default(),
+            config_json: Some(CONFIG.to_owned()),
+            containers: Vec::new(),
+            secrets: Vec::new(),
+            programs: Programs { registrar: Some(registrar), ..Programs::default() },
+        }),
+        images: images.map(|(name, image)| (name.to_owned(), image.to_owned())).into(),
+    })
+}
+
+fn container(name: &str, health: ContainerHealth) -> TaskContainer {
+    TaskContainer { name: name.to_owned(), health, is_stopped: false, exit_code: None }
+}
+
+/// A task that has run for an hour, and is healthy.
+fn task(number: u8) -> Member {
+    let task = DescribedTask {
+        arn: TaskArn::in_cluster(&cluster(), &id(number)),
+        definition: definition().definition.arn.clone(),
+        phase: TaskPhase::Active,
+        tags: Tags::default(),
+        stopped_at: None,
+        containers: vec![
+            TaskContainer { is_stopped: true, exit_code: Some(0), ..container(INIT, ContainerHealth::Unknown) },
+            container("app", ContainerHealth::Healthy),
+            container("consul-dataplane", ContainerHealth::Healthy),
+        ],
+        placement: Placement {
+            is_running: true,
+            address: Some("10.0.0.7".parse().unwrap()),
+            service: Some("web".to_owned()),
+            created_at: Some(minutes_ago(60)),
+            started_at: Some(minutes_ago(59)),
+            ..Placement::default()
+        },
+    };
+    Member {
+        state: TaskState { task, last_status: "RUNNING".to_owned(), failure: None },
+        service: web(),
+        definition: definition(),
+        token: TokenSource::AuthMethod { method: None },
+        is_enterprise: false,
+    }
+}
+
+/// What `mesh-init` has registered for a task, with this status of each check.
+fn register(catalog: &mut CatalogReading, number: u8, status: CheckStatus) {
+    let instance = |suffix: &str| ServiceInstance {
+        node: cluster().to_string(),
+        id: format!("web-{}{suffix}", id(number)),
+        name: format!("web{suffix}"),
+        task: id(number),
+        task_arn: None,
+        modify_index: 1,
+        tenancy: Tenancy::Community,
+    };
+    let check = |instance: &ServiceInstance, container: &str| HealthCheck {
+        id: format!("{}-{container}", instance.id),
+        name: "Consul ECS health check synced".to_owned(),
+        kind: "consul-ecs-health-check".to_owned(),
+        status,
+        ..HealthCheck::maintenance(instance, DrainReason::Stopping)
+    };
+    let (service, sidecar) = (instance(""), instance("-sidecar-proxy"));
+    catalog.checks.extend([check(&service, "app"), check(&service, "consul-dataplane")]);
+    catalog.checks.push(check(&sidecar, "consul-dataplane"));
+    catalog.instances.extend([service, sidecar]);
+}
+
+/// A cluster with an ECS service that wants two tasks, both of which are healthy.
+fn healthy() -> ObservedCluster {
+    let node = NodeReading { exists: true, ..NodeReading::missing(cluster(), Tenancy::Community) };
+    let mut catalog = CatalogReading { nodes: vec![node], ..CatalogReading::default() };
+    for number in [1, 2] {
+        register(&mut catalog, number, CheckStatus::Passing);
+    }
+    let state = ServiceState {
+        name: "web".to_owned(),
+        definition: Some(definition().definition.arn.clone()),
+        desired: 2,
+        deployed_at: Some(minutes_ago(61)),
+        trouble: None,
+    };
+    let token = TokenSource::AuthMethod { method: None };
+    ObservedCluster {
+        arn: cluster(),
+        services: vec![MemberService { state, service: web(), definition: Some(definition()), token }],
+        tasks: vec![task(1), task(2)],
+        others: BTreeSet::new(),
+        catalog: Some(catalog),
+    }
+}
+
+/// The only row.
+fn row(cluster: ObservedCluster) -> ServiceStatus {
+    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+    let mut report = status(&observed, now());
+    assert_eq!(report.services.len(), 1, "{report:?}");
+    report.services.remove(0)
+}
+
+/// The verdict on a healthy cluster after a change.
+fn verdict_after(change: impl FnOnce(&mut ObservedCluster)) -> String {
+    let mut cluster = healthy();
+    change(&mut cluster);
+    row(cluster).verdict
+}
+
+fn catalog(cluster: &mut ObservedCluster) -> &mut CatalogReading {
+    cluster.catalog.as_mut().unwrap()
+}
+
+/// Consul loses the instances of a task.
+fn forget(cluster: &mut ObservedCluster, number: u8) {
+    catalog(cluster).instances.retain(|instance| instance.task != id(number));
+}
+
+#[test]
+fn service_with_all_tasks_registered_and_passing_is_healthy() {
+    let row = row(healthy());
+    assert_eq!((row.state, row.verdict.as_str()), (State::Healthy, "healthy"));
+    assert_eq!(
+        (row.desired_tasks, row.running_tasks, row.instances, row.passing_instances),
+        (Some(2), 2, Some(2), Some(2))
+    );
+    assert_eq!(row.versions.consul_ecs, ["0.9.0".to_owned()].into());
+    assert_eq!(row.versions.consul_dataplane, ["1.6.2".to_owned()].into());
+    let started = Change { at: minutes_ago(59), what: ChangeKind::TaskStarted };
+    assert_eq!(row.last_change, Some(started));
+}
+
+#[test]
+fn running_task_that_consul_has_lost_is_not_registered() {
+    assert_eq!(
+        verdict_after(|cluster| forget(cluster, 1)),
+        "1 of 2 tasks is not registered: Consul has lost it, and the next sweep registers it again"
+    );
+}
+
+#[test]
+fn task_whose_registration_failed_is_named_with_its_container() {
+    let verdict = verdict_after(|cluster| {
+        for number in [1, 2] {
+            forget(cluster, number);
+            cluster.tasks[usize::from(number) - 1].state.task.containers[0].exit_code = Some(1);
+        }
+    });
+    assert_eq!(
+        verdict,
+        "both tasks are not registered: its container consul-ecs-mesh-init has failed, so that it was never registered"
+    );
+}
+
+#[test]
+fn task_that_has_just_started_is_starting() {
+    let mut cluster = healthy();
+    forget(&mut cluster, 1);
+    let task = &mut cluster.tasks[0].state.task;
+    (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
+    task.containers[0] = container(INIT, ContainerHealth::Unknown);
+    let row = row(cluster);
+    assert_eq!((row.state, row.verdict.as_str()), (State::Starting, "starting: 1 of 2 tasks is ready"));
+    assert_eq!(row.tasks[0].verdict, "starting: consul-ecs-mesh-init has not registered it yet");
+}
+
+#[test]
+fn check_that_does_not_pass_is_explained_by_the_container_in_ecs() {
+    let unhealthy = |health, is_stopped| {
+        verdict_after(|cluster| {
+            cluster.tasks[0].state.task.containers[1] = TaskContainer { is_stopped, ..container("app", health) };
+            let of_it = catalog(cluster).checks.iter_mut().filter(|check| check.service_id.contains(id(1).as_str()));
+            of_it.for_each(|check| check.status = CheckStatus::Critical);
+        })
+    };
+    assert_eq!(
+        unhealthy(ContainerHealth::Unhealthy, false),
+        "1 of 2 tasks is not passing: its container app is UNHEALTHY"
+    );
+    assert_eq!(unhealthy(ContainerHealth::Unknown, false), "1 of 2 tasks is not passing: its container app is UNKNOWN");
+    assert_eq!(unhealthy(ContainerHealth::Healthy, true), "1 of 2 tasks is not passing: its container app has stopped");
+    assert_eq!(
+        unhealthy(ContainerHealth::Healthy, false),
+        "1 of 2 tasks is not passing: its container app is HEALTHY in ECS, and its check in Consul is critical"
+    );
+}
+
+#[test]
+fn drained_service_says_why() {
+    let verdict = verdict_after(|cluster| {
+        let catalog = catalog(cluster);
+        let drains = catalog.instances.iter().map(|it| HealthCheck::maintenance(it, DrainReason::ProxyStopped));
+        let drains: Vec<HealthCheck> = drains.collect();
+        catalog.checks.extend(drains);
+    });
+    assert_eq!(verdict, "both tasks are drained: the container consul-dataplane has stopped in the running task");
+}
+
+#[test]
+fn stopping_task_is_no_fault() {
+    let mut cluster = healthy();
+    cluster.services[0].state.desired = 1;
+    cluster.tasks[1].state.task.phase = TaskPhase::Stopping;
+    let instance = catalog(&mut cluster).instances[2].clone();
+    catalog(&mut cluster).checks.push(HealthCheck::maintenance(&instance, DrainReason::Stopping));
+    let row = row(cluster);
+    assert_eq!((row.state, row.tasks[1].verdict.as_str()), (State::Healthy, "stopping"));
+}
+
+#[test]
+fn instance_whose_task_ecs_does_not_run_is_a_leftover() {
+    let verdict = verdict_after(|cluster| register(catalog(cluster), 9, CheckStatus::Passing));
+    assert_eq!(verdict, "1 instance in Consul has no running task");
+    // Nor does one of a task outside the mesh count, nor one of a task that has only just stopped
+    assert_eq!(
+        verdict_after(|cluster| {
+            register(catalog(cluster), 9, CheckStatus::Passing);
+            cluster.others.insert(id(9));
+        }),
+        "healthy"
+    );
+}
+
+#[test]
+fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
+    let failed = |change: fn(&mut ObservedCluster)| {
+        verdict_after(|cluster| {
+            cluster.services[0].state.desired = 3;
+            change(cluster);
+        })
+    };
+    assert_eq!(failed(|_| {}), "2 of 3 desired tasks are running");
+    assert_eq!(
+        failed(|cluster| {
+            let mut stopped = task(3);
+            (stopped.state.task.phase, stopped.state.task.stopped_at) = (TaskPhase::Stopped, Some(minutes_ago(2)));
+            stopped.state.failure = Some("Essential container in task exited; app exited with 1".to_owned());
+            cluster.tasks.push(stopped);
+        }),
+        "2 of 3 desired tasks are running: the last one to stop: Essential container in task exited; app exited with 1"
+    );
+    assert_eq!(
+        failed(|cluster| cluster.services[0].state.trouble = Some("was unable to place a task".to_owned())),
+        "2 of 3 desired tasks are running: ECS was unable to place a task"
+    );
+}
+
+#[test]
+fn service_that_wants_no_task_is_scaled_to_zero() {
+    let mut cluster = healthy();
+    cluster.services[0].state.desired = 0;
+    cluster.tasks.clear();
+    catalog(&mut cluster).instances.clear();
+    let row = row(cluster);
+    assert_eq!((row.state, row.verdict.as_str()), (State::ScaledToZero, "scaled to zero"));
+}
+
+#[test]
+fn consul_that_could_not_be_read_is_unknown_and_not_empty() {
+    let mut cluster = healthy();
+    cluster.catalog = None;
+    let row = row(cluster);
+    assert_eq!((row.instances, row.passing_instances), (None, None));
+    assert_eq!((row.state, row.verdict.as_str()), (State::Unknown, "unknown: Consul could not be read"));
+}
+
+#[test]
+fn several_faults_are_counted_and_listed_worst_first() {
+    let mut cluster = healthy();
+    forget(&mut cluster, 1);
+    cluster.services[0].state.desired = 3;
+    register(catalog(&mut cluster), 9, CheckStatus::Passing);
+    let row = row(cluster);
+    assert!(row.verdict.starts_with("1 of 2 tasks is not registered: ") && row.verdict.ends_with(" (and 2 more)"));
+    assert_eq!(row.faults[1..], ["2 of 3 desired tasks are running", "1 instance in Consul has no running task"]);
+}
