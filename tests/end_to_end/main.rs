@@ -7,6 +7,7 @@
 
 mod audit;
 mod audit_live;
+mod by_hand;
 mod crash;
 mod fixture;
 mod healing;

@@ -21,9 +21,11 @@ use aws_smithy_runtime_api::client::{
     runtime_components::RuntimeComponents,
 };
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
-use aws_types::{SdkConfig, region::Region};
+use aws_types::region::Region;
 use telemetry::Service;
 use tracing::debug;
+
+pub use aws_types::SdkConfig;
 
 /// The configuration of a Lambda function, from its environment: region, credentials, and `AWS_ENDPOINT_URL` where it is set.
 /// Lambda sets the credentials when it makes an execution environment, and they last as long as that does.
@@ -50,15 +52,21 @@ pub fn of_function(variable: impl Fn(&str) -> Option<String>) -> SdkConfig {
     config.build()
 }
 
-/// The configuration of a program on a person's machine: AWS's usual chain of profiles, roles and environment variables.
+/// The configuration of a program on a person's machine: AWS's usual chain of environment variables,
+/// profiles, single sign-on and roles. `profile` and `region` take precedence.
 #[cfg(feature = "chain")]
-pub async fn of_user() -> SdkConfig {
-    aws_config::defaults(aws_config::BehaviorVersion::latest())
+pub async fn of_user(profile: Option<&str>, region: Option<&str>) -> SdkConfig {
+    let mut chain = aws_config::defaults(aws_config::BehaviorVersion::latest())
         .http_client(http_client())
         .timeout_config(timeouts())
-        .retry_config(retries())
-        .load()
-        .await
+        .retry_config(retries());
+    if let Some(profile) = profile {
+        chain = chain.profile_name(profile);
+    }
+    if let Some(region) = region {
+        chain = chain.region(Region::new(region.to_owned()));
+    }
+    chain.load().await
 }
 
 fn http_client() -> SharedHttpClient {

@@ -3,9 +3,9 @@
 /// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// No findings at or above the threshold.
+    /// No findings at or above the threshold; every service is healthy.
     Clean,
-    /// Findings at or above the threshold.
+    /// Findings at or above the threshold; a service is not healthy, or deletions are held back.
     Findings,
     /// Input that could not be read, or an invalid command line.
     Unusable,

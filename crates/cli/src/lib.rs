@@ -1,18 +1,38 @@
-//! The command line of the auditor, `ecs-mesh`: one module for each command.
+//! The command line, `ecs-mesh`: one module for each command.
+//!
+//! ```text
+//!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
+//!  status                                    what runs, by the crate `diagnosis`
+//!  sweep redrive                             the operations by hand, by the deployed stack
+//! ```
 
+mod by_hand;
 mod changes;
 mod check;
 mod completions;
 mod configuration;
+mod connect;
+mod consul_variables;
 mod exit;
 mod explain;
+mod failed_event;
 mod fix;
 mod graph;
 mod inject;
 mod live;
+mod output;
+mod planned_action;
+mod progress;
+mod redrive;
 mod rule_page;
 mod rules;
+mod sheet;
+mod status;
+mod status_text;
 mod streams;
+mod sweep;
+mod sweep_summary;
+mod sweep_text;
 
 use std::ffi::OsString;
 
@@ -25,10 +45,10 @@ pub use self::{exit::Exit, streams::Streams};
 #[command(
     name = "ecs-mesh",
     version,
-    about = "Checks whether ECS task definitions will work in the service mesh",
+    about = "Checks ECS task definitions for Consul's service mesh, and shows and repairs what runs in it",
     after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
-                  ecs-mesh explain consul-network-mode",
+                  ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh sweep --dry-run",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -57,6 +77,9 @@ enum Command {
     Rules(rules::Arguments),
     Explain(explain::Arguments),
     Graph(graph::Arguments),
+    Status(status::Arguments),
+    Sweep(sweep::Arguments),
+    Redrive(redrive::Arguments),
     Completions(completions::Arguments),
 }
 
@@ -78,6 +101,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Rules(arguments) => rules::run(arguments, streams),
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),
+        Command::Status(arguments) => status::run(arguments, streams),
+        Command::Sweep(arguments) => sweep::run(arguments, streams),
+        Command::Redrive(arguments) => redrive::run(arguments, streams),
         Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),
     };
     match ended {

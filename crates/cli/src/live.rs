@@ -5,12 +5,15 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::exit::Failure;
+use crate::{
+    connect::{AwsArguments, runtime},
+    exit::Failure,
+};
 use audit::input::Gathered;
 use audit_live::{LiveScope, gather_live};
-use aws::{ecs::AwsEcs, sdk};
+use aws::ecs::AwsEcs;
 
-/// Task definitions of the account and region that AWS's environment variables name
+/// Task definitions of an account and region
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Live")]
 pub(super) struct LiveArguments {
@@ -29,6 +32,8 @@ pub(super) struct LiveArguments {
     /// The newest revision of every family, and everything that clusters run
     #[arg(long, conflicts_with_all = ["cluster", "family", "task_definition"])]
     all: bool,
+    #[command(flatten)]
+    aws: AwsArguments,
 }
 
 impl LiveArguments {
@@ -38,21 +43,20 @@ impl LiveArguments {
 
     /// Reads from ECS, and shows the progress on a terminal.
     pub(super) fn gather(&self) -> Result<Gathered, Failure> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let progress = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         let style = ProgressStyle::with_template("{spinner} {pos} of {len} task definitions read");
         progress.set_style(style.map_err(|error| Failure::Message(error.to_string()))?);
         progress.enable_steady_tick(Duration::from_millis(120));
-        let gathered = runtime.block_on(async {
-            let ecs = AwsEcs::new(&sdk::of_user().await);
+        let gathered = runtime()?.block_on(async {
+            let ecs = AwsEcs::new(&self.aws.sdk().await?);
             let show = |done: usize, total: usize| {
                 progress.set_length(total as u64);
                 progress.set_position(done as u64);
             };
-            gather_live(&ecs, &self.scope(), &show).await
+            Ok(gather_live(&ecs, &self.scope(), &show).await)
         });
         progress.finish_and_clear();
-        Ok(gathered)
+        gathered
     }
 
     fn scope(&self) -> LiveScope {

@@ -1,4 +1,4 @@
-//! `ecs-mesh`: checks whether ECS task definitions will work in the service mesh.
+//! `ecs-mesh`: checks whether ECS task definitions will work in Consul's service mesh, and shows what runs in it.
 
 use std::{
     env,
@@ -7,6 +7,7 @@ use std::{
 };
 
 use cli::Streams;
+use console::Term;
 
 fn main() -> ExitCode {
     let in_colour = Streams::uses_colour(io::stdout().is_terminal());
@@ -16,6 +17,8 @@ fn main() -> ExitCode {
         // Not locked: the progress of a live audit is drawn by another thread.
         errors: &mut io::stderr(),
         in_colour,
+        terminal: Some(Term::stdout()).filter(Term::is_term),
+        can_ask: io::stdin().is_terminal(),
     };
     ExitCode::from(cli::run(env::args_os(), &mut streams).code())
 }

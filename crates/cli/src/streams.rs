@@ -7,6 +7,7 @@ use std::{
     path::Path,
 };
 
+use console::Term;
 use tempfile::NamedTempFile;
 
 use crate::exit::Failure;
@@ -24,6 +25,10 @@ pub struct Streams<'s> {
     pub errors: &'s mut dyn Write,
     /// Whether results are coloured.
     pub in_colour: bool,
+    /// The terminal that standard output is; `None` if it is none.
+    pub terminal: Option<Term>,
+    /// Whether standard input is a terminal.
+    pub can_ask: bool,
 }
 
 impl Streams<'_> {
@@ -44,6 +49,32 @@ impl Streams<'_> {
     pub(super) fn print(&mut self, text: &str) -> Result<(), Failure> {
         self.output.write_all(text.as_bytes())?;
         Ok(self.output.flush()?)
+    }
+
+    /// The width of the terminal, or that in `COLUMNS`; `None` if lines may be of any length.
+    pub(super) fn width(&self) -> Option<u16> {
+        let set = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok()).filter(|width| *width > 0);
+        set.or_else(|| self.terminal.as_ref()?.size_checked().map(|(_, columns)| columns))
+    }
+
+    /// Clears the terminal, if standard output is one.
+    pub(super) fn clear(&mut self) -> Result<(), Failure> {
+        Ok(self.terminal.as_ref().map_or(Ok(()), Term::clear_screen)?)
+    }
+
+    /// Asks a question, and waits for `y`. Without a terminal, nobody can answer: `None`.
+    pub(super) fn confirm(&mut self, question: &str) -> Result<Option<bool>, Failure> {
+        if !self.can_ask {
+            return Ok(None);
+        }
+        write!(self.errors, "{question} [y/N] ")?;
+        self.errors.flush()?;
+        let mut answer = String::new();
+        let mut byte = [0];
+        while self.input.read(&mut byte)? == 1 && byte != *b"\n" {
+            answer.push(char::from(byte[0]));
+        }
+        Ok(Some(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")))
     }
 
     /// Writes to a file if one is given, else to standard output.

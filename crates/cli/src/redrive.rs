@@ -1,0 +1,178 @@
+//! `ecs-mesh redrive`
+
+use std::time::Duration;
+
+use aws::{
+    failed_messages::{
+        DeadLetterQueue, FailedMessage, FailedMessages, FailedMessagesError, Progress as Moved, SqsFailedMessages,
+    },
+    stack::{AwsStack, Stack},
+};
+use clap::Args;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::{
+    by_hand::{StackArguments, counted, may_go_on},
+    connect::{AwsArguments, runtime},
+    exit::{Exit, Failure},
+    failed_event::said,
+    output::{self, Output, OutputArguments},
+    progress::Progress,
+    sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},
+    status_text::ago,
+    streams::Streams,
+};
+
+/// The dead-letter queue in the template.
+const FAILED_EVENTS: &str = "FailedEventsQueue";
+/// How often the progress of a return is read.
+const INTERVAL: Duration = Duration::from_secs(2);
+
+/// Show the messages in the dead-letter queue, and return them to the queue that they came from
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Correct the cause first: the log of the function `task-events` has it. A message whose work is done by now is \
+                  acknowledged.\n\n\
+                  Exit codes: 0 nothing to return, or returned, 1 messages are left, 2 it failed, or was refused.\n\n\
+                  Examples:\n  ecs-mesh redrive --dry-run\n  ecs-mesh redrive\n  ecs-mesh redrive --stack mesh-eu --yes"
+)]
+pub(super) struct Arguments {
+    /// Only show the messages
+    #[arg(long)]
+    dry_run: bool,
+    /// Do not ask
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    #[command(flatten)]
+    stack: StackArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    aws: AwsArguments,
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    runtime()?.block_on(async {
+        let sdk = arguments.aws.sdk().await?;
+        let (stack, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
+        let progress = Progress::new()?;
+        progress.say("reading the dead-letter queue");
+        let read = async {
+            let url = stack.resource(&arguments.stack.stack, FAILED_EVENTS).await;
+            let url = url.map_err(|error| Failure::Message(error.to_string()))?;
+            let queue = messages.queue(&url).await.map_err(|error| failed(&error))?;
+            let some = if queue.messages == 0 {
+                Vec::new()
+            } else {
+                messages.look(&url).await.map_err(|error| failed(&error))?
+            };
+            Ok::<_, Failure>((queue, some))
+        };
+        let (queue, some) = progress.during(read).await?;
+        let found = Found { queue, some };
+        if arguments.output.output == Output::Text {
+            streams.print(&found.text(Medium { width: streams.width(), in_colour: streams.in_colour }))?;
+        }
+        let question = format!("Return {} to the queue?", found.count());
+        let is_only_shown = found.queue.messages == 0 || arguments.dry_run;
+        let moved = if is_only_shown || !may_go_on(arguments.yes, &question, streams)? {
+            None
+        } else {
+            Some(give_back(&messages, &found.queue, &progress).await?)
+        };
+        end(arguments, &found, moved.as_ref(), streams)
+    })
+}
+
+fn end(
+    arguments: &Arguments,
+    found: &Found,
+    moved: Option<&Moved>,
+    streams: &mut Streams<'_>,
+) -> Result<Exit, Failure> {
+    match (arguments.output.output, moved) {
+        (Output::Json, _) => streams.print(&format!("{:#}\n", found.document(moved)))?,
+        (Output::Text, Some(moved)) => streams.print(&format!("{} returned\n", messages(moved.moved)))?,
+        (Output::Text, None) => {}
+    }
+    match moved {
+        Some(moved) if moved.status == "COMPLETED" => Ok(Exit::Clean),
+        Some(Moved { status, failure, .. }) => {
+            let why = failure.clone().unwrap_or_else(|| format!("its status is {status}"));
+            Err(Failure::Message(format!("the return of the messages has not been completed: {why}")))
+        }
+        None if found.queue.messages == 0 => Ok(Exit::Clean),
+        None => Ok(Exit::Findings),
+    }
+}
+
+/// Starts the return, and waits until it has ended.
+async fn give_back(
+    messages: &SqsFailedMessages,
+    queue: &DeadLetterQueue,
+    progress: &Progress,
+) -> Result<Moved, Failure> {
+    messages.start_return(&queue.arn).await.map_err(|error| failed(&error))?;
+    let work = async {
+        loop {
+            match messages.progress(&queue.arn).await.map_err(|error| failed(&error))? {
+                Some(moved) if moved.status != "RUNNING" => return Ok(moved),
+                moved => {
+                    let done = moved.map_or(0, |moved| moved.moved);
+                    progress.say(&format!("{done} of {} messages returned", queue.messages));
+                }
+            }
+            tokio::time::sleep(INTERVAL).await;
+        }
+    };
+    progress.during(work).await
+}
+
+fn failed(error: &FailedMessagesError) -> Failure {
+    Failure::Message(error.to_string())
+}
+
+fn messages(count: usize) -> String {
+    counted(count, "message", "messages")
+}
+
+/// What is in the dead-letter queue.
+struct Found {
+    queue: DeadLetterQueue,
+    some: Vec<FailedMessage>,
+}
+
+impl Found {
+    /// SQS counts only approximately.
+    fn count(&self) -> String {
+        format!("about {}", messages(self.queue.messages))
+    }
+
+    fn text(&self, medium: Medium) -> String {
+        if self.queue.messages == 0 {
+            return "The dead-letter queue is empty\n".to_owned();
+        }
+        let mut sheet = Sheet::new(&["sent", "message"]);
+        let now = Timestamp::now();
+        for message in &self.some {
+            let sent = message.sent_at.map_or_else(|| NOTHING_TO_SAY.to_owned(), |at| ago(at, now));
+            sheet.add(vec![Cell::plain(sent), Cell::new(said(&message.body), Tone::Plain)]);
+        }
+        let some = if self.some.len() < self.queue.messages { ", of which these are some" } else { "" };
+        format!("The dead-letter queue has {}{some}:\n\n{}\n", self.count(), sheet.text(medium))
+    }
+
+    fn document(&self, moved: Option<&Moved>) -> Value {
+        let some = self.some.iter().map(|message| {
+            let sent_at = message.sent_at.map(|at| at.to_string());
+            json!({ "sentAt": sent_at, "says": said(&message.body) })
+        });
+        output::document(&json!({
+            "queueArn": self.queue.arn,
+            "messages": self.queue.messages,
+            "some": some.collect::<Vec<Value>>(),
+            "returned": moved.map(|moved| json!({ "messages": moved.moved, "status": moved.status })),
+        }))
+    }
+}

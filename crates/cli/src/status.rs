@@ -1,0 +1,137 @@
+//! `ecs-mesh status`
+
+use std::{env, time::Duration};
+
+use aws::ecs::AwsEcs;
+use clap::Args;
+use diagnosis::{Reader, Scope, StatusReport, clusters::select, status};
+use jiff::Timestamp;
+use mesh::secret_name::SecretNamePrefix;
+
+use crate::{
+    connect::{AwsArguments, runtime},
+    consul_variables::ConsulVariables,
+    exit::{Exit, Failure},
+    output::{Output, OutputArguments, document},
+    progress::Progress,
+    sheet::Medium,
+    status_text,
+    streams::Streams,
+};
+
+/// How similar a name has to be to be proposed.
+const SIMILAR: f64 = 0.8;
+
+/// Show what ECS runs and what Consul has of each service of the mesh, and what is wrong
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It only reads. Consul is found by its usual variables: CONSUL_HTTP_ADDR, CONSUL_HTTP_TOKEN, CONSUL_CACERT, \
+                  CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
+                  Exit codes: 0 every service is healthy, 1 one is not, or not yet, 2 something could not be read.\n\n\
+                  Examples:\n  ecs-mesh status\n  ecs-mesh status web --cluster prod --watch\n  \
+                  until ecs-mesh status web --cluster prod; do sleep 5; done\n  \
+                  ecs-mesh status --profile prod --region eu-west-1 --output json"
+)]
+pub(super) struct Arguments {
+    /// Only this service, with its tasks; its name in Consul or in ECS
+    #[arg(value_name = "SERVICE")]
+    service: Option<String>,
+    /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the account and region]
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Vec<String>,
+    /// Show it again every so many seconds [without a number: 5]
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
+          value_parser = clap::value_parser!(u64).range(1..=3_600))]
+    watch: Option<u64>,
+    /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
+    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
+    secret_name_prefix: SecretNamePrefix,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    aws: AwsArguments,
+}
+
+fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
+    text.parse().map_err(|invalid: mesh::field::InvalidField| invalid.to_string())
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    runtime()?.block_on(async {
+        let variables = ConsulVariables::read(|name| env::var(name).ok())?;
+        let (ecs, consul) = (AwsEcs::new(&arguments.aws.sdk().await?), variables.client()?);
+        let scope =
+            Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
+        let reader = Reader::new(&ecs, &consul, scope);
+        loop {
+            let report = read(arguments, &ecs, &reader).await?;
+            show(arguments, &report, streams)?;
+            match arguments.watch {
+                Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
+                None => return Ok(exit(&report)),
+            }
+        }
+    })
+}
+
+/// Reads, and leaves out the services that were not asked for.
+async fn read(arguments: &Arguments, ecs: &AwsEcs, reader: &Reader<'_>) -> Result<StatusReport, Failure> {
+    let progress = Progress::new()?;
+    let work = async {
+        progress.say("listing clusters");
+        let clusters = select(ecs, &arguments.cluster).await.map_err(|error| Failure::Message(error.to_string()))?;
+        let say = |what: &str| progress.say(&format!("reading {what}"));
+        Ok::<StatusReport, Failure>(status(&reader.read(&clusters, &say).await, Timestamp::now()))
+    };
+    let mut report = progress.during(work).await?;
+    if let Some(name) = &arguments.service {
+        let known: Vec<String> = report.services.iter().map(|service| service.service.clone()).collect();
+        report.services.retain(|service| service.service == *name || service.ecs_services.contains(name));
+        if report.services.is_empty() {
+            report.problems.push(unknown(name, &known));
+        }
+    }
+    Ok(report)
+}
+
+fn unknown(name: &str, known: &[String]) -> String {
+    let likeness = |other: &&String| strsim::jaro_winkler(name, other);
+    let nearest = known.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    match nearest.filter(|nearest| likeness(nearest) >= SIMILAR) {
+        Some(nearest) => format!("there is no service {name:?} in the mesh; did you mean {nearest:?}?"),
+        None if known.is_empty() => format!("there is no service {name:?} in the mesh, and no other one either"),
+        None => format!("there is no service {name:?} in the mesh; there is {}", known.join(", ")),
+    }
+}
+
+fn show(arguments: &Arguments, report: &StatusReport, streams: &mut Streams<'_>) -> Result<(), Failure> {
+    match arguments.output.output {
+        Output::Json => {
+            let document = document(report);
+            // One document on each line, so that a program knows where it ends.
+            let text = if arguments.watch.is_some() { format!("{document}\n") } else { format!("{document:#}\n") };
+            streams.print(&text)
+        }
+        Output::Text => {
+            let medium = Medium { width: streams.width(), in_colour: streams.in_colour };
+            if arguments.watch.is_some() {
+                streams.clear()?;
+            }
+            streams.print(&status_text::text(report, arguments.service.is_some(), medium))?;
+            for problem in &report.problems {
+                streams.diagnostic(&format!("error: {problem}"));
+            }
+            Ok(())
+        }
+    }
+}
+
+fn exit(report: &StatusReport) -> Exit {
+    if !report.problems.is_empty() {
+        Exit::Unusable
+    } else if report.is_fine() {
+        Exit::Clean
+    } else {
+        Exit::Findings
+    }
+}

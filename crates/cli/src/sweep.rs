@@ -1,0 +1,166 @@
+//! `ecs-mesh sweep`
+
+use aws::{
+    ecs::AwsEcs,
+    stack::{AwsStack, Stack, StackError},
+};
+use clap::Args;
+use diagnosis::clusters::select;
+use mesh::arn::ClusterArn;
+use serde_json::{Value, json};
+
+use crate::{
+    by_hand::{StackArguments, counted, may_go_on},
+    connect::{AwsArguments, runtime},
+    exit::{Exit, Failure},
+    output::{self, Output, OutputArguments},
+    planned_action::deletes,
+    progress::Progress,
+    sheet::Medium,
+    streams::Streams,
+    sweep_summary::Summary,
+    sweep_text,
+};
+
+/// The function in the template.
+const RECONCILE: &str = "ReconcileFunction";
+
+/// Show what a sweep would do, and do it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The function `reconcile` of the stack does it, with its own permissions. A question is asked before anything is \
+                  deleted.\n\n\
+                  Exit codes: 0 done, or a dry run, 1 deletions are held back, or the answer was no, 2 the sweep was incomplete, or \
+                  was refused.\n\n\
+                  Examples:\n  ecs-mesh sweep --dry-run\n  ecs-mesh sweep --cluster prod\n  ecs-mesh sweep --cluster prod --force"
+)]
+pub(super) struct Arguments {
+    /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the stack]
+    #[arg(long, value_name = "CLUSTER")]
+    cluster: Vec<String>,
+    /// Only show what would be done
+    #[arg(long)]
+    dry_run: bool,
+    /// Also delete what the guard holds back (`MaxDeletePercent`), and what belongs to clusters that ECS does not know
+    #[arg(long)]
+    force: bool,
+    /// Do not ask
+    #[arg(long, short, conflicts_with = "dry_run")]
+    yes: bool,
+    /// The name of the function `reconcile` [default: that of the stack]
+    #[arg(long, value_name = "NAME", conflicts_with = "stack")]
+    function: Option<String>,
+    #[command(flatten)]
+    stack: StackArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    aws: AwsArguments,
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    runtime()?.block_on(async {
+        let sdk = arguments.aws.sdk().await?;
+        let progress = Progress::new()?;
+        let clusters = match arguments.cluster.as_slice() {
+            [] => Vec::new(),
+            named => {
+                progress.say("listing clusters");
+                let selected = progress.during(select(&AwsEcs::new(&sdk), named)).await;
+                selected.map_err(|error| Failure::Message(error.to_string()))?
+            }
+        };
+        let stack = AwsStack::new(&sdk);
+        let function = function(arguments, &stack, &progress).await?;
+        let sweeper = Sweeper { arguments, stack: &stack, function, clusters, progress: &progress };
+        sweeper.run(streams).await
+    })
+}
+
+async fn function(arguments: &Arguments, stack: &AwsStack, progress: &Progress) -> Result<String, Failure> {
+    if let Some(function) = &arguments.function {
+        return Ok(function.clone());
+    }
+    progress.say("looking for the function");
+    progress.during(stack.resource(&arguments.stack.stack, RECONCILE)).await.map_err(|error| failed(&error))
+}
+
+fn failed(error: &StackError) -> Failure {
+    Failure::Message(error.to_string())
+}
+
+struct Sweeper<'a> {
+    arguments: &'a Arguments,
+    stack: &'a AwsStack,
+    function: String,
+    clusters: Vec<ClusterArn>,
+    progress: &'a Progress,
+}
+
+impl Sweeper<'_> {
+    async fn run(&self, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+        let (plan, document) = self.invoke(true).await?;
+        if self.arguments.dry_run || plan.outcome == "incomplete" {
+            self.show(&plan, &document, sweep_text::plan, streams)?;
+            return Ok(exit(&plan));
+        }
+        if self.arguments.output.output == Output::Text {
+            streams.print(&sweep_text::plan(&plan, medium(streams)))?;
+        }
+        let deletions = plan.planned().filter(|planned| deletes(planned)).count();
+        let question = format!("Sweep, with {}?", counted(deletions, "deletion", "deletions"));
+        if deletions > 0 && !may_go_on(self.arguments.yes, &question, streams)? {
+            return Ok(Exit::Findings);
+        }
+        if plan.planned().next().is_none() {
+            if self.arguments.output.output == Output::Json {
+                streams.print(&json_text(&document))?;
+            }
+            return Ok(Exit::Clean);
+        }
+        let (done, document) = self.invoke(false).await?;
+        self.show(&done, &document, sweep_text::done, streams)?;
+        Ok(exit(&done))
+    }
+
+    async fn invoke(&self, dry_run: bool) -> Result<(Summary, Value), Failure> {
+        self.progress.say(if dry_run { "planning the sweep" } else { "sweeping" });
+        let clusters: Vec<&str> = self.clusters.iter().map(ClusterArn::as_str).collect();
+        let order = json!({ "clusters": clusters, "dryRun": dry_run, "force": self.arguments.force });
+        let answer = self.progress.during(self.stack.invoke(&self.function, &order)).await;
+        Summary::read(answer.map_err(|error| failed(&error))?)
+    }
+
+    fn show(
+        &self,
+        summary: &Summary,
+        document: &Value,
+        text: fn(&Summary, Medium) -> String,
+        streams: &mut Streams<'_>,
+    ) -> Result<(), Failure> {
+        match self.arguments.output.output {
+            Output::Json => streams.print(&json_text(document))?,
+            Output::Text => streams.print(&text(summary, medium(streams)))?,
+        }
+        for problem in &summary.problems {
+            streams.diagnostic(&format!("error: {}", problem.reason));
+        }
+        Ok(())
+    }
+}
+
+fn medium(streams: &Streams<'_>) -> Medium {
+    Medium { width: streams.width(), in_colour: streams.in_colour }
+}
+
+fn json_text(document: &Value) -> String {
+    format!("{:#}\n", output::document(document))
+}
+
+fn exit(summary: &Summary) -> Exit {
+    match summary.outcome.as_str() {
+        "incomplete" => Exit::Unusable,
+        _ if summary.is_held_back() => Exit::Findings,
+        _ => Exit::Clean,
+    }
+}

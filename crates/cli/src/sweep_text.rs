@@ -1,0 +1,96 @@
+//! The plan and the summary of a sweep, for people.
+
+use std::fmt::Write;
+
+use crate::{
+    planned_action::{deletes, described},
+    sheet::{Cell, Medium, Sheet, Tone, wrapped},
+    sweep_summary::{ClusterSummary, Summary},
+};
+
+/// What a sweep would do.
+pub(super) fn plan(summary: &Summary, medium: Medium) -> String {
+    let mut out = String::new();
+    for cluster in summary.clusters.iter().filter(|cluster| !cluster.planned.is_empty()) {
+        out.push_str(&heading(cluster, medium));
+        let mut sheet = Sheet::new(&["action", "on", "because"]);
+        for planned in &cluster.planned {
+            let [action, object, why] = described(planned);
+            let tone = if deletes(planned) { Tone::Bad } else { Tone::Plain };
+            sheet.add(vec![Cell::new(action, tone), Cell::plain(object), Cell::plain(why)]);
+        }
+        let _ = writeln!(out, "{}", sheet.text(medium));
+        out.push_str(&held_back(cluster, medium));
+    }
+    if out.is_empty() {
+        let _ = writeln!(out, "Nothing to do in {}", clusters(summary));
+    }
+    out
+}
+
+/// What a sweep has done.
+pub(super) fn done(summary: &Summary, medium: Medium) -> String {
+    let mut sheet = Sheet::new(&[
+        "cluster",
+        "created",
+        "hidden",
+        "deleted",
+        "drained",
+        "repaired",
+        "corrected",
+        "replaced",
+        "left",
+    ]);
+    for cluster in &summary.clusters {
+        let number = |count: usize| Cell::plain(count.to_string());
+        let left = if cluster.left == 0 { Tone::Plain } else { Tone::Bad };
+        sheet.add(vec![
+            Cell::new(cluster.name(), Tone::Strong),
+            number(cluster.created.values().sum()),
+            number(cluster.hidden),
+            number(cluster.deleted.values().sum()),
+            number(cluster.drained),
+            number(cluster.repaired),
+            number(cluster.corrected),
+            number(cluster.replaced),
+            Cell::new(cluster.left.to_string(), left),
+        ]);
+    }
+    let mut out = sheet.text(medium);
+    for cluster in &summary.clusters {
+        let text = held_back(cluster, medium) + &skipped(cluster, medium);
+        if !text.is_empty() {
+            let _ = write!(out, "\n{}{text}", heading(cluster, medium));
+        }
+    }
+    out
+}
+
+fn heading(cluster: &ClusterSummary, medium: Medium) -> String {
+    let status = if cluster.status == "active" { String::new() } else { format!(" ({})", cluster.status) };
+    wrapped(&Cell::new(format!("Cluster {}{status}", cluster.name()), Tone::Strong), medium) + "\n"
+}
+
+fn held_back(cluster: &ClusterSummary, medium: Medium) -> String {
+    let held = |reason: &String| format!("Held back without --force: {reason}");
+    let text = cluster.guard.as_ref().map(held);
+    text.map(|text| wrapped(&Cell::new(text, Tone::Pending), medium) + "\n").unwrap_or_default()
+}
+
+fn skipped(cluster: &ClusterSummary, medium: Medium) -> String {
+    if cluster.skipped.is_empty() {
+        return String::new();
+    }
+    let mut sheet = Sheet::new(&["skipped", "because"]);
+    for skipped in &cluster.skipped {
+        sheet.add(vec![Cell::plain(&skipped.what), Cell::plain(&skipped.why)]);
+    }
+    sheet.text(medium)
+}
+
+fn clusters(summary: &Summary) -> String {
+    match summary.clusters.as_slice() {
+        [one] => format!("cluster {}", one.name()),
+        several => format!("{} clusters", several.len()),
+    }
+}

@@ -1,0 +1,68 @@
+//! The live commands of `ecs-mesh` as people run them: against ECS's API, a real Consul and the deployed stack.
+
+mod redrive;
+mod status;
+mod sweep;
+
+use std::{collections::BTreeSet, process::Stdio};
+
+use local_stack::{aws::REGION, functions::built_binary};
+use serde_json::Value;
+use test_harness::recorder::RecordedRequest;
+use tokio::process::Command;
+
+const PAGE: &str = include_str!("../../../docs/command-line.md");
+
+/// What a command has said.
+struct Said {
+    code: Option<i32>,
+    out: String,
+    errors: String,
+}
+
+impl Said {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}{}", self.out, self.errors))
+    }
+}
+
+/// `ecs-mesh` with AWS at this endpoint, without the user's configuration.
+fn command(endpoint: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(built_binary("ecs-mesh"));
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    command.env("AWS_ENDPOINT_URL", endpoint).env("AWS_REGION", REGION).stdin(Stdio::null());
+    command.env("AWS_ACCESS_KEY_ID", "test").env("AWS_SECRET_ACCESS_KEY", "test").args(arguments).kill_on_drop(true);
+    command
+}
+
+async fn said(command: &mut Command) -> Said {
+    let output = command.output().await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Said { code: output.status.code(), out: text(output.stdout), errors: text(output.stderr) }
+}
+
+/// The permissions of a command, as the page documents them.
+fn documented(name: &str) -> BTreeSet<String> {
+    let table = PAGE.split_once("## Permissions").expect("the section").1;
+    let row = table.lines().find(|line| line.starts_with(&format!("| `{name}`"))).expect("the command's row");
+    let quoted = row.split('`').skip(1).step_by(2).filter(|text| text.contains(':'));
+    quoted.map(str::to_owned).collect()
+}
+
+/// The permission that a recorded request needs.
+fn permission(request: &RecordedRequest) -> String {
+    if let Some(target) = request.header("x-amz-target") {
+        let (service, operation) = target.split_once('.').expect("an operation");
+        let service = if service.starts_with("AmazonSQS") { "sqs" } else { "ecs" };
+        return format!("{service}:{operation}");
+    }
+    if request.uri.ends_with("/invocations") {
+        return "lambda:InvokeFunction".to_owned();
+    }
+    let action = request.body.split('&').find_map(|pair| pair.strip_prefix("Action=")).expect("an action");
+    format!("cloudformation:{action}")
+}
+
+fn permissions(requests: &[RecordedRequest]) -> BTreeSet<String> {
+    requests.iter().map(permission).collect()
+}

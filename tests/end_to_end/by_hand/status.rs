@@ -1,0 +1,196 @@
+//! `ecs-mesh status`
+
+use local_stack::{Stack, world::World};
+use serde_json::{Value, json};
+use test_harness::{
+    ecs_agent::{DATAPLANE, DataplaneService, DataplaneTask, Release, SYNCED},
+    recorder::{Answer, Recorder},
+};
+use tokio::sync::OnceCell;
+
+use super::{PAGE, Said, command, documented, permissions, said};
+
+/// A token with the policy of the page.
+async fn token() -> &'static str {
+    static TOKEN: OnceCell<String> = OnceCell::const_new();
+    let create = || async {
+        let policy = PAGE.split_once("```hcl\n").and_then(|(_, rest)| rest.split_once("```")).expect("a policy").0;
+        Stack::shared().await.consul.token_with_rules("status", policy).await.secret_id
+    };
+    TOKEN.get_or_init(create).await
+}
+
+/// Asks for the status of a world's cluster.
+async fn status(world: &World<'_>, arguments: &[&str]) -> Said {
+    let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
+    status_at(&aws.url, &world.consul.address, token().await, &[&["--cluster", world.name], arguments].concat()).await
+}
+
+async fn status_at(aws: &str, consul: &str, token: &str, arguments: &[&str]) -> Said {
+    let mut command = command(aws, &[&["status"], arguments].concat());
+    said(command.env("CONSUL_HTTP_ADDR", consul).env("CONSUL_HTTP_TOKEN", token)).await
+}
+
+/// The only row, and the exit code.
+async fn row(world: &World<'_>) -> (Value, Option<i32>) {
+    let said = status(world, &["--output", "json"]).await;
+    let document = said.json();
+    assert_eq!(document["services"].as_array().unwrap().len(), 1, "{document:#}");
+    (document["services"][0].clone(), said.code)
+}
+
+async fn of_ecs_service<'a>(world: &'a World<'a>) -> DataplaneTask<'a> {
+    DataplaneService::of(world, Release::V0_9).run_by_ecs_service(world, &json!([])).await
+}
+
+#[tokio::test]
+async fn a_healthy_service_is_shown_with_few_calls() {
+    let world = World::without_deployment("status-healthy").await;
+    of_ecs_service(&world).await.settle().await;
+    let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
+    let consul = Recorder::before(&world.consul.address, |_, _| Answer::Forward).await;
+    let arguments = ["--cluster", world.name, "--output", "json"];
+    let said = status_at(&aws.url, &consul.url, token().await, &arguments).await;
+    let row = &said.json()["services"][0];
+    assert_eq!((said.code, &row["verdict"]), (Some(0), &json!("healthy")), "{row:#}{}", said.errors);
+    let counts = ["desiredTasks", "runningTasks", "instances", "passingInstances"].map(|field| row[field].clone());
+    assert_eq!(counts, [1, 1, 1, 1].map(Value::from));
+    assert_eq!(row["versions"], json!({ "consulEcs": ["0.9.0"], "consulDataplane": ["1.3"] }));
+    assert!(row["lastChange"]["at"].is_string(), "{row:#}");
+    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/status.schema.json")).unwrap();
+    jsonschema::validate(&schema, &said.json()).unwrap();
+    // The calls that the page documents
+    let calls = [
+        "DescribeServices",
+        "DescribeTaskDefinition",
+        "DescribeTasks",
+        "ListClusters",
+        "ListServices",
+        "ListTasks",
+        "ListTasks",
+    ];
+    assert_eq!(aws.operations(), calls);
+    assert_eq!(permissions(&aws.requests()), documented("status"));
+    assert_eq!(consul.lines().len(), 3, "{:?}", consul.lines());
+}
+
+#[tokio::test]
+async fn a_task_that_never_became_healthy_is_named_with_its_container() {
+    let world = World::without_deployment("status-unhealthy").await;
+    let task = of_ecs_service(&world).await;
+    task.mesh_init().await;
+    task.report_health(DATAPLANE, "HEALTHY").await;
+    task.report_health(SYNCED[0], "UNHEALTHY").await;
+    task.report_health(SYNCED[1], "HEALTHY").await;
+    task.health_sync().await.tick().await;
+    let (row, code) = row(&world).await;
+    assert_eq!(row["verdict"], "the task is not passing: its container app is UNHEALTHY");
+    assert_eq!((code, &row["passingInstances"]), (Some(1), &json!(0)));
+}
+
+#[tokio::test]
+async fn a_drained_service_says_why() {
+    let world = World::without_deployment("status-drained").await;
+    let task = of_ecs_service(&world).await;
+    task.settle().await;
+    // As the controller drains it
+    let output = "the container consul-dataplane has stopped in the running task";
+    let checks = [task.instance(), task.sidecar()].map(|id| {
+        json!({
+            "Node": world.cluster(), "CheckID": format!("_service_maintenance:{id}"), "Name": "Service Maintenance Mode",
+            "Status": "critical", "Output": output, "ServiceID": id,
+        })
+    });
+    world.register_raw(&json!({ "Checks": checks })).await;
+    let (row, code) = row(&world).await;
+    assert_eq!((code, &row["verdict"]), (Some(1), &json!(format!("the task is drained: {output}"))));
+}
+
+#[tokio::test]
+async fn an_instance_without_a_task_is_found() {
+    let world = World::without_deployment("status-leftover").await;
+    let task = of_ecs_service(&world).await;
+    task.settle().await;
+    let gone = "0".repeat(32);
+    for body in task.registrations().await {
+        let text = body.to_string().replace(task.id(), &gone);
+        world.consul.put("/v1/catalog/register", &serde_json::from_str(&text).unwrap()).await;
+    }
+    let (row, code) = row(&world).await;
+    assert_eq!((code, &row["verdict"]), (Some(1), &json!("1 instance in Consul has no running task")));
+    let shown = status(&world, &[&world.service()]).await;
+    assert!(
+        shown.out.contains(&gone) && shown.out.contains("its instance in Consul has no running task"),
+        "{}",
+        shown.out
+    );
+}
+
+#[tokio::test]
+async fn a_task_that_consul_has_lost_is_not_registered() {
+    let world = World::without_deployment("status-lost").await;
+    let task = of_ecs_service(&world).await;
+    task.settle().await;
+    task.forget().await;
+    let (row, code) = row(&world).await;
+    let why = "the task is not registered: Consul has lost it, and the next sweep registers it again";
+    assert_eq!((code, &row["verdict"]), (Some(1), &json!(why)));
+}
+
+#[tokio::test]
+async fn consul_that_cannot_be_read_is_said_and_never_counts_as_empty() {
+    let world = World::without_deployment("status-no-consul").await;
+    of_ecs_service(&world).await.settle().await;
+    let stack = Stack::shared().await;
+    let aws = Recorder::before_aws(&stack.aws, |_, _| Answer::Forward).await;
+    let nothing = stack.consul.token_with_rules("status-nothing", r#"key_prefix "" { policy = "read" }"#).await;
+    let arguments = ["--cluster", world.name, "--output", "json"];
+    for (consul, token, expected) in [
+        ("http://127.0.0.1:1", token().await, "Consul could not be read at CONSUL_HTTP_ADDR: http://127.0.0.1:1"),
+        (&stack.consul.address, "unknown", "it does not know the token in CONSUL_HTTP_TOKEN"),
+        (&stack.consul.address, nothing.secret_id.as_str(), "CONSUL_HTTP_TOKEN lacks"),
+    ] {
+        let said = status_at(&aws.url, consul, token, &arguments).await;
+        let document = said.json();
+        let row = &document["services"][0];
+        assert_eq!(
+            (said.code, &row["instances"], &row["state"]),
+            (Some(2), &Value::Null, &json!("unknown")),
+            "{row:#}"
+        );
+        let problem = document["problems"][0].as_str().unwrap();
+        assert!(problem.contains(expected), "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_service_or_cluster_is_refused_with_what_there_is() {
+    let world = World::without_deployment("status-unknown").await;
+    of_ecs_service(&world).await;
+    let said = status(&world, &["status-unknown-wbe"]).await;
+    assert_eq!(said.code, Some(2));
+    assert!(said.errors.contains("did you mean \"status-unknown-web\"?"), "{}", said.errors);
+    let said = status(&world, &["--cluster", "status-nowhere"]).await;
+    assert_eq!(said.code, Some(2));
+    assert!(said.errors.contains("there is no cluster \"status-nowhere\""), "{}", said.errors);
+}
+
+#[tokio::test]
+async fn a_watched_status_is_printed_again_on_a_pipe() {
+    let world = World::without_deployment("status-watch").await;
+    of_ecs_service(&world).await.settle().await;
+    let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
+    let mut command = command(&aws.url, &["status", "--cluster", world.name, "--watch=1", "--output", "json"]);
+    command.env("CONSUL_HTTP_ADDR", &world.consul.address).env("CONSUL_HTTP_TOKEN", token().await);
+    let mut child = command.stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let mut lines = tokio::io::AsyncBufReadExt::lines(tokio::io::BufReader::new(child.stdout.take().unwrap()));
+    for _ in 0..2 {
+        let line = lines.next_line().await.unwrap().expect("a further document");
+        let document: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(document["services"][0]["verdict"], "healthy");
+    }
+    // The definition was read once
+    let reads = aws.operations().into_iter().filter(|operation| operation == "DescribeTaskDefinition").count();
+    assert_eq!(reads, 1);
+    child.kill().await.unwrap();
+}
