@@ -1,6 +1,9 @@
 //! `ecs-mesh status`
 
-use local_stack::{Stack, world::World};
+use local_stack::{
+    Stack,
+    world::{World, task_id},
+};
 use serde_json::{Value, json};
 use test_harness::{
     ecs_agent::{DATAPLANE, DataplaneService, DataplaneTask, Release, SYNCED},
@@ -135,6 +138,35 @@ async fn a_task_that_consul_has_lost_is_not_registered() {
     let (row, code) = row(&world).await;
     let why = "the task is not registered: Consul has lost it, and the next sweep registers it again";
     assert_eq!((code, &row["verdict"]), (Some(1), &json!(why)));
+}
+
+#[tokio::test]
+async fn a_service_on_client_agents_is_found_on_their_nodes() {
+    let world = World::without_deployment("status-agents").await;
+    let service = world.service();
+    let agent = json!({ "name": "consul-client", "image": "hashicorp/consul:1.8.7", "essential": false });
+    let definition = world.definition_with(&service, &[agent]).await;
+    let task = world.run(&definition).await;
+    let register = async |status: &str| {
+        let node = format!("agent-{}", world.name);
+        let instance =
+            json!({ "ID": "web-1", "Service": service, "Meta": { "task-id": task_id(&task), "task-arn": task } });
+        let serf = json!({ "Node": node, "CheckID": "serfHealth", "Name": "Serf Health Status", "Status": status });
+        let body = json!({ "Node": node, "Address": "10.0.0.9", "Service": instance, "Checks": [serf] });
+        world.consul.put("/v1/catalog/register", &body).await;
+    };
+    register("passing").await;
+    let (healthy, code) = row(&world).await;
+    assert_eq!(
+        (code, &healthy["verdict"], &healthy["instances"]),
+        (Some(0), &json!("healthy"), &json!(1)),
+        "{healthy:#}"
+    );
+    // A check of the agent's node counts for its instances
+    register("critical").await;
+    let (critical, code) = row(&world).await;
+    let why = "the task is not passing: its check \"Serf Health Status\" is critical";
+    assert_eq!((code, &critical["verdict"], &critical["passingInstances"]), (Some(1), &json!(why), &json!(0)));
 }
 
 #[tokio::test]
