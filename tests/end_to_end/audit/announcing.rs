@@ -126,10 +126,9 @@ async fn the_schedule_audits_running_definitions() {
     let report = audit.invoke(&json!({ "scheduled": true })).await.unwrap();
     assert!(report["definitions"].to_string().contains(&revision), "{report}");
     audit.awaited(&people, &revision).await;
-    // The deployment logs only warnings, but the line of the metrics is logged at any level
-    eventually("the line of the metrics", SOON, || async {
+    eventually("the metric of findings", SOON, || async {
         let lines = audit.aws.logs(&audit.deployed.log_group).await;
-        let is_metric = |line: &&String| line.contains("\"action\":\"audit\"") && line.contains("\"errors\":");
+        let is_metric = |line: &&String| line.contains("\"AuditFindings\":") && line.contains("\"Severity\":\"Error\"");
         lines.iter().find(is_metric).cloned().ok_or(lines.join("\n"))
     })
     .await;
