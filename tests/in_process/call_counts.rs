@@ -68,12 +68,15 @@ async fn known_tokens_make_starts_cheaper() {
 
     // Nothing exists: the service's and the client agents' tokens are created
     let (aws, consul) = environment.calls_for(std::slice::from_ref(&event)).await;
-    assert_eq!(aws, ["CreateSecret", "CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "GetSecretValue"]);
+    assert_eq!(
+        aws,
+        ["CreateSecret", "CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutEvents"]
+    );
     assert_eq!(consul, ["GET catalog/nodes", "PUT acl/policy", "PUT acl/token", "PUT acl/token"]);
 
     // The service has no token: two AWS calls, one more for the new definition, and one Consul call
     let (aws, consul) = environment.calls_for(&[other_event]).await;
-    assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "GetSecretValue"]);
+    assert_eq!(aws, ["CreateSecret", "DescribeTaskDefinition", "GetSecretValue", "PutEvents"]);
     assert_eq!(consul, ["PUT acl/token"]);
 
     // The environment has the token in its cache: no calls
@@ -99,7 +102,7 @@ async fn a_lost_token_costs_two_writes() {
     world.consul.delete(&format!("/v1/acl/token/{}", pair.accessor_id)).await;
     let cold = Environment::start(&world, "auto").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
-    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    assert_eq!(aws, ["DescribeTaskDefinition", "GetSecretValue", "GetSecretValue", "PutEvents", "PutSecretValue"]);
     // Reads of the client agents' token, of this one, and of the controller's: absence requires a valid credential
     assert_eq!(consul, ["GET acl/token", "GET acl/token", "GET acl/token", "GET catalog/nodes", "PUT acl/token"]);
     assert_eq!(world.provisioned(&world.secret_name("cost-lost-web")).await, pair);
@@ -120,7 +123,10 @@ async fn an_old_event_costs_one_more_call() {
     event["time"] = json!((jiff::Timestamp::now() - jiff::SignedDuration::from_hours(1)).to_string());
     let cold = Environment::start(&world, "auto").await;
     let (aws, consul) = cold.calls_for(&[event]).await;
-    assert_eq!(aws, ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "GetSecretValue", "PutSecretValue"]);
+    assert_eq!(
+        aws,
+        ["DescribeTaskDefinition", "DescribeTasks", "GetSecretValue", "GetSecretValue", "PutEvents", "PutSecretValue"]
+    );
     assert_eq!(consul, ["GET acl/token", "PUT acl/token"]);
 }
 
@@ -239,7 +245,7 @@ async fn a_revocation_costs_two_idle_checks() {
     assert_eq!(aws, [&listing[..], &["PutSecretValue", "SendMessageBatch"]].concat());
     assert_eq!(consul, ["GET acl/token"]);
     let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;
-    assert_eq!(aws, [&listing[..], &["PutSecretValue"]].concat());
+    assert_eq!(aws, [&listing[..], &["PutEvents", "PutSecretValue"]].concat());
     assert_eq!(consul, ["DELETE acl/token"]);
     // An idle check of a service without a token
     let (aws, consul) = hours_later(&world, 2).await.calls_for(&[idle_check("cost-gone-web")]).await;

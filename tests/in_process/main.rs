@@ -16,6 +16,7 @@ mod health_sync;
 mod launch_types;
 mod limits;
 mod observing;
+mod own_events;
 mod repair;
 mod revocation;
 mod secrets_client;

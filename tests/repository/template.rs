@@ -6,8 +6,8 @@ use controller::settings::Settings;
 
 const TEMPLATE: &str = include_str!("../../template.yaml");
 
-/// The parameters without an effect on Consul: the log level, and a resource of the template.
-const WITHOUT_EFFECT: [&str; 2] = ["LogLevel", "TaskEventsQueue"];
+/// The parameters without an effect on Consul: the log level, which events are sent, and a resource of the template.
+const WITHOUT_EFFECT: [&str; 3] = ["LogLevel", "RoutineEvents", "TaskEventsQueue"];
 
 /// The lines below `heading`, up to the next line that is not indented further.
 fn section(heading: &str) -> String {

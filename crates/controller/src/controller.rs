@@ -5,13 +5,13 @@ use std::{sync::Arc, time::Duration};
 use mesh::{arn::ClusterArn, mode::Mode};
 
 use crate::{
+    announcer::Announcer,
     apply::Applier,
     bootstrap::{Bootstrap, BootstrapReport},
     cleanup::{Cleanup, CleanupReport},
     deadline::Deadline,
     edges::Edges,
     events::{BatchReport, Delivery, TaskEvents},
-    healing::Announcer,
     health_sync::{HealthReport, HealthSync},
     observe::Observer,
     observing,
@@ -39,6 +39,7 @@ pub struct Controller {
     health_sync: Arc<HealthSync>,
     unused_secrets: UnusedSecrets,
     cleanup: Cleanup,
+    announcer: Arc<Announcer>,
 }
 
 impl Controller {
@@ -53,6 +54,7 @@ impl Controller {
             clock: Arc::clone(&edges.clock),
             contradictions: Arc::new(TimestampCache::new()),
         };
+        let announcer = Arc::new(Announcer::new(&edges.events, scope.operation, scope.announces_routine));
         let tokens = Arc::new(Tokens {
             scope: Arc::clone(&scope),
             acl: edges.consul.clone(),
@@ -61,16 +63,19 @@ impl Controller {
             clock: Arc::clone(&edges.clock),
             entropy: Arc::clone(&edges.entropy),
             tasks: tasks.clone(),
+            announcer: Arc::clone(&announcer),
             cached_until: TimestampCache::new(),
         });
-        let announcer = Announcer { events: Arc::clone(&edges.events), operation: scope.operation };
         let applier = Arc::new(Applier::new(&scope, &edges, &tokens, &announcer));
         let observer =
             Observer { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), tokens: Arc::clone(&tokens) };
         let surveyor = Arc::new(Surveyor::new(&edges, &tasks, &tokens));
         let bootstrap = Arc::new(Bootstrap::new(&edges, &tasks));
-        let health_sync =
-            Arc::new(HealthSync { tasks: tasks.clone(), catalog: edges.consul.clone(), announcer: announcer.clone() });
+        let health_sync = Arc::new(HealthSync {
+            tasks: tasks.clone(),
+            catalog: edges.consul.clone(),
+            announcer: Arc::clone(&announcer),
+        });
         let takeover = Arc::new(Takeover {
             health_sync: Arc::clone(&health_sync),
             queue: edges.queue.clone(),
@@ -85,15 +90,21 @@ impl Controller {
                 applier: Arc::clone(&applier),
                 bootstrap: Arc::clone(&bootstrap),
                 takeover,
-                replacements: Replacements { tasks: tasks.clone(), announcer: announcer.clone() },
-                repairs: Repairs { tasks: tasks.clone(), consul: Arc::clone(&edges.consul), announcer },
+                replacements: Replacements { tasks: tasks.clone(), announcer: Arc::clone(&announcer) },
+                repairs: Repairs {
+                    tasks: tasks.clone(),
+                    consul: Arc::clone(&edges.consul),
+                    announcer: Arc::clone(&announcer),
+                },
                 entropy: Arc::clone(&edges.entropy),
+                announcer: Arc::clone(&announcer),
             },
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
             health_sync,
             unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },
             cleanup: Cleanup { tasks, surveyor, applier, tokens, acl: edges.consul },
             bootstrap,
+            announcer,
             scope,
         }
     }
@@ -112,12 +123,16 @@ impl Controller {
 
     /// Processes a batch of messages until all are done or time runs out.
     pub async fn handle(&self, deliveries: &[Delivery], deadline: Deadline) -> BatchReport {
-        self.task_events.handle(deliveries, deadline).await
+        let report = self.task_events.handle(deliveries, deadline).await;
+        self.announcer.send(deadline).await;
+        report
     }
 
     /// Sweeps whole clusters: observes them, and applies the plan as far as time and the guard allow.
     pub async fn sweep(&self, order: &SweepOrder, deadline: Deadline) -> SweepReport {
-        self.sweep.run(order, deadline).await
+        let report = self.sweep.run(order, deadline).await;
+        self.announcer.send(deadline).await;
+        report
     }
 
     /// Creates the Consul objects that the deployment requires. A failed object does not prevent the others, except
@@ -137,7 +152,9 @@ impl Controller {
 
     /// Syncs health every `interval` for one minute, as far as time allows; once without an interval.
     pub async fn sync_health(&self, interval: Option<Duration>, deadline: Deadline) -> HealthReport {
-        self.health_sync.run(interval, deadline).await
+        let report = self.health_sync.run(interval, deadline).await;
+        self.announcer.send(deadline).await;
+        report
     }
 
     /// Deletes the empty secrets of services that are gone.
@@ -147,6 +164,8 @@ impl Controller {
 
     /// Removes every token, service, check and node that the controller owns.
     pub async fn clean_up(&self, deadline: Deadline) -> CleanupReport {
-        self.cleanup.run(deadline).await
+        let report = self.cleanup.run(deadline).await;
+        self.announcer.send(deadline).await;
+        report
     }
 }

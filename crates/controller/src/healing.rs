@@ -1,18 +1,8 @@
 //! What the controller does for tasks that are half dead: each action is one log line, which a metric counts, and one event.
 
-use std::{sync::Arc, time::Duration};
-
-use aws::events::{EventPublisher, OwnEvent};
-use mesh::{arn::ClusterArn, mode::Mode, task::TaskContainer};
-use serde_json::json;
+use mesh::{arn::ClusterArn, task::TaskContainer};
+use serde_json::{Value, json};
 use telemetry::Counted;
-use tokio::time::timeout;
-use tracing::warn;
-
-use crate::{counting::count, deadline::Deadline};
-
-/// How long the publication of events may take, and no longer than the time left.
-const TIME_TO_PUBLISH: Duration = Duration::from_secs(5);
 
 /// An action for a task that is half dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +46,8 @@ impl HealingKind {
         }
     }
 
-    fn counted(self) -> Counted {
+    /// What counts it.
+    pub(crate) fn counted(self) -> Counted {
         match self {
             Self::Repair => Counted::TasksRepaired,
             Self::Correction => Counted::TasksCorrected,
@@ -67,7 +58,7 @@ impl HealingKind {
     }
 
     /// The `detail-type` of the event.
-    fn detail_type(self) -> &'static str {
+    pub(crate) fn detail_type(self) -> &'static str {
         match self {
             Self::Repair => "ECS Mesh Task Repaired",
             Self::Correction => "ECS Mesh Health Corrected",
@@ -79,26 +70,16 @@ impl HealingKind {
 }
 
 impl Healing {
-    /// Counts and logs that the action was done, or only logs that it would have been: as a warning, because something was
-    /// wrong.
-    fn log(&self, operation: Mode) {
-        count(operation, self.kind.counted(), 1);
-        let Self { kind, cluster, task_id, service, reason, in_ecs, in_consul } = self;
-        let (action, outcome) = (kind.action(), operation.done());
-        warn!(action, outcome, cluster_arn = %cluster, task_id, service, reason, in_ecs, in_consul);
-    }
-
-    fn event(&self, operation: Mode) -> OwnEvent {
-        let detail = json!({
-            "mode": operation.as_str(),
+    /// The `detail` of the event.
+    pub(crate) fn detail(&self) -> Value {
+        json!({
             "clusterArn": self.cluster.as_str(),
             "taskId": self.task_id,
             "service": self.service,
             "reason": self.reason,
             "inEcs": self.in_ecs,
             "inConsul": self.in_consul,
-        });
-        OwnEvent { detail_type: self.kind.detail_type(), detail: detail.to_string() }
+        })
     }
 }
 
@@ -109,30 +90,4 @@ pub(crate) fn containers_of(containers: &[TaskContainer]) -> String {
         format!("{} {state}", container.name)
     };
     containers.iter().map(container).collect::<Vec<_>>().join(", ")
-}
-
-/// Announces what was done.
-#[derive(Clone)]
-pub(crate) struct Announcer {
-    pub(crate) events: Arc<dyn EventPublisher>,
-    pub(crate) operation: Mode,
-}
-
-impl Announcer {
-    /// Logs and announces what was done. An event that cannot be sent is logged: the work is done.
-    pub(crate) async fn announce(&self, done: &[Healing], deadline: Deadline) {
-        for healing in done {
-            healing.log(self.operation);
-        }
-        if done.is_empty() {
-            return;
-        }
-        let events: Vec<OwnEvent> = done.iter().map(|healing| healing.event(self.operation)).collect();
-        let reason = match timeout(TIME_TO_PUBLISH.min(deadline.left()), self.events.publish(&events)).await {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "EventBridge does not answer; in a VPC, the function requires a route to it".to_owned(),
-        };
-        warn!(action = "publish_events", outcome = "failed", events = events.len(), reason);
-    }
 }

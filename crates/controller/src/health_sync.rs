@@ -20,10 +20,11 @@ use tokio::time::{Instant, sleep_until};
 use tracing::{error, info, warn};
 
 use crate::{
+    announcer::Announcer,
     deadline::Deadline,
     definitions::{Classification, Definitions},
     error::ControllerError,
-    healing::{Announcer, Healing, HealingKind, containers_of},
+    healing::{Healing, HealingKind, containers_of},
     outcome::concurrently,
     problem::ProblemReport,
     tasks::TaskReader,
@@ -61,7 +62,7 @@ impl HealthReport {
 pub(crate) struct HealthSync {
     pub(crate) tasks: TaskReader,
     pub(crate) catalog: Arc<dyn Catalog>,
-    pub(crate) announcer: Announcer,
+    pub(crate) announcer: Arc<Announcer>,
 }
 
 impl HealthSync {
@@ -207,16 +208,16 @@ impl HealthSync {
             let written = self.write_health(&changes, deadline).await;
             (task, changes, written)
         });
-        let mut taken_over = Vec::new();
         for (task, changes, written) in concurrently(writes).await {
             report.updated += written.updated;
             report.removed += written.removed;
-            if written.updated > 0 {
-                taken_over.extend(takeover(cluster, task, &changes));
+            if written.updated > 0
+                && let Some(healing) = takeover(cluster, task, &changes)
+            {
+                self.announcer.healed(healing);
             }
             report.problems.extend(written.error.map(|error| ProblemReport::new(Some(cluster), &error)));
         }
-        self.announcer.announce(&taken_over, deadline).await;
     }
 
     async fn node_with_checks(

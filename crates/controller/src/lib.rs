@@ -16,6 +16,8 @@
 //! - [`Edges`]: the external services, behind traits, which the simulation implements; `observing`: without their writes.
 
 mod agents;
+mod announcement;
+mod announcer;
 mod apply;
 pub mod bootstrap;
 mod cleanup;

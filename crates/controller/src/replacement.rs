@@ -18,9 +18,10 @@ use mesh::{
 use serde_json::{Value, json};
 
 use crate::{
+    announcer::Announcer,
     deadline::Deadline,
     error::ControllerError,
-    healing::{Announcer, Healing, HealingKind, containers_of},
+    healing::{Healing, HealingKind, containers_of},
     outcome::concurrently,
     repair::{RepairReport, Unrepaired},
     survey::{Problem, RunningTask, Survey, SweepOrder},
@@ -30,7 +31,7 @@ use crate::{
 /// Replaces broken tasks.
 pub(crate) struct Replacements {
     pub(crate) tasks: TaskReader,
-    pub(crate) announcer: Announcer,
+    pub(crate) announcer: Arc<Announcer>,
 }
 
 /// The broken tasks of an ECS service.
@@ -162,20 +163,20 @@ impl Replacements {
             let stopped = deadline.run(self.tasks.ecs.stop_task(cluster, &running.task.arn, &reason)).await;
             (running, why, stopped)
         });
-        let mut done = Vec::new();
+        let mut replaced = 0;
         for (running, why, stopped) in concurrently(stops).await {
             match stopped {
                 Ok(()) => {
                     report
                         .unrepaired
                         .retain(|it| it.task_id != running.task.arn.id().as_str() || it.cluster != *cluster);
-                    done.push(healing(&running, why, observed));
+                    replaced += 1;
+                    self.announcer.healed(healing(&running, why, observed));
                 }
                 Err(error) => report.problems.push(Problem::new(Some(cluster), Arc::new(error))),
             }
         }
-        report.count_replaced(cluster, done.len());
-        self.announcer.announce(&done, deadline).await;
+        report.count_replaced(cluster, replaced);
     }
 }
 

@@ -144,7 +144,7 @@ pub struct HealthCheck {
 const MAINTENANCE: &str = "_service_maintenance:";
 
 /// Why an instance is drained.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DrainReason {
     /// ECS told its task to stop.
     Stopping,

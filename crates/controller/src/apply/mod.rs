@@ -1,7 +1,7 @@
 //! Applies a plan. Only this module, `tokens`, `cleanup`, `bootstrap`, `health_sync`, `takeover`, `repair` and `replacement` write
 //! to Consul or AWS.
 
-mod drains;
+mod catalog_changes;
 mod nodes;
 mod work;
 
@@ -14,7 +14,6 @@ use mesh::{
     arn::TaskArn,
     catalog::{HealthCheck, ServiceInstance},
     field::InvalidField,
-    mode::Mode,
     secret::StoredSecret,
     task::TaskChange,
     tenancy::TenancyName,
@@ -24,17 +23,18 @@ use telemetry::Counted;
 use tracing::info;
 
 use self::{
-    drains::{log_drain, without_proxy},
+    catalog_changes::{announce, log_deregistration, log_drain},
     nodes::Nodes,
     work::{Group, TokenWork, Work},
 };
 use crate::{
+    announcement::Announcement,
+    announcer::Announcer,
     clock::Clock,
     counting::count,
     deadline::Deadline,
     edges::{Consul, Edges},
     error::ControllerError,
-    healing::Announcer,
     message::Message,
     outcome::{Basis, Effect, Outcome, concurrently},
     scope::Scope,
@@ -51,7 +51,7 @@ pub(crate) struct Applier {
     tokens: Arc<Tokens>,
     consul: Arc<dyn Consul>,
     nodes: Nodes,
-    announcer: Announcer,
+    announcer: Arc<Announcer>,
     queue: Arc<dyn MessageSender>,
     clock: Arc<dyn Clock>,
     /// When an idle check of each token was last requested, to limit the requests during a deployment: each check
@@ -60,14 +60,14 @@ pub(crate) struct Applier {
 }
 
 impl Applier {
-    pub(crate) fn new(scope: &Arc<Scope>, edges: &Edges, tokens: &Arc<Tokens>, announcer: &Announcer) -> Self {
+    pub(crate) fn new(scope: &Arc<Scope>, edges: &Edges, tokens: &Arc<Tokens>, announcer: &Arc<Announcer>) -> Self {
         let (consul, clock) = (Arc::clone(&edges.consul), Arc::clone(&edges.clock));
         Self {
             scope: Arc::clone(scope),
             tokens: Arc::clone(tokens),
             nodes: Nodes { consul: Arc::clone(&consul), clock: Arc::clone(&clock), operation: scope.operation },
             consul,
-            announcer: announcer.clone(),
+            announcer: Arc::clone(announcer),
             queue: edges.queue.clone(),
             clock,
             requested: TimestampCache::new(),
@@ -141,6 +141,8 @@ impl Applier {
                 let operation = self.scope.operation;
                 count(operation, Counted::LoginTokensDeleted, 1);
                 info!(action = "delete_login_token", outcome = operation.done(), task_id, accessor_id = %token.accessor);
+                let task_id = task_id.unwrap_or_default().to_owned();
+                self.announcer.announce(&Announcement::LoginTokenRevoked { task_id, accessor: token.accessor });
             }
             Outcome { planned, result: result.map(|()| Effect::Done).map_err(Arc::new) }
         });
@@ -165,6 +167,7 @@ impl Applier {
         } else {
             outcomes.extend(conflicts);
         }
+        announce(&outcomes, &self.announcer);
         outcomes
     }
 
@@ -176,7 +179,7 @@ impl Applier {
         let write = async |checks: &[HealthCheck]| self.consul.set_checks(checks).await;
         let log = |check: &HealthCheck, tasks: &[TaskArn]| log_drain(check, tasks, self.scope.operation);
         let outcomes = write_in_chunks(groups, deadline, write, log).await;
-        self.announcer.announce(&without_proxy(&outcomes), deadline).await;
+        announce(&outcomes, &self.announcer);
         outcomes
     }
 
@@ -263,16 +266,4 @@ fn by_node(outcomes: &[Outcome]) -> BTreeMap<(Option<TenancyName>, String), Grou
         }
     }
     nodes
-}
-
-fn log_deregistration(instance: &ServiceInstance, operation: Mode) {
-    count(operation, Counted::InstancesDeregistered, 1);
-    info!(
-        action = "deregister",
-        outcome = operation.done(),
-        task_id = %instance.task,
-        cluster_arn = instance.node,
-        service = instance.name,
-        service_id = instance.id
-    );
 }

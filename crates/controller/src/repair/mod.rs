@@ -28,9 +28,9 @@ use tokio::time::Instant;
 use self::found::{Found, compare};
 pub(crate) use self::report::{RepairReport, Unrepaired};
 use crate::{
+    announcer::Announcer,
     deadline::Deadline,
     edges::Consul,
-    healing::Announcer,
     outcome::concurrently,
     survey::{Problem, RunningTask, Survey, SweepOrder},
     tasks::TaskReader,
@@ -59,7 +59,7 @@ pub(crate) struct SecondLook {
 pub(crate) struct Repairs {
     pub(crate) tasks: TaskReader,
     pub(crate) consul: Arc<dyn Consul>,
-    pub(crate) announcer: Announcer,
+    pub(crate) announcer: Arc<Announcer>,
 }
 
 impl Repairs {

@@ -46,9 +46,8 @@ impl Repairs {
             }
         }
         repaired.retain(|found| !ended.contains(&found.running.task.arn));
-        let healings: Vec<Healing> = repaired.iter().map(|found| healing(found)).collect();
-        self.announcer.announce(&healings, deadline).await;
         for found in &repaired {
+            self.announcer.healed(healing(found));
             report.count_repaired(&found.running.cluster);
         }
         repaired.into_iter().map(|found| found.running.task.arn.clone()).collect()

@@ -138,19 +138,17 @@ impl Repairs {
             let written = deadline.run(self.consul.set_checks(&wrong.checks)).await;
             (wrong, written)
         });
-        let mut done = Vec::new();
         for (wrong, written) in concurrently(writes).await {
             match written {
                 Ok(()) => {
                     report.count_corrected(&wrong.running.cluster, wrong.checks.len());
-                    done.push(healing(&wrong));
+                    self.announcer.healed(healing(&wrong));
                 }
                 // The task was deregistered since.
                 Err(ControllerError::Consul(ConsulError::Conflict { .. })) => {}
                 Err(error) => report.problems.push(Problem::new(Some(&wrong.running.cluster), error)),
             }
         }
-        self.announcer.announce(&done, deadline).await;
     }
 
     /// The checks on the nodes of these tasks.

@@ -56,8 +56,8 @@ pub struct Settings {
     pub health_sync_interval: Option<Duration>,
     /// `ECS_CLUSTER_ARNS`, `ECS_CLUSTER_ARN_PREFIX`, `TOKEN_MODE`, `SECRET_NAME_PREFIX`, `CLIENT_TOKEN_SECRET_NAME`,
     /// `REVOCATION_GRACE_SECONDS`, `TIME_BOUNDS`, `UNUSED_TOKEN_HOURS`, `MAX_DELETE_PERCENT`, `CONSUL_PARTITION` and
-    /// `CLUSTER_PARTITIONS`; `MODE`, `REPAIR`, `REPLACE_BROKEN_TASKS`
-    /// and `RECONCILE_RATE`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
+    /// `CLUSTER_PARTITIONS`; `MODE`, `REPAIR`, `REPLACE_BROKEN_TASKS`,
+    /// `ROUTINE_EVENTS` and `RECONCILE_RATE`; for the bootstrap, `BOOTSTRAP` and `IAM_ROLE_PATH`.
     pub scope: Scope,
 }
 
@@ -174,7 +174,8 @@ fn read_scope<F: Fn(&str) -> Option<String>>(
         default_tenancy,
         bootstrap: read_bootstrap(variables)?,
         repair: variables.optional("REPAIR")?.unwrap_or_default(),
-        replaces_broken: read_replaces_broken(variables.text("REPLACE_BROKEN_TASKS").as_deref())?,
+        replaces_broken: read_switch(variables, "REPLACE_BROKEN_TASKS")?,
+        announces_routine: read_switch(variables, "ROUTINE_EVENTS")?,
         sweep_interval: read_rate(variables.text("RECONCILE_RATE").as_deref())?,
         clusters,
     };
@@ -216,11 +217,15 @@ fn read_interval(text: Option<&str>) -> Result<Option<Duration>, InvalidField> {
     }
 }
 
-fn read_replaces_broken(text: Option<&str>) -> Result<bool, InvalidField> {
-    match text {
+/// A switch that is off by default.
+fn read_switch<F: Fn(&str) -> Option<String>>(
+    variables: &Variables<F>,
+    name: &'static str,
+) -> Result<bool, InvalidField> {
+    match variables.text(name).as_deref() {
         None | Some("off") => Ok(false),
         Some("on") => Ok(true),
-        Some(other) => Err(InvalidField::new("REPLACE_BROKEN_TASKS", other, "on or off")),
+        Some(other) => Err(InvalidField::new(name, other, "on or off")),
     }
 }
 

@@ -21,6 +21,8 @@ use tracing::{error, info};
 use self::report::{Alarms, Swept};
 pub use self::report::{ClusterReport, Counts, SweepOutcome, SweepReport};
 use crate::{
+    announcement::Announcement,
+    announcer::Announcer,
     apply::Applier,
     bootstrap::Bootstrap,
     counting::count,
@@ -48,6 +50,7 @@ pub(crate) struct Sweep {
     pub(crate) takeover: Arc<Takeover>,
     pub(crate) replacements: Replacements,
     pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) announcer: Arc<Announcer>,
 }
 
 impl Sweep {
@@ -90,7 +93,7 @@ impl Sweep {
         count(self.tasks.scope.operation, Counted::Drift, swept.drift());
         let report = swept.report(order, &self.tasks.scope);
         telemetry::sweep(start.elapsed());
-        log(&report);
+        self.tell(&report);
         report
     }
 
@@ -147,37 +150,39 @@ impl Sweep {
         let (held_back, planned) = planned.into_iter().partition(is_held);
         (planned, held_back, alarms)
     }
+
+    /// Logs the lines that operators use, and announces which clusters the guard has stopped.
+    fn tell(&self, report: &SweepReport) {
+        for cluster in &report.clusters {
+            if let Some(reason) = &cluster.guard {
+                Counted::GuardTripped.add(1);
+                error!(
+                    action = "sweep",
+                    outcome = "guard_tripped",
+                    cluster_arn = cluster.cluster_arn,
+                    reason,
+                    "nothing of this was done; check the summary, and invoke with {{\"force\": true}} if it is correct"
+                );
+                let (cluster, reason) = (cluster.cluster_arn.clone(), reason.clone());
+                self.announcer.announce(&Announcement::GuardTripped { cluster, reason });
+            }
+        }
+        for problem in &report.problems {
+            error!(
+                action = "sweep",
+                outcome = "failed",
+                cluster_arn = problem.cluster_arn,
+                error = problem.label,
+                reason = problem.reason
+            );
+        }
+        let summary = serde_json::to_string(report).unwrap_or_default();
+        info!(action = "sweep", outcome = report.outcome.as_str(), summary);
+    }
 }
 
 /// The tenancies of tasks that are not stopped.
 fn required_tenancies(survey: &Survey) -> BTreeSet<Tenancy> {
     let living = survey.observed.tasks.iter().filter(|task| task.phase.is_living());
     living.map(|task| task.tenancy.clone()).collect()
-}
-
-/// Logs the lines that alarms and operators use.
-fn log(report: &SweepReport) {
-    for cluster in &report.clusters {
-        if let Some(reason) = &cluster.guard {
-            Counted::GuardTripped.add(1);
-            error!(
-                action = "sweep",
-                outcome = "guard_tripped",
-                cluster_arn = cluster.cluster_arn,
-                reason,
-                "nothing of this was done; check the summary, and invoke with {{\"force\": true}} if it is correct"
-            );
-        }
-    }
-    for problem in &report.problems {
-        error!(
-            action = "sweep",
-            outcome = "failed",
-            cluster_arn = problem.cluster_arn,
-            error = problem.label,
-            reason = problem.reason
-        );
-    }
-    let summary = serde_json::to_string(report).unwrap_or_default();
-    info!(action = "sweep", outcome = report.outcome.as_str(), summary);
 }

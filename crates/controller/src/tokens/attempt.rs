@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use tracing::info;
 
 use super::{context::Tokens, demand::Demand};
-use crate::{counting::count, error::ControllerError, outcome::Effect};
+use crate::{announcement::Announcement, counting::count, error::ControllerError, outcome::Effect};
 
 /// The result of one step.
 pub(super) enum Progress {
@@ -140,6 +140,8 @@ impl Attempt<'_> {
             idle_since = retirement.idle_since.as_ref().map(Timestamp::to_string),
             last_task = retirement.last_task.as_ref().map(TaskArn::as_str),
         );
+        let (holder, reason) = (self.holder.clone(), reason.to_owned());
+        self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use mesh::{arn::ClusterArn, rules::Rules, token::TokenHolder};
 
 use super::demand::Demand;
 use crate::{
-    clock::Clock, entropy::Entropy, error::ControllerError, scope::Scope, tasks::TaskReader,
+    announcer::Announcer, clock::Clock, entropy::Entropy, error::ControllerError, scope::Scope, tasks::TaskReader,
     timestamp_cache::TimestampCache,
 };
 
@@ -23,6 +23,7 @@ pub(crate) struct Tokens {
     pub(crate) tasks: TaskReader,
     /// Until when a holder's token is valid without a read: see [`mesh::bounds::Bounds::cached_until`].
     pub(crate) cached_until: TimestampCache<TokenHolder>,
+    pub(crate) announcer: Arc<Announcer>,
 }
 
 impl Tokens {

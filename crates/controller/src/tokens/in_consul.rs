@@ -7,7 +7,7 @@ use super::{
     attempt::{Attempt, Progress},
     demand::Demand,
 };
-use crate::{bootstrap::policy, counting::count, error::ControllerError, outcome::Effect};
+use crate::{announcement::Announcement, bootstrap::policy, counting::count, error::ControllerError, outcome::Effect};
 use consul::{ConsulError, Grant, NewToken, Token};
 use mesh::{
     arn::ClusterArn,
@@ -38,6 +38,9 @@ impl Attempt<'_> {
                 let operation = self.tokens.scope.operation;
                 count(operation, Counted::TokensCreated, 1);
                 info!(action = "create_token", outcome = operation.done(), holder = %holder, accessor_id = %pair.accessor, cluster_arn = %cluster);
+                let (holder, cluster) = (holder.clone(), cluster.clone());
+                let created = Announcement::TokenCreated { holder, accessor: pair.accessor, cluster };
+                self.tokens.announcer.announce(&created);
                 Ok(())
             }
             // The answer to an earlier try was lost, or another attempt restores the same token.
