@@ -52,6 +52,11 @@ demo: ## Show the controller at work on a local stack (KEEP=1 leaves it running)
 	cargo build $(all) --bin demo $(addprefix --bin ,$(functions))
 	@target/debug/demo $(if $(KEEP),--keep)
 
+.PHONY: dashboard
+dashboard: tools ## Draw the dashboard from the metrics of the demo, into docs/dashboard.svg
+	cargo build $(all) --bin demo $(addprefix --bin ,$(functions))
+	@target/debug/demo --dashboard docs/dashboard.svg
+
 .PHONY: build
 build: tools validate ## Build the optimised functions and the template, ready to deploy (into target/sam)
 	@# The same build as that of `sam build`, which would show no progress and then finds the result.

@@ -1,13 +1,15 @@
-//! A demo of the controller on the local stack: `make demo`, or `make demo KEEP=1` to keep the stack running.
+//! A demo of the controller on the local stack: `make demo`, or `make demo KEEP=1` to keep the stack running. `make dashboard` draws
+//! the dashboard from the demo's metrics.
 //!
 //! Every step is asserted: the demo ends with an error if a result is not as expected.
 
 #![allow(clippy::print_stdout, clippy::expect_used, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
+mod dashboard;
 mod scenes;
 mod timeline;
 
-use std::{fs, os::unix::fs::PermissionsExt, time::Duration};
+use std::{fs, os::unix::fs::PermissionsExt, path::Path, time::Duration};
 
 use local_stack::{
     aws::Aws,
@@ -33,6 +35,7 @@ const TIME_BOUNDS: &str = "ecs-lag=0,secrets-lag=0,attempt=3,call=1,clocks=0,sho
 #[tokio::main]
 async fn main() {
     let keep = std::env::args().any(|argument| argument == "--keep");
+    let picture = std::env::args().skip_while(|argument| argument != "--dashboard").nth(1);
     println!("{}", console::style("ecs-mesh-controller: a mesh on ECS, without ECS").bold());
     let consul = step("starting Consul (ACLs on, default deny)", Consul::start()).await;
     let aws = step("starting MiniStack in place of AWS", Aws::start()).await;
@@ -68,6 +71,9 @@ async fn main() {
     demo.the_service_comes_back(&stolen).await;
     demo.the_task_that_logs_in_stops(&logs_in).await;
     demo.a_forgotten_task_is_swept().await;
+    if let Some(file) = picture {
+        dashboard::picture(&aws, &demo.world.deployed, STACK, Path::new(&file)).await;
+    }
     if !keep {
         demo.the_stack_is_deleted(STACK).await;
     }

@@ -3,6 +3,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 
 mod circles;
+mod dashboard;
 mod healing_actions;
 mod logging;
 mod metrics;

@@ -1,12 +1,10 @@
-//! The metrics that the functions count, docs/metrics.md, and the alarms of the template agree.
+//! The metrics that the functions count, and docs/metrics.md, agree.
 
 use std::collections::BTreeSet;
 
-use audit::document::{Node, parse_yaml};
-use telemetry::{Metric, NAMESPACE, STACK, all};
+use telemetry::{Metric, all};
 
 const PAGE: &str = include_str!("../../docs/metrics.md");
-const TEMPLATE: &str = include_str!("../../template.yaml");
 
 /// The rows of the page's table.
 fn rows() -> Vec<[String; 4]> {
@@ -51,33 +49,4 @@ fn the_page_says_what_all_metrics_cost() {
     let cents = billed * 30;
     let text = format!("all {billed} together\nare {}.{:02} dollars", cents / 100, cents % 100);
     assert!(PAGE.contains(&text), "{text}");
-}
-
-/// The text below these keys.
-fn text<'a>(node: &'a Node, keys: &[&str]) -> Option<&'a str> {
-    keys.iter().try_fold(node, |node, key| node.get(key))?.text()
-}
-
-#[test]
-fn alarms_read_metrics_that_are_counted() {
-    let template = parse_yaml(TEMPLATE).unwrap();
-    let resources = template.get("Resources").expect("resources").entries();
-    let own = resources.iter().filter(|it| {
-        text(&it.node, &["Type"]) == Some("AWS::CloudWatch::Alarm")
-            && text(&it.node, &["Properties", "Namespace"]) == Some(NAMESPACE)
-    });
-    let mut alarms = 0;
-    for alarm in own {
-        alarms += 1;
-        let properties = alarm.node.get("Properties").unwrap();
-        let name = text(properties, &["MetricName"]).unwrap();
-        let metric = all().into_iter().find(|metric| metric.name == name);
-        assert!(metric.is_some_and(|metric| metric.dimensions.is_empty()), "{}: {name}", alarm.key);
-        let [dimension] = properties.get("Dimensions").unwrap().items() else { panic!("{}: one dimension", alarm.key) };
-        assert_eq!(
-            (text(dimension, &["Name"]), text(dimension, &["Value", "Ref"])),
-            (Some(STACK), Some("AWS::StackName"))
-        );
-    }
-    assert!(alarms >= 3, "guard, message chain, repeated repairs: {alarms}");
 }
