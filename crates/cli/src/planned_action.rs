@@ -45,6 +45,7 @@ pub(super) fn described(planned: &Value) -> [String; 3] {
             row("register again", task(planned), format!("Consul has lost {}", parts.collect::<Vec<_>>().join(", ")))
         }
         "correct_health" => row("correct status", task(planned), list("checks")),
+        "take_over_health_sync" => row("report the health of", task(planned), "its health-sync has stopped"),
         "replace_task" => row("stop, to replace", task(planned), text("reason")),
         other => row(other, planned.to_string(), ""),
     }

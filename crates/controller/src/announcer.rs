@@ -59,9 +59,11 @@ impl Announcer {
         if events.is_empty() {
             return;
         }
-        let reason = match timeout(TIME_TO_SEND.min(deadline.left()), self.bus.publish(&events)).await {
+        let left = deadline.left();
+        let reason = match timeout(TIME_TO_SEND.min(left), self.bus.publish(&events)).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
+            Err(_) if left < TIME_TO_SEND => "the time of the invocation has run out".to_owned(),
             Err(_) => "EventBridge does not answer; in a VPC, the function requires a route to it".to_owned(),
         };
         warn!(action = "publish_events", outcome = "failed", events = events.len(), reason);
