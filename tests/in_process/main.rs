@@ -8,6 +8,7 @@ mod bootstrap;
 mod call_counts;
 mod client;
 mod concurrency;
+mod counted;
 mod enterprise;
 mod environment;
 mod families;

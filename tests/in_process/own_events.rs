@@ -1,10 +1,13 @@
-//! The controller's own events through the life of a task that reads a token, against a real Consul and `MiniStack`.
+//! The controller's own events and counters through the life of a task that reads a token, against a real Consul and `MiniStack`.
 
 use local_stack::world::{World, task_id};
 use serde_json::{Value, json};
 use test_harness::{jwt::JwtAuthMethod, recorder::Answer};
 
-use crate::environment::Environment;
+use crate::{
+    counted::{Counters, counts},
+    environment::Environment,
+};
 
 /// The events that an invocation for `event` sends: their kinds, and their details.
 async fn sent(environment: &Environment, event: Value) -> Vec<(String, Value)> {
@@ -42,10 +45,12 @@ async fn the_life_of_a_task_is_told() {
         let environment = Environment::scripted(&world, &[("ROUTINE_EVENTS", routine)], |_, _| Answer::Forward).await;
         let told = |kinds: &[&'static str]| if routine == "on" { kinds.to_vec() } else { Vec::new() };
 
+        let counters = Counters::start();
         // When it starts, two tokens are created: its service's and the client agents'
         let task = world.run(&world.mesh_definition(&service).await).await;
         let created = sent(&environment, world.event(&task).await).await;
         assert_eq!(kinds(&created), ["ECS Mesh Token Created"; 2]);
+        assert_eq!(counters.take(), counts(&[("TokensCreated", 2)]));
         let of_service = created.iter().find(|(_, detail)| detail["service"] == json!(service)).expect("its own");
         let pair = world.pair(&world.secret_name(&service)).await.unwrap();
         assert_eq!(
@@ -62,11 +67,13 @@ async fn the_life_of_a_task_is_told() {
         method.log_in_task(&service, &node, task_id(&task)).await;
         let drained = sent(&environment, world.event_as(&task, "RUNNING", "STOPPED", 9).await).await;
         assert_eq!(kinds(&drained), told(&["ECS Mesh Task Drained"]));
+        assert_eq!(counters.take(), counts(&[("InstancesDrained", 2)]));
 
         // When it has stopped, its instances and its login token are removed
         world.stop(&task).await;
         let removed = sent(&environment, world.event(&task).await).await;
         assert_eq!(kinds(&removed), told(&["ECS Mesh Task Deregistered", "ECS Mesh Token Revoked"]));
+        assert_eq!(counters.take(), counts(&[("InstancesDeregistered", 2), ("LoginTokensDeleted", 1)]));
         for (_, detail) in drained.iter().chain(&removed) {
             assert_eq!(detail["taskId"], json!(task_id(&task)), "{detail}");
         }

@@ -114,16 +114,24 @@ fn every_alarm_is_on_the_dashboard_and_has_a_section_in_the_runbook() {
     assert_eq!(sections, alarms);
 }
 
+/// The texts in the picture.
+fn drawn() -> BTreeSet<String> {
+    let texts = PICTURE.split("<text").skip(1).filter_map(|rest| rest.split_once('>')?.1.split("</text>").next());
+    texts.map(|text| text.trim().to_owned()).collect()
+}
+
 #[test]
 fn the_picture_has_every_widget_and_line() {
+    let drawn = drawn();
     for widget in body()["widgets"].as_array().unwrap().iter().filter(|widget| widget["type"] == "metric") {
         let title = widget["properties"]["title"].as_str().unwrap();
-        assert!(PICTURE.contains(title), "{title}: draw it anew with: make dashboard");
+        assert!(drawn.contains(title), "{title}: draw it anew with: make dashboard");
         for row in widget["properties"]["metrics"].as_array().unwrap() {
             let Some(label) = row.as_array().unwrap().last().and_then(|options| options["label"].as_str()) else {
                 continue;
             };
-            assert!(PICTURE.contains(label), "{title}: {label}: draw it anew with: make dashboard");
+            let is_drawn = drawn.contains(label) || drawn.contains(&format!("{label} (by AWS)"));
+            assert!(is_drawn, "{title}: {label}: draw it anew with: make dashboard");
         }
     }
 }

@@ -44,6 +44,8 @@ pub struct FailedMessage {
 /// How far the return of messages is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Progress {
+    /// When the return was started, in milliseconds since 1970, by the clock of SQS.
+    pub started: i64,
     /// How many messages have returned.
     pub moved: usize,
     /// `RUNNING`, `COMPLETED`, `CANCELLING`, `CANCELLED` or `FAILED`.
@@ -114,6 +116,7 @@ impl FailedMessages for SqsFailedMessages {
         let call = self.client.list_message_move_tasks().source_arn(queue_arn).max_results(1);
         let answer = call.send().await.map_err(|e| failed("ListMessageMoveTasks", &e))?;
         Ok(answer.results().first().map(|task| Progress {
+            started: task.started_timestamp(),
             moved: usize::try_from(task.approximate_number_of_messages_moved()).unwrap_or_default(),
             status: task.status().unwrap_or_default().to_owned(),
             failure: task.failure_reason().map(str::to_owned),

@@ -103,11 +103,17 @@ impl HttpConnector for Logged {
         HttpConnectorFuture::new(async move {
             let answer = answer.await;
             let status = answer.as_ref().ok().map(|answer| answer.status().as_u16());
-            telemetry::call(Service::Aws, start.elapsed(), status.is_none_or(|status| status >= 500));
+            telemetry::call(Service::Aws, start.elapsed(), status.is_none_or(is_error));
             debug!(action = "call_aws", operation, status, milliseconds = start.elapsed().as_millis());
             answer
         })
     }
+}
+
+/// Whether a status says that something is wrong: access is denied, there are too many requests, or the service has failed.
+/// With 400, which also says that an object is missing, most services report throttling too; that is not told apart here.
+fn is_error(status: u16) -> bool {
+    matches!(status, 403 | 429) || status >= 500
 }
 
 fn timeouts() -> TimeoutConfig {

@@ -18,7 +18,7 @@ const LONGEST_INVOCATION: Duration = Duration::from_secs(330);
 #[derive(Debug, thiserror::Error)]
 pub enum StackError {
     /// A call failed, after retries.
-    #[error("{subject}: the call failed: {reason}")]
+    #[error("{subject}: the call failed: {reason}; is it another stack, region or account?")]
     Failed {
         /// The requested object.
         subject: String,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// What a message says of the reason for which it failed: what it is about, or why it can never succeed.
+/// What a message is about, or why it can never succeed. Why it failed is in the log of `task-events`.
 pub(super) fn said(body: &str) -> String {
     let Ok(event) = serde_json::from_str::<Value>(body) else {
         return "not JSON: it can never succeed".to_owned();

@@ -44,11 +44,18 @@ pub(super) fn described(planned: &Value) -> [String; 3] {
             let parts = [list("instances"), list("checks")].into_iter().filter(|text| !text.is_empty());
             row("register again", task(planned), format!("Consul has lost {}", parts.collect::<Vec<_>>().join(", ")))
         }
-        "correct_health" => row("correct status", task(planned), list("checks")),
+        "correct_health" => row("correct status", task(planned), statuses(planned)),
         "take_over_health_sync" => row("report the health of", task(planned), "its health-sync has stopped"),
         "replace_task" => row("stop, to replace", task(planned), text("reason")),
         other => row(other, planned.to_string(), ""),
     }
+}
+
+/// The statuses that checks would get.
+fn statuses(planned: &Value) -> String {
+    let checks = planned["checks"].as_array().into_iter().flatten();
+    let status = |check: &Value| Some(format!("{} is {}", check["checkId"].as_str()?, check["status"].as_str()?));
+    checks.filter_map(status).collect::<Vec<_>>().join(", ")
 }
 
 fn row(what: &str, object: String, why: impl Into<String>) -> [String; 3] {
@@ -72,6 +79,9 @@ mod tests {
         let repair = json!({ "action": "repair", "taskId": "1", "instances": ["web-1"], "checks": [] });
         assert_eq!(described(&repair), ["register again", "task 1", "Consul has lost web-1"]);
         assert!(deletes(&deregister) && !deletes(&repair));
+        let checks = json!([{ "checkId": "web-1", "status": "critical" }, { "checkId": "web-2", "status": "passing" }]);
+        let correct = json!({ "action": "correct_health", "taskId": "1", "checks": checks });
+        assert_eq!(described(&correct), ["correct status", "task 1", "web-1 is critical, web-2 is passing"]);
     }
 
     #[test]

@@ -28,6 +28,8 @@ use crate::{
 const FAILED_EVENTS: &str = "FailedEventsQueue";
 /// How often the progress of a return is read.
 const INTERVAL: Duration = Duration::from_secs(2);
+/// How often a return may be missing in the list of returns after its start.
+const MAX_UNLISTED: usize = 15;
 
 /// Show the messages in the dead-letter queue, and return them to the queue that they came from
 #[derive(Debug, Args)]
@@ -113,15 +115,22 @@ async fn give_back(
     queue: &DeadLetterQueue,
     progress: &Progress,
 ) -> Result<Moved, Failure> {
+    let newest = async || messages.progress(&queue.arn).await.map_err(|error| failed(&error));
+    let before = newest().await?.map(|earlier| earlier.started);
     messages.start_return(&queue.arn).await.map_err(|error| failed(&error))?;
     let work = async {
+        let mut unlisted = 0;
         loop {
-            match messages.progress(&queue.arn).await.map_err(|error| failed(&error))? {
+            match newest().await?.filter(|moved| Some(moved.started) != before) {
                 Some(moved) if moved.status != "RUNNING" => return Ok(moved),
-                moved => {
-                    let done = moved.map_or(0, |moved| moved.moved);
-                    progress.say(&format!("{done} of {} messages returned", queue.messages));
+                Some(moved) => progress.say(&format!("{} of {} messages returned", moved.moved, queue.messages)),
+                None if unlisted == MAX_UNLISTED => {
+                    let command = format!("aws sqs list-message-move-tasks --source-arn {}", queue.arn);
+                    return Err(Failure::Message(format!(
+                        "SQS has started the return, and does not list it; see {command}"
+                    )));
                 }
+                None => unlisted += 1,
             }
             tokio::time::sleep(INTERVAL).await;
         }

@@ -14,7 +14,6 @@ use crate::{
     connect::{AwsArguments, runtime},
     exit::{Exit, Failure},
     output::{self, Output, OutputArguments},
-    planned_action::deletes,
     progress::Progress,
     sheet::Medium,
     streams::Streams,
@@ -30,7 +29,7 @@ const RECONCILE: &str = "ReconcileFunction";
 #[command(
     after_help = "The function `reconcile` of the stack does it, with its own permissions. A question is asked before anything is \
                   deleted.\n\n\
-                  Exit codes: 0 done, or a dry run, 1 deletions are held back, or the answer was no, 2 the sweep was incomplete, or \
+                  Exit codes: 0 done, or planned, 1 deletions are held back, or the answer was no, 2 the sweep was incomplete, or \
                   was refused.\n\n\
                   Examples:\n  ecs-mesh sweep --dry-run\n  ecs-mesh sweep --cluster prod\n  ecs-mesh sweep --cluster prod --force"
 )]
@@ -100,26 +99,27 @@ struct Sweeper<'a> {
 impl Sweeper<'_> {
     async fn run(&self, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
         let (plan, document) = self.invoke(true).await?;
-        if self.arguments.dry_run || plan.outcome == "incomplete" {
+        if self.arguments.dry_run || plan.outcome == "incomplete" || plan.only_observes() {
             self.show(&plan, &document, sweep_text::plan, streams)?;
+            if !self.arguments.dry_run {
+                let why =
+                    if plan.only_observes() { "the Mode of the stack is observe" } else { "the plan is incomplete" };
+                streams.diagnostic(&format!("Nothing was changed, because {why}"));
+            }
             return Ok(exit(&plan));
         }
         if self.arguments.output.output == Output::Text {
             streams.print(&sweep_text::plan(&plan, medium(streams)))?;
         }
-        let deletions = plan.planned().filter(|planned| deletes(planned)).count();
-        let question = format!("Sweep, with {}?", counted(deletions, "deletion", "deletions"));
-        if deletions > 0 && !may_go_on(self.arguments.yes, &question, streams)? {
+        let question = format!("Sweep, with {}?", counted(plan.deletions(), "deletion", "deletions"));
+        if plan.deletions() > 0 && !may_go_on(self.arguments.yes, &question, streams)? {
             return Ok(Exit::Findings);
         }
-        if plan.planned().next().is_none() {
-            if self.arguments.output.output == Output::Json {
-                streams.print(&json_text(&document))?;
-            }
-            return Ok(Exit::Clean);
-        }
+        // Also if nothing is planned: a sweep sets up in Consul what is missing, which is no part of a plan.
         let (done, document) = self.invoke(false).await?;
-        self.show(&done, &document, sweep_text::done, streams)?;
+        if self.arguments.output.output == Output::Json || plan.has_actions() || done.has_changes() {
+            self.show(&done, &document, sweep_text::done, streams)?;
+        }
         Ok(exit(&done))
     }
 

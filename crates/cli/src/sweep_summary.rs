@@ -6,12 +6,15 @@ use aws::stack::Invoked;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::exit::Failure;
+use crate::{exit::Failure, planned_action::deletes};
 
 /// The summary.
 #[derive(Debug, Deserialize)]
 pub(super) struct Summary {
-    /// `done`, `dry_run`, `guard_tripped` or `incomplete`.
+    /// `act` or `observe`.
+    #[serde(default)]
+    pub(super) mode: String,
+    /// `done`, `observed`, `dry_run`, `guard_tripped` or `incomplete`.
     pub(super) outcome: String,
     pub(super) clusters: Vec<ClusterSummary>,
     pub(super) problems: Vec<Problem>,
@@ -71,9 +74,29 @@ impl Summary {
         }
     }
 
-    /// Everything that is planned.
-    pub(super) fn planned(&self) -> impl Iterator<Item = &Value> {
-        self.clusters.iter().flat_map(|cluster| &cluster.planned)
+    /// Whether anything is planned.
+    pub(super) fn has_actions(&self) -> bool {
+        self.clusters.iter().any(|cluster| !cluster.planned.is_empty())
+    }
+
+    /// Whether anything was changed, or could not be.
+    pub(super) fn has_changes(&self) -> bool {
+        let changes = |it: &ClusterSummary| {
+            let counts: usize = it.created.values().chain(it.deleted.values()).sum();
+            counts + it.hidden + it.drained + it.repaired + it.corrected + it.replaced + it.left
+        };
+        !self.problems.is_empty() || self.clusters.iter().any(|cluster| changes(cluster) > 0)
+    }
+
+    /// Whether the stack changes nothing: its `Mode` is `observe`.
+    pub(super) fn only_observes(&self) -> bool {
+        self.mode == "observe"
+    }
+
+    /// The number of deletions that a sweep would make: not of those that the guard holds back.
+    pub(super) fn deletions(&self) -> usize {
+        let free = self.clusters.iter().filter(|cluster| cluster.guard.is_none());
+        free.flat_map(|cluster| &cluster.planned).filter(|planned| deletes(planned)).count()
     }
 
     /// Whether deletions are held back.

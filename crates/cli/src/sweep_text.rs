@@ -25,6 +25,9 @@ pub(super) fn plan(summary: &Summary, medium: Medium) -> String {
     if out.is_empty() {
         let _ = writeln!(out, "Nothing to do in {}", clusters(summary));
     }
+    for cluster in summary.clusters.iter().filter(|cluster| !cluster.skipped.is_empty()) {
+        let _ = write!(out, "\n{}{}", heading(cluster, medium), skipped(cluster, medium));
+    }
     out
 }
 

@@ -110,7 +110,10 @@ impl Http {
             Err(Refusal::Ambiguous) if self.is_known(reading).await? => {
                 Err(ConsulError::NotFound { subject: request.subject.clone() })
             }
-            Err(Refusal::Ambiguous) => Err(ConsulError::CredentialRejected { subject: request.subject.clone() }),
+            Err(Refusal::Ambiguous) => {
+                telemetry::call_error(Service::Consul);
+                Err(ConsulError::CredentialRejected { subject: request.subject.clone() })
+            }
             Err(Refusal::NoServers(error) | Refusal::Known(error)) => Err(error),
         }
     }
@@ -150,7 +153,10 @@ impl Http {
         reading: &Reading,
         reader: &(impl Fn() -> R + Sync),
     ) -> Result<R::Output, Refusal> {
-        let endpoints = self.endpoints.current().await.map_err(|why| no_servers(request, &why))?;
+        let endpoints = self.endpoints.current().await.map_err(|why| {
+            telemetry::call_error(Service::Consul);
+            no_servers(request, &why)
+        })?;
         let first = self.preferred.load(Ordering::Relaxed);
         let order = (0..endpoints.len()).map(|n| (first + n) % endpoints.len());
         let mut unreachable = unavailable(request, "no server is known".to_owned(), true);
@@ -158,6 +164,8 @@ impl Http {
             let Some(endpoint) = endpoints.get(index) else {
                 continue;
             };
+            // Held until the answer was received; waiting for it is no part of the call's time. The semaphore is never closed.
+            let _permit = self.permits.acquire().await.ok();
             let start = Instant::now();
             let answer = self.send_once(endpoint, request, reading, reader()).await;
             log_call(request, start, answer.is_ok());
@@ -202,8 +210,6 @@ impl Http {
         if let Some(body) = &request.body {
             built = built.json(body);
         }
-        // Held until the answer was received. The semaphore is never closed.
-        let _permit = self.permits.acquire().await.ok();
         let failed = |e: reqwest::Error| unavailable(request, at(endpoint, &e), e.is_connect());
         let mut answer = built.send().await.map_err(failed)?;
         let (status, retry_after) = (answer.status(), retry_after(answer.headers()));
@@ -225,11 +231,11 @@ impl Http {
     }
 }
 
-/// Whether a refusal says that something is wrong: not that an object is missing or has changed.
+/// Whether an answer says that something is wrong: not that an object is missing or has changed. An ambiguous one is counted when
+/// it is resolved.
 fn is_trouble(refusal: &Refusal) -> bool {
     match refusal {
-        Refusal::Ambiguous => false,
-        Refusal::NoServers(_) => true,
+        Refusal::Ambiguous | Refusal::NoServers(_) => false,
         Refusal::Known(error) => !matches!(
             error,
             ConsulError::NotFound { .. } | ConsulError::Conflict { .. } | ConsulError::AclsDisabled { .. }

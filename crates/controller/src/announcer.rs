@@ -13,8 +13,10 @@ use tracing::warn;
 
 use crate::{announcement::Announcement, counting::count, deadline::Deadline, healing::Healing};
 
-/// How long sending may take, and no longer than the time left.
+/// How long sending may take, as far as time is left.
 const TIME_TO_SEND: Duration = Duration::from_secs(5);
+/// How long it may take if none is left: a part of the deadline's reserve.
+const RESERVED: Duration = Duration::from_secs(1);
 
 /// Collects and sends the controller's own events.
 pub(crate) struct Announcer {
@@ -59,11 +61,11 @@ impl Announcer {
         if events.is_empty() {
             return;
         }
-        let left = deadline.left();
-        let reason = match timeout(TIME_TO_SEND.min(left), self.bus.publish(&events)).await {
+        let limit = deadline.left().clamp(RESERVED, TIME_TO_SEND);
+        let reason = match timeout(limit, self.bus.publish(&events)).await {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error.to_string(),
-            Err(_) if left < TIME_TO_SEND => "the time of the invocation has run out".to_owned(),
+            Err(_) if limit < TIME_TO_SEND => "the time of the invocation has run out".to_owned(),
             Err(_) => "EventBridge does not answer; in a VPC, the function requires a route to it".to_owned(),
         };
         warn!(action = "publish_events", outcome = "failed", events = events.len(), reason);

@@ -6,8 +6,8 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::error::ControllerError;
 
-/// The time reserved for the answer and for returning messages.
-const RESERVE: Duration = Duration::from_secs(3);
+/// The time reserved for the answer, for returning messages, and for sending events.
+const RESERVE: Duration = Duration::from_secs(4);
 
 /// The end of the work of an invocation, before Lambda's own timeout.
 #[derive(Debug, Clone, Copy)]

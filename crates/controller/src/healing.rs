@@ -1,4 +1,4 @@
-//! What the controller does for tasks that are half dead: each action is one log line, which a metric counts, and one event.
+//! What the controller does for tasks that are half dead: each action is one log line, one count of a metric, and one event.
 
 use mesh::{arn::ClusterArn, task::TaskContainer};
 use serde_json::{Value, json};

@@ -13,7 +13,7 @@ pub enum Counted {
     LoginTokensDeleted,
     /// An instance of a stopped task was deregistered.
     InstancesDeregistered,
-    /// An instance of a task that was told to stop was drained.
+    /// An instance was drained: its task was told to stop, or has no proxy.
     InstancesDrained,
     /// A running task was registered again.
     TasksRepaired,

@@ -88,8 +88,13 @@ pub fn call(service: Service, time: Duration, is_error: bool) {
     counter!(names::CALLS, names::SERVICE => service.name()).increment(1);
     counter!(names::CALL_TIME, names::SERVICE => service.name()).increment(time.as_millis().try_into().unwrap_or(0));
     if is_error {
-        counter!(names::CALL_ERRORS, names::SERVICE => service.name()).increment(1);
+        call_error(service);
     }
+}
+
+/// Counts an error that a single request does not show: that no server is known, or that the credential is not.
+pub fn call_error(service: Service) {
+    counter!(names::CALL_ERRORS, names::SERVICE => service.name()).increment(1);
 }
 
 /// Counts the start of an execution environment.

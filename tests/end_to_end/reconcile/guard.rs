@@ -8,16 +8,16 @@ use local_stack::{
     world::World,
 };
 
-/// The line that the alarm's metric counts.
-async fn alarmed(world: &World<'_>) -> String {
-    eventually("the alarm's line in the log", SOON, || async {
+/// Waits for the metric that the alarm reads, and for the line with the reason.
+async fn alarmed(world: &World<'_>) {
+    eventually("the alarm's metric, and its line in the log", SOON, || async {
         let lines = world.aws.logs(&world.deployed.reconcile_log_group).await;
-        let line = lines
-            .iter()
-            .find(|line| line.contains(r#""outcome":"guard_tripped","cluster_arn""#) && line.contains(world.name));
-        line.cloned().ok_or("there is none")
+        let is_counted = lines.iter().any(|line| line.contains(r#""GuardTripped":"#));
+        let is_reason =
+            |line: &String| line.contains(r#""outcome":"guard_tripped","cluster_arn""#) && line.contains(world.name);
+        if is_counted && lines.iter().any(is_reason) { Ok(()) } else { Err("one of them is missing") }
     })
-    .await
+    .await;
 }
 
 #[tokio::test]

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use crate::environment::{edges_without_time_limits, sdk_at};
 
 /// The time that a deadline reserves for the answer.
-const RESERVE: Duration = Duration::from_secs(3);
+const RESERVE: Duration = Duration::from_secs(4);
 
 /// An ECS without tasks, which answers slowly.
 struct Empty {

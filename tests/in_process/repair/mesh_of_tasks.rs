@@ -186,6 +186,11 @@ impl Mesh {
         tasks[index].clone()
     }
 
+    /// From now on, ECS lists no task.
+    pub(super) fn lose_tasks(&self) {
+        self.tasks.lock().unwrap().clear();
+    }
+
     /// The login tokens that Consul has: the ID of the task of each.
     pub(super) fn set_logins(&self, logins: Vec<String>) {
         self.catalog.lock().unwrap().logins = logins;
@@ -328,7 +333,9 @@ fn aws(tasks: &mut [FakeTask], seen: &RecordedRequest) -> Value {
         Some("DescribeTasks") => {
             let wanted = asked["tasks"].as_array().unwrap();
             let described = tasks.iter().filter(|task| wanted.contains(&json!(task.arn))).map(FakeTask::described);
-            json!({ "tasks": described.collect::<Vec<_>>() })
+            let missing = wanted.iter().filter(|arn| !tasks.iter().any(|task| json!(task.arn) == **arn));
+            let failures: Vec<Value> = missing.map(|arn| json!({ "arn": arn, "reason": "MISSING" })).collect();
+            json!({ "tasks": described.collect::<Vec<_>>(), "failures": failures })
         }
         Some("DescribeTaskDefinition") => {
             let wanted = asked["taskDefinition"].as_str().unwrap();

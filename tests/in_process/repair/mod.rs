@@ -1,6 +1,7 @@
 //! The repair of what Consul has forgotten of running tasks: exactly what consul-ecs registered, with few calls.
 
 mod calls;
+mod guarded;
 mod half_dead;
 mod mesh_of_tasks;
 mod observed;

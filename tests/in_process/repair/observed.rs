@@ -6,7 +6,10 @@ use controller::{Deadline, SweepOrder};
 use serde_json::{Value, json};
 
 use super::mesh_of_tasks::{FakeTask, Mesh};
-use crate::time::LONG;
+use crate::{
+    counted::{Counters, counts},
+    time::LONG,
+};
 
 const OBSERVE: [(&str, &str); 2] = [("MODE", "observe"), ("REPLACE_BROKEN_TASKS", "on")];
 const ACT: [(&str, &str); 2] = [("MODE", "act"), ("REPLACE_BROKEN_TASKS", "on")];
@@ -59,6 +62,7 @@ const ALL: [&str; 5] = [
 #[tokio::test]
 async fn sweeps_say_what_they_would_do_and_do_nothing() {
     let mesh = half_dead().await;
+    let counters = Counters::start();
     // When sweeps observe
     let mesh = mesh.with_settings(&OBSERVE).await;
     for _ in 0..2 {
@@ -69,6 +73,7 @@ async fn sweeps_say_what_they_would_do_and_do_nothing() {
         assert_eq!((cluster.drained, cluster.repaired, cluster.replaced), (2, 1, 1), "{cluster:?}");
         assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "observe".to_owned())));
         assert_nothing_written(&mesh);
+        assert_eq!(counters.take(), counts(&[]), "nothing was done");
     }
     // And with the mode act, which needs nothing else, a sweep does that
     let mesh = mesh.with_settings(&ACT).await;
@@ -77,6 +82,10 @@ async fn sweeps_say_what_they_would_do_and_do_nothing() {
     let cluster = &report.clusters[0];
     assert_eq!((cluster.drained, cluster.repaired, cluster.replaced), (2, 1, 1), "{cluster:?}");
     assert_eq!(announced(&mesh), ALL.map(|kind| (kind.to_owned(), "act".to_owned())));
+    let kinds = ["Corrected", "Drained", "Repaired", "Replaced", "TakenOver"].map(|kind| format!("Tasks{kind}"));
+    let counted = counters.take();
+    assert_eq!(kinds.map(|kind| counted[&kind]), [1; 5], "{counted:?}");
+    assert_eq!((counted["InstancesDrained"], counted["Drift"]), (2, 5), "{counted:?}");
     assert_eq!(mesh.registered().len(), 1);
     assert_eq!(mesh.change(0, |_| {}).desired_status, "STOPPED");
     // And back

@@ -92,8 +92,11 @@ impl Sweep {
         }
         count(self.tasks.scope.operation, Counted::Drift, swept.drift());
         let report = swept.report(order, &self.tasks.scope);
-        telemetry::sweep(start.elapsed());
-        self.tell(&report);
+        if !order.dry_run {
+            telemetry::sweep(start.elapsed());
+            self.tell_of_guard(&report);
+        }
+        log(&report);
         report
     }
 
@@ -151,34 +154,38 @@ impl Sweep {
         (planned, held_back, alarms)
     }
 
-    /// Logs the lines that operators use, and announces which clusters the guard has stopped.
-    fn tell(&self, report: &SweepReport) {
-        for cluster in &report.clusters {
-            if let Some(reason) = &cluster.guard {
-                Counted::GuardTripped.add(1);
-                error!(
-                    action = "sweep",
-                    outcome = "guard_tripped",
-                    cluster_arn = cluster.cluster_arn,
-                    reason,
-                    "nothing of this was done; check the summary, and invoke with {{\"force\": true}} if it is correct"
-                );
-                let (cluster, reason) = (cluster.cluster_arn.clone(), reason.clone());
-                self.announcer.announce(&Announcement::GuardTripped { cluster, reason });
-            }
-        }
-        for problem in &report.problems {
+    /// Counts, logs and announces which clusters the guard has stopped.
+    fn tell_of_guard(&self, report: &SweepReport) {
+        let stopped =
+            report.clusters.iter().filter_map(|cluster| Some((&cluster.cluster_arn, cluster.guard.as_ref()?)));
+        for (cluster, reason) in stopped {
+            Counted::GuardTripped.add(1);
             error!(
                 action = "sweep",
-                outcome = "failed",
-                cluster_arn = problem.cluster_arn,
-                error = problem.label,
-                reason = problem.reason
+                outcome = "guard_tripped",
+                cluster_arn = cluster,
+                reason,
+                "nothing of this was done; check the summary, and invoke with {{\"force\": true}} if it is correct"
             );
+            let (cluster, reason) = (cluster.clone(), reason.clone());
+            self.announcer.announce(&Announcement::GuardTripped { cluster, reason });
         }
-        let summary = serde_json::to_string(report).unwrap_or_default();
-        info!(action = "sweep", outcome = report.outcome.as_str(), summary);
     }
+}
+
+/// Logs what could not be read or done, and the summary.
+fn log(report: &SweepReport) {
+    for problem in &report.problems {
+        error!(
+            action = "sweep",
+            outcome = "failed",
+            cluster_arn = problem.cluster_arn,
+            error = problem.label,
+            reason = problem.reason
+        );
+    }
+    let summary = serde_json::to_string(report).unwrap_or_default();
+    info!(action = "sweep", outcome = report.outcome.as_str(), summary);
 }
 
 /// The tenancies of tasks that are not stopped.

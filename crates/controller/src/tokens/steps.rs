@@ -14,7 +14,7 @@ use super::{
     attempt::{Attempt, Progress},
     demand::Demand,
 };
-use crate::{error::ControllerError, message::Message, outcome::Effect, scope::Scope};
+use crate::{announcement::Announcement, error::ControllerError, message::Message, outcome::Effect, scope::Scope};
 
 impl Attempt<'_> {
     /// Creates a new token in Consul, then writes it into the secret. If another writer was faster, the own token is
@@ -54,6 +54,8 @@ impl Attempt<'_> {
             self.tokens.acl.delete_token(self.holder.tenancy(), accessor).await?;
             let outcome = self.tokens.scope.operation.done();
             info!(action = "delete_unused_token", outcome, holder = %self.holder, accessor_id = %accessor);
+            let (holder, reason) = (self.holder.clone(), "another attempt has created the token".to_owned());
+            self.tokens.announcer.announce(&Announcement::TokenRevoked { holder, accessor, reason });
         }
         Ok(secret)
     }
