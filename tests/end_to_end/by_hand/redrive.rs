@@ -37,9 +37,15 @@ fn answer(request: &RecordedRequest, messages: usize, polled: &AtomicUsize) -> A
         }
         Some("StartMessageMoveTask") => json!({ "TaskHandle": "1" }),
         Some("ListMessageMoveTasks") => {
-            let is_first = polled.fetch_add(1, Ordering::SeqCst) == 0;
-            let (status, moved) = if is_first { ("RUNNING", 1) } else { ("COMPLETED", messages) };
-            json!({ "Results": [{ "Status": status, "ApproximateNumberOfMessagesMoved": moved, "SourceArn": QUEUE }] })
+            // An older return is listed until SQS lists the one that was just started.
+            let (status, moved, started) = match polled.fetch_add(1, Ordering::SeqCst) {
+                0 | 1 => ("COMPLETED", 7, 1),
+                2 => ("RUNNING", 1, 2),
+                _ => ("COMPLETED", messages, 2),
+            };
+            json!({ "Results": [{
+                "Status": status, "ApproximateNumberOfMessagesMoved": moved, "StartedTimestamp": started, "SourceArn": QUEUE,
+            }] })
         }
         Some(other) => return Answer::status(500, other),
     };

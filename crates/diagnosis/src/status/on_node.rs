@@ -56,12 +56,14 @@ impl<'a> OnNode<'a> {
         self.instances.get(task).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// The checks of a task that do not pass.
+    /// The checks of a task that do not pass, those of its node included: Consul gives no traffic to the instances of a critical
+    /// node.
     pub(super) fn failing(&self, task: &TaskId) -> Vec<&'a HealthCheck> {
         let of_instance = |instance: &&ServiceInstance| {
             let (node, tenancy) = (instance.node.clone(), instance.tenancy.clone());
-            let checks = self.checks.get(instance.id.as_str()).into_iter().flatten().copied();
-            checks.filter(move |check| check.node == node && check.tenancy == tenancy)
+            let of_instance = self.checks.get(instance.id.as_str()).into_iter().flatten();
+            let checks = of_instance.chain(self.checks.get("").into_iter().flatten()).copied();
+            checks.filter(move |check| check.node == node && (check.service_id.is_empty() || check.tenancy == tenancy))
         };
         let checks = self.instances_of(task).iter().flat_map(of_instance);
         checks.filter(|check| check.status != CheckStatus::Passing).collect()

@@ -1,9 +1,9 @@
 //! The row of one service in one cluster.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName};
+use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase, tenancy::TenancyName, time::elapsed};
 
 use super::{
     on_node::{Leftover, OnNode},
@@ -14,6 +14,10 @@ use crate::{
     observed::{Member, MemberService, ObservedCluster},
     versions::Versions,
 };
+
+/// ECS starts tasks again that fail repeatedly after at most 27 minutes:
+/// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/service-throttle-logic.html>
+const TIME_TO_RESTART: Duration = Duration::from_mins(30);
 
 /// What belongs to a service in a cluster.
 pub(super) struct Row<'a> {
@@ -52,7 +56,7 @@ impl<'a> Row<'a> {
         let verdicts: Vec<(&Member, TaskVerdict)> =
             living.iter().map(|member| (*member, verdict(member, self.cluster, self.on_node, now))).collect();
         let running = living.iter().filter(|it| is_running(it)).count();
-        let faults = self.faults(&verdicts, running);
+        let faults = self.faults(&verdicts, running, now);
         let (state, text) = self.verdict(&verdicts, running, &faults);
         let registered = self.on_node.map(|on_node| self.registered(on_node, &living));
         let tenancy = &self.service.tenancy;
@@ -116,7 +120,7 @@ impl<'a> Row<'a> {
     }
 
     /// All that is wrong, worst first.
-    fn faults(&self, verdicts: &[(&Member, TaskVerdict)], running: usize) -> Vec<String> {
+    fn faults(&self, verdicts: &[(&Member, TaskVerdict)], running: usize, now: Timestamp) -> Vec<String> {
         let total = verdicts.len();
         let of = |is_kind: fn(&TaskVerdict) -> bool, what: &str| -> Option<String> {
             let mut found = verdicts.iter().map(|(_, verdict)| verdict).filter(|verdict| is_kind(verdict));
@@ -134,13 +138,13 @@ impl<'a> Row<'a> {
         };
         let mut faults = Vec::new();
         if running == 0 {
-            faults.extend(self.too_few(running));
+            faults.extend(self.too_few(running, now));
         }
         faults.extend(of(|it| matches!(it, TaskVerdict::NotRegistered(_)), "not registered"));
         faults.extend(of(|it| matches!(it, TaskVerdict::Drained(_)), "drained"));
         faults.extend(of(|it| matches!(it, TaskVerdict::NotPassing(_)), "not passing"));
         if running > 0 {
-            faults.extend(self.too_few(running));
+            faults.extend(self.too_few(running, now));
         }
         faults.extend(of(|it| matches!(it, TaskVerdict::Disconnected), "without contact to ECS"));
         match self.leftovers.len() {
@@ -152,9 +156,12 @@ impl<'a> Row<'a> {
     }
 
     /// Fewer tasks run than are wanted, and one has failed, or cannot be started.
-    fn too_few(&self, running: usize) -> Option<String> {
+    fn too_few(&self, running: usize, now: Timestamp) -> Option<String> {
         let desired = self.desired().filter(|desired| running < *desired)?;
+        // An older failure is not why a task is missing now: ECS has started others since.
+        let is_recent = |at: &Timestamp| elapsed(*at, now) < TIME_TO_RESTART;
         let failures = self.tasks.iter().filter_map(|it| Some((it.state.task.stopped_at?, it.state.failure.as_ref()?)));
+        let failures = failures.filter(|(at, _)| is_recent(at));
         let newest = failures.max().map(|(_, failure)| format!("the last one to stop: {failure}"));
         let trouble = || self.ecs_services.iter().find_map(|it| it.state.trouble.clone());
         let why = newest.or_else(|| trouble().map(|trouble| format!("ECS {trouble}")));

@@ -190,8 +190,27 @@ fn service_with_all_tasks_registered_and_passing_is_healthy() {
 fn running_task_that_consul_has_lost_is_not_registered() {
     assert_eq!(
         verdict_after(|cluster| forget(cluster, 1)),
-        "1 of 2 tasks is not registered: Consul has lost it, and the next sweep registers it again"
+        "1 of 2 tasks is not registered: Consul has lost it; with Repair=on, the next sweep registers it again"
     );
+}
+
+#[test]
+fn task_that_was_registered_between_the_readings_is_starting() {
+    let mut cluster = healthy();
+    forget(&mut cluster, 1);
+    cluster.tasks[0].state.task.placement.created_at = Some(minutes_ago(1));
+    assert_eq!(row(cluster).tasks[0].verdict, "starting: it was not in Consul yet");
+}
+
+#[test]
+fn critical_check_of_the_node_concerns_all_its_instances() {
+    let verdict = verdict_after(|cluster| {
+        let mut check = catalog(cluster).checks[0].clone();
+        (check.id, check.name) = ("_node_maintenance".to_owned(), "Node Maintenance Mode".to_owned());
+        (check.service_id, check.status) = (String::new(), CheckStatus::Critical);
+        catalog(cluster).checks.push(check);
+    });
+    assert_eq!(verdict, "both tasks are not passing: its check \"Node Maintenance Mode\" is critical");
 }
 
 #[test]
@@ -295,6 +314,14 @@ fn fewer_tasks_than_desired_are_explained_by_the_last_failure_or_by_ecs() {
         }),
         "2 of 3 desired tasks are running: the last one to stop: Essential container in task exited; app exited with 1"
     );
+    // An older failure is not the cause
+    let long_ago = |cluster: &mut ObservedCluster| {
+        let mut stopped = task(3);
+        (stopped.state.task.phase, stopped.state.task.stopped_at) = (TaskPhase::Stopped, Some(minutes_ago(50)));
+        stopped.state.failure = Some("app exited with 1".to_owned());
+        cluster.tasks.push(stopped);
+    };
+    assert_eq!(failed(long_ago), "2 of 3 desired tasks are running");
     assert_eq!(
         failed(|cluster| cluster.services[0].state.trouble = Some("was unable to place a task".to_owned())),
         "2 of 3 desired tasks are running: ECS was unable to place a task"
