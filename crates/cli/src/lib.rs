@@ -15,7 +15,6 @@ mod connect;
 mod consul_variables;
 mod exit;
 mod explain;
-mod failed_event;
 mod fix;
 mod graph;
 mod inject;

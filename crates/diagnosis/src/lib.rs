@@ -8,6 +8,8 @@
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
 
 pub mod clusters;
+pub mod doctor;
+pub mod failed_event;
 mod observed;
 mod problem;
 mod reader;
@@ -16,7 +18,7 @@ mod token_source;
 mod versions;
 
 pub use self::{
-    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
+    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, RunsAs},
     reader::{Consul, Ecs, Reader, Scope},
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,

@@ -15,6 +15,7 @@ use mesh::{
     cluster_selection::ClusterSelection,
     identity::{MeshIdentity, MeshService},
     permission::{Permission, Segment},
+    phase::TaskPhase,
     repair::NodeReading,
     required::TokenRules,
     secret_name::{SecretNamePrefix, SecretNames},
@@ -24,7 +25,7 @@ use mesh::{
 };
 
 use crate::{
-    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
+    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, RunsAs},
     problem,
     token_source::TokenSource,
 };
@@ -92,9 +93,21 @@ impl<'a> Reader<'a> {
                 Err(error) => observed.problems.push(problem::of_ecs(&error)),
             }
         }
-        // One cause often affects several clusters.
-        let mut said = BTreeSet::new();
-        observed.problems.retain(|problem| said.insert(problem.clone()));
+        observed.problems = without_repetitions(observed.problems);
+        observed
+    }
+
+    /// Reads what ECS runs in clusters, without Consul.
+    pub async fn read_ecs(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Observed {
+        let mut observed = Observed::default();
+        for (number, cluster) in clusters.iter().enumerate() {
+            progress(&format!("cluster {} ({} of {})", cluster.name(), number + 1, clusters.len()));
+            match self.cluster(cluster, &mut observed.problems).await {
+                Ok(read) => observed.clusters.push(read),
+                Err(error) => observed.problems.push(problem::of_ecs(&error)),
+            }
+        }
+        observed.problems = without_repetitions(observed.problems);
         observed
     }
 
@@ -171,6 +184,7 @@ impl<'a> Reader<'a> {
             services: Vec::new(),
             tasks: Vec::new(),
             others: BTreeSet::new(),
+            controllers: controllers(&states, &services, &sorter.definitions),
             catalog: None,
         };
         for state in states {
@@ -218,6 +232,41 @@ fn known<T>(answer: Result<T, ConsulError>, problems: &mut Vec<String>) -> Optio
 }
 
 /// Sorts tasks and ECS services into those of the mesh and others.
+/// One cause often affects several clusters.
+fn without_repetitions(mut problems: Vec<String>) -> Vec<String> {
+    let mut said = BTreeSet::new();
+    problems.retain(|problem| said.insert(problem.clone()));
+    problems
+}
+
+/// The controllers of consul-ecs that run, or that a service wants to run.
+fn controllers(
+    tasks: &[TaskState],
+    services: &[ServiceState],
+    definitions: &BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
+) -> Vec<OtherController> {
+    let image = |definition: &TaskDefinitionArn| {
+        let state = definitions.get(definition)?;
+        state.images.get(state.definition.programs.controller.as_ref()?).cloned()
+    };
+    let wanted = services.iter().filter(|service| service.desired > 0).filter_map(|service| {
+        let image = image(service.definition.as_ref()?)?;
+        Some(OtherController { runs_as: RunsAs::Service(service.name.clone()), image })
+    });
+    let running = tasks.iter().filter(|state| state.task.phase == TaskPhase::Active).filter_map(|state| {
+        let runs_as = match &state.task.placement.service {
+            Some(service) => RunsAs::Service(service.clone()),
+            None => RunsAs::Task(state.task.arn.id().clone()),
+        };
+        Some(OtherController { runs_as, image: image(&state.task.definition)? })
+    });
+    // A service may run several tasks, of several images during a deployment.
+    let mut found: Vec<OtherController> = wanted.chain(running).collect();
+    found.sort();
+    found.dedup_by(|a, b| a.runs_as == b.runs_as);
+    found
+}
+
 struct Sorter<'a> {
     scope: &'a Scope,
     names: Option<&'a SecretNames>,

@@ -144,6 +144,7 @@ fn healthy() -> ObservedCluster {
         services: vec![MemberService { state, service: web(), definition: Some(definition()), token }],
         tasks: vec![task(1), task(2)],
         others: BTreeSet::new(),
+        controllers: Vec::new(),
         catalog: Some(catalog),
     }
 }
