@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use consul::{ConsulError, Permissions};
+use consul::ConsulError;
 use mesh::mode::Mode;
 use serde::Serialize;
 
 use crate::{
     bootstrap::{Bootstrap, BootstrapReport},
     deadline::Deadline,
-    edges::Edges,
+    edges::{Edges, Setup},
     error::ControllerError,
     observing,
     preflight::{Preflight, PreflightError},
@@ -27,6 +27,8 @@ pub struct CheckReport {
     pub mode: &'static str,
     /// Why Consul could not be asked; then nothing else is known.
     pub consul: Option<ProblemReport>,
+    /// The version of Consul, if its token may read it.
+    pub version: Option<String>,
     /// The permissions that the controller's token lacks, as the rules that grant them.
     pub missing_permissions: Vec<String>,
     /// The controller's token; `None` if ACLs are off in Consul.
@@ -95,7 +97,7 @@ impl CheckReport {
 /// Checks an installation.
 pub(crate) struct InstallationCheck {
     mode: Mode,
-    consul: Arc<dyn Permissions>,
+    consul: Arc<dyn Setup>,
     /// Without writes.
     bootstrap: Bootstrap,
 }
@@ -112,6 +114,7 @@ impl InstallationCheck {
         let mut report = CheckReport {
             mode: self.mode.as_str(),
             consul: None,
+            version: None,
             missing_permissions: Vec::new(),
             token: None,
             set_up: SetUpReport::default(),
@@ -128,6 +131,7 @@ impl InstallationCheck {
                 return report;
             }
         }
+        report.version = self.consul.version().await.ok();
         match self.consul.own_token().await {
             Ok(token) => {
                 report.token =

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use consul::{
-    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, OwnToken, Permissions, Token,
-    TokenFilter,
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, OwnToken, Permissions, Release,
+    Token, TokenFilter,
 };
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -223,5 +223,12 @@ impl Permissions for World {
 
     async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
         Ok(None)
+    }
+}
+
+#[async_trait]
+impl Release for World {
+    async fn version(&self) -> Result<String, ConsulError> {
+        Err(absent("Consul's release"))
     }
 }

@@ -1,7 +1,7 @@
 //! What the controller reads and creates when it is set up.
 
 use async_trait::async_trait;
-use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions};
+use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions, Release};
 use mesh::{
     permission::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -52,6 +52,13 @@ impl Permissions for ConsulEdge {
     }
 
     async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
+        Err(not_simulated())
+    }
+}
+
+#[async_trait]
+impl Release for ConsulEdge {
+    async fn version(&self) -> Result<String, ConsulError> {
         Err(not_simulated())
     }
 }

@@ -1,7 +1,7 @@
 //! What the bootstrap writes.
 
 use async_trait::async_trait;
-use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions};
+use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions, Release};
 use mesh::{
     permission::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -46,6 +46,13 @@ impl Permissions for Observing {
 
     async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
         self.0.bootstrap.own_token().await
+    }
+}
+
+#[async_trait]
+impl Release for Observing {
+    async fn version(&self) -> Result<String, ConsulError> {
+        self.0.bootstrap.version().await
     }
 }
 

@@ -12,6 +12,8 @@ use super::Read;
 pub(super) struct Answer {
     /// Why Consul could not be asked.
     pub(super) consul: Option<Problem>,
+    /// The version of Consul.
+    pub(super) version: Option<String>,
     /// The rules that the policy of the controller's token lacks.
     pub(super) missing_permissions: Vec<String>,
     /// `None`: ACLs are off.

@@ -19,6 +19,11 @@ const NEWEST: (u64, u64) = (2, 0);
 pub trait ConsulFromHere: Permissions + Release {}
 impl<T: Permissions + Release> ConsulFromHere for T {}
 
+/// Whether a release has no auth methods of type `aws-iam`.
+pub(super) fn has_no_logins(version: &str) -> bool {
+    Version::parse(version).is_ok_and(|version| (version.major, version.minor) < LOGINS)
+}
+
 /// What to look at if Consul does not answer here.
 fn leader() -> [String; 1] {
     ["curl --silent --show-error \"$CONSUL_HTTP_ADDR/v1/status/leader\"".to_owned()]
@@ -50,7 +55,7 @@ pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
     };
     let seen = format!("Consul {version} answers; {elsewhere}");
     match Version::parse(version).map(|version| (version.major, version.minor)) {
-        Ok(number) if number < LOGINS => {
+        Ok(_) if has_no_logins(version) => {
             let old = "it is older than 1.12: tasks of consul-ecs 0.5 and newer cannot log in";
             Check::warning(REACH, format!("{seen}; {old}"))
         }

@@ -10,6 +10,7 @@ use super::{
     Read,
     answer::{Answer, Problem},
     commands::Commands,
+    consul_from_here::has_no_logins,
     policy,
     report::Check,
     stack::{clusters, mode, parameter},
@@ -74,7 +75,10 @@ pub(super) fn checks(answer: &Read<Answer>, subject: &Subject<'_>) -> Vec<Check>
 fn reach(answer: &Answer, subject: &Subject<'_>) -> Check {
     let address = parameter(subject.stack, "ConsulHttpAddr");
     match &answer.consul {
-        None => Check::ok(REACH, format!("the function reconcile reaches Consul at {address}")),
+        None => {
+            let version = answer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            Check::ok(REACH, format!("the function reconcile reaches Consul{version} at {address}"))
+        }
         Some(problem) if problem.label == "consul_credential_rejected" => {
             Check::ok(REACH, format!("Consul answers the function reconcile at {address}, and refuses its token"))
         }
@@ -156,6 +160,9 @@ fn policy_update(answer: &Answer, subject: &Subject<'_>) -> Vec<String> {
     }
 }
 
+/// The objects that a Consul without auth methods of type `aws-iam` cannot have.
+const LOGINS: [&str; 2] = ["auth method ", "binding rule "];
+
 /// Whether Consul has what tasks need to log in.
 fn set_up(answer: &Answer, subject: &Subject<'_>) -> Check {
     let set_up = &answer.set_up;
@@ -166,14 +173,20 @@ fn set_up(answer: &Answer, subject: &Subject<'_>) -> Check {
         let seen = format!("not all of it can be compared: {}", set_up.failed.join("; "));
         return Check::failed(SET_UP, seen).mended_by([subject.log("ReconcileLogGroup")]);
     }
-    let wanted: Vec<&str> = set_up.missing.iter().chain(&set_up.incomplete).map(String::as_str).collect();
-    let skipped = if set_up.skipped.is_empty() {
-        String::new()
-    } else {
-        format!("; this Consul cannot have {}", set_up.skipped.join(", "))
+    let is_old = answer.version.as_deref().is_some_and(has_no_logins);
+    let (impossible, wanted): (Vec<&str>, Vec<&str>) = set_up
+        .missing
+        .iter()
+        .chain(&set_up.incomplete)
+        .map(String::as_str)
+        .partition(|object| is_old && LOGINS.iter().any(|kind| object.starts_with(kind)));
+    let impossible: Vec<&str> = set_up.skipped.iter().map(String::as_str).chain(impossible).collect();
+    let skipped = match impossible.as_slice() {
+        [] => String::new(),
+        objects => format!("; this Consul cannot have {}", objects.join(", ")),
     };
     match (wanted.as_slice(), mode(subject.stack)) {
-        ([], _) if set_up.skipped.is_empty() => Check::ok(SET_UP, format!("all {} objects are there", set_up.complete)),
+        ([], _) if impossible.is_empty() => Check::ok(SET_UP, format!("all {} objects are there", set_up.complete)),
         ([], _) => Check::warning(SET_UP, format!("{} objects are there{skipped}", set_up.complete)),
         (wanted, Mode::Observe) => Check::ok(SET_UP, format!("Mode=act would set up {}{skipped}", wanted.join(", "))),
         (wanted, Mode::Act) => {

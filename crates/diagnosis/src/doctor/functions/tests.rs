@@ -14,7 +14,7 @@ const CLUSTERS: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
 /// The answer of a function with which all is well, with these fields instead.
 fn answer(fields: &Value) -> Answer {
     let mut all = json!({
-        "mode": "act", "consul": null, "missingPermissions": [],
+        "mode": "act", "consul": null, "version": "1.21.4", "missingPermissions": [],
         "token": { "accessorId": "1-2", "policies": ["ours"] },
         "setUp": { "missing": [], "incomplete": [], "skipped": [], "failed": [], "complete": 12 },
         "problems": [], "heldBack": [],
@@ -124,6 +124,8 @@ fn missing_auth_method_is_set_up_by_the_next_sweep_unless_the_mode_is_observe() 
 fn what_consul_cannot_have_is_a_warning_and_what_cannot_be_compared_a_failure() {
     let skipped = json!({ "missing": [], "incomplete": [], "skipped": ["auth method x"], "failed": [], "complete": 3 });
     assert_eq!(of(&made(&json!({ "setUp": skipped }), &[]), SET_UP).outcome, Warning);
+    let of_old = json!({ "missing": ["auth method x"], "incomplete": [], "skipped": [], "failed": [], "complete": 3 });
+    assert_eq!(of(&made(&json!({ "setUp": of_old, "version": "1.8.7" }), &[]), SET_UP).outcome, Warning);
     let failed = json!({ "missing": [], "incomplete": [], "skipped": [], "failed": ["x: other type"], "complete": 3 });
     assert_eq!(of(&made(&json!({ "setUp": failed }), &[]), SET_UP).outcome, Failed);
 }
