@@ -13,7 +13,7 @@ use mesh::{field::InvalidField, secret_name::SecretNamePrefix};
 use crate::{
     by_hand::StackArguments,
     connect::{AwsArguments, runtime},
-    consul_variables::ConsulVariables,
+    consul_variables::{ConsulVariables, names_consul},
     doctor_text,
     exit::{Exit, Failure},
     output::{Output, OutputArguments, document},
@@ -69,8 +69,7 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let sdk = arguments.aws.sdk().await?;
     let variables = ConsulVariables::read(|name| env::var(name).ok())?;
     let consul = variables.client()?;
-    let is_asked =
-        arguments.before_install || env::var_os("CONSUL_HTTP_ADDR").is_some_and(|address| !address.is_empty());
+    let is_asked = arguments.before_install || names_consul();
     let (ecs, installation) = (AwsEcs::new(&sdk), AwsInstallation::new(&sdk));
     let (functions, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
     // Only the controllers of consul-ecs are looked for, and the number of tasks: neither depends on the names of secrets.

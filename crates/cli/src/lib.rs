@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
-//!  status doctor                             what runs, by the crate `diagnosis`
+//!  status inventory doctor                   what runs, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
@@ -20,6 +20,8 @@ mod explain;
 mod fix;
 mod graph;
 mod inject;
+mod inventory;
+mod inventory_text;
 mod live;
 mod output;
 mod planned_action;
@@ -79,6 +81,7 @@ enum Command {
     Explain(explain::Arguments),
     Graph(graph::Arguments),
     Status(status::Arguments),
+    Inventory(inventory::Arguments),
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
@@ -104,6 +107,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
+        Command::Inventory(arguments) => inventory::run(arguments, streams),
         Command::Doctor(arguments) => doctor::run(arguments, streams),
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),

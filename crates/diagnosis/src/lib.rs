@@ -10,6 +10,7 @@
 pub mod clusters;
 pub mod doctor;
 pub mod failed_event;
+mod inventory;
 mod observed;
 mod problem;
 mod reader;
@@ -18,7 +19,12 @@ mod token_source;
 mod versions;
 
 pub use self::{
-    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, RunsAs},
+    inventory::{Generation, Images, InventoryReport, InventoryRow, inventory},
+    observed::{
+        CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
+        OutsideTask, RunsAs,
+    },
+    problem::of_consul as consul_problem,
     reader::{Consul, Ecs, Reader, Scope},
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,

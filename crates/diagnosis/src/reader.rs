@@ -25,7 +25,10 @@ use mesh::{
 };
 
 use crate::{
-    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, RunsAs},
+    observed::{
+        CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
+        OutsideTask, RunsAs,
+    },
     problem,
     token_source::TokenSource,
 };
@@ -184,18 +187,24 @@ impl<'a> Reader<'a> {
             services: Vec::new(),
             tasks: Vec::new(),
             others: BTreeSet::new(),
+            outside: Outside::default(),
             controllers: controllers(&states, &services, &sorter.definitions),
             catalog: None,
         };
         for state in states {
-            let id = state.task.arn.id().clone();
             match sorter.task(state) {
-                Some(member) => read.tasks.push(member),
-                None => drop(read.others.insert(id)),
+                Ok(member) => read.tasks.push(member),
+                Err(outside) => {
+                    read.others.insert(outside.state.task.arn.id().clone());
+                    read.outside.tasks.push(outside);
+                }
             }
         }
         for state in services {
-            read.services.extend(sorter.service(state, &read.tasks));
+            match sorter.service(state, &read.tasks) {
+                Ok(member) => read.services.push(member),
+                Err(outside) => read.outside.services.push(outside),
+            }
         }
         Ok(read)
     }
@@ -275,23 +284,28 @@ struct Sorter<'a> {
 }
 
 impl Sorter<'_> {
-    fn task(&mut self, state: TaskState) -> Option<Member> {
-        let definition = Arc::clone(self.definitions.get(&state.task.definition)?);
-        let (identity, token) = self.identify(&definition, &state.task.tags)?;
+    fn task(&mut self, state: TaskState) -> Result<Member, OutsideTask> {
+        let definition = self.definitions.get(&state.task.definition).cloned();
+        let Some(definition) = definition else { return Err(OutsideTask { state, definition: None }) };
+        let Some((identity, token)) = self.identify(&definition, &state.task.tags) else {
+            return Err(OutsideTask { state, definition: Some(definition) });
+        };
         let is_enterprise = self.scope.default_tenancy.partition().is_some();
-        Some(Member { state, service: identity.service, definition, token, is_enterprise })
+        Ok(Member { state, service: identity.service, definition, token, is_enterprise })
     }
 
     /// An ECS service is in the mesh if its tasks are, or if its definition is.
-    fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Option<MemberService> {
+    fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Result<MemberService, OutsideService> {
         let is_its = |member: &&Member| member.state.task.placement.service.as_ref() == Some(&state.name);
         let definition = state.definition.as_ref().and_then(|arn| self.definitions.get(arn)).cloned();
         if let Some(member) = tasks.iter().find(is_its) {
             let (service, token) = (member.service.clone(), member.token.clone());
-            return Some(MemberService { state, service, definition, token });
+            return Ok(MemberService { state, service, definition, token });
         }
-        let (identity, token) = self.identify(definition.as_ref()?, &Tags::default())?;
-        Some(MemberService { state, service: identity.service, definition, token })
+        match definition.as_ref().and_then(|definition| self.identify(definition, &Tags::default())) {
+            Some((identity, token)) => Ok(MemberService { state, service: identity.service, definition, token }),
+            None => Err(OutsideService { state, definition }),
+        }
     }
 
     fn identify(&mut self, state: &DefinitionState, tags: &Tags) -> Option<(MeshIdentity, TokenSource)> {

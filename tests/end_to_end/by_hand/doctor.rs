@@ -130,6 +130,10 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     let stop =
         "aws ecs update-service --cluster doctor --service consul-controller --desired-count 0 --region us-east-1";
     assert_eq!(not_ok[0]["mend"], json!([stop]));
+    // And when a message has failed
+    let send = stack.aws.sqs().send_message().queue_url(&world.deployed.failed_queue_url).message_body(EVENT);
+    send.send().await.expect("SendMessage");
+    assert_eq!(checked().await.1.len(), 2);
     assert_eq!(permissions(&aws.requests()), documented("doctor"));
 }
 

@@ -1,6 +1,7 @@
 //! The live commands of `ecs-mesh` as people run them: against ECS's API, a real Consul and the deployed stack.
 
 mod doctor;
+mod inventory;
 mod redrive;
 mod status;
 mod sweep;

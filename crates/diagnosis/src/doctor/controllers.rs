@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::{
         doctor::{CheckOutcome, commands::of_tests},
-        observed::ObservedCluster,
+        observed::{ObservedCluster, Outside},
     };
 
     fn observed(controllers: &[RunsAs]) -> Observed {
@@ -75,6 +75,7 @@ mod tests {
             services: Vec::new(),
             tasks: Vec::new(),
             others: BTreeSet::new(),
+            outside: Outside::default(),
             controllers: controllers.iter().map(other).collect(),
             catalog: None,
         };
