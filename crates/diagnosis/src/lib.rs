@@ -2,7 +2,10 @@
 //!
 //! ```text
 //!  clusters::select ─▶ Reader::read ─▶ Observed ─▶ status ─▶ StatusReport
-//!     which clusters     ECS, Consul     values     pure       rows and verdicts
+//!     which clusters     ECS, Consul     values  └─▶ inventory ─▶ InventoryReport
+//!                                                     pure       rows and verdicts
+//!
+//!  doctor::Doctor ─▶ readings of the installation ─▶ checks ─▶ DoctorReport
 //! ```
 //!
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
@@ -14,6 +17,7 @@ mod inventory;
 mod observed;
 mod problem;
 mod reader;
+mod sorter;
 mod status;
 mod token_source;
 mod versions;

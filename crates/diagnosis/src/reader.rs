@@ -6,31 +6,24 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, ServiceState, TaskState, Tasks};
+use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, Tasks};
 use consul::{Catalog, ConsulError, Health, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
-    identity::{MeshIdentity, MeshService},
+    identity::MeshService,
     permission::{Permission, Segment},
-    phase::TaskPhase,
     repair::NodeReading,
-    required::TokenRules,
     secret_name::{SecretNamePrefix, SecretNames},
-    tags::Tags,
     tenancy::Tenancy,
-    token_mode::TokenMode,
 };
 
 use crate::{
-    observed::{
-        CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
-        OutsideTask, RunsAs,
-    },
+    observed::{CatalogReading, Observed, ObservedCluster, Outside},
     problem,
-    token_source::TokenSource,
+    sorter::{Sorter, controllers},
 };
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
@@ -181,7 +174,8 @@ impl<'a> Reader<'a> {
         let wanted = services.iter().filter_map(|service| service.definition.clone());
         let definitions = self.definitions(used.chain(wanted).collect(), problems).await;
         let names = self.names(arn);
-        let mut sorter = Sorter { scope: &self.scope, names: names.as_ref(), definitions, problems };
+        let mut sorter =
+            Sorter { default_tenancy: &self.scope.default_tenancy, names: names.as_ref(), definitions, problems };
         let mut read = ObservedCluster {
             arn: arn.clone(),
             services: Vec::new(),
@@ -240,85 +234,9 @@ fn known<T>(answer: Result<T, ConsulError>, problems: &mut Vec<String>) -> Optio
     answer.map_err(|error| problems.push(problem::of_consul(&error))).ok()
 }
 
-/// Sorts tasks and ECS services into those of the mesh and others.
 /// One cause often affects several clusters.
 fn without_repetitions(mut problems: Vec<String>) -> Vec<String> {
     let mut said = BTreeSet::new();
     problems.retain(|problem| said.insert(problem.clone()));
     problems
-}
-
-/// The controllers of consul-ecs that run, or that a service wants to run.
-fn controllers(
-    tasks: &[TaskState],
-    services: &[ServiceState],
-    definitions: &BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
-) -> Vec<OtherController> {
-    let image = |definition: &TaskDefinitionArn| {
-        let state = definitions.get(definition)?;
-        state.images.get(state.definition.programs.controller.as_ref()?).cloned()
-    };
-    let wanted = services.iter().filter(|service| service.desired > 0).filter_map(|service| {
-        let image = image(service.definition.as_ref()?)?;
-        Some(OtherController { runs_as: RunsAs::Service(service.name.clone()), image })
-    });
-    let running = tasks.iter().filter(|state| state.task.phase == TaskPhase::Active).filter_map(|state| {
-        let runs_as = match &state.task.placement.service {
-            Some(service) => RunsAs::Service(service.clone()),
-            None => RunsAs::Task(state.task.arn.id().clone()),
-        };
-        Some(OtherController { runs_as, image: image(&state.task.definition)? })
-    });
-    // A service may run several tasks, of several images during a deployment.
-    let mut found: Vec<OtherController> = wanted.chain(running).collect();
-    found.sort();
-    found.dedup_by(|a, b| a.runs_as == b.runs_as);
-    found
-}
-
-struct Sorter<'a> {
-    scope: &'a Scope,
-    names: Option<&'a SecretNames>,
-    definitions: BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
-    problems: &'a mut Vec<String>,
-}
-
-impl Sorter<'_> {
-    fn task(&mut self, state: TaskState) -> Result<Member, OutsideTask> {
-        let definition = self.definitions.get(&state.task.definition).cloned();
-        let Some(definition) = definition else { return Err(OutsideTask { state, definition: None }) };
-        let Some((identity, token)) = self.identify(&definition, &state.task.tags) else {
-            return Err(OutsideTask { state, definition: Some(definition) });
-        };
-        let is_enterprise = self.scope.default_tenancy.partition().is_some();
-        Ok(Member { state, service: identity.service, definition, token, is_enterprise })
-    }
-
-    /// An ECS service is in the mesh if its tasks are, or if its definition is.
-    fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Result<MemberService, OutsideService> {
-        let is_its = |member: &&Member| member.state.task.placement.service.as_ref() == Some(&state.name);
-        let definition = state.definition.as_ref().and_then(|arn| self.definitions.get(arn)).cloned();
-        if let Some(member) = tasks.iter().find(is_its) {
-            let (service, token) = (member.service.clone(), member.token.clone());
-            return Ok(MemberService { state, service, definition, token });
-        }
-        match definition.as_ref().and_then(|definition| self.identify(definition, &Tags::default())) {
-            Some((identity, token)) => Ok(MemberService { state, service: identity.service, definition, token }),
-            None => Err(OutsideService { state, definition }),
-        }
-    }
-
-    fn identify(&mut self, state: &DefinitionState, tags: &Tags) -> Option<(MeshIdentity, TokenSource)> {
-        let rules = TokenRules { mode: TokenMode::Auto, names: self.names? };
-        match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
-            Ok(identity) => identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules))),
-            Err(invalid) => {
-                let problem = format!("task definition {}: {invalid}", state.definition.arn);
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
-                }
-                None
-            }
-        }
-    }
 }

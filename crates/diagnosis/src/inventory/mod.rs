@@ -8,8 +8,9 @@ use std::collections::BTreeMap;
 
 use aws::ecs::{DefinitionState, ServiceState, TaskState};
 use jiff::Timestamp;
-use mesh::{arn::TaskDefinitionArn, identity::MeshService, phase::TaskPhase};
+use mesh::{identity::MeshService, phase::TaskPhase};
 
+use self::row::Key;
 pub use self::row::{Generation, Images, InventoryReport, InventoryRow};
 use crate::observed::{Observed, ObservedCluster};
 
@@ -19,9 +20,6 @@ pub fn inventory(observed: &Observed, consul: Option<String>, now: Timestamp) ->
     let rows = observed.clusters.iter().flat_map(of_cluster).collect();
     InventoryReport { read_at: now, consul, rows, problems: observed.problems.clone() }
 }
-
-/// What rows are told apart by: the ECS service, or the family of tasks without one, and the revision.
-type Key = (Option<String>, TaskDefinitionArn);
 
 /// A task or a service, with what is known of its definition and its service in Consul.
 #[derive(Clone, Copy)]

@@ -4,14 +4,16 @@ use std::collections::BTreeSet;
 
 use aws::ecs::DefinitionState;
 use jiff::Timestamp;
-use mesh::{definition::DATAPLANE, identity::MeshService};
+use mesh::{arn::TaskDefinitionArn, definition::DATAPLANE, identity::MeshService};
 use serde::Serialize;
 
-use super::Key;
 use crate::{
     observed::ObservedCluster,
     versions::{Versions, repository, tag},
 };
+
+/// What rows are told apart by: the ECS service, or the family of tasks without one, and the revision.
+pub(super) type Key = (Option<String>, TaskDefinitionArn);
 
 /// How tasks are in a mesh.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
