@@ -14,10 +14,11 @@ const OUTCOMES: [CheckOutcome; 4] =
 
 /// The checks, the commands that mend what is not ok, and how many there are of each kind.
 pub(super) fn text(report: &DoctorReport, medium: Medium) -> String {
-    let mut sheet = Sheet::new(&["check", "result", "seen"]);
+    // One column for both, so that a narrow terminal has both above the sentence.
+    let mut sheet = Sheet::new(&["result   check", "seen"]);
     for check in &report.checks {
         let (name, tone) = shown(check.outcome);
-        sheet.add(vec![Cell::new(check.check, Tone::Strong), Cell::new(name, tone), Cell::plain(&check.seen)]);
+        sheet.add(vec![Cell::new(format!("{name:<7}  {}", check.check), tone), Cell::plain(&check.seen)]);
     }
     let mut out = sheet.text(medium);
     let mended = report.checks.iter().filter(|check| check.outcome != CheckOutcome::Ok && !check.mend.is_empty());
@@ -86,7 +87,7 @@ mod tests {
     fn pipe_gets_one_line_for_each_check() {
         let text = text(&report(), Medium { width: None, in_colour: false });
         let start =
-            "check  result  seen\nstack  ok      mesh is CREATE_COMPLETE\nqueue  failed  about 3 messages wait\n";
+            "result   check  seen\nok       stack  mesh is CREATE_COMPLETE\nfailed   queue  about 3 messages wait\n";
         assert!(text.starts_with(start), "{text}");
     }
 }

@@ -9,8 +9,8 @@ use crate::{
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone, wrapped},
 };
 
-const COLUMNS: [&str; 9] =
-    ["service", "in Consul", "generation", "consul-ecs", "dataplane", "Consul", "Envoy", "tasks", "revision and place"];
+const COLUMNS: [&str; 8] =
+    ["service", "generation", "consul-ecs", "dataplane", "Consul", "Envoy", "tasks", "revision and place"];
 
 /// The rows of each cluster, and how many services are of which generation.
 pub(super) fn text(report: &InventoryReport, medium: Medium) -> String {
@@ -43,7 +43,7 @@ pub(super) fn markdown(report: &InventoryReport) -> String {
 }
 
 /// The cells of a row, in the order of the columns.
-fn cells(row: &InventoryRow) -> [String; 9] {
+fn cells(row: &InventoryRow) -> [String; 8] {
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| NOTHING_TO_SAY.to_owned());
     let tasks = match row.desired_tasks {
         Some(desired) => format!("{} of {desired}", row.tasks),
@@ -52,7 +52,6 @@ fn cells(row: &InventoryRow) -> [String; 9] {
     let places: Vec<&str> = row.runs_on.iter().map(String::as_str).collect();
     let place = if places.is_empty() { String::new() } else { format!(" on {}", places.join(", ")) };
     [
-        or_dash(&row.ecs_service),
         name(row),
         row.generation.as_str().to_owned(),
         or_dash(&row.images.consul_ecs),
@@ -64,12 +63,13 @@ fn cells(row: &InventoryRow) -> [String; 9] {
     ]
 }
 
-/// The name in Consul, with its namespace and partition where it has them.
+/// The name in ECS, and in parentheses the one in Consul where it is another one, or in a namespace.
 fn name(row: &InventoryRow) -> String {
-    match (&row.service, &row.namespace, &row.partition) {
-        (Some(service), Some(namespace), Some(partition)) => format!("{service} ({partition}/{namespace})"),
-        (Some(service), ..) => service.clone(),
-        (None, ..) => NOTHING_TO_SAY.to_owned(),
+    let in_ecs = row.ecs_service.as_deref().unwrap_or(NOTHING_TO_SAY);
+    match (&row.service, &row.partition, &row.namespace) {
+        (Some(service), Some(partition), Some(namespace)) => format!("{in_ecs} ({partition}/{namespace}/{service})"),
+        (Some(service), ..) if service != in_ecs => format!("{in_ecs} ({service})"),
+        _ => in_ecs.to_owned(),
     }
 }
 
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn pipe_gets_one_line_for_each_revision() {
         let text = text(&report(), Medium { width: None, in_colour: false });
-        assert!(text.starts_with("Cluster prod\n\nservice  in Consul  generation  consul-ecs"), "{text}");
+        assert!(text.starts_with("Cluster prod\n\nservice  generation  consul-ecs"), "{text}");
         assert!(text.contains("web:4 on FARGATE\n"), "{text}");
         assert!(text.ends_with("\nConsul 1.21.4; 2 revisions: 1 dataplane, 1 in no mesh\n"), "{text}");
     }
@@ -140,8 +140,8 @@ mod tests {
     #[test]
     fn page_gets_a_table() {
         let text = markdown(&report());
-        assert!(text.starts_with("| cluster | service | in Consul | generation |"), "{text}");
-        let row = "| prod | web | web | dataplane | 0.9.0 | – | – | – | 2 of 2 | web:4 on FARGATE |\n";
+        assert!(text.starts_with("| cluster | service | generation |"), "{text}");
+        let row = "| prod | web | dataplane | 0.9.0 | – | – | – | 2 of 2 | web:4 on FARGATE |\n";
         assert!(text.contains(row), "{text}");
     }
 }

@@ -52,7 +52,7 @@ async fn what_runs_is_listed_with_its_releases() {
         images
     };
     let expected = [
-        json!([null, "client-agent", 1, said[0][3], images(json!({ "consul": "1.12.2" }))]),
+        json!([null, "client-agent", 1, said[0][3], images(json!({ "consulEcs": "0.9.0", "consul": "1.12.2" }))]),
         json!([
             world.service(),
             "dataplane",
@@ -65,5 +65,5 @@ async fn what_runs_is_listed_with_its_releases() {
     assert_eq!(said, expected, "{document:#}");
 
     let page = inventory("markdown").await.out;
-    assert!(page.contains("| inventory | pay | – | App Mesh | – | – | – | v1.27.2.0-prod | 0 of 0 |"), "{page}");
+    assert!(page.contains("| inventory | pay | App Mesh | – | – | – | v1.27.2.0-prod | 0 of 0 |"), "{page}");
 }

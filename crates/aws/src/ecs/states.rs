@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use aws_sdk_ecs::types::{
-    ProxyConfiguration, ProxyConfigurationType, Service, ServiceEvent, Task, TaskDefinition as EcsTaskDefinition,
-    TaskStopCode,
+    LaunchType, ProxyConfiguration, ProxyConfigurationType, Service, ServiceEvent, Task,
+    TaskDefinition as EcsTaskDefinition, TaskStopCode,
 };
 use jiff::Timestamp;
 use mesh::{
@@ -160,7 +160,7 @@ fn read_state(task: &Task) -> Result<TaskState, InvalidField> {
         task: read_task(task)?,
         last_status: task.last_status().unwrap_or_default().to_owned(),
         failure: failure(task),
-        runs_on: task.capacity_provider_name().or(task.launch_type().map(|kind| kind.as_str())).map(str::to_owned),
+        runs_on: task.capacity_provider_name().or(task.launch_type().map(LaunchType::as_str)).map(str::to_owned),
     })
 }
 
