@@ -23,7 +23,7 @@ use mesh::{
 use crate::{
     observed::{CatalogReading, Observed, ObservedCluster, Outside},
     problem,
-    sorter::{Sorter, controllers},
+    sorter::{Sorted, Sorter, controllers},
 };
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
@@ -187,8 +187,8 @@ impl<'a> Reader<'a> {
         };
         for state in states {
             match sorter.task(state) {
-                Ok(member) => read.tasks.push(member),
-                Err(outside) => {
+                Sorted::InMesh(member) => read.tasks.push(member),
+                Sorted::Outside(outside) => {
                     read.others.insert(outside.state.task.arn.id().clone());
                     read.outside.tasks.push(outside);
                 }
@@ -196,8 +196,8 @@ impl<'a> Reader<'a> {
         }
         for state in services {
             match sorter.service(state, &read.tasks) {
-                Ok(member) => read.services.push(member),
-                Err(outside) => read.outside.services.push(outside),
+                Sorted::InMesh(member) => read.services.push(member),
+                Sorted::Outside(outside) => read.outside.services.push(outside),
             }
         }
         Ok(read)

@@ -13,6 +13,14 @@ use crate::{
     token_source::TokenSource,
 };
 
+/// Where a task or an ECS service belongs.
+pub(crate) enum Sorted<M, O> {
+    /// It is in the mesh.
+    InMesh(M),
+    /// It is not.
+    Outside(O),
+}
+
 /// Sorts tasks and ECS services into those of the mesh and others.
 pub(crate) struct Sorter<'a> {
     /// The tenancy of tasks without Enterprise tags.
@@ -27,27 +35,29 @@ pub(crate) struct Sorter<'a> {
 
 impl Sorter<'_> {
     /// A task of the mesh, or one outside of it.
-    pub(crate) fn task(&mut self, state: TaskState) -> Result<Member, OutsideTask> {
+    pub(crate) fn task(&mut self, state: TaskState) -> Sorted<Member, OutsideTask> {
         let definition = self.definitions.get(&state.task.definition).cloned();
-        let Some(definition) = definition else { return Err(OutsideTask { state, definition: None }) };
+        let Some(definition) = definition else { return Sorted::Outside(OutsideTask { state, definition: None }) };
         let Some((identity, token)) = self.identify(&definition, &state.task.tags) else {
-            return Err(OutsideTask { state, definition: Some(definition) });
+            return Sorted::Outside(OutsideTask { state, definition: Some(definition) });
         };
         let is_enterprise = self.default_tenancy.partition().is_some();
-        Ok(Member { state, service: identity.service, definition, token, is_enterprise })
+        Sorted::InMesh(Member { state, service: identity.service, definition, token, is_enterprise })
     }
 
     /// An ECS service is in the mesh if its tasks are, or if its definition is.
-    pub(crate) fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Result<MemberService, OutsideService> {
+    pub(crate) fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Sorted<MemberService, OutsideService> {
         let is_its = |member: &&Member| member.state.task.placement.service.as_ref() == Some(&state.name);
         let definition = state.definition.as_ref().and_then(|arn| self.definitions.get(arn)).cloned();
         if let Some(member) = tasks.iter().find(is_its) {
             let (service, token) = (member.service.clone(), member.token.clone());
-            return Ok(MemberService { state, service, definition, token });
+            return Sorted::InMesh(MemberService { state, service, definition, token });
         }
         match definition.as_ref().and_then(|definition| self.identify(definition, &Tags::default())) {
-            Some((identity, token)) => Ok(MemberService { state, service: identity.service, definition, token }),
-            None => Err(OutsideService { state, definition }),
+            Some((identity, token)) => {
+                Sorted::InMesh(MemberService { state, service: identity.service, definition, token })
+            }
+            None => Sorted::Outside(OutsideService { state, definition }),
         }
     }
 

@@ -52,7 +52,10 @@ pub(super) fn undelivered(letters: &Read<Letters>, subject: &Subject<'_>) -> Che
         Ok(letters) if letters.count == 0 => Check::ok(UNDELIVERED, "EventBridge has delivered every event"),
         Ok(letters) => {
             let reasons: BTreeSet<&str> = letters.some.iter().filter_map(|it| it.undelivered.as_deref()).collect();
-            let because = reasons.into_iter().map(|reason| format!(" ({reason})")).collect::<String>();
+            let because = match reasons.into_iter().collect::<Vec<_>>().join("; ") {
+                reasons if reasons.is_empty() => String::new(),
+                reasons => format!(" ({reasons})"),
+            };
             let commands = subject.commands;
             let queue = subject.id("TaskEventsQueue");
             let policy = format!("sqs get-queue-attributes --queue-url {queue} --attribute-names Policy");
