@@ -209,7 +209,7 @@ async fn what_an_installation_needs_is_checked_before_it() {
     };
     let token = controller_token(world.consul, "before-install").await;
     let (code, checks) = before(&token.secret_id).await;
-    for name in ["aws", "stack", "consul-acls", "consul-token", "clusters", "other-controllers"] {
+    for name in ["aws", "stack", "consul-acls", "consul-token", "clusters", "other-controllers", "other-stacks"] {
         assert_eq!(outcome(&checks, name), Some(json!("ok")), "{name}: {checks:#}");
     }
     assert_eq!(code, Some(0), "{checks:#}");

@@ -108,7 +108,8 @@ fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
         }
         Some(problem) if problem.label == "consul_credential_unreadable" => {
             let describe = subject.commands.aws(&format!("secretsmanager describe-secret --secret-id {secret}"));
-            return Check::failed(TOKEN, &problem.reason).mended_by([describe]);
+            let commands = if is_denied(problem) { role_commands(subject).to_vec() } else { vec![describe] };
+            return Check::failed(TOKEN, &problem.reason).mended_by(commands);
         }
         Some(_) => return Check::unknown(TOKEN, "the functions do not reach Consul"),
         None => {}
@@ -209,17 +210,22 @@ fn roles(answer: &Answer, subject: &Subject<'_>) -> Check {
     if denied.is_empty() {
         return Check::ok(ROLES, "AWS has refused nothing that a sweep reads");
     }
+    Check::failed(ROLES, denied.join("; ")).mended_by(role_commands(subject))
+}
+
+/// The commands that give the role its policy back, and show what else was changed by hand.
+fn role_commands(subject: &Subject<'_>) -> [String; 3] {
     let stack = &subject.stack.name;
-    let attach = subject.commands.aws(&format!(
+    let attach = format!(
         "iam attach-role-policy --role-name {} --policy-arn {}",
         subject.id("ReconcileRole"),
         subject.id("MeshPolicy")
-    ));
-    let drift = subject.commands.aws(&format!("cloudformation detect-stack-drift --stack-name {stack}"));
+    );
+    let detect = format!("cloudformation detect-stack-drift --stack-name {stack}");
     let drifts = format!(
         "cloudformation describe-stack-resource-drifts --stack-name {stack} --stack-resource-drift-status-filters MODIFIED DELETED"
     );
-    Check::failed(ROLES, denied.join("; ")).mended_by([attach, drift, subject.commands.aws(&drifts)])
+    [attach, detect, drifts].map(|words| subject.commands.aws(&words))
 }
 
 /// Whether a sweep could do everything.

@@ -4,6 +4,7 @@ use aws::installation::DeployedStack;
 use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection};
 
 use super::{
+    Read,
     commands::Commands,
     report::Check,
     stack::{clusters, mode, parameter},
@@ -16,7 +17,7 @@ const NAME: &str = "other-stacks";
 pub(super) fn check(
     stack: &DeployedStack,
     others: &[&DeployedStack],
-    known: &[ClusterArn],
+    known: &Read<Vec<ClusterArn>>,
     prefix: &str,
     commands: &Commands,
 ) -> Check {
@@ -25,6 +26,11 @@ pub(super) fn check(
             NAME,
             format!("the clusters {:?} are not known here", parameter(stack, "EcsClusterArns")),
         );
+    };
+    let known = match known {
+        Ok(known) => known,
+        Err(_) if others.is_empty() => &Vec::new(),
+        Err(why) => return Check::unknown(NAME, why),
     };
     let acting: Vec<&&DeployedStack> = others.iter().filter(|other| mode(other).acts()).collect();
     let (mut seen, mut mend) = (Vec::new(), Vec::new());
@@ -79,7 +85,15 @@ mod tests {
 
     fn checked(own: &DeployedStack, other: &DeployedStack) -> Check {
         let known = ["prod-1", "test"].map(|name| format!("{PREFIX}{name}").parse().unwrap());
-        check(own, &[other], &known, PREFIX, &commands::of_tests())
+        check(own, &[other], &Ok(known.to_vec()), PREFIX, &commands::of_tests())
+    }
+
+    #[test]
+    fn clusters_that_could_not_be_listed_may_be_shared() {
+        let (own, other) = (stack("mesh", "prod-*", "act"), stack("second", "test", "act"));
+        let denied = Err("denied".to_owned());
+        assert_eq!(check(&own, &[&other], &denied, PREFIX, &commands::of_tests()).outcome, CheckOutcome::Unknown);
+        assert_eq!(check(&own, &[], &denied, PREFIX, &commands::of_tests()).outcome, CheckOutcome::Ok);
     }
 
     #[test]

@@ -22,6 +22,13 @@ pub(super) fn clusters(stack: &DeployedStack, prefix: &str) -> Result<ClusterSel
     ClusterSelection::parse(parameter(stack, "EcsClusterArns"), Some(prefix))
 }
 
+/// A stack that is not there yet, with these clusters and the defaults of the template.
+pub(super) fn planned(name: &str, clusters: &str) -> DeployedStack {
+    let parameters = [("EcsClusterArns", clusters), ("SecretNamePrefix", "consul-ecs")];
+    let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    DeployedStack { name: name.to_owned(), parameters: parameters.into(), ..DeployedStack::default() }
+}
+
 /// Whether the stack is there, and complete.
 pub(super) fn check(stack: Option<&DeployedStack>, commands: &Commands) -> Check {
     let Some(stack) = stack else {

@@ -90,7 +90,6 @@ impl Doctor<'_> {
         };
         checks.push(controllers::check(&observed, Some(stack::mode(own)), &self.commands));
         let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != own.name).collect();
-        let known = known.unwrap_or_default();
         checks.push(other_stacks::check(own, &others, &known, &arns, &self.commands));
         report(checks)
     }
@@ -112,13 +111,17 @@ impl Doctor<'_> {
             checks.extend(self.consul_before(consul, &selection, tenancy).await);
         }
         (self.progress)("reading clusters and trails");
-        let observed = match said(self.sources.ecs.list_clusters().await) {
-            Ok(known) => Ok(self.observe(&known, &selection).await),
-            Err(why) => Err(why),
+        let known = said(self.sources.ecs.list_clusters().await);
+        let observed = match &known {
+            Ok(known) => Ok(self.observe(known, &selection).await),
+            Err(why) => Err(why.clone()),
         };
         checks.push(mesh_of(&observed, clusters));
         checks.push(controllers::check(&observed, None, &self.commands));
         checks.push(trail::check(&said(self.sources.trails.trails().await), &self.commands));
+        let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != self.commands.stack).collect();
+        let planned = stack::planned(&self.commands.stack, clusters);
+        checks.push(other_stacks::check(&planned, &others, &known, &arns, &self.commands));
         report(checks)
     }
 

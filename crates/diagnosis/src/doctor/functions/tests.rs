@@ -72,7 +72,11 @@ fn token_that_consul_does_not_know_is_replaced() {
 
 #[test]
 fn secret_that_the_functions_cannot_read_is_named() {
-    let problem = json!({ "label": "consul_credential_unreadable", "reason": "secret arn:secret: access denied" });
+    let denied =
+        json!({ "label": "consul_credential_unreadable", "reason": "secret arn:secret: AccessDeniedException" });
+    let checks = made(&json!({ "consul": denied }), &[]);
+    assert!(of(&checks, TOKEN).mend[0].starts_with("aws iam attach-role-policy --role-name mesh-role "));
+    let problem = json!({ "label": "consul_credential_unreadable", "reason": "secret arn:secret: it holds no token" });
     let checks = made(&json!({ "consul": problem }), &[]);
     assert_eq!(outcomes(&checks)[..2], [Unknown, Failed]);
     assert!(of(&checks, TOKEN).mend[0].starts_with("aws secretsmanager describe-secret --secret-id arn:secret "));
