@@ -22,11 +22,6 @@ impl Commands {
         format!("ecs-mesh {words} --stack {}{}", self.stack, self.place())
     }
 
-    /// `ecs-mesh why`, which needs no stack's name for a task.
-    pub(super) fn why(&self, task: &str) -> String {
-        format!("ecs-mesh why {task}{}", self.place())
-    }
-
     /// A deployment that sets some parameters.
     pub(super) fn deploy(&self, parameters: &str) -> String {
         format!("sam deploy --stack-name {} --parameter-overrides {parameters}{}", self.stack, self.place())

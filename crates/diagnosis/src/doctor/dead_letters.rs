@@ -38,7 +38,7 @@ pub(super) fn failed(letters: &Read<Letters>, subject: &Subject<'_>) -> Check {
         Ok(letters) if letters.count == 0 => Check::ok(FAILED, "no message has failed"),
         Ok(letters) => {
             let tasks: BTreeSet<String> = letters.some.iter().filter_map(|message| task_of(&message.body)).collect();
-            let why = tasks.iter().take(SHOWN).map(|task| subject.commands.why(task));
+            let why = tasks.iter().take(SHOWN).map(|task| subject.commands.ecs_mesh(&format!("why {task}")));
             let redrive = subject.commands.ecs_mesh("redrive");
             Check::failed(FAILED, letters.about()).mended_by(why.chain([redrive]))
         }
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(made.outcome, CheckOutcome::Failed);
         assert!(made.seen.starts_with("about 2 messages: ECS Task State Change: task "), "{}", made.seen);
         let [why, redrive] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
-        assert!(why.starts_with("ecs-mesh why ") && !why.contains('/'), "{why}");
+        assert!(why.starts_with("ecs-mesh why ") && !why.contains('/') && why.contains(" --stack mesh "), "{why}");
         assert_eq!(redrive, "ecs-mesh redrive --stack mesh --region us-east-1");
     }
 
