@@ -197,7 +197,7 @@ async fn what_an_installation_needs_is_checked_before_it() {
     trail(stack).await;
     DataplaneService::of(&world, Release::V0_9).run_by_ecs_service(&world, &json!([])).await;
     let aws = Recorder::before_aws(&stack.aws, |_, _| Answer::Forward).await;
-    let before = async |token: &str| {
+    let before = async |aws: &Recorder, token: &str| {
         let arguments =
             ["doctor", "--before-install", "--stack", "planned", "--clusters", world.name, "--output", "json"];
         let mut command = command(&aws.url, &arguments);
@@ -208,7 +208,7 @@ async fn what_an_installation_needs_is_checked_before_it() {
         checks.as_array().unwrap().iter().find(|check| check["check"] == name).map(|check| check["outcome"].clone())
     };
     let token = controller_token(world.consul, "before-install").await;
-    let (code, checks) = before(&token.secret_id).await;
+    let (code, checks) = before(&aws, &token.secret_id).await;
     for name in ["aws", "stack", "consul-acls", "consul-token", "clusters", "other-controllers", "other-stacks"] {
         assert_eq!(outcome(&checks, name), Some(json!("ok")), "{name}: {checks:#}");
     }
@@ -216,8 +216,17 @@ async fn what_an_installation_needs_is_checked_before_it() {
     assert_eq!(permissions(&aws.requests()), documented("doctor --before-install"));
 
     let reader = world.consul.token_with_rules("before-install-reader", "node_prefix \"\" { policy = \"read\" }").await;
-    let (code, checks) = before(&reader.secret_id).await;
+    let (code, checks) = before(&aws, &reader.secret_id).await;
     assert_eq!((code, outcome(&checks, "consul-token")), (Some(1), Some(json!("failed"))), "{checks:#}");
-    let (code, checks) = before("unknown").await;
+    let (code, checks) = before(&aws, "unknown").await;
     assert_eq!((code, outcome(&checks, "consul-acls")), (Some(1), Some(json!("failed"))), "{checks:#}");
+
+    // What AWS refuses is unknown, and no failure
+    let refusal = r#"{ "__type": "AccessDeniedException", "message": "cloudtrail:DescribeTrails is refused" }"#;
+    let is_trail = |target: &str| target.contains("CloudTrail");
+    let refusing = Recorder::before_aws(&stack.aws, move |seen, _| {
+        if seen.header("x-amz-target").is_some_and(is_trail) { Answer::status(400, refusal) } else { Answer::Forward }
+    });
+    let (code, checks) = before(&refusing.await, &token.secret_id).await;
+    assert_eq!((code, outcome(&checks, "cloudtrail")), (Some(2), Some(json!("unknown"))), "{checks:#}");
 }
