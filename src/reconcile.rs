@@ -32,6 +32,9 @@ struct Order {
     /// Delete unused secrets instead of sweeping.
     #[serde(default)]
     delete_unused_secrets: bool,
+    /// Check the installation instead of sweeping.
+    #[serde(default)]
+    check: bool,
     /// Set by the template's schedule.
     #[serde(default)]
     scheduled: bool,
@@ -69,9 +72,12 @@ pub async fn reconcile<E: Error>(
     }
     let text = event.payload.to_string();
     let order = Order::deserialize(event.payload).map_err(|e| {
-        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true}, or {"deleteUnusedSecrets": true} (each optional)"#;
+        let expected = r#"{"clusters": ["<ARN>"], "dryRun": true, "force": true}, {"deleteUnusedSecrets": true} or {"check": true} (each optional)"#;
         diagnostic("invalid", format!("payload: got {text}, expected {expected}: {e}"))
     })?;
+    if order.check {
+        return Ok(json!(controller.check(deadline).await));
+    }
     if order.health_sync {
         return sync_health(controller, health_sync_interval, deadline).await;
     }

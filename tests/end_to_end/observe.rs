@@ -115,6 +115,8 @@ async fn nothing_is_written_from_the_first_start_to_the_deletion_of_the_stack() 
         let deleted = json!({ "loginTokens": 1, "services": 2 });
         assert_eq!((&swept["deleted"], &swept["hidden"]), (&deleted, &json!(1)), "{swept}");
     }
+    let checked = world.invoke_reconcile(&json!({ "check": true }), &[]).await.unwrap();
+    assert_eq!((&checked["mode"], &checked["missingPermissions"]), (&json!("observe"), &json!([])), "{checked}");
     // Then Consul is only read, and nothing has changed
     assert!(recorder.requests().len() > 10, "{:?}", recorder.lines());
     assert_eq!(writes_in(&recorder), [""; 0]);

@@ -13,6 +13,11 @@ use crate::sdk::describe;
 /// How many messages are looked at: the most in one `ReceiveMessage`.
 const SHOWN: i32 = 10;
 
+/// Why `EventBridge` could not deliver an event, in the attributes of the message:
+/// <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-rule-dlq.html>
+const ERROR_CODE: &str = "ERROR_CODE";
+const ERROR_MESSAGE: &str = "ERROR_MESSAGE";
+
 /// An error of SQS.
 #[derive(Debug, thiserror::Error)]
 #[error("{action} of the dead-letter queue failed: {reason}")]
@@ -39,6 +44,8 @@ pub struct FailedMessage {
     pub body: String,
     /// When it was first sent.
     pub sent_at: Option<Timestamp>,
+    /// Why `EventBridge` could not deliver it, if `EventBridge` has put it here.
+    pub undelivered: Option<String>,
 }
 
 /// How far the return of messages is.
@@ -102,6 +109,7 @@ impl FailedMessages for SqsFailedMessages {
 
     async fn look(&self, url: &str) -> Result<Vec<FailedMessage>, FailedMessagesError> {
         let call = self.client.receive_message().queue_url(url).max_number_of_messages(SHOWN).visibility_timeout(0);
+        let call = call.message_attribute_names(ERROR_CODE).message_attribute_names(ERROR_MESSAGE);
         let call = call.message_system_attribute_names(MessageSystemAttributeName::SentTimestamp);
         let answer = call.send().await.map_err(|e| failed("ReceiveMessage", &e))?;
         Ok(answer.messages().iter().map(read).collect())
@@ -127,7 +135,10 @@ impl FailedMessages for SqsFailedMessages {
 fn read(message: &Message) -> FailedMessage {
     let sent = message.attributes().and_then(|all| all.get(&MessageSystemAttributeName::SentTimestamp));
     let sent_at = sent.and_then(|millisecond| millisecond.parse().ok());
+    let attribute = |name| message.message_attributes()?.get(name)?.string_value();
+    let undelivered: Vec<&str> = [ERROR_CODE, ERROR_MESSAGE].into_iter().filter_map(attribute).collect();
     FailedMessage {
+        undelivered: (!undelivered.is_empty()).then(|| undelivered.join(": ")),
         body: message.body().unwrap_or_default().to_owned(),
         sent_at: sent_at.and_then(|millisecond| Timestamp::from_millisecond(millisecond).ok()),
     }

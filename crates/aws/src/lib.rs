@@ -1,5 +1,5 @@
 //! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS) and
-//! `events` (`EventBridge`); `stack` for the operations by hand, and `chain` for the credentials of a person.
+//! `events` (`EventBridge`); `stack` for the operations by hand, `installation` for what they check, and `chain` for the credentials of a person.
 //!
 //! ```text
 //!  TaskDefinitions  Tasks  Clusters  Inventory …  SecretStore   MessageSender, MessageVisibility     traits of callers
@@ -15,6 +15,8 @@ pub mod ecs;
 pub mod events;
 #[cfg(feature = "stack")]
 pub mod failed_messages;
+#[cfg(feature = "installation")]
+pub mod installation;
 #[cfg(feature = "queue")]
 pub mod queue;
 pub mod sdk;

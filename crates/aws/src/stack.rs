@@ -96,6 +96,6 @@ impl Stack for AwsStack {
     }
 }
 
-fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> StackError {
+pub(crate) fn failed<E: std::error::Error + 'static>(subject: String, error: &E) -> StackError {
     StackError::Failed { subject, reason: describe(error) }
 }

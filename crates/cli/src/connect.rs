@@ -18,6 +18,11 @@ pub(super) struct AwsArguments {
 }
 
 impl AwsArguments {
+    /// The profile, if one was given.
+    pub(super) fn profile(&self) -> Option<&str> {
+        self.profile.as_deref()
+    }
+
     /// The configuration of all clients.
     pub(super) async fn sdk(&self) -> Result<SdkConfig, Failure> {
         let config = sdk::of_user(self.profile.as_deref(), self.region.as_deref()).await;

@@ -30,6 +30,11 @@ impl CredentialSource for Given {
     }
 }
 
+/// Whether the environment names Consul's address: without it, the default one is only asked by commands that need Consul.
+pub(super) fn names_consul() -> bool {
+    std::env::var_os("CONSUL_HTTP_ADDR").is_some_and(|address| !address.is_empty())
+}
+
 impl ConsulVariables {
     /// Reads the variables by `variable`, which gives the value of an environment variable.
     pub(super) fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
-//!  status                                    what runs, by the crate `diagnosis`
+//!  status inventory doctor                   what runs, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
@@ -13,12 +13,15 @@ mod completions;
 mod configuration;
 mod connect;
 mod consul_variables;
+mod doctor;
+mod doctor_text;
 mod exit;
 mod explain;
-mod failed_event;
 mod fix;
 mod graph;
 mod inject;
+mod inventory;
+mod inventory_text;
 mod live;
 mod output;
 mod planned_action;
@@ -48,7 +51,7 @@ pub use self::{exit::Exit, streams::Streams};
     about = "Checks ECS task definitions for Consul's service mesh, and shows and repairs what runs in it",
     after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
-                  ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh sweep --dry-run",
+                  ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh doctor\n  ecs-mesh sweep --dry-run",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -78,6 +81,8 @@ enum Command {
     Explain(explain::Arguments),
     Graph(graph::Arguments),
     Status(status::Arguments),
+    Inventory(inventory::Arguments),
+    Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
     Completions(completions::Arguments),
@@ -102,6 +107,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
+        Command::Inventory(arguments) => inventory::run(arguments, streams),
+        Command::Doctor(arguments) => doctor::run(arguments, streams),
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),
         Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),

@@ -9,6 +9,7 @@ use aws::{
     stack::{AwsStack, Stack},
 };
 use clap::Args;
+use diagnosis::failed_event::said;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -16,7 +17,6 @@ use crate::{
     by_hand::{StackArguments, counted, may_go_on},
     connect::{AwsArguments, runtime},
     exit::{Exit, Failure},
-    failed_event::said,
     output::{self, Output, OutputArguments},
     progress::Progress,
     sheet::{Cell, Medium, NOTHING_TO_SAY, Sheet, Tone},

@@ -52,7 +52,8 @@ pub(super) struct Arguments {
     aws: AwsArguments,
 }
 
-fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
+/// Parses the prefix of the names of secrets.
+pub(super) fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
     text.parse().map_err(|invalid: mesh::field::InvalidField| invalid.to_string())
 }
 

@@ -120,8 +120,7 @@ impl Http {
 
     /// Whether Consul knows the own token, to resolve an ambiguous answer.
     async fn is_known(&self, reading: &Reading) -> Result<bool, ConsulError> {
-        let own_token = Request::get("the controller's own token", &["acl", "token", "self"]);
-        match self.with_retries(&own_token, reading, &Vec::new).await {
+        match self.with_retries(&Request::own_token(), reading, &Vec::new).await {
             // Without ACLs every credential is accepted.
             Ok(_) | Err(Refusal::Known(ConsulError::AclsDisabled { .. })) => Ok(true),
             Err(Refusal::Ambiguous | Refusal::Known(ConsulError::PermissionDenied { .. })) => Ok(false),

@@ -2,7 +2,7 @@
 //! implements all of them.
 //!
 //! ```text
-//!  Acl  Catalog  Agents  ConsulBootstrap  Permissions     called by the controller; Health: by the command line
+//!  Acl  Catalog  Agents  ConsulBootstrap  Permissions     called by the controller; Health and Release: by the command line
 //!    └──────┴─────┬───┴───────────┘
 //!             HttpConsul ─▶ http: the credential, retries, failover between servers
 //!                            ├─ credential ─▶ CredentialSource   the controller's own token
@@ -29,6 +29,7 @@ mod lookup;
 mod names;
 mod object;
 mod permissions;
+mod release;
 mod request;
 mod retry_policy;
 mod servers;
@@ -46,7 +47,8 @@ pub use self::{
     error::{ConsulError, Refusal, classify},
     health::Health,
     object::{Fields, Kind, Object, fields},
-    permissions::Permissions,
+    permissions::{OwnToken, Permissions},
+    release::Release,
     retry_policy::RetryPolicy,
     servers::{NoServers, Server, ServerSource},
     token::{Grant, NewToken, Token, login_mark},

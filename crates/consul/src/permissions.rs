@@ -16,6 +16,32 @@ pub trait Permissions: Send + Sync {
         tenancy: &Tenancy,
         permissions: &[Permission],
     ) -> Result<Vec<Permission>, ConsulError>;
+
+    /// The controller's own token; `None` if ACLs are off.
+    async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError>;
+}
+
+/// The controller's own token, without its secret ID.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnToken {
+    /// Its accessor ID.
+    pub accessor_id: String,
+    /// The names of the policies that are attached to it directly.
+    pub policies: Vec<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct TokenSelf {
+    #[serde(rename = "AccessorID")]
+    accessor_id: String,
+    policies: Option<Vec<PolicyLink>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct PolicyLink {
+    name: String,
 }
 
 #[derive(Deserialize)]
@@ -49,6 +75,17 @@ impl Permissions for HttpConsul {
         }
         let missing = permissions.iter().zip(answers).filter(|(_, answer)| !answer.allow);
         Ok(missing.map(|(permission, _)| permission.clone()).collect())
+    }
+
+    async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
+        let request = Request::own_token();
+        let token: TokenSelf = match self.http.json(&request).await {
+            Ok(token) => token,
+            Err(ConsulError::AclsDisabled { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let policies = token.policies.unwrap_or_default().into_iter().map(|link| link.name).collect();
+        Ok(Some(OwnToken { accessor_id: token.accessor_id, policies }))
     }
 }
 

@@ -44,6 +44,11 @@ impl Request {
         Self::get("Consul's datacenter", &["agent", "self"])
     }
 
+    /// Reads the token of the request.
+    pub(super) fn own_token() -> Self {
+        Self::get("the controller's own token", &["acl", "token", "self"])
+    }
+
     fn new(method: Method, subject: impl Into<String>, path: &[&str]) -> Self {
         let path = path.iter().map(|&segment| segment.to_owned()).collect();
         Self { subject: subject.into(), method, path, query: Vec::new(), body: None, is_list: false }

@@ -8,6 +8,7 @@ use crate::{
     announcer::Announcer,
     apply::Applier,
     bootstrap::{Bootstrap, BootstrapReport},
+    check::{CheckReport, InstallationCheck},
     cleanup::{Cleanup, CleanupReport},
     deadline::Deadline,
     edges::Edges,
@@ -36,6 +37,7 @@ pub struct Controller {
     sweep: Sweep,
     bootstrap: Arc<Bootstrap>,
     preflight: Preflight,
+    check: InstallationCheck,
     health_sync: Arc<HealthSync>,
     unused_secrets: UnusedSecrets,
     cleanup: Cleanup,
@@ -99,6 +101,7 @@ impl Controller {
                 entropy: Arc::clone(&edges.entropy),
                 announcer: Arc::clone(&announcer),
             },
+            check: InstallationCheck::new(&scope, &edges, &tasks),
             preflight: Preflight { scope: Arc::clone(&scope), consul: edges.bootstrap.clone() },
             health_sync,
             unused_secrets: UnusedSecrets { tasks: tasks.clone(), secrets: Arc::clone(&edges.secrets) },
@@ -148,6 +151,20 @@ impl Controller {
     /// The missing permissions, as the rules that grant them; or why Consul could not be asked.
     pub async fn preflight(&self) -> Result<(), PreflightError> {
         self.preflight.run().await
+    }
+
+    /// Checks what the functions need, and plans a sweep. Changes nothing.
+    pub async fn check(&self, deadline: Deadline) -> CheckReport {
+        let mut report = self.check.run(&self.preflight, deadline).await;
+        if !report.set_up.is_complete() {
+            // The next sweep sets it up.
+            self.bootstrap.forget();
+        }
+        if report.consul.is_none() {
+            let order = SweepOrder { dry_run: true, ..SweepOrder::default() };
+            report.add_sweep(self.sweep.run(&order, deadline).await);
+        }
+        report
     }
 
     /// Syncs health every `interval` for one minute, as far as time allows; once without an interval.

@@ -8,7 +8,7 @@ use aws::{
     queue::{MessageSender, MessageVisibility},
     secrets::{OwnSecrets, SecretStore},
 };
-use consul::{Acl, Agents, Catalog, ConsulBootstrap, Permissions};
+use consul::{Acl, Agents, Catalog, ConsulBootstrap, Permissions, Release};
 
 use crate::{clock::Clock, entropy::Entropy};
 
@@ -22,10 +22,10 @@ pub trait Ecs: TaskDefinitions + Clusters + EcsServices + Tasks {}
 
 impl<T: TaskDefinitions + Clusters + EcsServices + Tasks> Ecs for T {}
 
-/// Consul: what the bootstrap writes, and what the controller's own token may do.
-pub trait Setup: ConsulBootstrap + Permissions {}
+/// Consul: what the bootstrap writes, what the controller's own token may do, and which release it is.
+pub trait Setup: ConsulBootstrap + Permissions + Release {}
 
-impl<T: ConsulBootstrap + Permissions> Setup for T {}
+impl<T: ConsulBootstrap + Permissions + Release> Setup for T {}
 
 /// Secrets Manager: the secrets with tokens.
 pub trait Secrets: SecretStore + OwnSecrets {}

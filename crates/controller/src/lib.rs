@@ -8,7 +8,7 @@
 //!  deployment ─▶ preflight, bootstrap, sweep; deletion of the stack ─▶ cleanup
 //! ```
 //!
-//! - `events`, `sweep`, `bootstrap`, `preflight`, `health_sync`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
+//! - `events`, `sweep`, `bootstrap`, `preflight`, `check`, `health_sync`, `unused_secrets`, `cleanup`: the operations of [`Controller`].
 //! - `observe` (single tasks), `survey` (whole clusters), `tasks`, `definitions`: reads. Only `definitions` classifies tasks.
 //! - `repair`: what Consul has forgotten of running tasks; `replacement`: those that cannot be repaired; `takeover`: their
 //!   health, if nobody else reports it; `healing`: what is logged and announced of all three.
@@ -20,6 +20,7 @@ mod announcement;
 mod announcer;
 mod apply;
 pub mod bootstrap;
+mod check;
 mod cleanup;
 mod clock;
 mod controller;
@@ -52,6 +53,7 @@ mod unused_secrets;
 
 pub use self::{
     bootstrap::{BootstrapError, BootstrapFailure, BootstrapReport},
+    check::{CheckReport, SetUpReport, TokenReport},
     cleanup::CleanupReport,
     clock::{Clock, SystemClock},
     controller::Controller,

@@ -32,8 +32,57 @@ pub struct ObservedCluster {
     pub tasks: Vec<Member>,
     /// The other tasks: outside the mesh, or of a definition that could not be read.
     pub others: BTreeSet<TaskId>,
+    /// The services and tasks that are not in the mesh.
+    pub outside: Outside,
+    /// The controllers of consul-ecs.
+    pub controllers: Vec<OtherController>,
     /// What Consul has registered for the cluster; `None` if that could not be read.
     pub catalog: Option<CatalogReading>,
+}
+
+/// The services and tasks of a cluster that are not in the mesh.
+#[derive(Debug, Clone, Default)]
+pub struct Outside {
+    /// The services.
+    pub services: Vec<OutsideService>,
+    /// The tasks.
+    pub tasks: Vec<OutsideTask>,
+}
+
+/// An ECS service whose tasks are not in the mesh.
+#[derive(Debug, Clone)]
+pub struct OutsideService {
+    /// What it wants.
+    pub state: ServiceState,
+    /// The revision of its tasks; `None` if it could not be read.
+    pub definition: Option<Arc<DefinitionState>>,
+}
+
+/// A task that is not in the mesh.
+#[derive(Debug, Clone)]
+pub struct OutsideTask {
+    /// The task.
+    pub state: TaskState,
+    /// Its revision; `None` if it could not be read.
+    pub definition: Option<Arc<DefinitionState>>,
+}
+
+/// A controller of consul-ecs, that runs as an ECS service or as a task.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct OtherController {
+    /// Its ECS service, or its task.
+    pub runs_as: RunsAs,
+    /// Its image.
+    pub image: String,
+}
+
+/// How something is run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RunsAs {
+    /// By the ECS service of this name.
+    Service(String),
+    /// As a task without a service.
+    Task(TaskId),
 }
 
 /// An ECS service whose tasks are in the mesh.

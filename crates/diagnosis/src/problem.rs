@@ -12,7 +12,8 @@ pub(crate) fn of_ecs(error: &EcsError) -> String {
 }
 
 /// Why Consul could not be read.
-pub(crate) fn of_consul(error: &ConsulError) -> String {
+#[must_use]
+pub fn of_consul(error: &ConsulError) -> String {
     match error {
         ConsulError::CredentialRejected { .. } => {
             "Consul could not be read: it does not know the token in CONSUL_HTTP_TOKEN".to_owned()

@@ -6,27 +6,24 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, ServiceState, TaskState, Tasks};
+use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, Tasks};
 use consul::{Catalog, ConsulError, Health, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
-    identity::{MeshIdentity, MeshService},
+    identity::MeshService,
     permission::{Permission, Segment},
     repair::NodeReading,
-    required::TokenRules,
     secret_name::{SecretNamePrefix, SecretNames},
-    tags::Tags,
     tenancy::Tenancy,
-    token_mode::TokenMode,
 };
 
 use crate::{
-    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
+    observed::{CatalogReading, Observed, ObservedCluster, Outside},
     problem,
-    token_source::TokenSource,
+    sorter::{Sorted, Sorter, controllers},
 };
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
@@ -92,9 +89,21 @@ impl<'a> Reader<'a> {
                 Err(error) => observed.problems.push(problem::of_ecs(&error)),
             }
         }
-        // One cause often affects several clusters.
-        let mut said = BTreeSet::new();
-        observed.problems.retain(|problem| said.insert(problem.clone()));
+        observed.problems = without_repetitions(observed.problems);
+        observed
+    }
+
+    /// Reads what ECS runs in clusters, without Consul.
+    pub async fn read_ecs(&self, clusters: &[ClusterArn], progress: &(dyn Fn(&str) + Sync)) -> Observed {
+        let mut observed = Observed::default();
+        for (number, cluster) in clusters.iter().enumerate() {
+            progress(&format!("cluster {} ({} of {})", cluster.name(), number + 1, clusters.len()));
+            match self.cluster(cluster, &mut observed.problems).await {
+                Ok(read) => observed.clusters.push(read),
+                Err(error) => observed.problems.push(problem::of_ecs(&error)),
+            }
+        }
+        observed.problems = without_repetitions(observed.problems);
         observed
     }
 
@@ -165,23 +174,31 @@ impl<'a> Reader<'a> {
         let wanted = services.iter().filter_map(|service| service.definition.clone());
         let definitions = self.definitions(used.chain(wanted).collect(), problems).await;
         let names = self.names(arn);
-        let mut sorter = Sorter { scope: &self.scope, names: names.as_ref(), definitions, problems };
+        let mut sorter =
+            Sorter { default_tenancy: &self.scope.default_tenancy, names: names.as_ref(), definitions, problems };
         let mut read = ObservedCluster {
             arn: arn.clone(),
             services: Vec::new(),
             tasks: Vec::new(),
             others: BTreeSet::new(),
+            outside: Outside::default(),
+            controllers: controllers(&states, &services, &sorter.definitions),
             catalog: None,
         };
         for state in states {
-            let id = state.task.arn.id().clone();
             match sorter.task(state) {
-                Some(member) => read.tasks.push(member),
-                None => drop(read.others.insert(id)),
+                Sorted::InMesh(member) => read.tasks.push(member),
+                Sorted::Outside(outside) => {
+                    read.others.insert(outside.state.task.arn.id().clone());
+                    read.outside.tasks.push(outside);
+                }
             }
         }
         for state in services {
-            read.services.extend(sorter.service(state, &read.tasks));
+            match sorter.service(state, &read.tasks) {
+                Sorted::InMesh(member) => read.services.push(member),
+                Sorted::Outside(outside) => read.outside.services.push(outside),
+            }
         }
         Ok(read)
     }
@@ -217,45 +234,9 @@ fn known<T>(answer: Result<T, ConsulError>, problems: &mut Vec<String>) -> Optio
     answer.map_err(|error| problems.push(problem::of_consul(&error))).ok()
 }
 
-/// Sorts tasks and ECS services into those of the mesh and others.
-struct Sorter<'a> {
-    scope: &'a Scope,
-    names: Option<&'a SecretNames>,
-    definitions: BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
-    problems: &'a mut Vec<String>,
-}
-
-impl Sorter<'_> {
-    fn task(&mut self, state: TaskState) -> Option<Member> {
-        let definition = Arc::clone(self.definitions.get(&state.task.definition)?);
-        let (identity, token) = self.identify(&definition, &state.task.tags)?;
-        let is_enterprise = self.scope.default_tenancy.partition().is_some();
-        Some(Member { state, service: identity.service, definition, token, is_enterprise })
-    }
-
-    /// An ECS service is in the mesh if its tasks are, or if its definition is.
-    fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Option<MemberService> {
-        let is_its = |member: &&Member| member.state.task.placement.service.as_ref() == Some(&state.name);
-        let definition = state.definition.as_ref().and_then(|arn| self.definitions.get(arn)).cloned();
-        if let Some(member) = tasks.iter().find(is_its) {
-            let (service, token) = (member.service.clone(), member.token.clone());
-            return Some(MemberService { state, service, definition, token });
-        }
-        let (identity, token) = self.identify(definition.as_ref()?, &Tags::default())?;
-        Some(MemberService { state, service: identity.service, definition, token })
-    }
-
-    fn identify(&mut self, state: &DefinitionState, tags: &Tags) -> Option<(MeshIdentity, TokenSource)> {
-        let rules = TokenRules { mode: TokenMode::Auto, names: self.names? };
-        match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
-            Ok(identity) => identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules))),
-            Err(invalid) => {
-                let problem = format!("task definition {}: {invalid}", state.definition.arn);
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
-                }
-                None
-            }
-        }
-    }
+/// One cause often affects several clusters.
+fn without_repetitions(mut problems: Vec<String>) -> Vec<String> {
+    let mut said = BTreeSet::new();
+    problems.retain(|problem| said.insert(problem.clone()));
+    problems
 }

@@ -33,11 +33,11 @@ fn last(image: &str) -> &str {
     image.rsplit_once('/').map_or(image, |(_, last)| last)
 }
 
-fn repository(image: &str) -> &str {
+pub(crate) fn repository(image: &str) -> &str {
     last(image).split([':', '@']).next().unwrap_or_default()
 }
 
-fn tag(image: &str) -> &str {
+pub(crate) fn tag(image: &str) -> &str {
     let without_digest = last(image).split('@').next().unwrap_or_default();
     without_digest.split_once(':').map_or("untagged", |(_, tag)| tag)
 }

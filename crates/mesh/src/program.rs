@@ -45,6 +45,8 @@ pub struct Programs {
     pub health_sync: Option<String>,
     /// The release, if the tag of the image tells it.
     pub release: Option<Release>,
+    /// The name of the container that runs the controller of consul-ecs: it manages the mesh, and is no task of it.
+    pub controller: Option<String>,
 }
 
 /// What a container runs.
@@ -69,6 +71,14 @@ impl Program {
             _ => None,
         }
     }
+}
+
+/// Whether a container runs the controller of consul-ecs: `controller`, or `acl-controller` up to 0.5.
+#[must_use]
+pub fn is_controller(image: &str, command: &[String]) -> bool {
+    let name = image.rsplit_once('/').map_or(image, |(_, last)| last);
+    let is_consul_ecs = name.split([':', '@']).next() == Some("consul-ecs");
+    is_consul_ecs && command.first().is_some_and(|first| matches!(first.as_str(), "controller" | "acl-controller"))
 }
 
 impl Release {
@@ -123,6 +133,15 @@ mod tests {
         assert_eq!(of("consul-ecs-health-sync", &[]), Some(Program::SyncsHealth));
         assert_eq!(of("consul-ecs-mesh-init", &["sleep", "9"]), None);
         assert_eq!(of("app", &[]), None);
+    }
+
+    #[test]
+    fn controller_is_known_by_its_image_and_command() {
+        let is = |image: &str, command: &str| is_controller(image, &[command.to_owned()]);
+        assert!(is("public.ecr.aws/hashicorp/consul-ecs:0.9.0", "controller"));
+        assert!(is("hashicorp/consul-ecs@sha256:00ff", "acl-controller"));
+        assert!(!is("hashicorp/consul-ecs:0.9.0", "mesh-init"));
+        assert!(!is("games/controller:1", "controller"));
     }
 
     #[test]

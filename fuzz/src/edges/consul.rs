@@ -2,7 +2,8 @@
 
 use async_trait::async_trait;
 use consul::{
-    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, Permissions, Token, TokenFilter,
+    Acl, Agents, Catalog, ConsulBootstrap, ConsulError, Fields, NewToken, Object, OwnToken, Permissions, Release,
+    Token, TokenFilter,
 };
 use mesh::{
     arn::{ClusterArn, TaskId},
@@ -218,5 +219,16 @@ impl ConsulBootstrap for World {
 impl Permissions for World {
     async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
         Ok(Vec::new())
+    }
+
+    async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
+        Ok(None)
+    }
+}
+
+#[async_trait]
+impl Release for World {
+    async fn version(&self) -> Result<String, ConsulError> {
+        Err(absent("Consul's release"))
     }
 }

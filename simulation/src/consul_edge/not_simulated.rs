@@ -1,7 +1,7 @@
 //! What the controller reads and creates when it is set up.
 
 use async_trait::async_trait;
-use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, Permissions};
+use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions, Release};
 use mesh::{
     permission::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -48,6 +48,17 @@ impl ConsulBootstrap for ConsulEdge {
 #[async_trait]
 impl Permissions for ConsulEdge {
     async fn missing_permissions(&self, _: &Tenancy, _: &[Permission]) -> Result<Vec<Permission>, ConsulError> {
+        Err(not_simulated())
+    }
+
+    async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
+        Err(not_simulated())
+    }
+}
+
+#[async_trait]
+impl Release for ConsulEdge {
+    async fn version(&self) -> Result<String, ConsulError> {
         Err(not_simulated())
     }
 }

@@ -1,5 +1,7 @@
 //! The live commands of `ecs-mesh` as people run them: against ECS's API, a real Consul and the deployed stack.
 
+mod doctor;
+mod inventory;
 mod redrive;
 mod status;
 mod sweep;
@@ -52,15 +54,27 @@ fn documented(name: &str) -> BTreeSet<String> {
 /// The permission that a recorded request needs.
 fn permission(request: &RecordedRequest) -> String {
     if let Some(target) = request.header("x-amz-target") {
-        let (service, operation) = target.split_once('.').expect("an operation");
-        let service = if service.starts_with("AmazonSQS") { "sqs" } else { "ecs" };
+        let (service, operation) = target.rsplit_once('.').expect("an operation");
+        let services = [
+            ("AmazonSQS", "sqs"),
+            ("AmazonEC2ContainerService", "ecs"),
+            ("AWSEvents", "events"),
+            ("CloudTrail", "cloudtrail"),
+        ];
+        let (_, service) = services.iter().find(|(name, _)| service.contains(name)).expect("a known service");
         return format!("{service}:{operation}");
     }
     if request.uri.ends_with("/invocations") {
         return "lambda:InvokeFunction".to_owned();
     }
+    if request.uri.contains("/event-source-mappings/") {
+        return "lambda:GetEventSourceMapping".to_owned();
+    }
+    if request.uri.ends_with("/concurrency") {
+        return "lambda:GetFunctionConcurrency".to_owned();
+    }
     let action = request.body.split('&').find_map(|pair| pair.strip_prefix("Action=")).expect("an action");
-    format!("cloudformation:{action}")
+    if action == "GetCallerIdentity" { format!("sts:{action}") } else { format!("cloudformation:{action}") }
 }
 
 fn permissions(requests: &[RecordedRequest]) -> BTreeSet<String> {

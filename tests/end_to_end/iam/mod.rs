@@ -13,7 +13,7 @@ use test_harness::recorder::RecordedRequest;
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 15] = [
+const EDGES: [(&str, &str); 18] = [
     ("crates/audit-function/src/announce.rs", "sns events"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/addresses.rs", "ecs"),
@@ -25,14 +25,21 @@ const EDGES: [(&str, &str); 15] = [
     ("crates/aws/src/ecs/tasks.rs", "ecs"),
     ("crates/aws/src/events.rs", "events"),
     ("crates/aws/src/failed_messages.rs", "sqs"),
+    ("crates/aws/src/installation/stacks.rs", "cloudformation"),
+    ("crates/aws/src/installation/trails.rs", "cloudtrail"),
+    ("crates/aws/src/installation/triggers.rs", "events lambda"),
     ("crates/aws/src/queue.rs", "sqs"),
     ("crates/aws/src/secrets/mod.rs", "secretsmanager"),
     ("crates/aws/src/secrets/own.rs", "secretsmanager"),
     ("crates/aws/src/stack.rs", "cloudformation lambda"),
 ];
 /// The sources that use only AWS's types.
-const TYPES_ONLY: [&str; 3] =
-    ["crates/aws/src/ecs/client.rs", "crates/aws/src/ecs/coverage.rs", "crates/aws/src/ecs/definition_json.rs"];
+const TYPES_ONLY: [&str; 4] = [
+    "crates/aws/src/ecs/client.rs",
+    "crates/aws/src/ecs/coverage.rs",
+    "crates/aws/src/ecs/definition_json.rs",
+    "crates/aws/src/installation/mod.rs",
+];
 
 /// Grants for calls that Lambda makes with the function's role.
 const FOR_LAMBDA: [&str; 8] = [

@@ -48,6 +48,11 @@ impl Fake {
         self.objects.lock().unwrap().insert(key.to_owned(), object);
     }
 
+    /// Removes an object, as somebody else does.
+    pub(crate) fn remove(&self, key: &str) {
+        self.objects.lock().unwrap().remove(key);
+    }
+
     pub(crate) fn get(&self, key: &str) -> Value {
         self.objects.lock().unwrap().get(key).cloned().map_or(Value::Null, Value::Object)
     }

@@ -1,5 +1,7 @@
-//! The bootstrap of Consul (exact requests, merging, concurrent controllers, logins), and the preflight.
+//! The bootstrap of Consul (exact requests, merging, concurrent controllers, logins), the preflight, and the check
+//! of an installation.
 
+mod checked;
 mod concurrency;
 mod enterprise;
 pub(crate) mod fake;

@@ -17,7 +17,7 @@ use mesh::{
     arn::TaskDefinitionArn,
     definition::TaskDefinition,
     ecs_config::{CONFIG_VARIABLE, REGION_VARIABLE},
-    program::{Program, Programs, Registrar, RegistrarContainer, Release},
+    program::{Program, Programs, Registrar, RegistrarContainer, Release, is_controller},
     secret_reference::SecretReference,
 };
 
@@ -101,6 +101,9 @@ fn read_programs(containers: &[ContainerDefinition]) -> Programs {
     let mut programs = Programs::default();
     for container in containers {
         let name = container.name().unwrap_or_default();
+        if is_controller(container.image().unwrap_or_default(), container.command()) {
+            programs.controller = Some(name.to_owned());
+        }
         match Program::of(name, container.command()) {
             Some(Program::Registers(registrar)) => {
                 programs.registrar = Some(read_registrar(container, registrar));

@@ -1,9 +1,15 @@
 //! The state of clusters, for people: what services want, why tasks have stopped, and which images they run.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use async_trait::async_trait;
-use aws_sdk_ecs::types::{Service, ServiceEvent, Task, TaskDefinition as EcsTaskDefinition, TaskStopCode};
+use aws_sdk_ecs::types::{
+    LaunchType, ProxyConfiguration, ProxyConfigurationType, Service, ServiceEvent, Task,
+    TaskDefinition as EcsTaskDefinition, TaskStopCode,
+};
 use jiff::Timestamp;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
@@ -38,6 +44,8 @@ pub struct ServiceState {
     pub deployed_at: Option<Timestamp>,
     /// Why it could not start a task, if the newest of its events says so.
     pub trouble: Option<String>,
+    /// The launch type, or the capacity providers, of its tasks.
+    pub runs_on: BTreeSet<String>,
 }
 
 /// A task, and what ECS says about its end.
@@ -49,6 +57,8 @@ pub struct TaskState {
     pub last_status: String,
     /// Why it has stopped although nobody told it to.
     pub failure: Option<String>,
+    /// Its capacity provider, or its launch type.
+    pub runs_on: Option<String>,
 }
 
 /// A revision of a task definition, and its images.
@@ -58,6 +68,8 @@ pub struct DefinitionState {
     pub definition: Arc<TaskDefinition>,
     /// The image of each container.
     pub images: BTreeMap<String, String>,
+    /// Whether its proxy is configured for AWS App Mesh.
+    pub is_in_app_mesh: bool,
 }
 
 /// Reads the state of clusters.
@@ -105,7 +117,12 @@ impl ClusterStates for AwsEcs {
         let containers = answer.task_definition().map(EcsTaskDefinition::container_definitions);
         let images = containers.unwrap_or_default().iter();
         let images = images.filter_map(|container| Some((container.name()?.to_owned(), container.image()?.to_owned())));
-        Ok(DefinitionState { images: images.collect(), definition: Arc::new(read_definition(arn, &answer)) })
+        let proxy = answer.task_definition().and_then(EcsTaskDefinition::proxy_configuration);
+        Ok(DefinitionState {
+            images: images.collect(),
+            is_in_app_mesh: proxy.and_then(ProxyConfiguration::r#type) == Some(&ProxyConfigurationType::Appmesh),
+            definition: Arc::new(read_definition(arn, &answer)),
+        })
     }
 }
 
@@ -117,7 +134,19 @@ fn read_service(service: &Service) -> Result<ServiceState, InvalidField> {
         desired: usize::try_from(service.desired_count()).unwrap_or_default(),
         deployed_at: changes.max(),
         trouble: service.events().first().and_then(ServiceEvent::message).and_then(trouble),
+        runs_on: places_of(service),
     })
+}
+
+/// The capacity providers of a service, or its launch type.
+fn places_of(service: &Service) -> BTreeSet<String> {
+    let providers = service.capacity_provider_strategy().iter().map(|item| item.capacity_provider().to_owned());
+    let providers: BTreeSet<String> = providers.collect();
+    if providers.is_empty() {
+        service.launch_type().map(|kind| kind.as_str().to_owned()).into_iter().collect()
+    } else {
+        providers
+    }
 }
 
 /// What an event says of a task that could not be started: `(service web) was unable to place a task because …`
@@ -131,6 +160,7 @@ fn read_state(task: &Task) -> Result<TaskState, InvalidField> {
         task: read_task(task)?,
         last_status: task.last_status().unwrap_or_default().to_owned(),
         failure: failure(task),
+        runs_on: task.capacity_provider_name().or(task.launch_type().map(LaunchType::as_str)).map(str::to_owned),
     })
 }
 

@@ -121,6 +121,11 @@ impl Bootstrap {
         self.run_for(statuses, deadline).await
     }
 
+    /// Makes the next [`Self::run_if_due`] due.
+    pub(crate) fn forget(&self) {
+        *self.last_run.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     fn is_set_up_for(&self, statuses: &ClusterStatuses) -> bool {
         let mut last = self.last_run.lock().unwrap_or_else(PoisonError::into_inner);
         last.as_mut().is_some_and(|last| {

@@ -1,7 +1,7 @@
 //! What the bootstrap writes.
 
 use async_trait::async_trait;
-use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, Permissions};
+use consul::{ConsulBootstrap, ConsulError, Fields, Kind, Object, OwnToken, Permissions, Release};
 use mesh::{
     permission::Permission,
     tenancy::{Tenancy, TenancyName},
@@ -42,6 +42,17 @@ impl Permissions for Observing {
         permissions: &[Permission],
     ) -> Result<Vec<Permission>, ConsulError> {
         self.0.bootstrap.missing_permissions(tenancy, permissions).await
+    }
+
+    async fn own_token(&self) -> Result<Option<OwnToken>, ConsulError> {
+        self.0.bootstrap.own_token().await
+    }
+}
+
+#[async_trait]
+impl Release for Observing {
+    async fn version(&self) -> Result<String, ConsulError> {
+        self.0.bootstrap.version().await
     }
 }
 

@@ -18,7 +18,7 @@ use mesh::{
 };
 
 use super::*;
-use crate::{CatalogReading, Member, MemberService, TokenSource};
+use crate::{CatalogReading, Member, MemberService, TokenSource, observed::Outside};
 
 const CONFIG: &str = r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
 const INIT: &str = "consul-ecs-mesh-init";
@@ -62,6 +62,7 @@ fn definition() -> Arc<DefinitionState> {
             programs: Programs { registrar: Some(registrar), ..Programs::default() },
         }),
         images: images.map(|(name, image)| (name.to_owned(), image.to_owned())).into(),
+        is_in_app_mesh: false,
     })
 }
 
@@ -92,7 +93,7 @@ fn task(number: u8) -> Member {
         },
     };
     Member {
-        state: TaskState { task, last_status: "RUNNING".to_owned(), failure: None },
+        state: TaskState { task, last_status: "RUNNING".to_owned(), failure: None, runs_on: None },
         service: web(),
         definition: definition(),
         token: TokenSource::AuthMethod { method: None },
@@ -137,6 +138,7 @@ fn healthy() -> ObservedCluster {
         desired: 2,
         deployed_at: Some(minutes_ago(61)),
         trouble: None,
+        runs_on: BTreeSet::new(),
     };
     let token = TokenSource::AuthMethod { method: None };
     ObservedCluster {
@@ -144,6 +146,8 @@ fn healthy() -> ObservedCluster {
         services: vec![MemberService { state, service: web(), definition: Some(definition()), token }],
         tasks: vec![task(1), task(2)],
         others: BTreeSet::new(),
+        outside: Outside::default(),
+        controllers: Vec::new(),
         catalog: Some(catalog),
     }
 }

@@ -98,7 +98,7 @@ impl Recorder {
         Self::new(Upstream::Server(upstream.trim_end_matches('/').to_owned()), Box::new(script)).await
     }
 
-    /// Stands in front of AWS: `script` decides which requests are forwarded. Calls of ECS are forwarded one at a time, under
+    /// Stands in front of AWS: `script` decides which requests are forwarded. Calls of ECS and invocations are forwarded one at a time, under
     /// `Aws::lock_ecs`, which the test must not hold meanwhile: `MiniStack` answers 500 to some reads during a change.
     pub async fn before_aws(
         aws: &'static Aws,
@@ -210,6 +210,8 @@ async fn answer(
 
 async fn forward(shared: &Shared, seen: RecordedRequest, body: Bytes) -> Response<Body> {
     let is_ecs = seen.header("x-amz-target").is_some_and(|target| target.starts_with("AmazonEC2ContainerService"));
+    // The invoked function calls ECS itself.
+    let is_ecs = is_ecs || seen.uri.ends_with("/invocations");
     let (upstream, _ecs) = match &shared.upstream {
         Upstream::Nowhere => panic!("no server to forward to: {}", seen.line()),
         Upstream::Server(url) => (url, None),

@@ -2,7 +2,7 @@
 
 mod objects;
 
-use consul::{Acl as _, Agents as _, Catalog as _, Grant, NewToken, Permissions as _};
+use consul::{Acl as _, Agents as _, Catalog as _, Grant, NewToken, OwnToken, Permissions as _, Release as _};
 use mesh::{
     arn::TaskArn,
     catalog::ServiceInstance,
@@ -253,6 +253,23 @@ async fn permissions_are_of_a_namespace() {
     assert_eq!(asked.await, [(authorize, questions), own_token, trial]);
 }
 
+#[tokio::test]
+async fn own_token_and_release_have_no_tenancy() {
+    let server = Recorder::start(|seen, _| {
+        let policies = json!([{ "ID": "1", "Name": "ours" }]);
+        Answer::ok(match seen.uri.as_str() {
+            "/v1/acl/token/self" => json!({ "AccessorID": "1-2", "SecretID": "own", "Policies": policies }).to_string(),
+            _ => json!({ "Config": { "Version": "1.21.4+ent" } }).to_string(),
+        })
+    })
+    .await;
+    let consul = client(&server.url, &Rotating::new(&["own"]));
+    let token = OwnToken { accessor_id: "1-2".to_owned(), policies: vec!["ours".to_owned()] };
+    assert_eq!(consul.own_token().await.unwrap(), Some(token));
+    assert_eq!(consul.version().await.unwrap(), "1.21.4+ent");
+    assert_eq!(seen(&server), [request("GET /v1/acl/token/self"), request("GET /v1/agent/self")]);
+}
+
 /// The methods of the traits in the sources of the client.
 fn methods() -> Vec<&'static str> {
     let sources = [
@@ -261,6 +278,7 @@ fn methods() -> Vec<&'static str> {
         include_str!("../../../../crates/consul/src/bootstrap.rs"),
         include_str!("../../../../crates/consul/src/catalog/mod.rs"),
         include_str!("../../../../crates/consul/src/permissions.rs"),
+        include_str!("../../../../crates/consul/src/release.rs"),
     ];
     let traits = sources.iter().map(|source| {
         let (_, after) = source.split_once("pub trait ").expect("a trait");

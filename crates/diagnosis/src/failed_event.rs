@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 /// What a message is about, or why it can never succeed. Why it failed is in the log of `task-events`.
-pub(super) fn said(body: &str) -> String {
+#[must_use]
+pub fn said(body: &str) -> String {
     let Ok(event) = serde_json::from_str::<Value>(body) else {
         return "not JSON: it can never succeed".to_owned();
     };
@@ -24,6 +25,13 @@ pub(super) fn said(body: &str) -> String {
             None => kind.to_owned(),
         },
     }
+}
+
+/// The ID of the task that a message is about, if it is about one.
+pub(crate) fn task_of(body: &str) -> Option<String> {
+    let event: Value = serde_json::from_str(body).ok()?;
+    let arn = event.pointer("/detail/taskArn")?.as_str()?;
+    Some(arn.rsplit('/').next().unwrap_or(arn).to_owned())
 }
 
 #[cfg(test)]

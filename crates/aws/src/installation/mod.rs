@@ -1,0 +1,43 @@
+//! What an installation consists of, and what it needs around it. Read-only.
+
+mod caller;
+mod stacks;
+mod trails;
+mod triggers;
+
+use aws_sdk_cloudformation::Client as CloudFormation;
+use aws_sdk_cloudtrail::Client as CloudTrail;
+use aws_sdk_eventbridge::Client as EventBridge;
+use aws_sdk_lambda::Client as Lambda;
+use aws_sdk_sts::Client as Sts;
+use aws_types::SdkConfig;
+
+pub use self::{
+    caller::{Caller, Identity},
+    stacks::{DeployedStack, Resource, Resources, Stacks},
+    trails::{Trail, Trails},
+    triggers::{Mapping, Triggers},
+};
+
+/// The installations in an account and region.
+pub struct AwsInstallation {
+    formation: CloudFormation,
+    functions: Lambda,
+    events: EventBridge,
+    trails: CloudTrail,
+    sts: Sts,
+}
+
+impl AwsInstallation {
+    /// The installations in the configuration's region.
+    #[must_use]
+    pub fn new(config: &SdkConfig) -> Self {
+        Self {
+            formation: CloudFormation::new(config),
+            functions: Lambda::new(config),
+            events: EventBridge::new(config),
+            trails: CloudTrail::new(config),
+            sts: Sts::new(config),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! `ecs-mesh doctor`
+
+use std::env;
+
+use aws::{ecs::AwsEcs, failed_messages::SqsFailedMessages, installation::AwsInstallation, stack::AwsStack};
+use clap::Args;
+use diagnosis::{
+    Reader, Scope,
+    doctor::{CheckOutcome, Commands, ConsulFromHere, Doctor, DoctorReport, Sources},
+};
+use mesh::{field::InvalidField, secret_name::SecretNamePrefix};
+
+use crate::{
+    by_hand::StackArguments,
+    connect::{AwsArguments, runtime},
+    consul_variables::{ConsulVariables, names_consul},
+    doctor_text,
+    exit::{Exit, Failure},
+    output::{Output, OutputArguments, document},
+    progress::Progress,
+    sheet::Medium,
+    streams::Streams,
+};
+
+/// The default prefix of the names of secrets.
+const SECRETS: &str = "consul-ecs";
+
+/// Check whether the installation works, or can be made, and show the commands that mend it
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It only reads. The function `reconcile` of the stack is asked what it reaches from where it runs. Consul is also asked \
+                  from here if CONSUL_HTTP_ADDR is set, and always before an installation; its other variables are CONSUL_HTTP_TOKEN, \
+                  CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
+                  Exit codes: 0 no check has failed, 1 one has, 2 none has, but one could not be made.\n\n\
+                  Examples:\n  ecs-mesh doctor\n  ecs-mesh doctor --stack mesh-eu --region eu-west-1 --output json\n  \
+                  ecs-mesh doctor --before-install --clusters 'prod-*'"
+)]
+pub(super) struct Arguments {
+    /// Check whether an installation can be made
+    #[arg(long)]
+    before_install: bool,
+    /// The clusters to be managed, as in the parameter `EcsClusterArns`
+    #[arg(long, value_name = "CLUSTERS", default_value = "*", requires = "before_install")]
+    clusters: String,
+    #[command(flatten)]
+    stack: StackArguments,
+    #[command(flatten)]
+    output: OutputArguments,
+    #[command(flatten)]
+    aws: AwsArguments,
+}
+
+pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
+    runtime()?.block_on(async {
+        let report = check(arguments).await?;
+        match arguments.output.output {
+            Output::Json => streams.print(&format!("{:#}\n", document(&report)))?,
+            Output::Text => {
+                let medium = Medium { width: streams.width(), in_colour: streams.in_colour };
+                streams.print(&doctor_text::text(&report, medium))?;
+            }
+        }
+        Ok(exit(&report))
+    })
+}
+
+/// Connects everything, and makes the checks.
+async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
+    let sdk = arguments.aws.sdk().await?;
+    let variables = ConsulVariables::read(|name| env::var(name).ok())?;
+    let consul = variables.client()?;
+    let is_asked = arguments.before_install || names_consul();
+    let (ecs, installation) = (AwsEcs::new(&sdk), AwsInstallation::new(&sdk));
+    let (functions, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
+    // Only the controllers of consul-ecs are looked for, and the number of tasks: neither depends on the names of secrets.
+    let secret_prefix: SecretNamePrefix =
+        SECRETS.parse().map_err(|error: InvalidField| Failure::Message(error.to_string()))?;
+    let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone() };
+    let reader = Reader::new(&ecs, &consul, scope);
+    let progress = Progress::new()?;
+    let doctor = Doctor {
+        sources: Sources {
+            identity: &installation,
+            stacks: &installation,
+            functions: &functions,
+            triggers: &installation,
+            messages: &messages,
+            trails: &installation,
+            ecs: &ecs,
+            reader: &reader,
+            consul: is_asked.then_some(&consul as &dyn ConsulFromHere),
+        },
+        commands: Commands {
+            stack: arguments.stack.stack.clone(),
+            region: sdk.region().map(ToString::to_string).unwrap_or_default(),
+            profile: arguments.aws.profile().map(str::to_owned),
+        },
+        progress: &|what| progress.say(what),
+    };
+    Ok(if arguments.before_install {
+        progress.during(doctor.before_install(&arguments.clusters, &variables.tenancy)).await
+    } else {
+        progress.during(doctor.installed()).await
+    })
+}
+
+fn exit(report: &DoctorReport) -> Exit {
+    match (report.count(CheckOutcome::Failed), report.count(CheckOutcome::Unknown)) {
+        (0, 0) => Exit::Clean,
+        (0, _) => Exit::Unusable,
+        _ => Exit::Findings,
+    }
+}

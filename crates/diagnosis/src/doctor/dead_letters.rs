@@ -1,0 +1,117 @@
+//! The checks of the dead-letter queues.
+
+use std::collections::BTreeSet;
+
+use aws::failed_messages::FailedMessage;
+
+use super::{Read, functions::Subject, report::Check};
+use crate::failed_event::{said, task_of};
+
+const FAILED: &str = "failed-events";
+const UNDELIVERED: &str = "undelivered-events";
+/// How many messages are described.
+const SHOWN: usize = 3;
+
+/// What was read of a dead-letter queue.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Letters {
+    /// About how many messages are in it.
+    pub(super) count: usize,
+    /// Some of them.
+    pub(super) some: Vec<FailedMessage>,
+}
+
+impl Letters {
+    /// What the first ones are about.
+    fn about(&self) -> String {
+        let about: BTreeSet<String> = self.some.iter().take(SHOWN).map(|message| said(&message.body)).collect();
+        let noun = if self.count == 1 { "message" } else { "messages" };
+        let more = if self.count > about.len() { "; …" } else { "" };
+        format!("about {} {noun}: {}{more}", self.count, about.into_iter().collect::<Vec<_>>().join("; "))
+    }
+}
+
+/// Whether messages have failed.
+pub(super) fn failed(letters: &Read<Letters>, subject: &Subject<'_>) -> Check {
+    match letters {
+        Err(why) => Check::unknown(FAILED, why),
+        Ok(letters) if letters.count == 0 => Check::ok(FAILED, "no message has failed"),
+        Ok(letters) => {
+            let tasks: BTreeSet<String> = letters.some.iter().filter_map(|message| task_of(&message.body)).collect();
+            let why = tasks.iter().take(SHOWN).map(|task| subject.commands.ecs_mesh(&format!("why {task}")));
+            let redrive = subject.commands.ecs_mesh("redrive");
+            Check::failed(FAILED, letters.about()).mended_by(why.chain([redrive]))
+        }
+    }
+}
+
+/// Whether `EventBridge` could not deliver events. SQS does not return these by itself; a sweep does what they would have done.
+pub(super) fn undelivered(letters: &Read<Letters>, subject: &Subject<'_>) -> Check {
+    match letters {
+        Err(why) => Check::unknown(UNDELIVERED, why),
+        Ok(letters) if letters.count == 0 => Check::ok(UNDELIVERED, "EventBridge has delivered every event"),
+        Ok(letters) => {
+            let reasons: BTreeSet<&str> = letters.some.iter().filter_map(|it| it.undelivered.as_deref()).collect();
+            let because = match reasons.into_iter().collect::<Vec<_>>().join("; ") {
+                reasons if reasons.is_empty() => String::new(),
+                reasons => format!(" ({reasons})"),
+            };
+            let commands = subject.commands;
+            let queue = subject.id("TaskEventsQueue");
+            let policy = format!("sqs get-queue-attributes --queue-url {queue} --attribute-names Policy");
+            let purge = format!("sqs purge-queue --queue-url {}", subject.id("UndeliveredEventsQueue"));
+            Check::failed(UNDELIVERED, letters.about() + &because).mended_by([
+                commands.aws(&policy),
+                commands.ecs_mesh("sweep"),
+                commands.aws(&purge),
+            ])
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws::installation::Resources;
+
+    use super::*;
+    use crate::doctor::{CheckOutcome, commands, stack};
+
+    type Judge = fn(&Read<Letters>, &Subject<'_>) -> Check;
+
+    fn checked(judge: Judge, letters: &Read<Letters>) -> Check {
+        let (stack, resources, commands) = (stack::of_tests("mesh", &[]), Resources::new(), commands::of_tests());
+        judge(letters, &Subject { stack: &stack, resources: &resources, clusters: "", commands: &commands })
+    }
+
+    fn letters() -> Letters {
+        let body = include_str!("../../../../events/task-stopped-essential-container-exited.json").to_owned();
+        let undelivered = Some("NO_PERMISSIONS: denied".to_owned());
+        Letters { count: 2, some: vec![FailedMessage { body, sent_at: None, undelivered }] }
+    }
+
+    #[test]
+    fn empty_queue_is_fine_and_an_unread_one_unknown() {
+        for judge in [failed as Judge, undelivered] {
+            assert_eq!(checked(judge, &Ok(Letters::default())).outcome, CheckOutcome::Ok);
+            assert_eq!(checked(judge, &Err("denied".to_owned())).outcome, CheckOutcome::Unknown);
+        }
+    }
+
+    #[test]
+    fn failed_message_leads_to_its_task_and_is_returned() {
+        let made = checked(failed, &Ok(letters()));
+        assert_eq!(made.outcome, CheckOutcome::Failed);
+        assert!(made.seen.starts_with("about 2 messages: ECS Task State Change: task "), "{}", made.seen);
+        let [why, redrive] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
+        assert!(why.starts_with("ecs-mesh why ") && !why.contains('/') && why.contains(" --stack mesh "), "{why}");
+        assert_eq!(redrive, "ecs-mesh redrive --stack mesh --region us-east-1");
+    }
+
+    #[test]
+    fn undelivered_event_says_why() {
+        let made = checked(undelivered, &Ok(letters()));
+        assert_eq!(made.outcome, CheckOutcome::Failed);
+        assert!(made.seen.ends_with("(NO_PERMISSIONS: denied)"), "{}", made.seen);
+        assert!(made.mend[0].starts_with("aws sqs get-queue-attributes --queue-url "));
+    }
+}

@@ -1,0 +1,247 @@
+//! The checks that the functions make from where they run: Consul, the controller's token, the set-up, their roles, a sweep.
+
+use aws::installation::{DeployedStack, Resources};
+use mesh::{
+    mode::Mode,
+    permission::{Permission, required, required_to_observe},
+};
+
+use super::{
+    Read,
+    answer::{Answer, Problem},
+    commands::Commands,
+    consul_from_here::has_no_logins,
+    policy,
+    report::Check,
+    stack::{clusters, mode, parameter},
+};
+
+const REACH: &str = "consul-from-functions";
+const TOKEN: &str = "consul-token";
+const SET_UP: &str = "consul-set-up";
+const ROLES: &str = "roles";
+const SWEEP: &str = "sweep";
+
+/// What the checks are about.
+pub(super) struct Subject<'a> {
+    pub(super) stack: &'a DeployedStack,
+    pub(super) resources: &'a Resources,
+    /// The start of the ARNs of clusters.
+    pub(super) clusters: &'a str,
+    pub(super) commands: &'a Commands,
+}
+
+impl Subject<'_> {
+    /// The physical ID of a resource; its name in the template if the stack does not have it.
+    pub(super) fn id<'a>(&'a self, name: &'a str) -> &'a str {
+        self.resources.get(name).map_or(name, |resource| resource.id.as_str())
+    }
+
+    /// The permissions that the controller's token needs; `None` if they differ by partition.
+    fn permissions(&self) -> Option<Vec<Permission>> {
+        let has_partitions =
+            ["ConsulPartition", "ClusterPartitions"].iter().any(|it| !parameter(self.stack, it).is_empty());
+        let selection = clusters(self.stack, self.clusters).ok().filter(|_| !has_partitions)?;
+        Some(if mode(self.stack).acts() { required(&selection, selection.patterns()) } else { required_to_observe() })
+    }
+
+    fn log(&self, group: &str) -> String {
+        self.commands.aws(&format!("logs tail {} --since 1h", self.id(group)))
+    }
+}
+
+/// The checks of what the functions say, or why they do not.
+pub(super) fn checks(answer: &Read<Answer>, subject: &Subject<'_>) -> Vec<Check> {
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(why) => {
+            let first = Check::unknown(REACH, why).mended_by([subject.log("ReconcileLogGroup")]);
+            let others = [TOKEN, SET_UP, ROLES, SWEEP];
+            let unasked = "the function reconcile did not answer";
+            return [first].into_iter().chain(others.map(|name| Check::unknown(name, unasked))).collect();
+        }
+    };
+    let mut checks = vec![reach(answer, subject), token(answer, subject)];
+    if let Some(problem) = &answer.consul {
+        let unasked = format!("not checked, because Consul gave no answer: {}", problem.label);
+        checks.extend([SET_UP, ROLES, SWEEP].map(|name| Check::unknown(name, &unasked)));
+    } else {
+        checks.extend([set_up(answer, subject), roles(answer, subject), sweep(answer, subject)]);
+    }
+    checks
+}
+
+/// Whether the functions reach Consul.
+fn reach(answer: &Answer, subject: &Subject<'_>) -> Check {
+    let address = parameter(subject.stack, "ConsulHttpAddr");
+    match &answer.consul {
+        None => {
+            let version = answer.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+            Check::ok(REACH, format!("the function reconcile reaches Consul{version} at {address}"))
+        }
+        Some(problem) if problem.label == "consul_credential_rejected" => {
+            Check::ok(REACH, format!("Consul answers the function reconcile at {address}, and refuses its token"))
+        }
+        Some(problem) if problem.label == "consul_credential_unreadable" => Check::unknown(REACH, &problem.reason),
+        Some(problem) => {
+            let vpc = format!(
+                "lambda get-function-configuration --function-name {} --query \
+                 '[Environment.Variables.CONSUL_HTTP_ADDR,VpcConfig.[SubnetIds,SecurityGroupIds]]'",
+                subject.id("ReconcileFunction")
+            );
+            let address =
+                subject.commands.deploy("ConsulHttpAddr=ADDRESS VpcSubnetIds=SUBNETS VpcSecurityGroupIds=GROUPS");
+            Check::failed(REACH, &problem.reason).mended_by([subject.commands.aws(&vpc), address])
+        }
+    }
+}
+
+/// Whether the controller's token is known, and has all permissions.
+fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
+    let secret = parameter(subject.stack, "ConsulHttpTokenSecretArn");
+    match &answer.consul {
+        Some(problem) if problem.label == "consul_credential_rejected" => {
+            let create = format!("consul acl token create -description {0} -policy-name {0}", policy::DOCUMENTED);
+            let store = format!("secretsmanager put-secret-value --secret-id {secret} --secret-string SECRET_ID");
+            let seen = format!("Consul does not know the token in the secret {secret}");
+            return Check::failed(TOKEN, seen).mended_by([create, subject.commands.aws(&store)]);
+        }
+        Some(problem) if problem.label == "consul_credential_unreadable" => {
+            let describe = subject.commands.aws(&format!("secretsmanager describe-secret --secret-id {secret}"));
+            let commands = if is_denied(problem) { role_commands(subject).to_vec() } else { vec![describe] };
+            return Check::failed(TOKEN, &problem.reason).mended_by(commands);
+        }
+        Some(_) => return Check::unknown(TOKEN, "the functions do not reach Consul"),
+        None => {}
+    }
+    let named = answer.token.as_ref().map(|token| format!("the token {}", token.accessor_id));
+    if answer.missing_permissions.is_empty() {
+        return match named {
+            Some(named) => {
+                Check::ok(TOKEN, format!("{named} has every permission that Mode={} needs", mode_of(subject)))
+            }
+            None => Check::warning(TOKEN, "ACLs are off in Consul: no tokens are created, and tasks cannot log in"),
+        };
+    }
+    let seen = format!(
+        "{} lacks: {}",
+        named.unwrap_or_else(|| "the controller's token".to_owned()),
+        answer.missing_permissions.join("; ")
+    );
+    Check::failed(TOKEN, seen).mended_by(policy_update(answer, subject))
+}
+
+fn mode_of(subject: &Subject<'_>) -> &'static str {
+    mode(subject.stack).as_str()
+}
+
+/// The commands that give the token its permissions.
+fn policy_update(answer: &Answer, subject: &Subject<'_>) -> Vec<String> {
+    let policies = answer.token.as_ref().map(|token| token.policies.as_slice()).unwrap_or_default();
+    let Some(permissions) = subject.permissions() else {
+        // The policy of docs/permissions.md, which has partitions.
+        let name = policies.first().map_or(policy::DOCUMENTED, String::as_str);
+        return vec![format!("consul acl policy update -name {name} -rules @policy.hcl")];
+    };
+    match (policies, &answer.token) {
+        ([only], _) => vec![policy::update(only, &permissions)],
+        // Rules of somebody else are not replaced.
+        (_, Some(token)) => {
+            let [create, _] = policy::create(&permissions);
+            vec![
+                create,
+                format!(
+                    "consul acl token update -id {} -merge-policies -policy-name {}",
+                    token.accessor_id,
+                    policy::DOCUMENTED
+                ),
+            ]
+        }
+        (_, None) => vec![policy::update(policy::DOCUMENTED, &permissions)],
+    }
+}
+
+/// The objects that a Consul without auth methods of type `aws-iam` cannot have.
+const LOGINS: [&str; 2] = ["auth method ", "binding rule "];
+
+/// Whether Consul has what tasks need to log in.
+fn set_up(answer: &Answer, subject: &Subject<'_>) -> Check {
+    let set_up = &answer.set_up;
+    if parameter(subject.stack, "Bootstrap") == "none" {
+        return Check::ok(SET_UP, "Bootstrap=none: you set Consul up yourself");
+    }
+    if !set_up.failed.is_empty() {
+        let seen = format!("not all of it can be compared: {}", set_up.failed.join("; "));
+        return Check::failed(SET_UP, seen).mended_by([subject.log("ReconcileLogGroup")]);
+    }
+    let is_old = answer.version.as_deref().is_some_and(has_no_logins);
+    let (impossible, wanted): (Vec<&str>, Vec<&str>) = set_up
+        .missing
+        .iter()
+        .chain(&set_up.incomplete)
+        .map(String::as_str)
+        .partition(|object| is_old && LOGINS.iter().any(|kind| object.starts_with(kind)));
+    let impossible: Vec<&str> = set_up.skipped.iter().map(String::as_str).chain(impossible).collect();
+    let skipped = match impossible.as_slice() {
+        [] => String::new(),
+        objects => format!("; this Consul cannot have {}", objects.join(", ")),
+    };
+    match (wanted.as_slice(), mode(subject.stack)) {
+        ([], _) if impossible.is_empty() => Check::ok(SET_UP, format!("all {} objects are there", set_up.complete)),
+        ([], _) => Check::warning(SET_UP, format!("{} objects are there{skipped}", set_up.complete)),
+        (wanted, Mode::Observe) => Check::ok(SET_UP, format!("Mode=act would set up {}{skipped}", wanted.join(", "))),
+        (wanted, Mode::Act) => {
+            let seen =
+                format!("Consul lacks {}, or has less of it{skipped}; the next sweep sets it up", wanted.join(", "));
+            Check::failed(SET_UP, seen).mended_by([subject.commands.ecs_mesh("sweep")])
+        }
+    }
+}
+
+/// Whether a problem is a permission that a role lacks: the words of AWS's errors.
+fn is_denied(problem: &Problem) -> bool {
+    let words = ["AccessDenied", "is not authorized to perform", "UnauthorizedOperation"];
+    words.iter().any(|word| problem.reason.contains(word))
+}
+
+/// Whether the role of the function suffices for a sweep.
+fn roles(answer: &Answer, subject: &Subject<'_>) -> Check {
+    let denied: Vec<&str> = answer.problems.iter().filter(|it| is_denied(it)).map(|it| it.reason.as_str()).collect();
+    if denied.is_empty() {
+        return Check::ok(ROLES, "AWS has refused nothing that a sweep reads");
+    }
+    Check::failed(ROLES, denied.join("; ")).mended_by(role_commands(subject))
+}
+
+/// The commands that give the role its policy back, and show what else was changed by hand.
+fn role_commands(subject: &Subject<'_>) -> [String; 3] {
+    let stack = &subject.stack.name;
+    let attach = format!(
+        "iam attach-role-policy --role-name {} --policy-arn {}",
+        subject.id("ReconcileRole"),
+        subject.id("MeshPolicy")
+    );
+    let detect = format!("cloudformation detect-stack-drift --stack-name {stack}");
+    let drifts = format!(
+        "cloudformation describe-stack-resource-drifts --stack-name {stack} --stack-resource-drift-status-filters MODIFIED DELETED"
+    );
+    [attach, detect, drifts].map(|words| subject.commands.aws(&words))
+}
+
+/// Whether a sweep could do everything.
+fn sweep(answer: &Answer, subject: &Subject<'_>) -> Check {
+    let others: Vec<&str> = answer.problems.iter().filter(|it| !is_denied(it)).map(|it| it.reason.as_str()).collect();
+    if !others.is_empty() {
+        let seen = format!("a dry run could not read everything: {}", others.join("; "));
+        return Check::failed(SWEEP, seen).mended_by([subject.log("ReconcileLogGroup")]);
+    }
+    if answer.held_back.is_empty() {
+        return Check::ok(SWEEP, "a dry run could read everything, and holds nothing back");
+    }
+    let look = subject.commands.ecs_mesh("sweep --dry-run");
+    let force = subject.commands.ecs_mesh("sweep --force");
+    Check::warning(SWEEP, format!("held back: {}", answer.held_back.join("; "))).mended_by([look, force])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,162 @@
+//! Examples: what the function answers, and the checks.
+
+use aws::installation::Resource;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::doctor::{
+    CheckOutcome::{self, Failed, Ok as Fine, Unknown, Warning},
+    answer, commands, stack,
+};
+
+const CLUSTERS: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
+
+/// The answer of a function with which all is well, with these fields instead.
+fn answer(fields: &Value) -> Answer {
+    let mut all = json!({
+        "mode": "act", "consul": null, "version": "1.21.4", "missingPermissions": [],
+        "token": { "accessorId": "1-2", "policies": ["ours"] },
+        "setUp": { "missing": [], "incomplete": [], "skipped": [], "failed": [], "complete": 12 },
+        "problems": [], "heldBack": [],
+    });
+    all.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    answer::read(aws::stack::Invoked::Answer(all)).unwrap()
+}
+
+fn made(fields: &Value, parameters: &[(&str, &str)]) -> Vec<Check> {
+    let defaults = [
+        ("EcsClusterArns", "prod"),
+        ("ConsulHttpAddr", "http://consul:8500"),
+        ("ConsulHttpTokenSecretArn", "arn:secret"),
+    ];
+    let stack = stack::of_tests("mesh", &[&defaults, parameters].concat());
+    let resource = |name: &str, id: &str| (name.to_owned(), Resource { id: id.to_owned(), kind: String::new() });
+    let resources = Resources::from([resource("ReconcileRole", "mesh-role"), resource("MeshPolicy", "arn:policy")]);
+    let commands = commands::of_tests();
+    checks(
+        &Ok(answer(fields)),
+        &Subject { stack: &stack, resources: &resources, clusters: CLUSTERS, commands: &commands },
+    )
+}
+
+/// The outcome of each check, in the order of the checks.
+fn outcomes(checks: &[Check]) -> Vec<CheckOutcome> {
+    checks.iter().map(|check| check.outcome).collect()
+}
+
+fn of<'a>(checks: &'a [Check], name: &str) -> &'a Check {
+    checks.iter().find(|check| check.check == name).unwrap()
+}
+
+#[test]
+fn all_is_well() {
+    assert_eq!(outcomes(&made(&json!({}), &[])), [Fine; 5]);
+}
+
+#[test]
+fn consul_that_the_functions_do_not_reach_says_which_address() {
+    let problem =
+        json!({ "label": "consul_unavailable", "reason": "Consul is unavailable: http://consul:8500: refused" });
+    let checks = made(&json!({ "consul": problem }), &[]);
+    assert_eq!(outcomes(&checks), [Failed, Unknown, Unknown, Unknown, Unknown]);
+    assert!(checks[0].mend[1].starts_with("sam deploy --stack-name mesh --parameter-overrides ConsulHttpAddr="));
+}
+
+#[test]
+fn token_that_consul_does_not_know_is_replaced() {
+    let problem = json!({ "label": "consul_credential_rejected", "reason": "…" });
+    let checks = made(&json!({ "consul": problem }), &[]);
+    assert_eq!(outcomes(&checks), [Fine, Failed, Unknown, Unknown, Unknown]);
+    assert!(of(&checks, TOKEN).mend[1].starts_with("aws secretsmanager put-secret-value --secret-id arn:secret "));
+}
+
+#[test]
+fn secret_that_the_functions_cannot_read_is_named() {
+    let denied =
+        json!({ "label": "consul_credential_unreadable", "reason": "secret arn:secret: AccessDeniedException" });
+    let checks = made(&json!({ "consul": denied }), &[]);
+    assert!(of(&checks, TOKEN).mend[0].starts_with("aws iam attach-role-policy --role-name mesh-role "));
+    let problem = json!({ "label": "consul_credential_unreadable", "reason": "secret arn:secret: it holds no token" });
+    let checks = made(&json!({ "consul": problem }), &[]);
+    assert_eq!(outcomes(&checks)[..2], [Unknown, Failed]);
+    assert!(of(&checks, TOKEN).mend[0].starts_with("aws secretsmanager describe-secret --secret-id arn:secret "));
+}
+
+#[test]
+fn missing_permission_is_added_to_the_only_policy() {
+    let checks = made(&json!({ "missingPermissions": ["operator = \"write\""] }), &[]);
+    let token = of(&checks, TOKEN);
+    assert_eq!((token.outcome, token.seen.as_str()), (Failed, "the token 1-2 lacks: operator = \"write\""));
+    let [command] = token.mend.as_slice() else { panic!("{:?}", token.mend) };
+    assert!(
+        command.starts_with("consul acl policy update -name 'ours' -rules 'acl = \"write\"\noperator = \"write\"\n")
+    );
+    assert!(command.contains("node \"arn:aws:ecs:us-east-1:123456789012:cluster/prod\" { policy = \"write\" }"));
+}
+
+#[test]
+fn policies_of_others_are_not_replaced() {
+    let token = json!({ "accessorId": "1-2", "policies": ["ours", "theirs"] });
+    let checks = made(&json!({ "missingPermissions": ["x"], "token": token }), &[]);
+    let mend = &of(&checks, TOKEN).mend;
+    assert!(mend[0].starts_with("consul acl policy create -name ecs-mesh-controller -rules "));
+    assert_eq!(mend[1], "consul acl token update -id 1-2 -merge-policies -policy-name ecs-mesh-controller");
+    let with_partitions = made(&json!({ "missingPermissions": ["x"] }), &[("ConsulPartition", "team")]);
+    assert_eq!(of(&with_partitions, TOKEN).mend, ["consul acl policy update -name ours -rules @policy.hcl"]);
+}
+
+#[test]
+fn without_acls_it_works_without_tokens() {
+    assert_eq!(of(&made(&json!({ "token": null }), &[]), TOKEN).outcome, Warning);
+}
+
+#[test]
+fn missing_auth_method_is_set_up_by_the_next_sweep_unless_the_mode_is_observe() {
+    let set_up = json!({ "missing": ["auth method iam-ecs-service-token"], "incomplete": [], "skipped": [], "failed": [], "complete": 11 });
+    let checks = made(&json!({ "setUp": set_up }), &[]);
+    let made_of_act = of(&checks, SET_UP);
+    assert_eq!(
+        (made_of_act.outcome, made_of_act.mend.as_slice()),
+        (Failed, &["ecs-mesh sweep --stack mesh --region us-east-1".to_owned()][..])
+    );
+    assert!(made_of_act.seen.contains("auth method iam-ecs-service-token"));
+    assert_eq!(of(&made(&json!({ "setUp": set_up }), &[("Mode", "observe")]), SET_UP).outcome, Fine);
+    assert_eq!(of(&made(&json!({ "setUp": set_up }), &[("Bootstrap", "none")]), SET_UP).outcome, Fine);
+}
+
+#[test]
+fn what_consul_cannot_have_is_a_warning_and_what_cannot_be_compared_a_failure() {
+    let skipped = json!({ "missing": [], "incomplete": [], "skipped": ["auth method x"], "failed": [], "complete": 3 });
+    assert_eq!(of(&made(&json!({ "setUp": skipped }), &[]), SET_UP).outcome, Warning);
+    let of_old = json!({ "missing": ["auth method x"], "incomplete": [], "skipped": [], "failed": [], "complete": 3 });
+    assert_eq!(of(&made(&json!({ "setUp": of_old, "version": "1.8.7" }), &[]), SET_UP).outcome, Warning);
+    let failed = json!({ "missing": [], "incomplete": [], "skipped": [], "failed": ["x: other type"], "complete": 3 });
+    assert_eq!(of(&made(&json!({ "setUp": failed }), &[]), SET_UP).outcome, Failed);
+}
+
+#[test]
+fn role_without_a_permission_is_named_with_its_policy() {
+    let why = "AccessDeniedException: User: … is not authorized to perform: ecs:ListTasks";
+    let checks = made(&json!({ "problems": [{ "label": "ecs", "reason": why }] }), &[]);
+    assert_eq!((of(&checks, ROLES).outcome, of(&checks, SWEEP).outcome), (Failed, Fine));
+    let attach = "aws iam attach-role-policy --role-name mesh-role --policy-arn arn:policy --region us-east-1";
+    assert_eq!(of(&checks, ROLES).mend[0], attach);
+}
+
+#[test]
+fn sweep_says_what_it_cannot_read_and_what_it_holds_back() {
+    let checks = made(&json!({ "problems": [{ "label": "ecs", "reason": "ECS is slow" }] }), &[]);
+    assert_eq!((of(&checks, ROLES).outcome, of(&checks, SWEEP).outcome), (Fine, Failed));
+    let held = of(&made(&json!({ "heldBack": ["prod: 9 of 10 services"] }), &[]), SWEEP).clone();
+    assert_eq!(
+        (held.outcome, held.mend[1].as_str()),
+        (Warning, "ecs-mesh sweep --force --stack mesh --region us-east-1")
+    );
+}
+
+#[test]
+fn function_that_does_not_answer_leaves_all_unknown() {
+    let (stack, resources, commands) = (stack::of_tests("mesh", &[]), Resources::new(), commands::of_tests());
+    let subject = Subject { stack: &stack, resources: &resources, clusters: CLUSTERS, commands: &commands };
+    assert_eq!(outcomes(&checks(&Err("access denied".to_owned()), &subject)), [Unknown; 5]);
+}

@@ -1,0 +1,129 @@
+//! The check of whether another stack of the template manages the same clusters, or the same secrets.
+
+use aws::installation::DeployedStack;
+use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection};
+
+use super::{
+    Read,
+    commands::Commands,
+    report::Check,
+    stack::{clusters, mode, parameter},
+};
+
+const NAME: &str = "other-stacks";
+
+/// Whether another stack that acts shares clusters or a prefix with this one: docs/deploy.md, Network. `known` are the clusters of the
+/// account and region, and `prefix` is the start of their ARNs.
+pub(super) fn check(
+    stack: &DeployedStack,
+    others: &[&DeployedStack],
+    known: &Read<Vec<ClusterArn>>,
+    prefix: &str,
+    commands: &Commands,
+) -> Check {
+    let Ok(own) = clusters(stack, prefix) else {
+        return Check::unknown(
+            NAME,
+            format!("the clusters {:?} are not known here", parameter(stack, "EcsClusterArns")),
+        );
+    };
+    let known = match known {
+        Ok(known) => known,
+        Err(_) if others.is_empty() => &Vec::new(),
+        Err(why) => return Check::unknown(NAME, why),
+    };
+    let acting: Vec<&&DeployedStack> = others.iter().filter(|other| mode(other).acts()).collect();
+    let (mut seen, mut mend) = (Vec::new(), Vec::new());
+    for other in &acting {
+        let shared = shared(&own, clusters(other, prefix).ok().as_ref(), known);
+        let what = match (shared.as_slice(), shares_secrets(stack, other)) {
+            ([], false) => continue,
+            ([], true) => format!("the prefix {} of secrets", parameter(other, "SecretNamePrefix")),
+            (names, _) => format!("the clusters {}", names.join(", ")),
+        };
+        seen.push(format!("the stack {} also manages {what}", other.name));
+        mend.push(Commands { stack: other.name.clone(), ..commands.clone() }.deploy("Mode=observe"));
+    }
+    match seen.as_slice() {
+        [] if others.is_empty() => Check::ok(NAME, "no other stack of the controller in the account and region"),
+        [] => Check::ok(NAME, format!("{}, each with clusters of its own", names(others))),
+        seen if mode(stack).acts() => Check::failed(NAME, seen.join("; ")).mended_by(mend),
+        seen => Check::ok(NAME, format!("{}; this one only observes", seen.join("; "))),
+    }
+}
+
+fn names(stacks: &[&DeployedStack]) -> String {
+    let names: Vec<&str> = stacks.iter().map(|stack| stack.name.as_str()).collect();
+    names.join(", ")
+}
+
+/// The clusters that both select.
+fn shared(own: &ClusterSelection, theirs: Option<&ClusterSelection>, known: &[ClusterArn]) -> Vec<String> {
+    let Some(theirs) = theirs else { return Vec::new() };
+    let both = known.iter().filter(|cluster| own.contains(cluster) && theirs.contains(cluster));
+    both.map(|cluster| cluster.name().to_owned()).collect()
+}
+
+/// Whether the secrets of one stack may be those of the other: the same prefix, or one that begins with the other and a hyphen.
+fn shares_secrets(stack: &DeployedStack, other: &DeployedStack) -> bool {
+    let [own, theirs] = [stack, other].map(|stack| parameter(stack, "SecretNamePrefix"));
+    let begins =
+        |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with('-'));
+    begins(own, theirs) || begins(theirs, own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::{CheckOutcome, commands, stack::of_tests};
+
+    const PREFIX: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
+
+    fn stack(name: &str, clusters: &str, mode: &str) -> DeployedStack {
+        of_tests(name, &[("EcsClusterArns", clusters), ("Mode", mode), ("SecretNamePrefix", name)])
+    }
+
+    fn checked(own: &DeployedStack, other: &DeployedStack) -> Check {
+        let known = ["prod-1", "test"].map(|name| format!("{PREFIX}{name}").parse().unwrap());
+        check(own, &[other], &Ok(known.to_vec()), PREFIX, &commands::of_tests())
+    }
+
+    #[test]
+    fn clusters_that_could_not_be_listed_may_be_shared() {
+        let (own, other) = (stack("mesh", "prod-*", "act"), stack("second", "test", "act"));
+        let denied = Err("denied".to_owned());
+        assert_eq!(check(&own, &[&other], &denied, PREFIX, &commands::of_tests()).outcome, CheckOutcome::Unknown);
+        assert_eq!(check(&own, &[], &denied, PREFIX, &commands::of_tests()).outcome, CheckOutcome::Ok);
+    }
+
+    #[test]
+    fn stacks_with_clusters_of_their_own_are_fine() {
+        let (own, other) = (stack("mesh", "prod-*", "act"), stack("second", "test", "act"));
+        assert_eq!(checked(&own, &other).outcome, CheckOutcome::Ok);
+    }
+
+    #[test]
+    fn stack_of_the_same_cluster_is_set_to_observe() {
+        let made = checked(&stack("mesh", "prod-*", "act"), &stack("second", "*", "act"));
+        assert_eq!(
+            (made.outcome, made.seen.as_str()),
+            (CheckOutcome::Failed, "the stack second also manages the clusters prod-1")
+        );
+        let command = "sam deploy --stack-name second --parameter-overrides Mode=observe --region us-east-1";
+        assert_eq!(made.mend, [command]);
+    }
+
+    #[test]
+    fn one_of_two_may_observe() {
+        assert_eq!(checked(&stack("mesh", "*", "act"), &stack("second", "*", "observe")).outcome, CheckOutcome::Ok);
+        assert_eq!(checked(&stack("mesh", "*", "observe"), &stack("second", "*", "act")).outcome, CheckOutcome::Ok);
+    }
+
+    #[test]
+    fn prefix_that_begins_with_another_one_is_shared() {
+        let made = checked(&stack("mesh", "prod-*", "act"), &stack("mesh-test", "test", "act"));
+        assert_eq!(made.outcome, CheckOutcome::Failed);
+        assert_eq!(made.seen, "the stack mesh-test also manages the prefix mesh-test of secrets");
+        assert!(!shares_secrets(&stack("mesh", "a", "act"), &stack("meshed", "a", "act")));
+    }
+}

@@ -1,0 +1,232 @@
+//! Reads an installation and what is around it, and makes the checks.
+
+use aws::{
+    failed_messages::FailedMessages,
+    installation::{DeployedStack, Identity, Resources, Stacks, Trails, Triggers},
+    stack::Stack,
+};
+use jiff::Timestamp;
+use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::required, tenancy::Tenancy};
+
+use super::{
+    Read, account,
+    answer::{self, Answer},
+    commands::Commands,
+    consul_from_here::{self, ConsulFromHere},
+    controllers,
+    dead_letters::{self, Letters},
+    functions::{self, Subject},
+    other_stacks,
+    queue::{self, Queue},
+    report::{Check, DoctorReport},
+    rules, stack, trail,
+};
+use crate::{
+    observed::Observed,
+    problem::of_consul,
+    reader::{Ecs, Reader},
+};
+
+/// What is read.
+pub struct Sources<'a> {
+    /// Who asks.
+    pub identity: &'a dyn Identity,
+    /// The stacks.
+    pub stacks: &'a dyn Stacks,
+    /// The functions.
+    pub functions: &'a dyn Stack,
+    /// What invokes them.
+    pub triggers: &'a dyn Triggers,
+    /// The queues.
+    pub messages: &'a dyn FailedMessages,
+    /// The trails.
+    pub trails: &'a dyn Trails,
+    /// The clusters.
+    pub ecs: &'a dyn Ecs,
+    /// What they run.
+    pub reader: &'a Reader<'a>,
+    /// Consul, from here; `None` if it is not asked.
+    pub consul: Option<&'a dyn ConsulFromHere>,
+}
+
+/// Makes the checks.
+pub struct Doctor<'a> {
+    /// What is read.
+    pub sources: Sources<'a>,
+    /// The stack, its region and profile.
+    pub commands: Commands,
+    /// Is called with what is read next.
+    pub progress: &'a (dyn Fn(&str) + Sync),
+}
+
+/// What was read, with an error in words.
+fn said<T, E: ToString>(result: Result<T, E>) -> Read<T> {
+    result.map_err(|error| error.to_string())
+}
+
+impl Doctor<'_> {
+    /// The checks of an installation.
+    pub async fn installed(&self) -> DoctorReport {
+        let (mut checks, found) = self.find_stack().await;
+        let Some((arns, stacks)) = found else { return report(checks) };
+        let own = stacks.iter().find(|stack| stack.name == self.commands.stack);
+        checks.push(stack::check(own, &self.commands));
+        let Some(own) = own else { return report(checks) };
+        match said(self.sources.stacks.resources(&own.name).await) {
+            Ok(resources) => {
+                let subject = Subject { stack: own, resources: &resources, clusters: &arns, commands: &self.commands };
+                self.check_parts(&subject, &mut checks).await;
+            }
+            Err(why) => checks.push(Check::unknown("resources", why)),
+        }
+        (self.progress)("reading trails and clusters");
+        checks.push(trail::check(&said(self.sources.trails.trails().await), &self.commands));
+        let known = said(self.sources.ecs.list_clusters().await);
+        let selected = said(stack::clusters(own, &arns));
+        let observed = match (&known, selected) {
+            (Ok(known), Ok(selection)) => Ok(self.observe(known, &selection).await),
+            (Err(why), _) => Err(why.clone()),
+            (_, Err(why)) => Err(why),
+        };
+        checks.push(controllers::check(&observed, Some(stack::mode(own)), &self.commands));
+        let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != own.name).collect();
+        checks.push(other_stacks::check(own, &others, &known, &arns, &self.commands));
+        report(checks)
+    }
+
+    /// The checks before an installation that manages `clusters`, as in `EcsClusterArns`, with the tenancy of tasks without tags.
+    pub async fn before_install(&self, clusters: &str, tenancy: &Tenancy) -> DoctorReport {
+        let (mut checks, found) = self.find_stack().await;
+        let Some((arns, stacks)) = found else { return report(checks) };
+        let own = stacks.iter().find(|stack| stack.name == self.commands.stack);
+        checks.push(stack::check_before(own, &self.commands));
+        let selection = match said(ClusterSelection::parse(clusters, Some(&arns))) {
+            Ok(selection) => selection,
+            Err(why) => {
+                checks.push(Check::failed("clusters", why));
+                return report(checks);
+            }
+        };
+        if let Some(consul) = self.sources.consul {
+            checks.extend(self.consul_before(consul, &selection, tenancy).await);
+        }
+        (self.progress)("reading clusters and trails");
+        let known = said(self.sources.ecs.list_clusters().await);
+        let observed = match &known {
+            Ok(known) => Ok(self.observe(known, &selection).await),
+            Err(why) => Err(why.clone()),
+        };
+        checks.push(mesh_of(&observed, clusters));
+        checks.push(controllers::check(&observed, None, &self.commands));
+        checks.push(trail::check(&said(self.sources.trails.trails().await), &self.commands));
+        let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != self.commands.stack).collect();
+        let planned = stack::planned(&self.commands.stack, clusters);
+        checks.push(other_stacks::check(&planned, &others, &known, &arns, &self.commands));
+        report(checks)
+    }
+
+    /// The start of the ARNs of clusters, and all stacks; `None` if they cannot be read.
+    async fn find_stack(&self) -> (Vec<Check>, Option<(String, Vec<DeployedStack>)>) {
+        (self.progress)("reading the stack");
+        let caller = said(self.sources.identity.caller().await);
+        let mut checks = vec![account::check(&caller, &self.commands)];
+        let Ok(caller) = caller else { return (checks, None) };
+        let partition = caller.arn.split(':').nth(1).unwrap_or("aws");
+        let arns = format!("arn:{partition}:ecs:{}:{}:cluster/", self.commands.region, caller.account);
+        match said(self.sources.stacks.stacks(&self.commands.stack).await) {
+            Ok(stacks) => (checks, Some((arns, stacks))),
+            Err(why) => {
+                checks.push(Check::unknown("stack", why));
+                (checks, None)
+            }
+        }
+    }
+
+    /// The checks of the functions, rules and queues.
+    async fn check_parts(&self, subject: &Subject<'_>, checks: &mut Vec<Check>) {
+        (self.progress)("asking the function reconcile");
+        checks.extend(functions::checks(&self.ask(subject).await, subject));
+        if let Some(consul) = self.sources.consul {
+            checks.push(consul_from_here::also_from_here(&consul.version().await));
+        }
+        (self.progress)("reading rules and queues");
+        checks.push(rules::check(&self.rules(subject.resources).await, &self.commands));
+        checks.push(queue::check(&self.queue(subject).await, subject));
+        checks.push(dead_letters::failed(&self.letters(subject.id("FailedEventsQueue")).await, subject));
+        checks.push(dead_letters::undelivered(&self.letters(subject.id("UndeliveredEventsQueue")).await, subject));
+    }
+
+    async fn ask(&self, subject: &Subject<'_>) -> Read<Answer> {
+        let invoked = self.sources.functions.invoke(subject.id("ReconcileFunction"), &answer::question()).await;
+        answer::read(said(invoked)?)
+    }
+
+    async fn rules(&self, resources: &Resources) -> Read<Vec<(String, bool)>> {
+        let mut rules = Vec::new();
+        for resource in resources.values().filter(|resource| resource.kind == "AWS::Events::Rule") {
+            let is_enabled = said(self.sources.triggers.is_enabled(&resource.id).await)?;
+            rules.push((resource.id.clone(), is_enabled));
+        }
+        Ok(rules)
+    }
+
+    async fn queue(&self, subject: &Subject<'_>) -> Read<Queue> {
+        let triggers = self.sources.triggers;
+        Ok(Queue {
+            waiting: said(self.sources.messages.queue(subject.id("TaskEventsQueue")).await)?.messages,
+            mapping: said(triggers.mapping(subject.id("TaskEventsSource")).await)?,
+            concurrency: said(triggers.reserved_concurrency(subject.id("TaskEventsFunction")).await)?,
+        })
+    }
+
+    async fn letters(&self, url: &str) -> Read<Letters> {
+        let count = said(self.sources.messages.queue(url).await)?.messages;
+        let some = if count == 0 { Vec::new() } else { said(self.sources.messages.look(url).await)? };
+        Ok(Letters { count, some })
+    }
+
+    /// What runs in the selected ones of the known clusters.
+    async fn observe(&self, known: &[ClusterArn], selection: &ClusterSelection) -> Observed {
+        let selected: Vec<ClusterArn> = known.iter().filter(|cluster| selection.contains(cluster)).cloned().collect();
+        self.sources.reader.read_ecs(&selected, self.progress).await
+    }
+
+    /// The checks of Consul from here.
+    async fn consul_before(
+        &self,
+        consul: &dyn ConsulFromHere,
+        selection: &ClusterSelection,
+        tenancy: &Tenancy,
+    ) -> Vec<Check> {
+        (self.progress)("asking Consul");
+        let mut checks = vec![consul_from_here::reach(&consul.version().await)];
+        checks.push(consul_from_here::acls(&consul.own_token().await));
+        let required = required(selection, selection.patterns());
+        let missing = consul.missing_permissions(tenancy, &required).await;
+        checks.push(consul_from_here::token(&missing.map_err(|error| of_consul(&error)), &required));
+        checks
+    }
+}
+
+/// Whether there is a mesh to manage.
+fn mesh_of(observed: &Read<Observed>, clusters: &str) -> Check {
+    const NAME: &str = "clusters";
+    let observed = match observed {
+        Ok(observed) => observed,
+        Err(why) => return Check::unknown(NAME, why),
+    };
+    if !observed.problems.is_empty() {
+        return Check::unknown(NAME, observed.problems.join("; "));
+    }
+    let services: usize = observed.clusters.iter().map(|cluster| cluster.services.len()).sum();
+    let tasks: usize = observed.clusters.iter().map(|cluster| cluster.tasks.len()).sum();
+    let seen = format!(
+        "EcsClusterArns={clusters} selects {} clusters with {services} services and {tasks} tasks of the mesh",
+        observed.clusters.len()
+    );
+    if services + tasks == 0 { Check::warning(NAME, seen) } else { Check::ok(NAME, seen) }
+}
+
+fn report(checks: Vec<Check>) -> DoctorReport {
+    DoctorReport { read_at: Timestamp::now(), checks }
+}

@@ -1,0 +1,69 @@
+//! `ecs-mesh inventory`
+
+use local_stack::{Stack, world::World};
+use serde_json::{Value, json};
+use test_harness::{
+    ecs_agent::{DataplaneService, Release},
+    recorder::{Answer, Recorder},
+};
+
+use super::{command, documented, permissions, said};
+
+#[tokio::test]
+async fn what_runs_is_listed_with_its_releases() {
+    let world = World::without_deployment("inventory").await;
+    // Given a service of the mesh, a task with a client agent, and a service of App Mesh without a task
+    DataplaneService::of(&world, Release::V0_9).run_by_ecs_service(&world, &json!([])).await;
+    let agent = json!({ "name": "consul-client", "image": "hashicorp/consul:1.12.2", "essential": false });
+    let old = world.definition_with("inventory-old", &[agent]).await;
+    world.run(&old).await;
+    let envoy = json!({ "name": "envoy", "image": "public.ecr.aws/appmesh/aws-appmesh-envoy:v1.27.2.0-prod" });
+    let pay = json!({
+        "family": "inventory-pay", "networkMode": "awsvpc", "cpu": "256", "memory": "512", "containerDefinitions": [envoy],
+        "proxyConfiguration": { "type": "APPMESH", "containerName": "envoy", "properties": [] },
+    });
+    world.ecs_call("RegisterTaskDefinition", &pay).await;
+    let service = json!({
+        "cluster": world.name, "serviceName": "pay", "taskDefinition": "inventory-pay", "desiredCount": 0, "launchType": "FARGATE",
+        "networkConfiguration": { "awsvpcConfiguration": { "subnets": ["subnet-1"] } },
+    });
+    world.ecs_call("CreateService", &service).await;
+
+    let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
+    let inventory = async |format: &str| {
+        let mut command = command(&aws.url, &["inventory", "--cluster", world.name, "--output", format]);
+        command.env("CONSUL_HTTP_ADDR", &world.consul.address);
+        said(command.env("CONSUL_HTTP_TOKEN", &world.consul.management_token)).await
+    };
+    let made = inventory("json").await;
+    let document = made.json();
+    assert_eq!(made.code, Some(0), "{document:#}{}", made.errors);
+    let schema: Value = serde_json::from_str(include_str!("../../../docs/schema/inventory.schema.json")).unwrap();
+    jsonschema::validate(&schema, &document).unwrap();
+    assert_eq!(permissions(&aws.requests()), documented("inventory"));
+    assert!(document["consul"].as_str().unwrap().starts_with(|c: char| c.is_ascii_digit()), "{document:#}");
+    let rows = document["rows"].as_array().unwrap().iter();
+    let said: Vec<Value> = rows
+        .map(|row| json!([row["ecsService"], row["generation"], row["tasks"], row["runsOn"], row["images"]]))
+        .collect();
+    let images = |fields: Value| {
+        let mut images = json!({ "consulEcs": null, "consulDataplane": null, "consul": null, "envoy": null });
+        images.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        images
+    };
+    let expected = [
+        json!([null, "client-agent", 1, said[0][3], images(json!({ "consulEcs": "0.9.0", "consul": "1.12.2" }))]),
+        json!([
+            world.service(),
+            "dataplane",
+            1,
+            ["EC2"],
+            images(json!({ "consulEcs": "0.9.0", "consulDataplane": "1.3" }))
+        ]),
+        json!(["pay", "app-mesh", 0, ["FARGATE"], images(json!({ "envoy": "v1.27.2.0-prod" }))]),
+    ];
+    assert_eq!(said, expected, "{document:#}");
+
+    let page = inventory("markdown").await.out;
+    assert!(page.contains("| inventory | pay | App Mesh | – | – | – | v1.27.2.0-prod | 0 of 0 |"), "{page}");
+}

@@ -1,0 +1,80 @@
+//! The check of an installation: it finds what is missing, and writes nothing.
+
+use controller::{CheckReport, Controller, Deadline, SweepOrder};
+use serde_json::{Value, json};
+use test_harness::recorder::{Answer, RecordedRequest, Recorder};
+
+use crate::{
+    bootstrap::{controller, fake::Fake, writes},
+    time::{LONG, without_pauses},
+};
+
+const METHOD: &str = "acl/auth-method/iam-ecs-service-token";
+
+/// What a Consul also answers whose token has every permission but these.
+fn permissions(seen: &RecordedRequest, denied: &[&str]) -> Answer {
+    match seen.uri.as_str() {
+        "/v1/internal/acl/authorize" => {
+            let mut questions = seen.json();
+            for question in questions.as_array_mut().unwrap() {
+                question["Allow"] = json!(!denied.contains(&question["Resource"].as_str().unwrap()));
+            }
+            Answer::ok(questions.to_string())
+        }
+        "/v1/acl/token/self" => {
+            let policies = json!([{ "ID": "1", "Name": "ours" }]);
+            Answer::ok(json!({ "AccessorID": "1-2", "SecretID": "own", "Policies": policies }).to_string())
+        }
+        _ => Answer::Forward,
+    }
+}
+
+async fn check(controller: &Controller) -> CheckReport {
+    without_pauses(controller.check(Deadline::after(LONG))).await
+}
+
+async fn sweep(controller: &Controller) {
+    without_pauses(controller.sweep(&SweepOrder::default(), Deadline::after(LONG))).await;
+}
+
+#[tokio::test]
+async fn a_lost_auth_method_is_found_and_the_next_sweep_sets_it_up() {
+    let fake = Fake::new();
+    let upstream = fake.start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &[])).await;
+    let controller = controller(&consul.url, "own", &[("BOOTSTRAP", "dataplane")]).await;
+    // Given a Consul that is set up
+    sweep(&controller).await;
+    let complete = check(&controller).await.set_up;
+    assert_eq!((complete.missing.as_slice(), complete.failed.as_slice()), (&[][..], &[][..]));
+    // When somebody deletes the auth method
+    fake.remove(METHOD);
+    consul.forget();
+    let report = check(&controller).await;
+    assert_eq!(report.set_up.missing, ["auth method iam-ecs-service-token"]);
+    let lines: Vec<String> = writes(&consul).into_iter().map(|(line, _)| line).collect();
+    assert_eq!(lines, ["POST /v1/internal/acl/authorize"]);
+    // Then the next sweep sets it up, although the last one was less than an hour ago
+    sweep(&controller).await;
+    assert_ne!(fake.get(METHOD), Value::Null);
+}
+
+#[tokio::test]
+async fn a_missing_permission_is_named_with_the_token_s_policies_and_without_its_secret() {
+    let upstream = Fake::new().start().await;
+    let consul = Recorder::before(&upstream.url, |seen, _| permissions(seen, &["operator"])).await;
+    let controller = controller(&consul.url, "own", &[]).await;
+    let report = serde_json::to_value(check(&controller).await).unwrap();
+    assert_eq!(report["missingPermissions"], json!(["operator = \"write\""]));
+    assert_eq!(report["token"], json!({ "accessorId": "1-2", "policies": ["ours"] }));
+    assert_eq!((&report["mode"], &report["consul"]), (&json!("act"), &Value::Null));
+}
+
+#[tokio::test]
+async fn consul_that_cannot_be_asked_is_named_and_nothing_else_is_known() {
+    let consul = Recorder::start(|_, _| Answer::status(503, "no leader")).await;
+    let controller = controller(&consul.url, "own", &[]).await;
+    let report = check(&controller).await;
+    assert_eq!(report.consul.map(|problem| problem.label), Some("consul_unavailable"));
+    assert!(report.problems.is_empty() && report.token.is_none());
+}
