@@ -45,10 +45,10 @@ impl ConsulVariables {
         };
         let address = set("CONSUL_HTTP_ADDR").unwrap_or_else(|| DEFAULT_ADDRESS.to_owned());
         let has_tls = set("CONSUL_HTTP_SSL").is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"));
-        let token = match set("CONSUL_HTTP_TOKEN") {
-            Some(token) => Some(token),
-            None => file("CONSUL_HTTP_TOKEN_FILE")?.map(|text| text.trim().to_owned()),
-        };
+        // The file takes precedence, as for Consul's own commands: `NewClient` in its package `api`.
+        let in_file =
+            file("CONSUL_HTTP_TOKEN_FILE")?.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let token = in_file.or_else(|| set("CONSUL_HTTP_TOKEN"));
         Ok(Self {
             urls: urls(&address, has_tls)?,
             token: SecretString::from(token.unwrap_or_default()),
@@ -101,6 +101,8 @@ fn unusable(error: &ConnectorError) -> String {
 
 #[cfg(test)]
 mod tests {
+    use secrecy::ExposeSecret;
+
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<ConsulVariables, String> {
@@ -131,6 +133,19 @@ mod tests {
         let team = tenancy(&[("CONSUL_PARTITION", "team")]).unwrap();
         assert_eq!(team, Tenancy::default_namespace_of("team".parse().unwrap()));
         assert!(tenancy(&[("CONSUL_NAMESPACE", "a b")]).unwrap_err().starts_with("CONSUL_NAMESPACE"));
+    }
+
+    #[test]
+    fn token_in_a_file_takes_precedence() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let path = file.path().to_str().unwrap();
+        let token = |text: &str| {
+            fs::write(path, text).unwrap();
+            let variables = [("CONSUL_HTTP_TOKEN", "in-variable"), ("CONSUL_HTTP_TOKEN_FILE", path)];
+            read(&variables).unwrap().token.expose_secret().to_owned()
+        };
+        assert_eq!(token("in-file\n"), "in-file");
+        assert_eq!(token("\n"), "in-variable");
     }
 
     #[test]

@@ -65,7 +65,13 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
         let reader = Reader::new(&ecs, &consul, scope);
         loop {
-            let report = read(arguments, &ecs, &reader).await?;
+            let report = match read(arguments, &ecs, &reader).await {
+                // It may be readable the next time.
+                Err(Failure::Message(reason)) if arguments.watch.is_some() => {
+                    StatusReport { read_at: Timestamp::now(), services: Vec::new(), problems: vec![reason] }
+                }
+                report => report?,
+            };
             show(arguments, &report, streams)?;
             match arguments.watch {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,

@@ -16,10 +16,13 @@ pub(crate) fn of_ecs(error: &EcsError) -> String {
 pub fn of_consul(error: &ConsulError) -> String {
     match error {
         ConsulError::CredentialRejected { .. } => {
-            "Consul could not be read: it does not know the token in CONSUL_HTTP_TOKEN".to_owned()
+            "Consul could not be read: it does not know the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE"
+                .to_owned()
         }
         ConsulError::PermissionDenied { subject, reason } => {
-            format!("Consul could not be read: {subject}: the token in CONSUL_HTTP_TOKEN lacks a permission: {reason}")
+            format!(
+                "Consul could not be read: {subject}: the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks a permission: {reason}"
+            )
         }
         ConsulError::Unavailable { reason, .. } => {
             format!("Consul could not be read at CONSUL_HTTP_ADDR: {reason}")

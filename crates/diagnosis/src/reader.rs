@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
         if !missing.is_empty() {
             let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
             return Err(format!(
-                "Consul could not be read: the token in CONSUL_HTTP_TOKEN lacks {}",
+                "Consul could not be read: the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks {}",
                 rules.join(" and ")
             ));
         }
