@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
-//!  status                                    what runs, by the crate `diagnosis`
+//!  status why                                what runs, and why it does not, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
@@ -27,12 +27,15 @@ mod redrive;
 mod rule_page;
 mod rules;
 mod sheet;
+mod span;
 mod status;
 mod status_text;
 mod streams;
 mod sweep;
 mod sweep_summary;
 mod sweep_text;
+mod why;
+mod why_text;
 
 use std::ffi::OsString;
 
@@ -48,7 +51,7 @@ pub use self::{exit::Exit, streams::Streams};
     about = "Checks ECS task definitions for Consul's service mesh, and shows and repairs what runs in it",
     after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
-                  ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh sweep --dry-run",
+                  ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh why web --cluster prod\n  ecs-mesh sweep --dry-run",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -78,6 +81,7 @@ enum Command {
     Explain(explain::Arguments),
     Graph(graph::Arguments),
     Status(status::Arguments),
+    Why(why::Arguments),
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
     Completions(completions::Arguments),
@@ -102,6 +106,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Explain(arguments) => explain::run(arguments, streams),
         Command::Graph(arguments) => graph::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
+        Command::Why(arguments) => why::run(arguments, streams),
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),
         Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),

@@ -52,7 +52,7 @@ pub(super) struct Arguments {
     aws: AwsArguments,
 }
 
-fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
+pub(super) fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
     text.parse().map_err(|invalid: mesh::field::InvalidField| invalid.to_string())
 }
 

@@ -1,24 +1,34 @@
 //! What is wrong with the services of the mesh: what ECS runs, compared with what Consul has registered.
 //!
 //! ```text
-//!  clusters::select ─▶ Reader::read ─▶ Observed ─▶ status ─▶ StatusReport
-//!     which clusters     ECS, Consul     values     pure       rows and verdicts
+//!  clusters::select ─▶ Reader::read ─▶ Observed ─┬▶ status ─▶ StatusReport
+//!     which clusters     ECS, Consul     values  │   pure       rows and verdicts
+//!                        History::read ──────────┴▶ why ────▶ WhyReport
+//!                        the functions' log          pure       a timeline and its cause
 //! ```
 //!
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
 
 pub mod clusters;
+mod history;
+mod log_line;
 mod observed;
 mod problem;
 mod reader;
 mod status;
 mod token_source;
 mod versions;
+mod why;
 
 pub use self::{
+    history::{History, Wanted},
+    log_line::Line,
     observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
     reader::{Consul, Ecs, Reader, Scope},
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,
     versions::Versions,
+    why::{
+        AuditError, Condition, Event, Found, Further, Subject, Who, WhyReport, find_service, why_service, why_task,
+    },
 };

@@ -7,21 +7,25 @@ use std::{
 };
 
 use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, ServiceState, TaskState, Tasks};
-use consul::{Catalog, ConsulError, Health, Permissions};
+use consul::{Acl, Catalog, ConsulError, Health, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
     identity::{MeshIdentity, MeshService},
+    mark::HolderMark,
     permission::{Permission, Segment},
     repair::NodeReading,
     required::TokenRules,
     secret_name::{SecretNamePrefix, SecretNames},
     tags::Tags,
     tenancy::Tenancy,
+    token::{AccessorId, ListedToken},
     token_mode::TokenMode,
 };
+
+use uuid::Uuid;
 
 use crate::{
     observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
@@ -32,13 +36,16 @@ use crate::{
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
 
+/// The accessor ID of Consul's anonymous token, which every Consul with ACLs has.
+const ANONYMOUS: Uuid = Uuid::from_u128(2);
+
 /// What is read of ECS.
 pub trait Ecs: Clusters + Tasks + ClusterStates {}
 impl<T: Clusters + Tasks + ClusterStates> Ecs for T {}
 
 /// What is read of Consul.
-pub trait Consul: Catalog + Health + Permissions {}
-impl<T: Catalog + Health + Permissions> Consul for T {}
+pub trait Consul: Acl + Catalog + Health + Permissions {}
+impl<T: Acl + Catalog + Health + Permissions> Consul for T {}
 
 /// How the deployment is configured, as far as it matters here.
 #[derive(Debug, Clone)]
@@ -117,6 +124,37 @@ impl<'a> Reader<'a> {
         }
         let partitions = self.consul.partitions().await.map_err(|error| problem::of_consul(&error))?;
         Ok(partitions.into_iter().map(Tenancy::default_namespace_of).collect())
+    }
+
+    /// The tokens of tasks and services of some clusters, without their secret IDs; `None` if ACLs are off.
+    ///
+    /// # Errors
+    /// Why they could not be read, in one sentence.
+    pub async fn tokens(&self, clusters: &[ClusterArn]) -> Result<Option<Vec<ListedToken>>, String> {
+        let list = Permission { resource: "acl", access: "read", segment: Segment::Whole };
+        let missing = self.consul.missing_permissions(&self.scope.default_tenancy, &[list]).await;
+        if !missing.map_err(|error| problem::of_consul(&error))?.is_empty() {
+            return Err("Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned());
+        }
+        let is_wanted = |token: &ListedToken| {
+            let of_task = token.login.as_ref().map(|login| login.cluster.clone());
+            let of_cluster = |named: &String| clusters.iter().any(|cluster| cluster.is_named_by(named));
+            of_task.as_ref().is_some_and(of_cluster) || HolderMark::parse(&token.description).is_some()
+        };
+        let mut tokens = Vec::new();
+        for tenancy in self.tenancies().await? {
+            let listed = self.consul.tokens(&tenancy, &is_wanted).await;
+            tokens.extend(listed.map_err(|error| problem::of_consul(&error))?);
+        }
+        // Without ACLs, the list is empty.
+        if tokens.is_empty() {
+            let anonymous = AccessorId::new(ANONYMOUS);
+            match self.consul.token(&self.scope.default_tenancy, anonymous).await {
+                Err(ConsulError::AclsDisabled { .. }) => return Ok(None),
+                answer => drop(answer.map_err(|error| problem::of_consul(&error))?),
+            }
+        }
+        Ok(Some(tokens))
     }
 
     /// The node of a cluster, in each partition.

@@ -1,8 +1,8 @@
 //! Examples: what is read of a service with two tasks, and the verdict.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use aws::ecs::{DefinitionState, ServiceState, TaskState};
+use aws::ecs::{DefinitionState, ServiceState, TaskHistory, TaskState};
 use jiff::{SignedDuration, Timestamp};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
@@ -62,6 +62,8 @@ fn definition() -> Arc<DefinitionState> {
             programs: Programs { registrar: Some(registrar), ..Programs::default() },
         }),
         images: images.map(|(name, image)| (name.to_owned(), image.to_owned())).into(),
+        registered_at: None,
+        logs: BTreeMap::new(),
     })
 }
 
@@ -92,7 +94,7 @@ fn task(number: u8) -> Member {
         },
     };
     Member {
-        state: TaskState { task, last_status: "RUNNING".to_owned(), failure: None },
+        state: TaskState { task, last_status: "RUNNING".to_owned(), failure: None, history: TaskHistory::default() },
         service: web(),
         definition: definition(),
         token: TokenSource::AuthMethod { method: None },
@@ -137,6 +139,8 @@ fn healthy() -> ObservedCluster {
         desired: 2,
         deployed_at: Some(minutes_ago(61)),
         trouble: None,
+        events: Vec::new(),
+        deployments: Vec::new(),
     };
     let token = TokenSource::AuthMethod { method: None };
     ObservedCluster {
