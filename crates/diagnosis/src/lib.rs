@@ -10,6 +10,8 @@
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
 
 pub mod clusters;
+#[cfg(test)]
+mod examples;
 mod history;
 mod log_line;
 mod observed;
