@@ -36,7 +36,7 @@ use crate::{
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
 
-/// The accessor ID of Consul's anonymous token, which every Consul with ACLs has.
+/// The accessor ID of Consul's anonymous token, which is in the list wherever ACLs are on.
 const ANONYMOUS: Uuid = Uuid::from_u128(2);
 
 /// What is read of ECS.
@@ -136,25 +136,20 @@ impl<'a> Reader<'a> {
         if !missing.map_err(|error| problem::of_consul(&error))?.is_empty() {
             return Err("Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned());
         }
+        let anonymous = AccessorId::new(ANONYMOUS);
         let is_wanted = |token: &ListedToken| {
-            let of_task = token.login.as_ref().map(|login| login.cluster.clone());
-            let of_cluster = |named: &String| clusters.iter().any(|cluster| cluster.is_named_by(named));
-            of_task.as_ref().is_some_and(of_cluster) || HolderMark::parse(&token.description).is_some()
+            let of_cluster = |named: &str| clusters.iter().any(|cluster| cluster.is_named_by(named));
+            token.accessor == anonymous
+                || token.login.as_ref().is_some_and(|login| of_cluster(&login.cluster))
+                || HolderMark::parse(&token.description).is_some()
         };
         let mut tokens = Vec::new();
         for tenancy in self.tenancies().await? {
             let listed = self.consul.tokens(&tenancy, &is_wanted).await;
             tokens.extend(listed.map_err(|error| problem::of_consul(&error))?);
         }
-        // Without ACLs, the list is empty.
-        if tokens.is_empty() {
-            let anonymous = AccessorId::new(ANONYMOUS);
-            match self.consul.token(&self.scope.default_tenancy, anonymous).await {
-                Err(ConsulError::AclsDisabled { .. }) => return Ok(None),
-                answer => drop(answer.map_err(|error| problem::of_consul(&error))?),
-            }
-        }
-        Ok(Some(tokens))
+        let has_acls = tokens.iter().any(|token| token.accessor == anonymous);
+        Ok(has_acls.then_some(tokens))
     }
 
     /// The node of a cluster, in each partition.

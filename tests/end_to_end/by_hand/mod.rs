@@ -3,6 +3,7 @@
 mod redrive;
 mod status;
 mod sweep;
+mod why;
 
 use std::{collections::BTreeSet, process::Stdio};
 
@@ -53,7 +54,11 @@ fn documented(name: &str) -> BTreeSet<String> {
 fn permission(request: &RecordedRequest) -> String {
     if let Some(target) = request.header("x-amz-target") {
         let (service, operation) = target.split_once('.').expect("an operation");
-        let service = if service.starts_with("AmazonSQS") { "sqs" } else { "ecs" };
+        let service = match service {
+            "AmazonSQS" => "sqs",
+            "Logs_20140328" => "logs",
+            _ => "ecs",
+        };
         return format!("{service}:{operation}");
     }
     if request.uri.ends_with("/invocations") {

@@ -96,11 +96,12 @@ impl<'a> Question<'a> {
     /// The lines about it, in its cluster.
     fn lines(&self) -> impl Iterator<Item = &'a Line> {
         let (service, cluster) = (self.service, self.cluster);
-        let in_cluster = move |line: &&Line| cluster.is_none_or(|cluster| line.may_be_in(&cluster.arn));
+        let searched = cluster.map_or(self.observed.clusters.as_slice(), std::slice::from_ref);
+        let in_cluster = move |line: &&Line| searched.iter().any(|cluster| line.may_be_in(&cluster.arn));
         let ids: Vec<&TaskId> = self.members().map(|member| member.state.task.arn.id()).collect();
         let is_its = move |line: &&Line| {
             line.is_of_service(service)
-                || line.outcome == "guard_tripped"
+                || cluster.is_some() && line.outcome == "guard_tripped"
                 || line.outcome == "failed" && ids.iter().any(|id| line.is_of_task(id))
         };
         self.further.history.lines.iter().filter(in_cluster).filter(is_its)
@@ -162,9 +163,7 @@ impl<'a> Question<'a> {
             State::Healthy => Conclusion::healthy(),
             State::ScaledToZero => Conclusion::ended("scaled-to-zero", "It is scaled to zero: its ECS service wants no task"),
             State::Stopping => Conclusion::ended("stopping", "Its tasks are stopping, and it wants no others: nothing is to do"),
-            State::Starting => {
-                Conclusion::starting("starting", format!("It is {}: ask again in a few minutes", row.verdict))
-            }
+            State::Starting => self.starting(row),
             State::Unknown => self.faulty_task(row).unwrap_or_else(|| {
                 let sentence = "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
                 Conclusion::unknown("consul-not-read", sentence)
@@ -194,24 +193,31 @@ impl<'a> Question<'a> {
         let faulty: Vec<_> = conclusions.filter(|(_, conclusion)| conclusion.condition == Condition::Faulty).collect();
         let (count, total) = (faulty.len(), row.tasks.len());
         let (task, conclusion) = faulty.into_iter().next()?;
-        let verb = if count == 1 { "has" } else { "have" };
-        let which = if count == 1 { String::new() } else { "for example ".to_owned() };
-        let sentence =
-            format!("{count} of its {total} tasks {verb} a fault, {which}{}: {}", task.id, conclusion.sentence);
+        let subject = match (count, total) {
+            (1, 1) => format!("Its only task, {}, has a fault", task.id),
+            (1, _) => format!("1 of its {total} tasks has a fault, {}", task.id),
+            _ => format!("{count} of its {total} tasks have a fault, for example {}", task.id),
+        };
+        let sentence = format!("{subject}: {}", conclusion.sentence);
         Some(Conclusion { sentence, ..conclusion })
+    }
+
+    /// It is on its way up. If tasks of it have failed before, why the last one did.
+    fn starting(&self, row: &ServiceStatus) -> Conclusion {
+        match self.last_failed() {
+            Some((id, conclusion)) => {
+                let sentence = format!("It is starting again; the last task that failed is {id}: {}", conclusion.sentence);
+                Conclusion { sentence, ..conclusion }
+            }
+            None => Conclusion::starting("starting", format!("It is {}: ask again in a few minutes", row.verdict)),
+        }
     }
 
     /// Fewer tasks run than are wanted: why the last one stopped, or why ECS cannot start one.
     fn last_stopped(&self, row: &ServiceStatus) -> Option<Conclusion> {
         let desired = row.desired_tasks.filter(|desired| row.running_tasks < *desired)?;
         let too_few = format!("{} of its {desired} desired tasks run", row.running_tasks);
-        let in_ecs = self.members().filter_map(|member| Some((member.state.task.stopped_at?, member.state.task.arn.id().clone())));
-        let in_log = self.lines().filter_map(|line| Some((line.end()?.stopped_at?, line.task_id.as_ref()?.parse().ok()?)));
-        let mut stops: Vec<(Timestamp, TaskId)> = in_ecs.chain(in_log).collect();
-        stops.sort();
-        let conclusions = stops.iter().rev().map(|(_, id)| (id, self.conclusion_of(id)));
-        let mut faulty = conclusions.filter(|(_, conclusion)| conclusion.condition == Condition::Faulty);
-        if let Some((id, conclusion)) = faulty.next() {
+        if let Some((id, conclusion)) = self.last_failed() {
             let sentence = format!("{too_few}; the last that failed is {id}: {}", conclusion.sentence);
             return Some(Conclusion { sentence, ..conclusion });
         }
@@ -220,6 +226,18 @@ impl<'a> Question<'a> {
         let trouble = services.filter_map(|service| service.state.trouble.as_ref()).next()?;
         let sentence = format!("{too_few}, because ECS {trouble}: correct what it names");
         Some(Conclusion::faulty("not-placed", sentence))
+    }
+
+    /// The last of its tasks that has stopped because something failed, and why.
+    fn last_failed(&self) -> Option<(TaskId, Conclusion)> {
+        let stopped = |member: &Member| Some((member.state.task.stopped_at?, member.state.task.arn.id().clone()));
+        let in_ecs = self.members().filter_map(stopped);
+        let in_log = self.lines().filter_map(|line| Some((line.end()?.stopped_at?, line.task_id.as_ref()?.parse().ok()?)));
+        let mut stops: Vec<(Timestamp, TaskId)> = in_ecs.chain(in_log).collect();
+        stops.sort();
+        let conclusions = stops.into_iter().rev().map(|(_, id)| (self.conclusion_of(&id), id));
+        let mut faulty = conclusions.filter(|(conclusion, _)| conclusion.condition == Condition::Faulty);
+        faulty.next().map(|(conclusion, id)| (id, conclusion))
     }
 
     /// Neither ECS nor Consul has it.

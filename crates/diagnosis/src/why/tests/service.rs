@@ -4,7 +4,7 @@ use aws::ecs::ServiceSaid;
 use mesh::task::ContainerHealth;
 
 use super::*;
-use crate::examples::INIT;
+use crate::examples::{INIT, container};
 
 /// The answer for the service, after a change.
 fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
@@ -49,6 +49,29 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
     });
     assert_eq!(report.cause, "essential-container-exited", "{}", report.conclusion);
     assert!(report.timeline.iter().any(|event| event.what.contains("app exited with 3")), "{report:?}");
+}
+
+#[test]
+fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
+    let starting = |cluster: &mut ObservedCluster| {
+        let task = &mut cluster.tasks[1].state.task;
+        (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
+        task.containers[0] = container(INIT, ContainerHealth::Unknown);
+        cluster.catalog.as_mut().unwrap().instances.clear();
+        cluster.services[0].state.desired = 1;
+    };
+    let report = asked(|cluster, _| {
+        starting(cluster);
+        cluster.tasks.remove(0);
+    });
+    assert_eq!((report.cause, report.condition), ("starting", Condition::Starting), "{}", report.conclusion);
+    let report = asked(|cluster, _| {
+        starting(cluster);
+        stop(cluster, "EssentialContainerExited", "…", vec![exited("app", Some(3), None)]);
+    });
+    assert_eq!((report.cause, report.condition), ("essential-container-exited", Condition::Faulty));
+    let expected = format!("It is starting again; the last task that failed is {}: It stopped, because", id(1));
+    assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
 }
 
 #[test]
