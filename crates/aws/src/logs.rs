@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_cloudwatchlogs::{
-    Client,
-    config::Builder,
-    error::SdkError,
-    operation::filter_log_events::FilterLogEventsOutput,
+    Client, config::Builder, error::SdkError, operation::filter_log_events::FilterLogEventsOutput,
 };
 use aws_smithy_types::timeout::TimeoutConfig;
 use aws_types::SdkConfig;

@@ -7,7 +7,8 @@ const LONGEST_DAYS: u64 = 3_653;
 
 /// Reads a span.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
-    let refused = || format!("{text:?}: expected a number with its unit, as 30m, 24h or 7d, of up to {LONGEST_DAYS} days");
+    let refused =
+        || format!("{text:?}: expected a number with its unit, as 30m, 24h or 7d, of up to {LONGEST_DAYS} days");
     let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(refused)?;
     let number: u64 = number.parse().map_err(|_| refused())?;
     let seconds = match unit {

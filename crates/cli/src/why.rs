@@ -143,7 +143,8 @@ impl Asking<'_> {
         if !text.starts_with("arn:") {
             return Ok((Subject::Service(text.to_owned()), clusters.clone()));
         }
-        let arn: TaskArn = text.parse().map_err(|invalid: mesh::field::InvalidField| Failure::Message(invalid.to_string()))?;
+        let arn: TaskArn =
+            text.parse().map_err(|invalid: mesh::field::InvalidField| Failure::Message(invalid.to_string()))?;
         let named = arn.cluster_name().map(str::to_owned);
         let clusters = if clusters.is_empty() { named.into_iter().collect() } else { clusters.clone() };
         Ok((Subject::Task(arn.id().clone()), clusters))
@@ -165,14 +166,16 @@ impl Asking<'_> {
                 let groups = LOG_GROUPS.iter().filter_map(|name| resources.get(*name).cloned());
                 let groups: Vec<String> = groups.collect();
                 if groups.is_empty() {
-                    History::unread(format!("the controller's history could not be read: the stack {stack} has no log group of it"))
+                    History::unread(format!(
+                        "the controller's history could not be read: the stack {stack} has no log group of it"
+                    ))
                 } else {
                     History::read(&self.logs, &groups, wanted, since).await
                 }
             }
-            Err(error) => {
-                History::unread(format!("the controller's history could not be read: {error}; --stack names another stack"))
-            }
+            Err(error) => History::unread(format!(
+                "the controller's history could not be read: {error}; --stack names another stack"
+            )),
         };
         let audit = match definition {
             Some(definition) => self.audit(definition, &mut history.problems).await,
@@ -190,7 +193,9 @@ impl Asking<'_> {
         problems.extend(gathered.problems.iter().map(ToString::to_string));
         let findings = audit::audit(&gathered.material);
         let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
-        errors.map(|finding| AuditError { rule: finding.rule.id.to_owned(), message: finding.message.clone() }).collect()
+        errors
+            .map(|finding| AuditError { rule: finding.rule.id.to_owned(), message: finding.message.clone() })
+            .collect()
     }
 
     /// The report, with the tokens in Consul.

@@ -31,6 +31,7 @@ pub use self::{
     token_source::TokenSource,
     versions::Versions,
     why::{
-        AuditError, Condition, Event, Found, Further, Subject, Who, WhyReport, find_service, why_service, why_task,
+        AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, find_service, why_service,
+        why_task,
     },
 };

@@ -151,7 +151,9 @@ mod tests {
         let id: TaskId = "00000000000000000000000000000001".parse().unwrap();
         let is_of = |text: &str| parsed(text).unwrap().is_of_task(&id);
         assert!(is_of(r#"{"action":"observe","task_id":"0f, 00000000000000000000000000000001"}"#));
-        assert!(is_of(r#"{"action":"revoke","last_task":"arn:aws:ecs:x:1:task/prod/00000000000000000000000000000001"}"#));
+        assert!(is_of(
+            r#"{"action":"revoke","last_task":"arn:aws:ecs:x:1:task/prod/00000000000000000000000000000001"}"#
+        ));
         assert!(!is_of(r#"{"action":"revoke"}"#));
         let is_of = |text: &str| parsed(text).unwrap().is_of_service("web");
         assert!(is_of(r#"{"action":"deregister","service":"web-sidecar-proxy"}"#));

@@ -134,7 +134,9 @@ impl<'a> Reader<'a> {
         let list = Permission { resource: "acl", access: "read", segment: Segment::Whole };
         let missing = self.consul.missing_permissions(&self.scope.default_tenancy, &[list]).await;
         if !missing.map_err(|error| problem::of_consul(&error))?.is_empty() {
-            return Err("Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned());
+            return Err(
+                "Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned()
+            );
         }
         let anonymous = AccessorId::new(ANONYMOUS);
         let is_wanted = |token: &ListedToken| {

@@ -118,9 +118,10 @@ async fn a_healthy_task_is_healthy() {
     jsonschema::validate(&schema, &document).unwrap();
     assert_eq!(permissions(&aws.requests()), documented("why"));
     // The log is searched by a pattern
-    let search = aws.requests().into_iter().find(|request| {
-        request.header("x-amz-target").is_some_and(|target| target.ends_with("FilterLogEvents"))
-    });
+    let search = aws
+        .requests()
+        .into_iter()
+        .find(|request| request.header("x-amz-target").is_some_and(|target| target.ends_with("FilterLogEvents")));
     let search: Value = serde_json::from_str(&search.expect("a search").body).unwrap();
     let pattern = format!(
         r#"{{ $.task_id = "*{id}*" || $.last_task = "*{id}" || $.outcome = "guard_tripped" }}"#,
@@ -366,7 +367,8 @@ async fn what_cannot_be_read_is_said_and_never_counts_as_absent() {
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("lacks acl = \"read\""), "{}", said.errors);
     // Without such a stack
-    let said = why_at(&open.url, consul, token().await, task.id(), &[&arguments[..], &["--stack", "nowhere"]].concat()).await;
+    let said =
+        why_at(&open.url, consul, token().await, task.id(), &[&arguments[..], &["--stack", "nowhere"]].concat()).await;
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("resources of stack nowhere"), "{}", said.errors);
 }

@@ -25,7 +25,8 @@ pub use self::{
     inventory::{Inventory, RunningService},
     services::{EcsService, EcsServices},
     states::{
-        ClusterStates, ContainerLog, DefinitionState, ServiceDeployment, ServiceSaid, ServiceState, TaskHistory, TaskState,
+        ClusterStates, ContainerLog, DefinitionState, ServiceDeployment, ServiceSaid, ServiceState, TaskHistory,
+        TaskState,
     },
     tasks::{TaskList, Tasks},
 };

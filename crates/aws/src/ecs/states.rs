@@ -188,9 +188,9 @@ fn read_event(event: &ServiceEvent) -> Option<ServiceSaid> {
 }
 
 fn read_deployment(deployment: &Deployment) -> Option<ServiceDeployment> {
-    let failure = deployment.rollout_state_reason().filter(|_| {
-        deployment.rollout_state() == Some(&DeploymentRolloutState::Failed)
-    });
+    let failure = deployment
+        .rollout_state_reason()
+        .filter(|_| deployment.rollout_state() == Some(&DeploymentRolloutState::Failed));
     Some(ServiceDeployment {
         id: deployment.id()?.to_owned(),
         definition: deployment.task_definition()?.parse().ok()?,

@@ -100,8 +100,8 @@ impl<'a> Case<'a> {
     /// The last line of a guard that held something of the task's cluster back.
     pub(crate) fn guard(&self) -> Option<&'a Line> {
         let cluster = self.cluster?;
-        let lines = self.further.history.lines.iter();
-        lines.filter(|line| line.outcome == "guard_tripped" && line.may_be_in(&cluster.arn)).last()
+        let mut lines = self.further.history.lines.iter();
+        lines.rfind(|line| line.outcome == "guard_tripped" && line.may_be_in(&cluster.arn))
     }
 
     /// The task, if it neither stops nor has stopped.

@@ -6,6 +6,7 @@
 //! ```
 
 mod case;
+mod cause;
 mod controller;
 mod report;
 mod rules;
@@ -18,14 +19,12 @@ mod tests;
 use jiff::Timestamp;
 use mesh::arn::TaskId;
 
+use self::{case::Case, report::Conclusion};
 pub use self::{
     case::{AuditError, Further},
+    cause::Cause,
     report::{Condition, Event, Subject, Who, WhyReport},
     service::{Found, find_service, why_service},
-};
-use self::{
-    case::Case,
-    report::Conclusion,
 };
 use crate::observed::Observed;
 

@@ -3,6 +3,8 @@
 use jiff::Timestamp;
 use serde::Serialize;
 
+use super::cause::Cause;
+
 /// Who did something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -66,31 +68,30 @@ pub enum Condition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Conclusion {
     pub(crate) condition: Condition,
-    /// The cause, as a word for programs.
-    pub(crate) cause: &'static str,
+    pub(crate) cause: Cause,
     /// One sentence.
     pub(crate) sentence: String,
 }
 
 impl Conclusion {
-    pub(super) fn faulty(cause: &'static str, sentence: impl Into<String>) -> Self {
+    pub(super) fn faulty(cause: Cause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Faulty, cause, sentence: sentence.into() }
     }
 
-    pub(super) fn ended(cause: &'static str, sentence: impl Into<String>) -> Self {
+    pub(super) fn ended(cause: Cause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Ended, cause, sentence: sentence.into() }
     }
 
-    pub(super) fn starting(cause: &'static str, sentence: impl Into<String>) -> Self {
+    pub(super) fn starting(cause: Cause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Starting, cause, sentence: sentence.into() }
     }
 
-    pub(super) fn unknown(cause: &'static str, sentence: impl Into<String>) -> Self {
+    pub(super) fn unknown(cause: Cause, sentence: impl Into<String>) -> Self {
         Self { condition: Condition::Unknown, cause, sentence: sentence.into() }
     }
 
     pub(super) fn healthy() -> Self {
-        Self { condition: Condition::Healthy, cause: "healthy", sentence: "healthy".to_owned() }
+        Self { condition: Condition::Healthy, cause: Cause::Healthy, sentence: "healthy".to_owned() }
     }
 }
 
@@ -120,8 +121,8 @@ pub struct WhyReport {
     pub timeline: Vec<Event>,
     /// Whether something is wrong.
     pub condition: Condition,
-    /// The cause, as a word for programs.
-    pub cause: &'static str,
+    /// The cause.
+    pub cause: Cause,
     /// What is wrong and what to do, in one sentence.
     pub conclusion: String,
     /// What could not be read, and why.

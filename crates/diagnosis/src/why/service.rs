@@ -7,6 +7,7 @@ use mesh::arn::TaskId;
 
 use super::{
     case::{Case, Further},
+    cause::Cause,
     controller::said,
     problems,
     report::{Conclusion, Condition, Subject, Who, WhyReport},
@@ -136,9 +137,10 @@ impl<'a> Question<'a> {
         for line in self.lines() {
             let id = line.task_id.as_deref();
             let task = id.map(|id| format!("task {id}: ")).unwrap_or_default();
-            match line.end().filter(|_| id.is_none_or(|id| !known.contains(id))) {
-                Some(end) => timeline.add(end.stopped_at, Who::Ecs, format!("{task}{}", stopped(&end))),
-                None => timeline.add(said(line).map(|_| line.at), Who::Controller, task + &said(line).unwrap_or_default()),
+            if let Some(end) = line.end().filter(|_| id.is_none_or(|id| !known.contains(id))) {
+                timeline.add(end.stopped_at, Who::Ecs, format!("{task}{}", stopped(&end)));
+            } else if let Some(what) = said(line) {
+                timeline.add(Some(line.at), Who::Controller, format!("{task}{what}"));
             }
         }
         self.now_of(&mut timeline);
@@ -153,7 +155,11 @@ impl<'a> Question<'a> {
         };
         timeline.add(Some(self.now), Who::Ecs, running);
         if let (Some(all), Some(passing)) = (row.instances, row.passing_instances) {
-            timeline.add(Some(self.now), Who::Consul, format!("now has {all} instances, of which {passing} pass all checks"));
+            timeline.add(
+                Some(self.now),
+                Who::Consul,
+                format!("now has {all} instances, of which {passing} pass all checks"),
+            );
         }
     }
 
@@ -161,12 +167,12 @@ impl<'a> Question<'a> {
         let Some(row) = self.row else { return self.gone() };
         match row.state {
             State::Healthy => Conclusion::healthy(),
-            State::ScaledToZero => Conclusion::ended("scaled-to-zero", "It is scaled to zero: its ECS service wants no task"),
-            State::Stopping => Conclusion::ended("stopping", "Its tasks are stopping, and it wants no others: nothing is to do"),
+            State::ScaledToZero => Conclusion::ended(Cause::ScaledToZero, "It is scaled to zero: its ECS service wants no task"),
+            State::Stopping => Conclusion::ended(Cause::Stopping, "Its tasks are stopping, and it wants no others: nothing is to do"),
             State::Starting => self.starting(row),
             State::Unknown => self.faulty_task(row).unwrap_or_else(|| {
                 let sentence = "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
-                Conclusion::unknown("consul-not-read", sentence)
+                Conclusion::unknown(Cause::ConsulNotRead, sentence)
             }),
             State::Faulty => self.fault(row),
         }
@@ -180,7 +186,9 @@ impl<'a> Question<'a> {
         } else {
             self.faulty_task(row).or_else(stopped)
         };
-        of_tasks.unwrap_or_else(|| Conclusion::faulty("not-as-it-should-be", format!("{}: correct what this names", row.verdict)))
+        of_tasks.unwrap_or_else(|| {
+            Conclusion::faulty(Cause::NotAsItShouldBe, format!("{}: correct what this names", row.verdict))
+        })
     }
 
     fn conclusion_of(&self, id: &TaskId) -> Conclusion {
@@ -206,10 +214,11 @@ impl<'a> Question<'a> {
     fn starting(&self, row: &ServiceStatus) -> Conclusion {
         match self.last_failed() {
             Some((id, conclusion)) => {
-                let sentence = format!("It is starting again; the last task that failed is {id}: {}", conclusion.sentence);
+                let sentence =
+                    format!("It is starting again; the last task that failed is {id}: {}", conclusion.sentence);
                 Conclusion { sentence, ..conclusion }
             }
-            None => Conclusion::starting("starting", format!("It is {}: ask again in a few minutes", row.verdict)),
+            None => Conclusion::starting(Cause::Starting, format!("It is {}: ask again in a few minutes", row.verdict)),
         }
     }
 
@@ -222,17 +231,18 @@ impl<'a> Question<'a> {
             return Some(Conclusion { sentence, ..conclusion });
         }
         let names = &row.ecs_services;
-        let services = self.cluster?.services.iter().filter(|service| names.contains(&service.state.name));
-        let trouble = services.filter_map(|service| service.state.trouble.as_ref()).next()?;
+        let mut services = self.cluster?.services.iter().filter(|service| names.contains(&service.state.name));
+        let trouble = services.find_map(|service| service.state.trouble.as_ref())?;
         let sentence = format!("{too_few}, because ECS {trouble}: correct what it names");
-        Some(Conclusion::faulty("not-placed", sentence))
+        Some(Conclusion::faulty(Cause::NotPlaced, sentence))
     }
 
     /// The last of its tasks that has stopped because something failed, and why.
     fn last_failed(&self) -> Option<(TaskId, Conclusion)> {
         let stopped = |member: &Member| Some((member.state.task.stopped_at?, member.state.task.arn.id().clone()));
         let in_ecs = self.members().filter_map(stopped);
-        let in_log = self.lines().filter_map(|line| Some((line.end()?.stopped_at?, line.task_id.as_ref()?.parse().ok()?)));
+        let in_log =
+            self.lines().filter_map(|line| Some((line.end()?.stopped_at?, line.task_id.as_ref()?.parse().ok()?)));
         let mut stops: Vec<(Timestamp, TaskId)> = in_ecs.chain(in_log).collect();
         stops.sort();
         let conclusions = stops.into_iter().rev().map(|(_, id)| (self.conclusion_of(&id), id));
@@ -245,7 +255,11 @@ impl<'a> Question<'a> {
         let clusters = self.further.searched.join(", ");
         let Some(last) = self.lines().last() else {
             let log = if self.further.history.is_complete {
-                format!("the log of the stack {} since {}", self.further.stack, self.further.since.strftime("%Y-%m-%d %H:%M"))
+                format!(
+                    "the log of the stack {} since {}",
+                    self.further.stack,
+                    self.further.since.strftime("%Y-%m-%d %H:%M")
+                )
             } else {
                 "the log could not be read".to_owned()
             };
@@ -253,13 +267,13 @@ impl<'a> Question<'a> {
                 "There is no service {:?} (searched: clusters {clusters}; {log}): check the name, the region and the cluster",
                 self.service
             );
-            return Conclusion::unknown("unknown-service", sentence);
+            return Conclusion::unknown(Cause::UnknownService, sentence);
         };
         let sentence = format!(
             "It is gone: neither ECS nor Consul has anything of it in the clusters {clusters}, and the last that the controller did \
              for it was at {}: nothing is to do if this was intended",
             last.at.strftime("%Y-%m-%d %H:%M:%S")
         );
-        Conclusion::ended("gone", sentence)
+        Conclusion::ended(Cause::Gone, sentence)
     }
 }

@@ -28,7 +28,7 @@ impl Timeline {
 
     /// The events, oldest first. What the same one said several times is one event.
     pub(super) fn events(mut self) -> Vec<Event> {
-        self.0.sort_by(|a, b| (a.at, a.who).cmp(&(b.at, b.who)));
+        self.0.sort_by_key(|event| (event.at, event.who));
         let mut events: Vec<Event> = Vec::new();
         for event in self.0 {
             let same = events.iter_mut().find(|it| (it.who, &it.what) == (event.who, &event.what));

@@ -1,6 +1,6 @@
 //! Tasks that are not in the mesh, or that ECS does not know.
 
-use super::{Case, Conclusion};
+use super::{Case, Cause, Conclusion};
 
 /// ECS knows the task, and it is not one of the mesh.
 pub(super) fn not_in_the_mesh(case: &Case<'_>) -> Option<Conclusion> {
@@ -8,7 +8,7 @@ pub(super) fn not_in_the_mesh(case: &Case<'_>) -> Option<Conclusion> {
     let sentence = "It is not in the mesh, because neither its task definition nor the task has the tag \
                     consul.hashicorp.com/mesh with the value true, and the definition reads no token of the controller: add the \
                     tag to the definition and deploy it again";
-    Some(Conclusion::faulty("not-in-the-mesh", sentence))
+    Some(Conclusion::faulty(Cause::NotInTheMesh, sentence))
 }
 
 /// ECS has forgotten it, and Consul still has its instances.
@@ -32,7 +32,7 @@ pub(super) fn left_by_a_forgotten_task(case: &Case<'_>) -> Option<Conclusion> {
              ecs-mesh sweep --cluster {cluster} does so now"
         ),
     };
-    Some(Conclusion::faulty("left-in-consul", sentence))
+    Some(Conclusion::faulty(Cause::LeftInConsul, sentence))
 }
 
 /// ECS has forgotten it, and the log has no line about its end.
@@ -47,7 +47,7 @@ pub(super) fn forgotten(case: &Case<'_>) -> Option<Conclusion> {
         case.further.stack,
         last.at.strftime("%Y-%m-%d %H:%M:%S")
     );
-    Some(Conclusion::unknown("forgotten", sentence))
+    Some(Conclusion::unknown(Cause::Forgotten, sentence))
 }
 
 /// Nobody knows it.
@@ -70,5 +70,5 @@ pub(super) fn unknown(case: &Case<'_>) -> Option<Conclusion> {
          for a task that stopped long ago",
         case.id
     );
-    Some(Conclusion::unknown("unknown-task", sentence))
+    Some(Conclusion::unknown(Cause::UnknownTask, sentence))
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use mesh::{phase::TaskPhase, task_end::TaskEnd, time::elapsed};
 
-use super::{Case, Conclusion};
+use super::{Case, Cause, Conclusion};
 use crate::status::TIME_TO_DEREGISTER;
 
 /// What the reason of a task that a service stops begins with.
@@ -31,12 +31,12 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
             guard.at.strftime("%H:%M:%S"),
             guard.reason.as_deref().unwrap_or("no reason given")
         );
-        return Some(Conclusion::faulty("held-back-by-the-guard", sentence));
+        return Some(Conclusion::faulty(Cause::HeldBackByTheGuard, sentence));
     }
     if case.observed(&["deregister"]).is_some() {
         let sentence = "It has stopped, and its instances are still in Consul, because the controller is in Mode=observe and \
                         changes nothing: the always-on controller has to deregister them, or set Mode=act";
-        return Some(Conclusion::faulty("only-observed", sentence));
+        return Some(Conclusion::faulty(Cause::OnlyObserved, sentence));
     }
     if let Some(failed) = case.lines().filter(|line| line.outcome == "failed").last() {
         let sentence = format!(
@@ -45,14 +45,14 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
             failed.at.strftime("%H:%M:%S"),
             failed.reason.as_deref().unwrap_or("no reason given")
         );
-        return Some(Conclusion::faulty("controller-failed", sentence));
+        return Some(Conclusion::faulty(Cause::ControllerFailed, sentence));
     }
     let is_late = elapsed(stopped_at, case.now) >= TIME_TO_DEREGISTER;
     let sentence = format!(
         "It has stopped, and its instances are still in Consul: the next sweep deregisters them, or ecs-mesh sweep --cluster \
          {cluster} does so now"
     );
-    is_late.then(|| Conclusion::faulty("left-in-consul", sentence))
+    is_late.then(|| Conclusion::faulty(Cause::LeftInConsul, sentence))
 }
 
 /// The controller stopped it.
@@ -60,15 +60,16 @@ pub(super) fn replaced_by_the_controller(case: &Case<'_>) -> Option<Conclusion> 
     case.end.as_ref()?;
     let replaced = case.done("replace_task")?;
     let reason = replaced.reason.as_deref().unwrap_or("it was broken");
-    let sentence = format!("The controller stopped it, because {reason}: its service starts another task, and nothing is to do");
-    Some(Conclusion::ended("replaced-by-the-controller", sentence))
+    let sentence =
+        format!("The controller stopped it, because {reason}: its service starts another task, and nothing is to do");
+    Some(Conclusion::ended(Cause::ReplacedByTheController, sentence))
 }
 
 /// EC2 took the capacity back.
 pub(super) fn spot_interruption(case: &Case<'_>) -> Option<Conclusion> {
     with_code(case, "SpotInterruption")?;
     let sentence = "It ended in order, by a Spot interruption: its service starts another task, and nothing is to do";
-    Some(Conclusion::ended("spot-interruption", sentence))
+    Some(Conclusion::ended(Cause::SpotInterruption, sentence))
 }
 
 /// Its container instance was terminated.
@@ -76,7 +77,7 @@ pub(super) fn instance_terminated(case: &Case<'_>) -> Option<Conclusion> {
     with_code(case, "TerminationNotice")?;
     let sentence = "It ended in order, because its container instance was terminated: its service starts another task, and \
                     nothing is to do";
-    Some(Conclusion::ended("instance-terminated", sentence))
+    Some(Conclusion::ended(Cause::InstanceTerminated, sentence))
 }
 
 /// A deployment replaced it.
@@ -91,14 +92,14 @@ pub(super) fn deployment(case: &Case<'_>) -> Option<Conclusion> {
         newest.definition.family(),
         newest.definition.revision()
     );
-    has_another_revision.then(|| Conclusion::ended("deployment", sentence))
+    has_another_revision.then(|| Conclusion::ended(Cause::Deployment, sentence))
 }
 
 /// Its service wants fewer tasks, or others in its place.
 pub(super) fn scaling_in(case: &Case<'_>) -> Option<Conclusion> {
     let reason = with_code(case, "ServiceSchedulerInitiated")?.reason.as_deref().unwrap_or("ECS gives no reason");
     let sentence = format!("It ended in order, because its ECS service stopped it ({reason}): nothing is to do");
-    Some(Conclusion::ended("stopped-by-its-service", sentence))
+    Some(Conclusion::ended(Cause::StoppedByItsService, sentence))
 }
 
 /// Somebody called `StopTask`.
@@ -108,7 +109,7 @@ pub(super) fn by_hand(case: &Case<'_>) -> Option<Conclusion> {
         "It ended in order, because somebody stopped it ({reason}): nothing is to do; if nobody should have, look for StopTask in \
          CloudTrail"
     );
-    Some(Conclusion::ended("stopped-by-hand", sentence))
+    Some(Conclusion::ended(Cause::StoppedByHand, sentence))
 }
 
 /// It stops, and ECS does not say why.
@@ -118,6 +119,7 @@ pub(super) fn otherwise(case: &Case<'_>) -> Option<Conclusion> {
     let why = end.reason.clone().or_else(|| end.code.clone());
     let why = why.map_or_else(|| "ECS does not say why".to_owned(), |why| format!("ECS says: {why}"));
     let verb = if is_stopping { "is stopping" } else { "has stopped" };
-    let sentence = format!("It {verb}, and no container is known to have failed ({why}): nothing is to do if this was intended");
-    Some(Conclusion::ended("stopped", sentence))
+    let sentence =
+        format!("It {verb}, and no container is known to have failed ({why}): nothing is to do if this was intended");
+    Some(Conclusion::ended(Cause::Stopped, sentence))
 }

@@ -7,7 +7,7 @@ use mesh::{
     task::{ContainerHealth, TaskContainer},
 };
 
-use super::{Case, Conclusion};
+use super::{Case, Cause, Conclusion};
 use crate::status::{MAINTENANCE, TaskVerdict};
 
 /// What drains an instance, as the log says it: when its task is told to stop, and when its proxy has stopped.
@@ -21,7 +21,7 @@ pub(super) fn another_tasks_id(case: &Case<'_>) -> Option<Conclusion> {
         "The field meta of its configuration sets task-id to {other}, the ID of another task, so that its instances are taken for \
          those of that task, and deregistered with it: remove the field from CONSUL_ECS_CONFIG_JSON, and deploy again"
     );
-    Some(Conclusion::faulty("another-tasks-id", sentence))
+    Some(Conclusion::faulty(Cause::AnotherTasksId, sentence))
 }
 
 /// Its proxy has stopped.
@@ -42,7 +42,7 @@ pub(super) fn proxy_stopped(case: &Case<'_>) -> Option<Conclusion> {
          the task, and read {}",
         case.log_of(DATAPLANE)
     );
-    Some(Conclusion::faulty("proxy-stopped", sentence))
+    Some(Conclusion::faulty(Cause::ProxyStopped, sentence))
 }
 
 /// Somebody put its instance into Consul's maintenance mode.
@@ -59,14 +59,16 @@ pub(super) fn drained(case: &Case<'_>) -> Option<Conclusion> {
             "It is drained: the controller put it into maintenance mode at {} ({text}): replace the task",
             line.at.strftime("%Y-%m-%d %H:%M:%S")
         ),
-        None if is_own => format!("It is drained: the controller put it into maintenance mode ({text}): replace the task"),
+        None if is_own => {
+            format!("It is drained: the controller put it into maintenance mode ({text}): replace the task")
+        }
         None => format!(
             "It is drained, and not by the controller: somebody put its instance into Consul's maintenance mode ({text}): deregister \
              the check {} when that is over, or replace the task",
             check.id
         ),
     };
-    Some(Conclusion::faulty("drained", sentence))
+    Some(Conclusion::faulty(Cause::Drained, sentence))
 }
 
 fn first_line(check: &HealthCheck) -> Option<&str> {
@@ -85,7 +87,7 @@ pub(super) fn mesh_init_failed(case: &Case<'_>) -> Option<Conclusion> {
         case.log_of(registrar),
         case.audit_says()
     );
-    Some(Conclusion::faulty("mesh-init-failed", sentence))
+    Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
 }
 
 /// The last that the controller tried for it has failed, and it is not as it should be.
@@ -102,7 +104,7 @@ pub(super) fn controller_failed(case: &Case<'_>) -> Option<Conclusion> {
         last.error.as_deref().unwrap_or("failed"),
         last.reason.as_deref().unwrap_or("no reason given")
     );
-    Some(Conclusion::faulty("controller-failed", sentence))
+    Some(Conclusion::faulty(Cause::ControllerFailed, sentence))
 }
 
 /// Consul has forgotten it.
@@ -123,7 +125,7 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
         format!("the next sweep registers it again, or ecs-mesh sweep --cluster {cluster} does so now")
     };
     let sentence = format!("Consul has lost it: it was registered, and is not any more; {by}: {what_to_do}");
-    Some(Conclusion::faulty("lost-from-the-catalog", sentence))
+    Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))
 }
 
 /// A container is not healthy.
@@ -140,7 +142,7 @@ pub(super) fn unhealthy_container(case: &Case<'_>) -> Option<Conclusion> {
         case.log_of(&first.name),
         case.audit_says()
     );
-    Some(Conclusion::faulty("never-healthy", sentence))
+    Some(Conclusion::faulty(Cause::NeverHealthy, sentence))
 }
 
 /// Nobody in the task reports its health any more.
@@ -150,12 +152,15 @@ pub(super) fn health_sync_stopped(case: &Case<'_>) -> Option<Conclusion> {
     member.state.task.losses(definition).health_sync.then_some(())?;
     let name = definition.programs.health_reporter()?;
     let reported = match (case.done("take_over_health_sync"), case.observed(&["take_over_health_sync"])) {
-        (Some(line), _) => format!("the controller has reported its health since {}", line.at.strftime("%Y-%m-%d %H:%M:%S")),
+        (Some(line), _) => {
+            format!("the controller has reported its health since {}", line.at.strftime("%Y-%m-%d %H:%M:%S"))
+        }
         (None, Some(_)) => "the controller is in Mode=observe, so that nobody reports its health to Consul".to_owned(),
         (None, None) => "it is not known that the controller reports its health instead".to_owned(),
     };
-    let sentence = format!("Its container {name} has stopped, and {reported}: replace the task, and read {}", case.log_of(name));
-    Some(Conclusion::faulty("health-sync-stopped", sentence))
+    let sentence =
+        format!("Its container {name} has stopped, and {reported}: replace the task, and read {}", case.log_of(name));
+    Some(Conclusion::faulty(Cause::HealthSyncStopped, sentence))
 }
 
 /// What `status` says of it, if nothing explains more.
@@ -163,20 +168,22 @@ pub(super) fn not_as_it_should_be(case: &Case<'_>) -> Option<Conclusion> {
     let audit = case.audit_says();
     match case.verdict()? {
         TaskVerdict::NotRegistered(why) => {
-            Some(Conclusion::faulty("not-registered", format!("It is not registered in Consul: {why}{audit}")))
+            Some(Conclusion::faulty(Cause::NotRegistered, format!("It is not registered in Consul: {why}{audit}")))
         }
         TaskVerdict::NotPassing(why) => {
-            let sentence = format!("It gets no traffic, because {why}: the next sweep corrects a check that contradicts ECS{audit}");
-            Some(Conclusion::faulty("not-passing", sentence))
+            let sentence = format!(
+                "It gets no traffic, because {why}: the next sweep corrects a check that contradicts ECS{audit}"
+            );
+            Some(Conclusion::faulty(Cause::NotPassing, sentence))
         }
         TaskVerdict::Disconnected => {
             let sentence = "ECS has lost contact with the agent of its container instance, so that what ECS reports of it is old: \
                             check the instance, its network and its agent";
-            Some(Conclusion::faulty("disconnected", sentence))
+            Some(Conclusion::faulty(Cause::Disconnected, sentence))
         }
         TaskVerdict::Starting(why) => {
             let sentence = format!("It is starting: {why}; ask again in a few minutes{audit}");
-            Some(Conclusion::starting("starting", sentence))
+            Some(Conclusion::starting(Cause::Starting, sentence))
         }
         TaskVerdict::Drained(_) | TaskVerdict::Unknown | TaskVerdict::Stopping | TaskVerdict::Healthy => None,
     }
@@ -185,7 +192,8 @@ pub(super) fn not_as_it_should_be(case: &Case<'_>) -> Option<Conclusion> {
 /// Consul could not be read, and ECS reports nothing wrong.
 pub(super) fn consul_unread(case: &Case<'_>) -> Option<Conclusion> {
     matches!(case.verdict()?, TaskVerdict::Unknown).then(|| {
-        let sentence = "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
-        Conclusion::unknown("consul-not-read", sentence)
+        let sentence =
+            "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
+        Conclusion::unknown(Cause::ConsulNotRead, sentence)
     })
 }

@@ -2,7 +2,7 @@
 
 use mesh::task_end::{ContainerEnd, TaskEnd};
 
-use super::{Case, Conclusion};
+use super::{Case, Cause, Conclusion};
 
 /// The codes of ends that somebody wanted: a container that was killed by them has not failed.
 const WANTED: [&str; 4] = ["ServiceSchedulerInitiated", "UserInitiated", "SpotInterruption", "TerminationNotice"];
@@ -34,7 +34,7 @@ pub(super) fn mesh_init(case: &Case<'_>) -> Option<Conclusion> {
         case.log_of(name),
         case.audit_says()
     );
-    Some(Conclusion::faulty("mesh-init-failed", sentence))
+    Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
 }
 
 /// An image could not be pulled.
@@ -44,30 +44,34 @@ pub(super) fn image(case: &Case<'_>) -> Option<Conclusion> {
         "It never ran, because an image could not be pulled ({reason}): check the image's name and tag, the execution role, and the \
          network's route to the registry"
     );
-    Some(Conclusion::faulty("image-pull-failed", sentence))
+    Some(Conclusion::faulty(Cause::ImagePullFailed, sentence))
 }
 
 /// A secret could not be read.
 pub(super) fn secret(case: &Case<'_>) -> Option<Conclusion> {
-    let reason = reason_with(case.end.as_ref()?, &["unable to pull secrets", "unable to retrieve secret", "ResourceInitializationError"])?;
+    let reason = reason_with(
+        case.end.as_ref()?,
+        &["unable to pull secrets", "unable to retrieve secret", "ResourceInitializationError"],
+    )?;
     let sentence = format!(
         "It never ran, because ECS could not prepare it ({reason}): check that the secrets of its definition exist and have a \
          value, that the execution role may read them, and the network's route to them{}",
         case.audit_says()
     );
-    Some(Conclusion::faulty("secret-not-readable", sentence))
+    Some(Conclusion::faulty(Cause::SecretNotReadable, sentence))
 }
 
 /// A container used too much memory.
 pub(super) fn memory(case: &Case<'_>) -> Option<Conclusion> {
-    let is_it = |container: &&ContainerEnd| container.reason.as_deref().is_some_and(|reason| reason.contains("OutOfMemory"));
+    let is_it =
+        |container: &&ContainerEnd| container.reason.as_deref().is_some_and(|reason| reason.contains("OutOfMemory"));
     let container = case.end.as_ref()?.containers.iter().find(is_it)?;
     let sentence = format!(
         "Its container {} was killed, because it used more memory than it may: raise the memory of the container or of the task, or \
          find the leak",
         container.name
     );
-    Some(Conclusion::faulty("out-of-memory", sentence))
+    Some(Conclusion::faulty(Cause::OutOfMemory, sentence))
 }
 
 /// A health check failed, and its service replaced it.
@@ -84,7 +88,7 @@ pub(super) fn health_check(case: &Case<'_>) -> Option<Conclusion> {
         "It was stopped, because {what}: read {log}, and check the command, the time-outs and the start period of the health check{}",
         case.audit_says()
     );
-    Some(Conclusion::faulty("health-check-failed", sentence))
+    Some(Conclusion::faulty(Cause::HealthCheckFailed, sentence))
 }
 
 /// An essential container exited.
@@ -101,7 +105,7 @@ pub(super) fn essential_container(case: &Case<'_>) -> Option<Conclusion> {
         case.log_of(&container.name),
         case.audit_says()
     );
-    Some(Conclusion::faulty("essential-container-exited", sentence))
+    Some(Conclusion::faulty(Cause::EssentialContainerExited, sentence))
 }
 
 /// It did not start for another reason.
@@ -113,5 +117,5 @@ pub(super) fn failed_start(case: &Case<'_>) -> Option<Conclusion> {
         reason.as_deref().unwrap_or("ECS gives no reason"),
         case.audit_says()
     );
-    Some(Conclusion::faulty("failed-to-start", sentence))
+    Some(Conclusion::faulty(Cause::FailedToStart, sentence))
 }

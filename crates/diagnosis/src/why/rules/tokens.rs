@@ -6,7 +6,7 @@ use mesh::{
     task::{ContainerHealth, TaskContainer},
 };
 
-use super::{Case, Conclusion};
+use super::{Case, Cause, Conclusion};
 use crate::{log_line::Line, token_source::TokenSource};
 
 /// Who deleted a token, by the controller's log.
@@ -34,12 +34,13 @@ pub(super) fn login_tokens_gone(case: &Case<'_>) -> Option<Conclusion> {
     let are_listed = tokens.iter().any(|token| token.login.as_ref().is_some_and(|it| cluster.is_named_by(&it.cluster)));
     let has_logged_in = |it: &TaskContainer| !it.is_stopped && it.health == ContainerHealth::Healthy;
     let has_logged_in = member.state.task.container(DATAPLANE).is_some_and(has_logged_in);
-    let is_gone = has_logged_in && case.login_tokens() == Some(0) && (are_listed || case.done("delete_login_token").is_some());
+    let is_gone =
+        has_logged_in && case.login_tokens() == Some(0) && (are_listed || case.done("delete_login_token").is_some());
     let sentence = format!(
         "Consul has none of its login tokens any more, so that its proxy gets no new endpoints, and {}: replace the task",
         who(case, case.done("delete_login_token"))
     );
-    is_gone.then(|| Conclusion::faulty("token-deleted", sentence))
+    is_gone.then(|| Conclusion::faulty(Cause::TokenDeleted, sentence))
 }
 
 /// The token of its service is gone, which it has read from Secrets Manager.
@@ -52,16 +53,17 @@ pub(super) fn service_token_gone(case: &Case<'_>) -> Option<Conclusion> {
     if tokens.iter().any(|token| HolderMark::parse(&token.description).is_some_and(is_its)) {
         return None;
     }
-    let lines = case.further.history.lines.iter();
-    let revoked = lines.filter(|line| line.action == "revoke" && line.outcome == "done" && line.is_of_service(name.as_str()));
+    let is_revocation =
+        |line: &&Line| line.action == "revoke" && line.outcome == "done" && line.is_of_service(name.as_str());
+    let revoked = case.further.history.lines.iter().rfind(is_revocation);
     let sentence = format!(
         "Consul does not have the token of the service {name} any more, which its tasks read from {}, and {}: the next sweep creates \
          it again if the secret still has it (ecs-mesh sweep --cluster {}); else replace the tasks",
         secrets.join(" and "),
-        who(case, revoked.last()),
+        who(case, revoked),
         case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default()
     );
-    Some(Conclusion::faulty("token-deleted", sentence))
+    Some(Conclusion::faulty(Cause::TokenDeleted, sentence))
 }
 
 /// `mesh-init` runs on and on, and the task has no login token.
@@ -74,12 +76,13 @@ pub(super) fn login_refused(case: &Case<'_>) -> Option<Conclusion> {
     if !still_runs || !is_late || case.is_registered() != Some(false) || case.login_tokens() != Some(0) {
         return None;
     }
-    let method = method.as_ref().map_or_else(|| "the auth method".to_owned(), |method| format!("the auth method {method}"));
+    let method =
+        method.as_ref().map_or_else(|| "the auth method".to_owned(), |method| format!("the auth method {method}"));
     let sentence = format!(
         "It was never registered in Consul, because its container {registrar} still tries to log in, and Consul has no login token of \
          it: read {}, and check {method}, its binding rules, and the role of the task{}",
         case.log_of(registrar),
         case.audit_says()
     );
-    Some(Conclusion::faulty("login-refused", sentence))
+    Some(Conclusion::faulty(Cause::LoginRefused, sentence))
 }

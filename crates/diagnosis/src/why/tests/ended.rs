@@ -14,7 +14,7 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
     assert_eq!(
         (cause, sentence.as_str()),
         (
-            "mesh-init-failed",
+            Cause::MeshInitFailed,
             "It was never registered in Consul, because its container consul-ecs-mesh-init exited with 1, and it has never logged in \
              to Consul: read the log of consul-ecs-mesh-init, and correct what it names"
         )
@@ -31,41 +31,42 @@ fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
 
 #[test]
 fn failures_are_told_apart_by_what_ecs_says() {
-    let failed = |code: &str, reason: &str, container| because(|cluster, _| stop(cluster, code, reason, vec![container]));
+    let failed =
+        |code: &str, reason: &str, container| because(|cluster, _| stop(cluster, code, reason, vec![container]));
     for (code, reason, container, cause, said) in [
         (
             "TaskFailedToStart",
             "CannotPullContainerError: pull access denied",
             exited("app", None, None),
-            "image-pull-failed",
+            Cause::ImagePullFailed,
             "an image could not be pulled (CannotPullContainerError: pull access denied)",
         ),
         (
             "TaskFailedToStart",
             "ResourceInitializationError: unable to pull secrets",
             exited("app", None, None),
-            "secret-not-readable",
+            Cause::SecretNotReadable,
             "ECS could not prepare it (ResourceInitializationError: unable to pull secrets)",
         ),
         (
             "EssentialContainerExited",
             "Essential container in task exited",
             exited("app", Some(137), Some("OutOfMemoryError: Container killed due to memory usage")),
-            "out-of-memory",
+            Cause::OutOfMemory,
             "Its container app was killed, because it used more memory than it may",
         ),
         (
             "EssentialContainerExited",
             "Essential container in task exited",
             exited("app", Some(3), None),
-            "essential-container-exited",
+            Cause::EssentialContainerExited,
             "It stopped, because its essential container app exited with 3",
         ),
         (
             "TaskFailedToStart",
             "Task failed to start",
             exited("app", None, Some("CannotStartContainerError: no such file")),
-            "failed-to-start",
+            Cause::FailedToStart,
             "ECS could not start it (CannotStartContainerError: no such file)",
         ),
     ] {
@@ -81,19 +82,22 @@ fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
         stop(cluster, "ServiceSchedulerInitiated", "Task failed container health checks", Vec::new());
         cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
     });
-    assert_eq!(cause, "health-check-failed");
-    assert!(sentence.starts_with("It was stopped, because its container app was UNHEALTHY (Task failed container"), "{sentence}");
+    assert_eq!(cause, Cause::HealthCheckFailed);
+    assert!(
+        sentence.starts_with("It was stopped, because its container app was UNHEALTHY (Task failed container"),
+        "{sentence}"
+    );
 }
 
 #[test]
 fn ordinary_ends_say_so() {
     let scaling = "Scaling activity initiated by (deployment ecs-svc/1)";
     for (code, reason, cause) in [
-        ("SpotInterruption", "Your Spot Task was interrupted.", "spot-interruption"),
-        ("TerminationNotice", "Host EC2 terminated", "instance-terminated"),
-        ("ServiceSchedulerInitiated", scaling, "stopped-by-its-service"),
-        ("UserInitiated", "test", "stopped-by-hand"),
-        ("NewCode", "new reason", "stopped"),
+        ("SpotInterruption", "Your Spot Task was interrupted.", Cause::SpotInterruption),
+        ("TerminationNotice", "Host EC2 terminated", Cause::InstanceTerminated),
+        ("ServiceSchedulerInitiated", scaling, Cause::StoppedByItsService),
+        ("UserInitiated", "test", Cause::StoppedByHand),
+        ("NewCode", "new reason", Cause::Stopped),
     ] {
         // A container that is killed by it has not failed
         let report = asked(|cluster, _| stop(cluster, code, reason, vec![exited(INIT, Some(137), None)]));
@@ -103,7 +107,7 @@ fn ordinary_ends_say_so() {
         }
     }
     let report = asked(|cluster, _| stop(cluster, "NewCode", "new reason", Vec::new()));
-    assert_eq!((report.cause, report.condition), ("stopped", Condition::Ended));
+    assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended));
 }
 
 #[test]
@@ -117,7 +121,10 @@ fn deployment_of_another_revision_is_named() {
             failure: None,
         }];
     });
-    assert_eq!((cause, sentence.as_str()), ("deployment", "It ended in order, by the deployment of web:4: nothing is to do"));
+    assert_eq!(
+        (cause, sentence.as_str()),
+        (Cause::Deployment, "It ended in order, by the deployment of web:4: nothing is to do")
+    );
 }
 
 #[test]
@@ -125,12 +132,13 @@ fn task_that_the_controller_replaced_says_why() {
     let (cause, sentence) = because(|cluster, further| {
         stop(cluster, "UserInitiated", "ecs-mesh-controller: …", Vec::new());
         let reason = "its container consul-dataplane has stopped";
-        let replaced = json!({ "action": "replace_task", "outcome": "done", "task_id": id(1).to_string(), "reason": reason });
+        let replaced =
+            json!({ "action": "replace_task", "outcome": "done", "task_id": id(1).to_string(), "reason": reason });
         further.history.lines.push(line(3, replaced));
     });
     let expected = "The controller stopped it, because its container consul-dataplane has stopped: its service starts another task, \
                     and nothing is to do";
-    assert_eq!((cause, sentence.as_str()), ("replaced-by-the-controller", expected));
+    assert_eq!((cause, sentence.as_str()), (Cause::ReplacedByTheController, expected));
 }
 
 /// The first task has stopped, and its instances are still there.
@@ -142,7 +150,7 @@ fn left(cluster: &mut ObservedCluster) {
 #[test]
 fn instance_of_a_stopped_task_says_who_leaves_it_there() {
     let (cause, _) = because(|cluster, _| left(cluster));
-    assert_eq!(cause, "left-in-consul");
+    assert_eq!(cause, Cause::LeftInConsul);
     let (cause, sentence) = because(|cluster, further| {
         left(cluster);
         let reason = "10 of 10 services would be deleted";
@@ -150,14 +158,17 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
         let guard = json!({ "action": "sweep", "outcome": "guard_tripped", "cluster_arn": arn, "reason": reason });
         further.history.lines.push(line(1, guard));
     });
-    assert_eq!(cause, "held-back-by-the-guard");
-    assert!(sentence.contains("a guard held deletions back at 11:59:00 (10 of 10 services would be deleted)"), "{sentence}");
+    assert_eq!(cause, Cause::HeldBackByTheGuard);
+    assert!(
+        sentence.contains("a guard held deletions back at 11:59:00 (10 of 10 services would be deleted)"),
+        "{sentence}"
+    );
     let (cause, sentence) = because(|cluster, further| {
         left(cluster);
         let observed = json!({ "action": "deregister", "outcome": "observed", "task_id": id(1).to_string() });
         further.history.lines.push(line(1, observed));
     });
-    assert!(cause == "only-observed" && sentence.contains("Mode=observe"), "{sentence}");
+    assert!(cause == Cause::OnlyObserved && sentence.contains("Mode=observe"), "{sentence}");
     let (cause, sentence) = because(|cluster, further| {
         left(cluster);
         let failed = json!({
@@ -165,16 +176,19 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
         });
         further.history.lines.push(line(1, failed));
     });
-    assert!(cause == "controller-failed" && sentence.contains("(no leader)"), "{sentence}");
+    assert!(cause == Cause::ControllerFailed && sentence.contains("(no leader)"), "{sentence}");
 }
 
 #[test]
 fn task_that_ecs_has_forgotten_is_told_from_the_log() {
     let (cause, sentence) = because(|cluster, further| {
         forget(cluster);
-        further.history.lines.push(end_line("EssentialContainerExited", "consul-ecs-mesh-init exited with 0, app exited with 3"));
+        further
+            .history
+            .lines
+            .push(end_line("EssentialContainerExited", "consul-ecs-mesh-init exited with 0, app exited with 3"));
     });
-    assert_eq!(cause, "essential-container-exited");
+    assert_eq!(cause, Cause::EssentialContainerExited);
     assert!(sentence.starts_with("It stopped, because its essential container app exited with 3: "), "{sentence}");
     // With LogLevel=warn, there is no such line
     let (cause, sentence) = because(|cluster, further| {
@@ -182,10 +196,10 @@ fn task_that_ecs_has_forgotten_is_told_from_the_log() {
         let drained = json!({ "action": "drain", "outcome": "done", "task_id": id(1).to_string() });
         further.history.lines.push(line(90, drained));
     });
-    assert!(cause == "forgotten" && sentence.contains("set LogLevel=info"), "{sentence}");
+    assert!(cause == Cause::Forgotten && sentence.contains("set LogLevel=info"), "{sentence}");
     // Consul still has its instance
     let (cause, _) = because(|cluster, _| drop(cluster.tasks.remove(0)));
-    assert_eq!(cause, "left-in-consul");
+    assert_eq!(cause, Cause::LeftInConsul);
 }
 
 #[test]
@@ -193,9 +207,11 @@ fn unknown_task_says_what_was_searched() {
     let nobody: TaskId = id(99);
     let observed = Observed { clusters: vec![healthy()], problems: Vec::new() };
     let report = why_task(&nobody, &observed, &further(), now());
-    assert_eq!((report.cause, report.condition), ("unknown-task", Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (Cause::UnknownTask, Condition::Unknown));
     assert!(
-        report.conclusion.contains("searched: cluster prod; the log of the stack ecs-mesh-controller since 2026-11-22 12:00"),
+        report
+            .conclusion
+            .contains("searched: cluster prod; the log of the stack ecs-mesh-controller since 2026-11-22 12:00"),
         "{}",
         report.conclusion
     );

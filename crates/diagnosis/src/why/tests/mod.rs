@@ -62,7 +62,7 @@ fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
 }
 
 /// Its cause and its sentence.
-fn because(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> (&'static str, String) {
+fn because(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> (Cause, String) {
     let report = asked(change);
     (report.cause, report.conclusion)
 }

@@ -16,7 +16,10 @@ use crate::{
 #[test]
 fn task_that_is_as_it_should_be_is_healthy() {
     let report = asked(|_, _| {});
-    assert_eq!((report.cause, report.conclusion.as_str(), report.condition), ("healthy", "healthy", Condition::Healthy));
+    assert_eq!(
+        (report.cause, report.conclusion.as_str(), report.condition),
+        (Cause::Healthy, "healthy", Condition::Healthy)
+    );
 }
 
 #[test]
@@ -25,7 +28,7 @@ fn task_outside_the_mesh_is_told_what_is_missing() {
         forget(cluster);
         cluster.others.insert(id(1));
     });
-    assert!(cause == "not-in-the-mesh" && sentence.contains("consul.hashicorp.com/mesh"), "{sentence}");
+    assert!(cause == Cause::NotInTheMesh && sentence.contains("consul.hashicorp.com/mesh"), "{sentence}");
 }
 
 #[test]
@@ -39,7 +42,7 @@ fn task_with_another_tasks_id_is_found() {
         let definition = std::sync::Arc::make_mut(&mut state.definition);
         definition.programs.registrar.as_mut().unwrap().config_json = Some(config);
     });
-    assert!(cause == "another-tasks-id" && sentence.contains(id(7).as_str()), "{sentence}");
+    assert!(cause == Cause::AnotherTasksId && sentence.contains(id(7).as_str()), "{sentence}");
 }
 
 /// A container of the first task stops.
@@ -52,12 +55,15 @@ fn stop_container(cluster: &mut ObservedCluster, name: &str, code: i32) {
 #[test]
 fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
     let (cause, sentence) = because(|cluster, _| stop_container(cluster, DATAPLANE, 139));
-    assert_eq!(cause, "proxy-stopped");
+    assert_eq!(cause, Cause::ProxyStopped);
     assert!(sentence.contains("consul-dataplane exited with 139 while the task goes on"), "{sentence}");
     let logged = |outcome: &str| {
         because(|cluster, further| {
             stop_container(cluster, DATAPLANE, 139);
-            further.history.lines.push(line(1, json!({ "action": "drain", "outcome": outcome, "task_id": id(1).to_string() })));
+            further
+                .history
+                .lines
+                .push(line(1, json!({ "action": "drain", "outcome": outcome, "task_id": id(1).to_string() })));
         })
     };
     assert!(logged("done").1.contains("the controller drained it at 11:59:00"));
@@ -73,7 +79,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
         })
     };
     let (cause, sentence) = without_tokens(|_| {});
-    assert_eq!(cause, "token-deleted");
+    assert_eq!(cause, Cause::TokenDeleted);
     let nobody = "nobody is known to have deleted it: by its log since 2026-11-22 12:00, the controller has not";
     assert!(sentence.contains(nobody), "{sentence}");
     let (_, sentence) = without_tokens(|further| {
@@ -84,8 +90,8 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     let (_, sentence) = without_tokens(|further| further.history.is_complete = false);
     assert!(sentence.contains("is not known, because the controller's log could not be read"), "{sentence}");
     // They may be in another datacenter, if there is none at all; and what could not be read is not absent
-    assert_eq!(because(|_, further| further.tokens = Some(Vec::new())).0, "healthy");
-    assert_eq!(because(|_, further| further.tokens = None).0, "healthy");
+    assert_eq!(because(|_, further| further.tokens = Some(Vec::new())).0, Cause::Healthy);
+    assert_eq!(because(|_, further| further.tokens = None).0, Cause::Healthy);
 }
 
 #[test]
@@ -100,7 +106,7 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
         });
         further.history.lines.push(line(10, revoked));
     });
-    assert_eq!(cause, "token-deleted");
+    assert_eq!(cause, Cause::TokenDeleted);
     let who = "the controller deleted it at 2026-11-23 11:50:00, because no task of the service runs";
     assert!(sentence.contains(who) && sentence.contains("read from consul-ecs-web"), "{sentence}");
     // It is there
@@ -109,7 +115,7 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
         let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster());
         further.tokens = Some(vec![ListedToken { description, login: None, ..login_token(1) }]);
     });
-    assert_eq!(cause, "healthy");
+    assert_eq!(cause, Cause::Healthy);
 }
 
 /// The instances of the first task are in maintenance mode.
@@ -129,7 +135,7 @@ fn drain(cluster: &mut ObservedCluster, output: &str) {
 #[test]
 fn drained_task_says_by_whom_and_why() {
     let (cause, sentence) = because(|cluster, _| drain(cluster, "backup until noon"));
-    assert_eq!(cause, "drained");
+    assert_eq!(cause, Cause::Drained);
     let by = "not by the controller: somebody put its instance into Consul's maintenance mode (backup until noon)";
     assert!(sentence.contains(by), "{sentence}");
     let (_, sentence) = because(|cluster, _| drain(cluster, DrainReason::ProxyStopped.as_str()));
@@ -148,8 +154,11 @@ fn running_task_whose_mesh_init_failed_was_never_registered() {
         deregister(cluster);
         stop_container(cluster, INIT, 2);
     });
-    assert_eq!(cause, "mesh-init-failed");
-    assert!(sentence.starts_with("It was never registered in Consul, because its container consul-ecs-mesh-init exited with 2"));
+    assert_eq!(cause, Cause::MeshInitFailed);
+    assert!(
+        sentence
+            .starts_with("It was never registered in Consul, because its container consul-ecs-mesh-init exited with 2")
+    );
 }
 
 #[test]
@@ -161,18 +170,27 @@ fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
         cluster.tasks[0].state.task.containers[2].health = ContainerHealth::Unknown;
         cluster.tasks[0].token = TokenSource::AuthMethod { method: Some("iam-ecs".to_owned()) };
     });
-    assert!(cause == "login-refused" && sentence.contains("check the auth method iam-ecs, its binding rules"), "{sentence}");
+    assert!(
+        cause == Cause::LoginRefused && sentence.contains("check the auth method iam-ecs, its binding rules"),
+        "{sentence}"
+    );
 }
 
 #[test]
 fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
     let (cause, sentence) = because(|cluster, _| deregister(cluster));
-    assert_eq!(cause, "lost-from-the-catalog");
-    assert!(sentence.contains("nobody is known to have deregistered it") && sentence.ends_with("--cluster prod does so now"));
+    assert_eq!(cause, Cause::LostFromTheCatalog);
+    assert!(
+        sentence.contains("nobody is known to have deregistered it")
+            && sentence.ends_with("--cluster prod does so now")
+    );
     let logged = |action: &str, outcome: &str| {
         because(|cluster, further| {
             deregister(cluster);
-            further.history.lines.push(line(1, json!({ "action": action, "outcome": outcome, "task_id": id(1).to_string() })));
+            further
+                .history
+                .lines
+                .push(line(1, json!({ "action": action, "outcome": outcome, "task_id": id(1).to_string() })));
         })
         .1
     };
@@ -192,14 +210,16 @@ fn controller_that_failed_is_named_if_the_task_is_not_as_it_should_be() {
         deregister(cluster);
         further.history.lines.push(failed());
     });
-    assert!(cause == "controller-failed" && sentence.contains("(consul_permission_denied: no)"), "{sentence}");
-    assert_eq!(because(|_, further| further.history.lines.push(failed())).0, "healthy");
+    assert!(cause == Cause::ControllerFailed && sentence.contains("(consul_permission_denied: no)"), "{sentence}");
+    assert_eq!(because(|_, further| further.history.lines.push(failed())).0, Cause::Healthy);
 }
 
 /// The checks of the first task are critical.
 fn fail_checks(cluster: &mut ObservedCluster) {
     let checks = cluster.catalog.as_mut().unwrap().checks.iter_mut();
-    checks.filter(|check| check.service_id.contains(id(1).as_str())).for_each(|check| check.status = CheckStatus::Critical);
+    checks
+        .filter(|check| check.service_id.contains(id(1).as_str()))
+        .for_each(|check| check.status = CheckStatus::Critical);
 }
 
 #[test]
@@ -216,7 +236,7 @@ fn container_that_is_not_healthy_is_named_with_its_log() {
          ecs/app/{}), and check the command of its health check",
         id(1)
     );
-    assert_eq!((cause, sentence), ("never-healthy", expected));
+    assert_eq!((cause, sentence), (Cause::NeverHealthy, expected));
 }
 
 #[test]
@@ -230,7 +250,10 @@ fn health_sync_that_has_stopped_says_who_reports_the_health() {
         cluster.tasks[0].state.task.containers.push(TaskContainer { is_stopped: true, ..container });
     };
     let (cause, sentence) = because(|cluster, _| stopped(cluster));
-    assert!(cause == "health-sync-stopped" && sentence.contains("it is not known that the controller reports"), "{sentence}");
+    assert!(
+        cause == Cause::HealthSyncStopped && sentence.contains("it is not known that the controller reports"),
+        "{sentence}"
+    );
     let (_, sentence) = because(|cluster, further| {
         stopped(cluster);
         let taken = json!({ "action": "take_over_health_sync", "outcome": "done", "task_id": id(1).to_string() });
@@ -242,21 +265,24 @@ fn health_sync_that_has_stopped_says_who_reports_the_health() {
 #[test]
 fn everything_else_is_said_as_status_says_it() {
     let (cause, sentence) = because(|cluster, _| fail_checks(cluster));
-    assert!(cause == "not-passing" && sentence.contains("is HEALTHY in ECS, and its check in Consul is critical"), "{sentence}");
+    assert!(
+        cause == Cause::NotPassing && sentence.contains("is HEALTHY in ECS, and its check in Consul is critical"),
+        "{sentence}"
+    );
     let (cause, _) = because(|cluster, _| cluster.tasks[0].state.task.placement.is_disconnected = true);
-    assert_eq!(cause, "disconnected");
+    assert_eq!(cause, Cause::Disconnected);
     let report = asked(|cluster, _| {
         deregister(cluster);
         let task = &mut cluster.tasks[0].state.task;
         (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
         task.containers = vec![container(INIT, ContainerHealth::Unknown)];
     });
-    assert_eq!((report.cause, report.condition), ("starting", Condition::Starting), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
     let report = asked(|cluster, _| cluster.catalog = None);
-    assert_eq!((report.cause, report.condition), ("consul-not-read", Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (Cause::ConsulNotRead, Condition::Unknown));
     let (cause, _) = because(|cluster, _| {
         cluster.tasks[0].state.task.placement.address = None;
         deregister(cluster);
     });
-    assert_eq!(cause, "not-registered");
+    assert_eq!(cause, Cause::NotRegistered);
 }

@@ -29,7 +29,7 @@ fn service_is_explained_by_its_worst_task() {
     let report = asked(|cluster, _| deregister(cluster));
     let expected = format!("1 of its 2 tasks has a fault, {}: Consul has lost it", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
-    assert_eq!(report.cause, "lost-from-the-catalog");
+    assert_eq!(report.cause, Cause::LostFromTheCatalog);
 }
 
 #[test]
@@ -47,7 +47,7 @@ fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
         cluster.catalog.as_mut().unwrap().instances.clear();
         further.history.lines.push(end_line("EssentialContainerExited", "app exited with 3"));
     });
-    assert_eq!(report.cause, "essential-container-exited", "{}", report.conclusion);
+    assert_eq!(report.cause, Cause::EssentialContainerExited, "{}", report.conclusion);
     assert!(report.timeline.iter().any(|event| event.what.contains("app exited with 3")), "{report:?}");
 }
 
@@ -64,12 +64,12 @@ fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
         starting(cluster);
         cluster.tasks.remove(0);
     });
-    assert_eq!((report.cause, report.condition), ("starting", Condition::Starting), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
     let report = asked(|cluster, _| {
         starting(cluster);
         stop(cluster, "EssentialContainerExited", "…", vec![exited("app", Some(3), None)]);
     });
-    assert_eq!((report.cause, report.condition), ("essential-container-exited", Condition::Faulty));
+    assert_eq!((report.cause, report.condition), (Cause::EssentialContainerExited, Condition::Faulty));
     let expected = format!("It is starting again; the last task that failed is {}: It stopped, because", id(1));
     assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
 }
@@ -81,7 +81,7 @@ fn service_that_ecs_cannot_place_says_why() {
         cluster.services[0].state.trouble = Some("was unable to place a task because of no capacity".to_owned());
     });
     let expected = "2 of its 3 desired tasks run, because ECS was unable to place a task because of no capacity: correct what it names";
-    assert_eq!((report.cause, report.conclusion.as_str()), ("not-placed", expected));
+    assert_eq!((report.cause, report.conclusion.as_str()), (Cause::NotPlaced, expected));
 }
 
 #[test]
@@ -99,15 +99,18 @@ fn service_in_several_clusters_is_asked_for_its_cluster() {
 #[test]
 fn service_that_is_gone_or_was_never_there_is_told_apart() {
     let without = |further: &Further| {
-        let observed = Observed { clusters: vec![ObservedCluster { services: Vec::new(), tasks: Vec::new(), ..healthy() }], problems: Vec::new() };
+        let observed = Observed {
+            clusters: vec![ObservedCluster { services: Vec::new(), tasks: Vec::new(), ..healthy() }],
+            problems: Vec::new(),
+        };
         why_service("billing", None, &observed, further, now())
     };
     let report = without(&further());
-    assert_eq!((report.cause, report.condition), ("unknown-service", Condition::Unknown));
+    assert_eq!((report.cause, report.condition), (Cause::UnknownService, Condition::Unknown));
     let mut further = further();
     further.history.lines.push(line(60, json!({ "action": "revoke", "outcome": "done", "holder": "service billing" })));
     let report = without(&further);
-    assert_eq!((report.cause, report.condition), ("gone", Condition::Ended), "{}", report.conclusion);
+    assert_eq!((report.cause, report.condition), (Cause::Gone, Condition::Ended), "{}", report.conclusion);
 }
 
 #[test]
@@ -116,8 +119,10 @@ fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
         let said = |minutes, message: &str| ServiceSaid { at: minutes_ago(minutes), message: message.to_owned() };
         cluster.services[0].state.events = vec![said(8, "has reached a steady state"), said(3_000, "too long ago")];
         cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
-        let created = json!({ "action": "create_token", "outcome": "done", "holder": "service web", "accessor_id": "a" });
-        let other = json!({ "action": "create_token", "outcome": "done", "holder": "service other", "accessor_id": "b" });
+        let created =
+            json!({ "action": "create_token", "outcome": "done", "holder": "service web", "accessor_id": "a" });
+        let other =
+            json!({ "action": "create_token", "outcome": "done", "holder": "service other", "accessor_id": "b" });
         further.history.lines.extend([line(9, created), line(9, other)]);
     });
     let said: Vec<(Who, &str)> = report.timeline.iter().map(|event| (event.who, event.what.as_str())).collect();

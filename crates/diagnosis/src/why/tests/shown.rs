@@ -12,10 +12,12 @@ fn timeline_tells_who_did_what_in_order() {
         further.audit = vec![AuditError { rule: "consul-x".to_owned(), message: "wrong".to_owned() }];
         let mut end = end_line("EssentialContainerExited", "app exited with 3");
         end.at = minutes_ago(1);
-        let failed = || json!({ "outcome": "failed", "error": "ecs", "reason": "throttled", "task_id": id(1).to_string() });
+        let failed =
+            || json!({ "outcome": "failed", "error": "ecs", "reason": "throttled", "task_id": id(1).to_string() });
         let deleted =
             json!({ "action": "deregister", "outcome": "done", "service_id": "web-1", "task_id": id(1).to_string() });
-        let other = json!({ "action": "deregister", "outcome": "done", "service_id": "web-2", "task_id": id(2).to_string() });
+        let other =
+            json!({ "action": "deregister", "outcome": "done", "service_id": "web-2", "task_id": id(2).to_string() });
         further.history.lines = vec![line(3, failed()), line(2, failed()), end, line(1, deleted), line(1, other)];
     });
     let said: Vec<(Who, &str, usize)> =
@@ -48,7 +50,8 @@ fn what_was_only_observed_says_so() {
                 "action": "repair", "outcome": "observed", "task_id": id(1).to_string(), "reason": "Consul has forgotten it",
             })
         };
-        let call = json!({ "action": "observe", "outcome": "observed", "call": "PUT /v1/txn", "task_id": id(1).to_string() });
+        let call =
+            json!({ "action": "observe", "outcome": "observed", "call": "PUT /v1/txn", "task_id": id(1).to_string() });
         further.history.lines = vec![line(3, observed()), line(2, call), line(2, observed())];
     });
     let by_controller: Vec<&Event> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
