@@ -2,17 +2,20 @@
 //!
 //! ```text
 //!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
-//!  status why                                what runs, and why it does not, by the crate `diagnosis`
+//!  status why compare                        what runs, and why it does not, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
 mod by_hand;
 mod changes;
 mod check;
+mod compare;
+mod compare_text;
 mod completions;
 mod configuration;
 mod connect;
 mod consul_variables;
+mod controller_log;
 mod exit;
 mod explain;
 mod failed_event;
@@ -82,6 +85,7 @@ enum Command {
     Graph(graph::Arguments),
     Status(status::Arguments),
     Why(why::Arguments),
+    Compare(compare::Arguments),
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
     Completions(completions::Arguments),
@@ -107,6 +111,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Graph(arguments) => graph::run(arguments, streams),
         Command::Status(arguments) => status::run(arguments, streams),
         Command::Why(arguments) => why::run(arguments, streams),
+        Command::Compare(arguments) => compare::run(arguments, streams),
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),
         Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),

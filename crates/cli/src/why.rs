@@ -1,18 +1,14 @@
 //! `ecs-mesh why`
 
-use std::{env, time::Duration};
+use std::env;
 
 use audit::finding::Severity;
 use audit_live::{LiveScope, gather_live};
-use aws::{
-    ecs::AwsEcs,
-    logs::AwsLogs,
-    stack::{AwsStack, Stack},
-};
+use aws::{ecs::AwsEcs, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{
-    AuditError, Condition, Found, Further, History, Observed, Reader, Scope, Wanted, WhyReport, clusters::select,
-    find_service, why_service, why_task,
+    AuditError, Condition, Found, Further, Observed, Reader, Scope, Wanted, WhyReport, clusters::select, find_service,
+    why_service, why_task,
 };
 use jiff::Timestamp;
 use mesh::{
@@ -21,21 +17,17 @@ use mesh::{
 };
 
 use crate::{
-    by_hand::StackArguments,
     connect::{AwsArguments, runtime},
     consul_variables::ConsulVariables,
+    controller_log::HistoryArguments,
     exit::{Exit, Failure},
     output::{Output, OutputArguments, document},
     progress::Progress,
     sheet::Medium,
-    span,
     status::secret_prefix,
     streams::Streams,
     why_text,
 };
-
-/// The log groups in the template. The audit's exists only if the stack audits.
-const LOG_GROUPS: [&str; 3] = ["TaskEventsLogGroup", "ReconcileLogGroup", "AuditLogGroup"];
 
 /// Show what ECS, Consul and the controller did with a task or a service, and what is wrong with it
 #[derive(Debug, Args)]
@@ -55,14 +47,11 @@ pub(super) struct Arguments {
     /// Only this cluster; its name or ARN. May be repeated [default: that of the ARN, or every cluster of the account and region]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// How far back the log is read: 30m, 24h, 7d
-    #[arg(long, value_name = "SPAN", default_value = "24h", value_parser = span::parse)]
-    since: Duration,
     /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
     #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
     secret_name_prefix: SecretNamePrefix,
     #[command(flatten)]
-    stack: StackArguments,
+    history: HistoryArguments,
     #[command(flatten)]
     output: OutputArguments,
     #[command(flatten)]
@@ -84,8 +73,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
         let reader = Reader::new(&ecs, &consul, scope);
         let progress = Progress::new()?;
-        let (logs, stack) = (AwsLogs::new(&sdk), AwsStack::new(&sdk));
-        let asking = Asking { arguments, ecs: &ecs, reader, logs, stack, progress: &progress };
+        let asking = Asking { arguments, ecs: &ecs, reader, sdk: &sdk, progress: &progress };
         let report = progress.during(asking.report()).await?;
         show(arguments, &report, streams)?;
         Ok(exit(&report))
@@ -96,8 +84,7 @@ struct Asking<'a> {
     arguments: &'a Arguments,
     ecs: &'a AwsEcs,
     reader: Reader<'a>,
-    logs: AwsLogs,
-    stack: AwsStack,
+    sdk: &'a SdkConfig,
     progress: &'a Progress,
 }
 
@@ -111,9 +98,8 @@ impl Asking<'_> {
         let now = Timestamp::now();
         match subject {
             Subject::Task(id) => {
-                let definition = definition_of(&observed, &id);
-                let further = self.further(&clusters, Wanted::Task(&id), definition, now).await;
-                Ok(self.with_tokens(&clusters, further, |further| why_task(&id, &observed, further, now)).await)
+                let further = self.further(&clusters, &observed, Wanted::Task(&id), now).await;
+                Ok(why_task(&id, &observed, &further, now))
             }
             Subject::Service(name) => {
                 let row = match find_service(&name, &observed, now) {
@@ -127,9 +113,8 @@ impl Asking<'_> {
                     }
                 };
                 let wanted = row.as_ref().map_or(name.as_str(), |row| row.service.as_str());
-                let further = self.further(&clusters, Wanted::Service(wanted), None, now).await;
-                let answer = |further: &Further| why_service(&name, row.as_deref(), &observed, further, now);
-                Ok(self.with_tokens(&clusters, further, answer).await)
+                let further = self.further(&clusters, &observed, Wanted::Service(wanted), now).await;
+                Ok(why_service(&name, row.as_deref(), &observed, &further, now))
             }
         }
     }
@@ -150,39 +135,34 @@ impl Asking<'_> {
         Ok((Subject::Task(arn.id().clone()), clusters))
     }
 
-    /// The history of the controller, and the audit of a revision.
+    /// The history of the controller, the tokens in Consul, and the audit of a task's revision.
     async fn further(
         &self,
         clusters: &[ClusterArn],
+        observed: &Observed,
         wanted: Wanted<'_>,
-        definition: Option<String>,
         now: Timestamp,
     ) -> Further {
-        let since = now.checked_sub(self.arguments.since).unwrap_or(Timestamp::UNIX_EPOCH);
-        let stack = &self.arguments.stack.stack;
+        let since = self.arguments.history.since(now);
         self.progress.say("reading the log of the functions");
-        let mut history = match self.stack.resources(stack).await {
-            Ok(resources) => {
-                let groups = LOG_GROUPS.iter().filter_map(|name| resources.get(*name).cloned());
-                let groups: Vec<String> = groups.collect();
-                if groups.is_empty() {
-                    History::unread(format!(
-                        "the controller's history could not be read: the stack {stack} has no log group of it"
-                    ))
-                } else {
-                    History::read(&self.logs, &groups, wanted, since).await
-                }
-            }
-            Err(error) => History::unread(format!(
-                "the controller's history could not be read: {error}; --stack names another stack"
-            )),
+        let mut history = self.arguments.history.read(self.sdk, wanted, since).await;
+        let definition = match wanted {
+            Wanted::Task(id) => definition_of(observed, id),
+            Wanted::Service(_) | Wanted::Observed => None,
         };
         let audit = match definition {
             Some(definition) => self.audit(definition, &mut history.problems).await,
             None => Vec::new(),
         };
+        self.progress.say("reading tokens");
+        let tokens = self.reader.tokens().await.unwrap_or_else(|problem| {
+            if !observed.problems.contains(&problem) {
+                history.problems.push(problem);
+            }
+            None
+        });
         let searched = clusters.iter().map(|cluster| cluster.name().to_owned()).collect();
-        Further { history, stack: stack.clone(), since, tokens: None, audit, searched }
+        Further { history, stack: self.arguments.history.stack().to_owned(), since, tokens, audit, searched }
     }
 
     /// The errors that the audit finds in a revision.
@@ -196,26 +176,6 @@ impl Asking<'_> {
         errors
             .map(|finding| AuditError { rule: finding.rule.id.to_owned(), message: finding.message.clone() })
             .collect()
-    }
-
-    /// The report, with the tokens in Consul.
-    async fn with_tokens(
-        &self,
-        clusters: &[ClusterArn],
-        mut further: Further,
-        answer: impl Fn(&Further) -> WhyReport,
-    ) -> WhyReport {
-        self.progress.say("reading tokens");
-        let problem = match self.reader.tokens(clusters).await {
-            Ok(tokens) => {
-                further.tokens = tokens;
-                None
-            }
-            Err(problem) => Some(problem),
-        };
-        let mut report = answer(&further);
-        report.problems.extend(problem.filter(|problem| !report.problems.contains(problem)));
-        report
     }
 }
 

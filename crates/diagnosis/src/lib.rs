@@ -5,11 +5,14 @@
 //!     which clusters     ECS, Consul     values  │   pure       rows and verdicts
 //!                        History::read ──────────┴▶ why ────▶ WhyReport
 //!                        the functions' log          pure       a timeline and its cause
+//!                                              └▶ compare ─▶ CompareReport
+//!                                                 pure        Mode=observe beside another controller
 //! ```
 //!
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
 
 pub mod clusters;
+mod compare;
 #[cfg(test)]
 mod examples;
 mod history;
@@ -23,6 +26,7 @@ mod versions;
 mod why;
 
 pub use self::{
+    compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
     history::{History, Wanted},
     log_line::Line,
     observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},

@@ -126,11 +126,11 @@ impl<'a> Reader<'a> {
         Ok(partitions.into_iter().map(Tenancy::default_namespace_of).collect())
     }
 
-    /// The tokens of tasks and services of some clusters, without their secret IDs; `None` if ACLs are off.
+    /// The tokens of tasks and services, without their secret IDs; `None` if ACLs are off.
     ///
     /// # Errors
     /// Why they could not be read, in one sentence.
-    pub async fn tokens(&self, clusters: &[ClusterArn]) -> Result<Option<Vec<ListedToken>>, String> {
+    pub async fn tokens(&self) -> Result<Option<Vec<ListedToken>>, String> {
         let list = Permission { resource: "acl", access: "read", segment: Segment::Whole };
         let missing = self.consul.missing_permissions(&self.scope.default_tenancy, &[list]).await;
         if !missing.map_err(|error| problem::of_consul(&error))?.is_empty() {
@@ -140,10 +140,7 @@ impl<'a> Reader<'a> {
         }
         let anonymous = AccessorId::new(ANONYMOUS);
         let is_wanted = |token: &ListedToken| {
-            let of_cluster = |named: &str| clusters.iter().any(|cluster| cluster.is_named_by(named));
-            token.accessor == anonymous
-                || token.login.as_ref().is_some_and(|login| of_cluster(&login.cluster))
-                || HolderMark::parse(&token.description).is_some()
+            token.accessor == anonymous || token.login.is_some() || HolderMark::parse(&token.description).is_some()
         };
         let mut tokens = Vec::new();
         for tenancy in self.tenancies().await? {
