@@ -46,7 +46,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let progress = Progress::new()?;
-        let report = progress.during(read(arguments, &progress)).await?;
+        let report = Box::pin(progress.during(read(arguments, &progress))).await?;
         match arguments.output.output {
             Output::Json => streams.print(&format!("{:#}\n", document(&report)))?,
             Output::Text => {

@@ -13,8 +13,8 @@ use jiff::Timestamp;
 
 use crate::{by_hand::StackArguments, span};
 
-/// The log groups in the template. The audit's exists only if the stack audits.
-const LOG_GROUPS: [&str; 3] = ["TaskEventsLogGroup", "ReconcileLogGroup", "AuditLogGroup"];
+/// The log groups in the template. That of the audit says nothing of a single task: its revision is audited again.
+const LOG_GROUPS: [&str; 2] = ["TaskEventsLogGroup", "ReconcileLogGroup"];
 
 /// Which history is read
 #[derive(Debug, Args)]

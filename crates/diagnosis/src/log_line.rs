@@ -42,16 +42,6 @@ pub struct Line {
     pub accessor_id: Option<String>,
     /// The ARN of the last task that used a token.
     pub last_task: Option<String>,
-    /// What ECS reported.
-    pub in_ecs: Option<String>,
-    /// What Consul held.
-    pub in_consul: Option<String>,
-    /// The call that mode `observe` has not sent.
-    pub call: Option<String>,
-    /// The revision.
-    pub task_definition: Option<String>,
-    /// The rule of a finding of the audit.
-    pub rule: Option<String>,
     /// Free text.
     pub message: Option<String>,
     /// The summary of a sweep, as JSON.

@@ -7,7 +7,7 @@ use local_stack::{
 };
 use serde_json::{Value, json};
 use test_harness::{
-    ecs_agent::{DataplaneTask, Release},
+    ecs_agent::{DataplaneService, DataplaneTask, Release},
     recorder::{Answer, Recorder},
 };
 
@@ -55,7 +55,8 @@ async fn what_a_rival_does_and_what_nobody_does_are_told_apart() {
     // Given two tasks that have stopped, which the stack observes
     let (one, _) = DataplaneTask::start(&world, Release::V0_9).await;
     let (other, _) = DataplaneTask::start(&world, Release::V0_9).await;
-    let (running, _) = DataplaneTask::start(&world, Release::V0_9).await;
+    let running = DataplaneService::of(&world, Release::V0_9).run_by_ecs_service(&world, &json!([])).await;
+    running.settle().await;
     for task in [&one, &other] {
         world.stop_task(&task.arn).await;
     }

@@ -1,7 +1,7 @@
 //! What is so now.
 
 use jiff::Timestamp;
-use mesh::{mark::HolderMark, phase::TaskPhase, token::ListedToken};
+use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName, token::ListedToken};
 
 use super::{planned::Planned, report::Kind};
 use crate::{
@@ -43,16 +43,16 @@ impl EndState<'_> {
                 let is_missing = |member: &Member| {
                     catalog.instances.iter().all(|instance| instance.task != *member.state.task.arn.id())
                 };
-                Some(self.active(planned)?.is_some_and(is_missing))
+                self.is_active_and(planned, is_missing)
             }
             Kind::TasksCorrected => {
                 let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
                 let is_wrong = |member: &Member| {
                     matches!(verdict(member, cluster, Some(&on_node), self.now), TaskVerdict::NotPassing(_))
                 };
-                Some(self.active(planned)?.is_some_and(is_wrong))
+                self.is_active_and(planned, is_wrong)
             }
-            Kind::TasksReplaced => Some(self.active(planned)?.is_some()),
+            Kind::TasksReplaced => self.is_active_and(planned, |_| true),
         }
     }
 
@@ -65,12 +65,11 @@ impl EndState<'_> {
         self.cluster(planned)?.catalog.as_ref()
     }
 
-    /// The task, if it is meant to run; `None` if its cluster could not be read.
-    fn active(&self, planned: &Planned) -> Option<Option<&Member>> {
-        let mut tasks = self.cluster(planned)?.tasks.iter();
-        Some(tasks.find(|member| {
-            member.state.task.phase == TaskPhase::Active && member.state.task.arn.id().as_str() == planned.subject
-        }))
+    /// Whether the task is meant to run, and something is so of it; `None` if its cluster could not be read.
+    fn is_active_and(&self, planned: &Planned, is_so: impl Fn(&Member) -> bool) -> Option<bool> {
+        let is_it = |member: &&Member| member.state.task.arn.id().as_str() == planned.subject;
+        let task = self.cluster(planned)?.tasks.iter().find(is_it);
+        Some(task.is_some_and(|member| member.state.task.phase == TaskPhase::Active && is_so(member)))
     }
 }
 
@@ -78,5 +77,5 @@ impl EndState<'_> {
 fn is_holder(mark: &HolderMark, holder: &str) -> bool {
     let service =
         holder.strip_prefix("service ").map(|it| it.split_once(" of family ").map_or(it, |(service, _)| service));
-    mark.service.as_ref().map(|service| service.as_str()) == service
+    mark.service.as_ref().map(ServiceName::as_str) == service
 }

@@ -13,7 +13,7 @@ mod sweeps;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use mesh::{time::elapsed, token::ListedToken};
@@ -44,19 +44,12 @@ pub fn compare(
 ) -> CompareReport {
     let sweeps = Sweeps::of(&history.lines);
     let state = EndState { observed, tokens, now };
-    let mut kinds: Vec<KindReport> = Vec::new();
+    let mut kinds: BTreeMap<Kind, KindReport> = BTreeMap::new();
     let mut left = Vec::new();
     for planned in planned(&history.lines) {
         let is_left = state.is_left(&planned);
         let took = took(&planned, &sweeps, now);
-        match kinds.iter_mut().find(|kind| kind.kind == planned.kind) {
-            Some(kind) => kind.add(is_left, took),
-            None => {
-                let mut kind = KindReport::new(planned.kind);
-                kind.add(is_left, took);
-                kinds.push(kind);
-            }
-        }
+        kinds.entry(planned.kind).or_insert_with(|| KindReport::new(planned.kind)).add(is_left, took);
         if is_left == Some(true) {
             left.push(still_to_do(planned));
         }
@@ -67,7 +60,7 @@ pub fn compare(
         read_at: now,
         since,
         sweeps: sweeps.len(),
-        kinds,
+        kinds: kinds.into_values().collect(),
         still_to_do: left,
         conclusion: String::new(),
         problems,

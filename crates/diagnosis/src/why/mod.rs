@@ -50,6 +50,11 @@ pub fn why_task(id: &TaskId, observed: &Observed, further: &Further, now: Timest
     }
 }
 
+/// A moment, as sentences say it.
+fn moment(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}
+
 fn problems(observed: &Observed, further: &Further) -> Vec<String> {
     observed.problems.iter().chain(&further.history.problems).cloned().collect()
 }

@@ -9,7 +9,7 @@ use super::{
     case::{Case, Further},
     cause::Cause,
     controller::said,
-    problems,
+    moment, problems,
     report::{Conclusion, Condition, Subject, Who, WhyReport},
     rules,
     timeline::{Timeline, stopped, task_in_ecs},
@@ -255,11 +255,7 @@ impl<'a> Question<'a> {
         let clusters = self.further.searched.join(", ");
         let Some(last) = self.lines().last() else {
             let log = if self.further.history.is_complete {
-                format!(
-                    "the log of the stack {} since {}",
-                    self.further.stack,
-                    self.further.since.strftime("%Y-%m-%d %H:%M")
-                )
+                format!("the log of the stack {} since {}", self.further.stack, moment(self.further.since))
             } else {
                 "the log could not be read".to_owned()
             };
@@ -272,7 +268,7 @@ impl<'a> Question<'a> {
         let sentence = format!(
             "It is gone: neither ECS nor Consul has anything of it in the clusters {clusters}, and the last that the controller did \
              for it was at {}: nothing is to do if this was intended",
-            last.at.strftime("%Y-%m-%d %H:%M:%S")
+            moment(last.at)
         );
         Conclusion::ended(Cause::Gone, sentence)
     }

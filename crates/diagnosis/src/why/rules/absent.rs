@@ -1,6 +1,6 @@
 //! Tasks that are not in the mesh, or that ECS does not know.
 
-use super::{Case, Cause, Conclusion};
+use super::{Case, Cause, Conclusion, moment};
 
 /// ECS knows the task, and it is not one of the mesh.
 pub(super) fn not_in_the_mesh(case: &Case<'_>) -> Option<Conclusion> {
@@ -21,7 +21,7 @@ pub(super) fn left_by_a_forgotten_task(case: &Case<'_>) -> Option<Conclusion> {
         (Some(guard), _) => format!(
             "ECS does not know it any more, and its instances are still in Consul, because a guard held deletions back at {} ({}): \
              check them with ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
-            guard.at.strftime("%H:%M:%S"),
+            moment(guard.at),
             guard.reason.as_deref().unwrap_or("no reason given")
         ),
         (None, Some(_)) => "ECS does not know it any more, and its instances are still in Consul, because the controller is in \
@@ -45,7 +45,7 @@ pub(super) fn forgotten(case: &Case<'_>) -> Option<Conclusion> {
         "ECS has forgotten it, and the log of the stack {} does not say how it ended; the last that is known is from {}: ask again \
          with a longer --since, and set LogLevel=info, without which ends are not logged",
         case.further.stack,
-        last.at.strftime("%Y-%m-%d %H:%M:%S")
+        moment(last.at)
     );
     Some(Conclusion::unknown(Cause::Forgotten, sentence))
 }
@@ -61,7 +61,7 @@ pub(super) fn unknown(case: &Case<'_>) -> Option<Conclusion> {
         several => format!("clusters {}", several.join(", ")),
     };
     let log = if case.further.history.is_complete {
-        format!("the log of the stack {} since {}", case.further.stack, case.further.since.strftime("%Y-%m-%d %H:%M"))
+        format!("the log of the stack {} since {}", case.further.stack, moment(case.further.since))
     } else {
         "the log could not be read".to_owned()
     };

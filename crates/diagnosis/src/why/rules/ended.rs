@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use mesh::{phase::TaskPhase, task_end::TaskEnd, time::elapsed};
 
-use super::{Case, Cause, Conclusion};
+use super::{Case, Cause, Conclusion, moment};
 use crate::status::TIME_TO_DEREGISTER;
 
 /// What the reason of a task that a service stops begins with.
@@ -28,7 +28,7 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
         let sentence = format!(
             "It has stopped, and its instances are still in Consul, because a guard held deletions back at {} ({}): check them with \
              ecs-mesh sweep --dry-run --cluster {cluster}, and if they are right, repeat it with --force",
-            guard.at.strftime("%H:%M:%S"),
+            moment(guard.at),
             guard.reason.as_deref().unwrap_or("no reason given")
         );
         return Some(Conclusion::faulty(Cause::HeldBackByTheGuard, sentence));
@@ -42,7 +42,7 @@ pub(super) fn left_in_consul(case: &Case<'_>) -> Option<Conclusion> {
         let sentence = format!(
             "It has stopped, and its instances are still in Consul, because the controller failed at {} ({}): correct what this \
              names; its messages are retried, and ecs-mesh redrive returns those that were given up",
-            failed.at.strftime("%H:%M:%S"),
+            moment(failed.at),
             failed.reason.as_deref().unwrap_or("no reason given")
         );
         return Some(Conclusion::faulty(Cause::ControllerFailed, sentence));

@@ -7,7 +7,7 @@ use mesh::{
     task::{ContainerHealth, TaskContainer},
 };
 
-use super::{Case, Cause, Conclusion};
+use super::{Case, Cause, Conclusion, moment};
 use crate::status::{MAINTENANCE, TaskVerdict};
 
 /// What drains an instance, as the log says it: when its task is told to stop, and when its proxy has stopped.
@@ -33,7 +33,7 @@ pub(super) fn proxy_stopped(case: &Case<'_>) -> Option<Conclusion> {
     let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
     let drained = DRAINS.iter().find_map(|action| case.done(action));
     let drained = match (drained, case.observed(&DRAINS)) {
-        (Some(line), _) => format!("; the controller drained it at {}", line.at.strftime("%H:%M:%S")),
+        (Some(line), _) => format!("; the controller drained it at {}", moment(line.at)),
         (None, Some(_)) => "; the controller is in Mode=observe, and did not drain it".to_owned(),
         (None, None) => String::new(),
     };
@@ -57,7 +57,7 @@ pub(super) fn drained(case: &Case<'_>) -> Option<Conclusion> {
     let sentence = match by {
         Some(line) => format!(
             "It is drained: the controller put it into maintenance mode at {} ({text}): replace the task",
-            line.at.strftime("%Y-%m-%d %H:%M:%S")
+            moment(line.at)
         ),
         None if is_own => {
             format!("It is drained: the controller put it into maintenance mode ({text}): replace the task")
@@ -100,7 +100,7 @@ pub(super) fn controller_failed(case: &Case<'_>) -> Option<Conclusion> {
     let sentence = format!(
         "The controller's work for it failed at {} ({}: {}): correct what this names; its messages are retried, and ecs-mesh redrive \
          returns those that were given up",
-        last.at.strftime("%H:%M:%S"),
+        moment(last.at),
         last.error.as_deref().unwrap_or("failed"),
         last.reason.as_deref().unwrap_or("no reason given")
     );
@@ -114,7 +114,7 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
         return None;
     }
     let by = match case.done("deregister") {
-        Some(line) => format!("the controller deregistered it at {}", line.at.strftime("%Y-%m-%d %H:%M:%S")),
+        Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
         None if case.further.history.is_complete => "nobody is known to have deregistered it".to_owned(),
         None => "who deregistered it is not known, because the controller's log could not be read".to_owned(),
     };
@@ -153,7 +153,7 @@ pub(super) fn health_sync_stopped(case: &Case<'_>) -> Option<Conclusion> {
     let name = definition.programs.health_reporter()?;
     let reported = match (case.done("take_over_health_sync"), case.observed(&["take_over_health_sync"])) {
         (Some(line), _) => {
-            format!("the controller has reported its health since {}", line.at.strftime("%Y-%m-%d %H:%M:%S"))
+            format!("the controller has reported its health since {}", moment(line.at))
         }
         (None, Some(_)) => "the controller is in Mode=observe, so that nobody reports its health to Consul".to_owned(),
         (None, None) => "it is not known that the controller reports its health instead".to_owned(),

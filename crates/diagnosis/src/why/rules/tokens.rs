@@ -6,7 +6,7 @@ use mesh::{
     task::{ContainerHealth, TaskContainer},
 };
 
-use super::{Case, Cause, Conclusion};
+use super::{Case, Cause, Conclusion, moment};
 use crate::{log_line::Line, token_source::TokenSource};
 
 /// Who deleted a token, by the controller's log.
@@ -14,11 +14,11 @@ fn who(case: &Case<'_>, line: Option<&Line>) -> String {
     match line {
         Some(line) => {
             let why = line.reason.as_ref().map(|reason| format!(", because {reason}")).unwrap_or_default();
-            format!("the controller deleted it at {}{why}", line.at.strftime("%Y-%m-%d %H:%M:%S"))
+            format!("the controller deleted it at {}{why}", moment(line.at))
         }
         None if case.further.history.is_complete => format!(
             "nobody is known to have deleted it: by its log since {}, the controller has not",
-            case.further.since.strftime("%Y-%m-%d %H:%M")
+            moment(case.further.since)
         ),
         None => "who deleted it is not known, because the controller's log could not be read".to_owned(),
     }

@@ -160,7 +160,8 @@ fn instance_of_a_stopped_task_says_who_leaves_it_there() {
     });
     assert_eq!(cause, Cause::HeldBackByTheGuard);
     assert!(
-        sentence.contains("a guard held deletions back at 11:59:00 (10 of 10 services would be deleted)"),
+        sentence
+            .contains("a guard held deletions back at 2026-11-23 11:59:00 UTC (10 of 10 services would be deleted)"),
         "{sentence}"
     );
     let (cause, sentence) = because(|cluster, further| {
@@ -211,7 +212,7 @@ fn unknown_task_says_what_was_searched() {
     assert!(
         report
             .conclusion
-            .contains("searched: cluster prod; the log of the stack ecs-mesh-controller since 2026-11-22 12:00"),
+            .contains("searched: cluster prod; the log of the stack ecs-mesh-controller since 2026-11-22 12:00:00 UTC"),
         "{}",
         report.conclusion
     );

@@ -66,7 +66,7 @@ fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
                 .push(line(1, json!({ "action": "drain", "outcome": outcome, "task_id": id(1).to_string() })));
         })
     };
-    assert!(logged("done").1.contains("the controller drained it at 11:59:00"));
+    assert!(logged("done").1.contains("the controller drained it at 2026-11-23 11:59:00 UTC"));
     assert!(logged("observed").1.contains("the controller is in Mode=observe, and did not drain it"));
 }
 
@@ -80,7 +80,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     };
     let (cause, sentence) = without_tokens(|_| {});
     assert_eq!(cause, Cause::TokenDeleted);
-    let nobody = "nobody is known to have deleted it: by its log since 2026-11-22 12:00, the controller has not";
+    let nobody = "nobody is known to have deleted it: by its log since 2026-11-22 12:00:00 UTC, the controller has not";
     assert!(sentence.contains(nobody), "{sentence}");
     let (_, sentence) = without_tokens(|further| {
         let deleted = json!({ "action": "delete_login_token", "outcome": "done", "task_id": id(1).to_string() });
@@ -107,7 +107,7 @@ fn token_of_a_service_that_is_gone_says_who_revoked_it() {
         further.history.lines.push(line(10, revoked));
     });
     assert_eq!(cause, Cause::TokenDeleted);
-    let who = "the controller deleted it at 2026-11-23 11:50:00, because no task of the service runs";
+    let who = "the controller deleted it at 2026-11-23 11:50:00 UTC, because no task of the service runs";
     assert!(sentence.contains(who) && sentence.contains("read from consul-ecs-web"), "{sentence}");
     // It is there
     let (cause, _) = because(|cluster, further| {
