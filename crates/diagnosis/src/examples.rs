@@ -150,6 +150,7 @@ pub(crate) fn healthy() -> ObservedCluster {
         services: vec![MemberService { state, service: web(), definition: Some(definition()), token }],
         tasks: vec![task(1), task(2)],
         others: BTreeSet::new(),
+        unsorted: BTreeSet::new(),
         catalog: Some(catalog),
     }
 }

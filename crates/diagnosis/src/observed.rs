@@ -32,6 +32,8 @@ pub struct ObservedCluster {
     pub tasks: Vec<Member>,
     /// The other tasks: outside the mesh, or of a definition that could not be read.
     pub others: BTreeSet<TaskId>,
+    /// Those of the others of which it is not known whether they are in the mesh: their definition could not be read.
+    pub unsorted: BTreeSet<TaskId>,
     /// What Consul has registered for the cluster; `None` if that could not be read.
     pub catalog: Option<CatalogReading>,
 }

@@ -203,13 +203,18 @@ impl<'a> Reader<'a> {
             services: Vec::new(),
             tasks: Vec::new(),
             others: BTreeSet::new(),
+            unsorted: BTreeSet::new(),
             catalog: None,
         };
         for state in states {
             let id = state.task.arn.id().clone();
             match sorter.task(state) {
-                Some(member) => read.tasks.push(member),
-                None => drop(read.others.insert(id)),
+                Sorted::Member(member) => read.tasks.push(*member),
+                Sorted::Other => drop(read.others.insert(id)),
+                Sorted::Unknown => {
+                    read.unsorted.insert(id.clone());
+                    read.others.insert(id);
+                }
             }
         }
         for state in services {
@@ -257,12 +262,30 @@ struct Sorter<'a> {
     problems: &'a mut Vec<String>,
 }
 
+/// What a task is.
+enum Sorted {
+    Member(Box<Member>),
+    /// It is outside the mesh.
+    Other,
+    /// Its definition could not be read.
+    Unknown,
+}
+
+/// It is not known whether something is in the mesh. The reason is among the problems.
+struct Unidentified;
+
 impl Sorter<'_> {
-    fn task(&mut self, state: TaskState) -> Option<Member> {
-        let definition = Arc::clone(self.definitions.get(&state.task.definition)?);
-        let (identity, token) = self.identify(&definition, &state.task.tags)?;
+    fn task(&mut self, state: TaskState) -> Sorted {
+        let Some(definition) = self.definitions.get(&state.task.definition).cloned() else { return Sorted::Unknown };
         let is_enterprise = self.scope.default_tenancy.partition().is_some();
-        Some(Member { state, service: identity.service, definition, token, is_enterprise })
+        match self.identify(&definition, &state.task.tags) {
+            Ok(Some((identity, token))) => {
+                let service = identity.service;
+                Sorted::Member(Box::new(Member { state, service, definition, token, is_enterprise }))
+            }
+            Ok(None) => Sorted::Other,
+            Err(Unidentified) => Sorted::Unknown,
+        }
     }
 
     /// An ECS service is in the mesh if its tasks are, or if its definition is.
@@ -273,20 +296,24 @@ impl Sorter<'_> {
             let (service, token) = (member.service.clone(), member.token.clone());
             return Some(MemberService { state, service, definition, token });
         }
-        let (identity, token) = self.identify(definition.as_ref()?, &Tags::default())?;
+        let (identity, token) = self.identify(definition.as_ref()?, &Tags::default()).ok()??;
         Some(MemberService { state, service: identity.service, definition, token })
     }
 
-    fn identify(&mut self, state: &DefinitionState, tags: &Tags) -> Option<(MeshIdentity, TokenSource)> {
-        let rules = TokenRules { mode: TokenMode::Auto, names: self.names? };
+    fn identify(
+        &mut self,
+        state: &DefinitionState,
+        tags: &Tags,
+    ) -> Result<Option<(MeshIdentity, TokenSource)>, Unidentified> {
+        let rules = TokenRules { mode: TokenMode::Auto, names: self.names.ok_or(Unidentified)? };
         match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
-            Ok(identity) => identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules))),
+            Ok(identity) => Ok(identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules)))),
             Err(invalid) => {
                 let problem = format!("task definition {}: {invalid}", state.definition.arn);
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
                 }
-                None
+                Err(Unidentified)
             }
         }
     }

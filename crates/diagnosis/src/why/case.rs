@@ -12,6 +12,7 @@ use mesh::{
     token::ListedToken,
 };
 
+use super::moment;
 use crate::{
     history::History,
     log_line::Line,
@@ -45,11 +46,38 @@ pub struct Further {
     pub searched: Vec<String>,
 }
 
+impl Further {
+    /// What was searched, in words, and whether all of it could be read.
+    pub(crate) fn searched_in(&self, read: &[ObservedCluster]) -> (String, bool) {
+        let is_read = |name: &&String| read.iter().any(|cluster| cluster.arn.name() == name.as_str());
+        let unread = self.searched.iter().filter(|name| !is_read(name)).map(String::as_str);
+        let unread: Vec<&str> = unread.collect();
+        let clusters = match self.searched.as_slice() {
+            [] => "no cluster".to_owned(),
+            [one] => format!("cluster {one}"),
+            several => format!("clusters {}", several.join(", ")),
+        };
+        let not = if unread.is_empty() {
+            String::new()
+        } else {
+            format!(", of which {} could not be read", unread.join(", "))
+        };
+        let log = if self.history.is_complete {
+            format!("the log of the stack {} since {}", self.stack, moment(self.since))
+        } else {
+            "the log could not be read".to_owned()
+        };
+        (format!("searched: {clusters}{not}; {log}"), unread.is_empty() && self.history.is_complete)
+    }
+}
+
 /// All that was read of one task.
 pub(crate) struct Case<'a> {
     pub(crate) id: &'a TaskId,
     pub(crate) now: Timestamp,
     pub(crate) further: &'a Further,
+    /// All clusters that could be read.
+    clusters: &'a [ObservedCluster],
     /// The cluster in which ECS knows the task, or in which Consul has its instances.
     pub(crate) cluster: Option<&'a ObservedCluster>,
     /// The task, if it is in the mesh.
@@ -74,11 +102,17 @@ impl<'a> Case<'a> {
             id,
             now,
             further,
+            clusters,
             cluster,
             member,
             on_node: cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new),
             end: in_ecs.or_else(|| if member.is_none() { in_log() } else { None }),
         }
+    }
+
+    /// The sentence about what was searched, in parentheses, and whether all of it could be read.
+    pub(crate) fn searched(&self) -> (String, bool) {
+        self.further.searched_in(self.clusters)
     }
 
     /// The lines of the log about the task.

@@ -72,6 +72,8 @@ pub enum Cause {
     Starting,
     /// Consul could not be read, and ECS reports nothing wrong.
     ConsulNotRead,
+    /// Its task definition could not be read.
+    DefinitionNotRead,
     /// ECS has forgotten it, and the log does not say how it ended.
     Forgotten,
     /// Nobody knows the task.

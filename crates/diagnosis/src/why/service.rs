@@ -252,21 +252,21 @@ impl<'a> Question<'a> {
 
     /// Neither ECS nor Consul has it.
     fn gone(&self) -> Conclusion {
-        let clusters = self.further.searched.join(", ");
-        let Some(last) = self.lines().last() else {
-            let log = if self.further.history.is_complete {
-                format!("the log of the stack {} since {}", self.further.stack, moment(self.further.since))
-            } else {
-                "the log could not be read".to_owned()
-            };
+        let (searched, is_all_read) = self.further.searched_in(&self.observed.clusters);
+        let name = self.service;
+        if !is_all_read {
             let sentence = format!(
-                "There is no service {:?} (searched: clusters {clusters}; {log}): check the name, the region and the cluster",
-                self.service
+                "The service {name:?} was not found, and not everything could be read ({searched}): ask again when it can be read"
             );
+            return Conclusion::unknown(Cause::UnknownService, sentence);
+        }
+        let Some(last) = self.lines().last() else {
+            let sentence =
+                format!("There is no service {name:?} ({searched}): check the name, the region and the cluster");
             return Conclusion::unknown(Cause::UnknownService, sentence);
         };
         let sentence = format!(
-            "It is gone: neither ECS nor Consul has anything of it in the clusters {clusters}, and the last that the controller did \
+            "It is gone: neither ECS nor Consul has anything of it ({searched}), and the last that the controller did \
              for it was at {}: nothing is to do if this was intended",
             moment(last.at)
         );

@@ -11,6 +11,14 @@ pub(super) fn not_in_the_mesh(case: &Case<'_>) -> Option<Conclusion> {
     Some(Conclusion::faulty(Cause::NotInTheMesh, sentence))
 }
 
+/// Whether it is one of the mesh is not known.
+pub(super) fn unsorted(case: &Case<'_>) -> Option<Conclusion> {
+    case.cluster.filter(|cluster| cluster.unsorted.contains(case.id))?;
+    let sentence = "Whether it is in the mesh is not known, because its task definition could not be read: correct what the error \
+                    says, and ask again";
+    Some(Conclusion::unknown(Cause::DefinitionNotRead, sentence))
+}
+
 /// ECS has forgotten it, and Consul still has its instances.
 pub(super) fn left_by_a_forgotten_task(case: &Case<'_>) -> Option<Conclusion> {
     if case.member.is_some() || case.end.is_some() || case.is_registered() != Some(true) {
@@ -55,20 +63,17 @@ pub(super) fn unknown(case: &Case<'_>) -> Option<Conclusion> {
     if case.cluster.is_some() || case.end.is_some() {
         return None;
     }
-    let clusters = match case.further.searched.as_slice() {
-        [] => "no cluster".to_owned(),
-        [one] => format!("cluster {one}"),
-        several => format!("clusters {}", several.join(", ")),
-    };
-    let log = if case.further.history.is_complete {
-        format!("the log of the stack {} since {}", case.further.stack, moment(case.further.since))
+    let (searched, is_all_read) = case.searched();
+    let id = case.id;
+    let sentence = if is_all_read {
+        format!(
+            "There is no task {id} ({searched}): check the ID, the region and the cluster, and ask with a longer --since for a task \
+             that stopped long ago"
+        )
     } else {
-        "the log could not be read".to_owned()
+        format!(
+            "The task {id} was not found, and not everything could be read ({searched}): ask again when it can be read"
+        )
     };
-    let sentence = format!(
-        "There is no task {} (searched: {clusters}; {log}): check the ID, the region and the cluster, and ask with a longer --since \
-         for a task that stopped long ago",
-        case.id
-    );
     Some(Conclusion::unknown(Cause::UnknownTask, sentence))
 }

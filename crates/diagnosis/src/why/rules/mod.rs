@@ -12,7 +12,8 @@ use super::{case::Case, cause::Cause, moment, report::Conclusion};
 type Rule = fn(&Case<'_>) -> Option<Conclusion>;
 
 /// All rules. What explains more comes first: a token that was deleted before the check that fails without it.
-const RULES: [Rule; 32] = [
+const RULES: [Rule; 33] = [
+    absent::unsorted,
     absent::not_in_the_mesh,
     absent::left_by_a_forgotten_task,
     absent::forgotten,

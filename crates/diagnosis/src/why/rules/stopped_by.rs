@@ -99,12 +99,18 @@ pub(super) fn essential_container(case: &Case<'_>) -> Option<Conclusion> {
     // Those that are told to stop after it are killed by a signal: 137 and 143.
     let by_itself = |container: &&ContainerEnd| !matches!(container.exit_code, Some(0 | 137 | 143));
     let exits = || end.containers.iter().filter(exited);
-    let container = exits().find(by_itself).or_else(|| exits().next())?;
-    let sentence = format!(
-        "It stopped, because its essential container {container}: read {}, and correct what it names{}",
-        case.log_of(&container.name),
-        case.audit_says()
-    );
+    let failed = exits().find(by_itself);
+    if let (None, Some(finished), Some(member)) = (failed, exits().find(|it| it.exit_code == Some(0)), case.member)
+        && member.state.task.placement.service.is_none()
+    {
+        let sentence = format!("It ended by itself: its container {finished}; nothing is to do if it was to end");
+        return Some(Conclusion::ended(Cause::Stopped, sentence));
+    }
+    let (what, log) = match failed.or_else(|| exits().next()) {
+        Some(container) => (format!("its essential container {container}"), case.log_of(&container.name)),
+        None => ("an essential container exited".to_owned(), "the logs of its containers".to_owned()),
+    };
+    let sentence = format!("It stopped, because {what}: read {log}, and correct what it names{}", case.audit_says());
     Some(Conclusion::faulty(Cause::EssentialContainerExited, sentence))
 }
 

@@ -77,6 +77,32 @@ fn failures_are_told_apart_by_what_ecs_says() {
 }
 
 #[test]
+fn essential_container_without_an_exit_code_is_a_failure_too() {
+    let (cause, sentence) = because(|cluster, _| stop(cluster, "EssentialContainerExited", "…", Vec::new()));
+    assert_eq!(cause, Cause::EssentialContainerExited);
+    assert!(sentence.starts_with("It stopped, because an essential container exited"), "{sentence}");
+}
+
+#[test]
+fn task_without_a_service_that_has_finished_has_ended_in_order() {
+    let finish = |cluster: &mut ObservedCluster| {
+        stop(
+            cluster,
+            "EssentialContainerExited",
+            "…",
+            vec![exited("app", Some(0), None), exited("other", Some(137), None)],
+        );
+    };
+    let report = asked(|cluster, _| {
+        finish(cluster);
+        cluster.tasks[0].state.task.placement.service = None;
+    });
+    assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended), "{}", report.conclusion);
+    // That of a service was to go on
+    assert_eq!(because(|cluster, _| finish(cluster)).0, Cause::EssentialContainerExited);
+}
+
+#[test]
 fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
     let (cause, sentence) = because(|cluster, _| {
         stop(cluster, "ServiceSchedulerInitiated", "Task failed container health checks", Vec::new());
@@ -216,6 +242,10 @@ fn unknown_task_says_what_was_searched() {
         "{}",
         report.conclusion
     );
+    let elsewhere = Further { searched: vec!["prod".to_owned(), "test".to_owned()], ..further() };
+    let report = why_task(&nobody, &observed, &elsewhere, now());
+    let expected = "was not found, and not everything could be read (searched: clusters prod, test, of which test could not be read; ";
+    assert!(report.conclusion.contains(expected), "{}", report.conclusion);
     let unread = Further { history: History::unread("no permission"), ..further() };
     let report = why_task(&nobody, &observed, &unread, now());
     assert!(report.conclusion.contains("the log could not be read"), "{}", report.conclusion);

@@ -32,6 +32,16 @@ fn task_outside_the_mesh_is_told_what_is_missing() {
 }
 
 #[test]
+fn task_whose_definition_could_not_be_read_is_not_said_to_be_outside_the_mesh() {
+    let report = asked(|cluster, _| {
+        forget(cluster);
+        cluster.others.insert(id(1));
+        cluster.unsorted.insert(id(1));
+    });
+    assert_eq!((report.cause, report.condition), (Cause::DefinitionNotRead, Condition::Unknown));
+}
+
+#[test]
 fn task_with_another_tasks_id_is_found() {
     let (cause, sentence) = because(|cluster, _| {
         let other = id(7);
