@@ -20,6 +20,8 @@ mod log_line;
 mod observed;
 mod problem;
 mod reader;
+mod scope;
+mod sorter;
 mod status;
 mod token_source;
 mod versions;
@@ -30,7 +32,8 @@ pub use self::{
     history::{History, Wanted},
     log_line::Line,
     observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
-    reader::{Consul, Ecs, Reader, Scope},
+    reader::{Consul, Ecs, Reader},
+    scope::Scope,
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,
     versions::Versions,

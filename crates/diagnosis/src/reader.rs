@@ -6,31 +6,29 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, ServiceState, TaskState, Tasks};
+use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, Tasks};
 use consul::{Acl, Catalog, ConsulError, Health, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
-    identity::{MeshIdentity, MeshService},
+    identity::MeshService,
     mark::HolderMark,
     permission::{Permission, Segment},
     repair::NodeReading,
-    required::TokenRules,
-    secret_name::{SecretNamePrefix, SecretNames},
-    tags::Tags,
+    secret_name::SecretNames,
     tenancy::Tenancy,
     token::{AccessorId, ListedToken},
-    token_mode::TokenMode,
 };
 
 use uuid::Uuid;
 
 use crate::{
-    observed::{CatalogReading, Member, MemberService, Observed, ObservedCluster},
+    observed::{CatalogReading, Observed, ObservedCluster},
     problem,
-    token_source::TokenSource,
+    scope::Scope,
+    sorter::{Sorted, Sorter},
 };
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
@@ -46,15 +44,6 @@ impl<T: Clusters + Tasks + ClusterStates> Ecs for T {}
 /// What is read of Consul.
 pub trait Consul: Acl + Catalog + Health + Permissions {}
 impl<T: Acl + Catalog + Health + Permissions> Consul for T {}
-
-/// How the deployment is configured, as far as it matters here.
-#[derive(Debug, Clone)]
-pub struct Scope {
-    /// The prefix of the names of secrets.
-    pub secret_prefix: SecretNamePrefix,
-    /// The tenancy of tasks without Enterprise tags.
-    pub default_tenancy: Tenancy,
-}
 
 /// Reads clusters. It keeps task definitions, which never change, for further readings.
 pub struct Reader<'a> {
@@ -252,69 +241,4 @@ impl<'a> Reader<'a> {
 
 fn known<T>(answer: Result<T, ConsulError>, problems: &mut Vec<String>) -> Option<T> {
     answer.map_err(|error| problems.push(problem::of_consul(&error))).ok()
-}
-
-/// Sorts tasks and ECS services into those of the mesh and others.
-struct Sorter<'a> {
-    scope: &'a Scope,
-    names: Option<&'a SecretNames>,
-    definitions: BTreeMap<TaskDefinitionArn, Arc<DefinitionState>>,
-    problems: &'a mut Vec<String>,
-}
-
-/// What a task is.
-enum Sorted {
-    Member(Box<Member>),
-    /// It is outside the mesh.
-    Other,
-    /// Its definition could not be read.
-    Unknown,
-}
-
-/// It is not known whether something is in the mesh. The reason is among the problems.
-struct Unidentified;
-
-impl Sorter<'_> {
-    fn task(&mut self, state: TaskState) -> Sorted {
-        let Some(definition) = self.definitions.get(&state.task.definition).cloned() else { return Sorted::Unknown };
-        let is_enterprise = self.scope.default_tenancy.partition().is_some();
-        match self.identify(&definition, &state.task.tags) {
-            Ok(Some((identity, token))) => {
-                let service = identity.service;
-                Sorted::Member(Box::new(Member { state, service, definition, token, is_enterprise }))
-            }
-            Ok(None) => Sorted::Other,
-            Err(Unidentified) => Sorted::Unknown,
-        }
-    }
-
-    /// An ECS service is in the mesh if its tasks are, or if its definition is.
-    fn service(&mut self, state: ServiceState, tasks: &[Member]) -> Option<MemberService> {
-        let is_its = |member: &&Member| member.state.task.placement.service.as_ref() == Some(&state.name);
-        let definition = state.definition.as_ref().and_then(|arn| self.definitions.get(arn)).cloned();
-        if let Some(member) = tasks.iter().find(is_its) {
-            let (service, token) = (member.service.clone(), member.token.clone());
-            return Some(MemberService { state, service, definition, token });
-        }
-        let (identity, token) = self.identify(definition.as_ref()?, &Tags::default()).ok()??;
-        Some(MemberService { state, service: identity.service, definition, token })
-    }
-
-    fn identify(
-        &mut self,
-        state: &DefinitionState,
-        tags: &Tags,
-    ) -> Result<Option<(MeshIdentity, TokenSource)>, Unidentified> {
-        let rules = TokenRules { mode: TokenMode::Auto, names: self.names.ok_or(Unidentified)? };
-        match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
-            Ok(identity) => Ok(identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules)))),
-            Err(invalid) => {
-                let problem = format!("task definition {}: {invalid}", state.definition.arn);
-                if !self.problems.contains(&problem) {
-                    self.problems.push(problem);
-                }
-                Err(Unidentified)
-            }
-        }
-    }
 }

@@ -8,6 +8,8 @@
 mod case;
 mod cause;
 mod controller;
+mod further;
+mod moment;
 mod report;
 mod rules;
 mod service;
@@ -21,8 +23,8 @@ use mesh::arn::TaskId;
 
 use self::{case::Case, report::Conclusion};
 pub use self::{
-    case::{AuditError, Further},
     cause::Cause,
+    further::{AuditError, Further},
     report::{Condition, Event, Subject, Who, WhyReport},
     service::{Found, find_service, why_service},
 };
@@ -46,15 +48,6 @@ pub fn why_task(id: &TaskId, observed: &Observed, further: &Further, now: Timest
         condition,
         cause,
         conclusion: sentence,
-        problems: problems(observed, further),
+        problems: further.problems(observed),
     }
-}
-
-/// A moment, as sentences say it.
-fn moment(at: Timestamp) -> String {
-    at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
-}
-
-fn problems(observed: &Observed, further: &Further) -> Vec<String> {
-    observed.problems.iter().chain(&further.history.problems).cloned().collect()
 }

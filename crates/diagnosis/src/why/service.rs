@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use mesh::arn::TaskId;
 
 use super::{
-    case::{Case, Further},
+    case::Case,
     cause::Cause,
     controller::said,
-    moment, problems,
+    further::Further,
+    moment::moment,
     report::{Conclusion, Condition, Subject, Who, WhyReport},
     rules,
     timeline::{Timeline, stopped, task_in_ecs},
@@ -73,7 +74,7 @@ pub fn why_service(
         condition,
         cause,
         conclusion: sentence,
-        problems: problems(observed, further),
+        problems: further.problems(observed),
     }
 }
 

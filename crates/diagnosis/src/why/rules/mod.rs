@@ -6,7 +6,7 @@ mod running;
 mod stopped_by;
 mod tokens;
 
-use super::{case::Case, cause::Cause, moment, report::Conclusion};
+use super::{case::Case, cause::Cause, moment::moment, report::Conclusion};
 
 /// A cause: what is wrong and what to do, if it is this one.
 type Rule = fn(&Case<'_>) -> Option<Conclusion>;
