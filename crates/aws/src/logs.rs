@@ -14,11 +14,11 @@ use crate::sdk::describe;
 
 /// How long one page may take: a search of a large range takes longer than other calls.
 const PAGE_TIME: Duration = Duration::from_secs(30);
-/// The most pages of one search. A page without a match may have searched only a part of the range.
-const MAX_PAGES: usize = 200;
-/// The most lines of one search, which are also the most of one page:
+/// The most pages of one search. A page without a match may have searched only a part of the range:
 /// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html>
-const MAX_LINES: usize = 10_000;
+const MAX_PAGES: usize = 200;
+/// The most lines of one search.
+const MAX_LINES: usize = 50_000;
 
 /// Why a log group could not be read.
 #[derive(Debug, thiserror::Error)]

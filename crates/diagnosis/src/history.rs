@@ -14,7 +14,7 @@ pub enum Wanted<'a> {
     Task(&'a TaskId),
     /// Those of a service, and of failed messages.
     Service(&'a str),
-    /// Those of mode `observe`, and of sweeps.
+    /// What was planned in mode `observe`, and its sweeps; not the single calls.
     Observed,
 }
 
@@ -29,7 +29,7 @@ impl Wanted<'_> {
             Self::Service(name) => format!(
                 r#"{{ $.service = "{name}" || $.service = "*{name}-sidecar-proxy*" || $.holder = "service {name}" || $.holder = "service {name} of *" || $.outcome = "failed" || $.outcome = "guard_tripped" }}"#
             ),
-            Self::Observed => r#"{ $.outcome = "observed" || $.action = "sweep" }"#.to_owned(),
+            Self::Observed => r#"{ $.outcome = "observed" && $.action != "observe" }"#.to_owned(),
         }
     }
 
@@ -38,7 +38,7 @@ impl Wanted<'_> {
         match self {
             Self::Task(id) => is_guard || line.is_of_task(id),
             Self::Service(name) => is_guard || line.outcome == "failed" || line.is_of_service(name),
-            Self::Observed => line.is_observed() || line.action == "sweep",
+            Self::Observed => line.is_observed() && line.action != "observe",
         }
     }
 }

@@ -4,7 +4,7 @@ use local_stack::Stack;
 use serde_json::{Value, json};
 use test_harness::{
     ecs_agent::{DataplaneService, DataplaneTask, Release},
-    recorder::{Answer, Recorder},
+    recorder::{Answer, RecordedRequest, Recorder},
 };
 
 use super::{PAGE, documented, last_line, permissions, token, why_at, world};
@@ -76,4 +76,49 @@ async fn what_cannot_be_read_is_said_and_never_counts_as_absent() {
         why_at(&open.url, consul, token().await, task.id(), &[&arguments[..], &["--stack", "nowhere"]].concat()).await;
     assert_eq!(said.code, Some(2));
     assert!(said.errors.contains("resources of stack nowhere"), "{}", said.errors);
+}
+
+/// A page of the log, which says whether there is another one.
+fn page(lines: &[Value], next: Option<&str>) -> Answer {
+    let events: Vec<Value> =
+        lines.iter().map(|line| json!({ "timestamp": 1_700_000_000_000_i64, "message": line.to_string() })).collect();
+    let mut body = json!({ "events": events });
+    body["nextToken"] = next.into();
+    Answer::Reply(200, vec![("content-type", "application/x-amz-json-1.1".to_owned())], body.to_string())
+}
+
+#[tokio::test]
+async fn a_long_history_is_read_page_by_page_and_not_for_ever() {
+    let world = world("why-unread").await;
+    let stack = Stack::shared().await;
+    let id = "ab".repeat(16);
+    let is_search =
+        |request: &RecordedRequest| request.header("x-amz-target").is_some_and(|it| it.ends_with("FilterLogEvents"));
+    let now = jiff::Timestamp::now().to_string();
+    let end = json!({
+        "timestamp": now, "action": "task_stopped", "outcome": "seen", "task_id": id, "cluster_arn": world.cluster(),
+        "stop_code": "SpotInterruption", "stopped_at": now,
+    });
+    // Given a first page without a match, as CloudWatch Logs answers when it has searched a part
+    let two_pages = Recorder::before_aws(&stack.aws, move |request, _| {
+        if !is_search(request) {
+            return Answer::Forward;
+        }
+        let is_second = request.body.contains("more-of-it");
+        if is_second { page(std::slice::from_ref(&end), None) } else { page(&[], Some("more-of-it")) }
+    })
+    .await;
+    let (consul, arguments) = (world.consul.address.as_str(), ["--cluster", world.name]);
+    let said = why_at(&two_pages.url, consul, token().await, &id, &arguments).await;
+    let expected = "It ended in order, by a Spot interruption: its service starts another task, and nothing is to do";
+    assert_eq!((said.code, said.out.lines().last()), (Some(0), Some(expected)), "{}{}", said.out, said.errors);
+    // Given pages without an end
+    let endless = Recorder::before_aws(&stack.aws, move |request, _| {
+        if is_search(request) { page(&[], Some("more-of-it")) } else { Answer::Forward }
+    })
+    .await;
+    let said = why_at(&endless.url, consul, token().await, &id, &arguments).await;
+    assert_eq!(said.code, Some(2));
+    assert!(said.errors.contains("the search was given up after 50000 lines or 200 pages"), "{}", said.errors);
+    assert!(said.out.lines().last().unwrap().contains("not everything could be read"), "{}", said.out);
 }
