@@ -13,3 +13,4 @@ mod sample_events;
 mod shipped;
 mod sizes;
 mod template;
+mod why_causes;

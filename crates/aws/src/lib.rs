@@ -1,12 +1,13 @@
-//! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS) and
-//! `events` (`EventBridge`); `stack` for the operations by hand, `installation` for what they check, and `chain` for the credentials of a person.
+//! Clients of the AWS services, one feature for each: `ecs`, `secrets` (Secrets Manager), `queue` (SQS),
+//! `events` (`EventBridge`) and `logs` (`CloudWatch` Logs); `stack` for the operations by hand, `installation` for what they
+//! check, and `chain` for the credentials of a person.
 //!
 //! ```text
 //!  TaskDefinitions  Tasks  Clusters  Inventory …  SecretStore   MessageSender, MessageVisibility     traits of callers
 //!        └────────────┴──┬────┴─────────┘              │             │
 //!                      AwsEcs                     AwsSecrets     SqsQueue    clients of one SDK configuration (sdk)
 //!
-//!  EventPublisher ── DefaultBus      Stack ── AwsStack      FailedMessages ── SqsFailedMessages
+//!  EventPublisher ── DefaultBus      Stack ── AwsStack      FailedMessages ── SqsFailedMessages      Logs ── AwsLogs
 //! ```
 
 #[cfg(feature = "ecs")]
@@ -17,6 +18,8 @@ pub mod events;
 pub mod failed_messages;
 #[cfg(feature = "installation")]
 pub mod installation;
+#[cfg(feature = "logs")]
+pub mod logs;
 #[cfg(feature = "queue")]
 pub mod queue;
 pub mod sdk;

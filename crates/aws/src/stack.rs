@@ -1,9 +1,9 @@
 //! A deployed stack, for the operations by hand: its resources, the function `reconcile`, and the dead-letter queue.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use async_trait::async_trait;
-use aws_sdk_cloudformation::Client as CloudFormation;
+use aws_sdk_cloudformation::{Client as CloudFormation, types::StackResourceSummary};
 use aws_sdk_lambda::{Client as Lambda, config::Builder, primitives::Blob};
 use aws_smithy_types::{retry::RetryConfig, timeout::TimeoutConfig};
 use aws_types::SdkConfig;
@@ -48,6 +48,9 @@ pub trait Stack: Send + Sync {
     /// The physical ID of a resource of a stack, by its name in the template.
     async fn resource(&self, stack: &str, name: &str) -> Result<String, StackError>;
 
+    /// The physical IDs of all resources of a stack, by their names in the template.
+    async fn resources(&self, stack: &str) -> Result<BTreeMap<String, String>, StackError>;
+
     /// Invokes a function once, and waits for its answer.
     async fn invoke(&self, function: &str, payload: &Value) -> Result<Invoked, StackError>;
 }
@@ -78,6 +81,16 @@ impl Stack for AwsStack {
         let answer = call.send().await.map_err(|e| failed(subject(), &e))?;
         let id = answer.stack_resource_detail().and_then(|detail| detail.physical_resource_id());
         id.map(str::to_owned).ok_or_else(|| StackError::Malformed { subject: subject() })
+    }
+
+    async fn resources(&self, stack: &str) -> Result<BTreeMap<String, String>, StackError> {
+        let pages = self.formation.list_stack_resources().stack_name(stack).into_paginator().items().send();
+        let all: Vec<StackResourceSummary> =
+            pages.try_collect().await.map_err(|e| failed(format!("resources of stack {stack}"), &e))?;
+        let named = all.iter().filter_map(|resource| {
+            Some((resource.logical_resource_id()?.to_owned(), resource.physical_resource_id()?.to_owned()))
+        });
+        Ok(named.collect())
     }
 
     async fn invoke(&self, function: &str, payload: &Value) -> Result<Invoked, StackError> {

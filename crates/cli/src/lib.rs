@@ -2,17 +2,20 @@
 //!
 //! ```text
 //!  check fix inject graph rules explain      task definitions, by the crates `audit` and `audit-live`
-//!  status inventory doctor                   what runs, by the crate `diagnosis`
+//!  status inventory why compare doctor       what runs, and why it does not, by the crate `diagnosis`
 //!  sweep redrive                             the operations by hand, by the deployed stack
 //! ```
 
 mod by_hand;
 mod changes;
 mod check;
+mod compare;
+mod compare_text;
 mod completions;
 mod configuration;
 mod connect;
 mod consul_variables;
+mod controller_log;
 mod doctor;
 mod doctor_text;
 mod exit;
@@ -30,12 +33,15 @@ mod redrive;
 mod rule_page;
 mod rules;
 mod sheet;
+mod span;
 mod status;
 mod status_text;
 mod streams;
 mod sweep;
 mod sweep_summary;
 mod sweep_text;
+mod why;
+mod why_text;
 
 use std::ffi::OsString;
 
@@ -51,7 +57,8 @@ pub use self::{exit::Exit, streams::Streams};
     about = "Checks ECS task definitions for Consul's service mesh, and shows and repairs what runs in it",
     after_help = "Examples:\n  ecs-mesh check\n  ecs-mesh check template.yaml --output sarif --output-file ecs-mesh.sarif\n  \
                   aws ecs describe-task-definition --task-definition web --include TAGS | ecs-mesh check -\n  \
-                  ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh doctor\n  ecs-mesh sweep --dry-run",
+                  ecs-mesh explain consul-network-mode\n  ecs-mesh status --cluster prod\n  ecs-mesh why web --cluster prod\n  \
+                  ecs-mesh doctor\n  ecs-mesh sweep --dry-run",
     disable_help_subcommand = true
 )]
 struct Cli {
@@ -81,7 +88,9 @@ enum Command {
     Explain(explain::Arguments),
     Graph(graph::Arguments),
     Status(status::Arguments),
+    Why(why::Arguments),
     Inventory(inventory::Arguments),
+    Compare(compare::Arguments),
     Doctor(doctor::Arguments),
     Sweep(sweep::Arguments),
     Redrive(redrive::Arguments),
@@ -109,6 +118,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>, streams: &mut Streams<
         Command::Status(arguments) => status::run(arguments, streams),
         Command::Inventory(arguments) => inventory::run(arguments, streams),
         Command::Doctor(arguments) => doctor::run(arguments, streams),
+        Command::Why(arguments) => why::run(arguments, streams),
+        Command::Compare(arguments) => compare::run(arguments, streams),
         Command::Sweep(arguments) => sweep::run(arguments, streams),
         Command::Redrive(arguments) => redrive::run(arguments, streams),
         Command::Completions(arguments) => completions::run(arguments, Cli::command(), streams),

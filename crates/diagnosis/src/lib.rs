@@ -1,9 +1,13 @@
 //! What is wrong with the services of the mesh: what ECS runs, compared with what Consul has registered.
 //!
 //! ```text
-//!  clusters::select ─▶ Reader::read ─▶ Observed ─▶ status ─▶ StatusReport
-//!     which clusters     ECS, Consul     values  └─▶ inventory ─▶ InventoryReport
-//!                                                     pure       rows and verdicts
+//!  clusters::select ─▶ Reader::read ─▶ Observed ─┬▶ status ─▶ StatusReport
+//!     which clusters     ECS, Consul     values  │   pure       rows and verdicts
+//!                                                ├▶ inventory ─▶ InventoryReport
+//!                        History::read ──────────┼▶ why ────▶ WhyReport
+//!                        the functions' log      │   pure       a timeline and its cause
+//!                                                └▶ compare ─▶ CompareReport
+//!                                                    pure       Mode=observe beside another controller
 //!
 //!  doctor::Doctor ─▶ readings of the installation ─▶ checks ─▶ DoctorReport
 //! ```
@@ -11,26 +15,41 @@
 //! Everything is read, and nothing is changed. What could not be read is a problem of the reading, and never counts as absent.
 
 pub mod clusters;
+mod compare;
 pub mod doctor;
+#[cfg(test)]
+mod examples;
 pub mod failed_event;
+mod history;
 mod inventory;
+mod log_line;
 mod observed;
 mod problem;
 mod reader;
+mod scope;
 mod sorter;
 mod status;
 mod token_source;
 mod versions;
+mod why;
 
 pub use self::{
+    compare::{CompareReport, Kind, KindReport, Left, Slowest, clusters_of, compare},
+    history::{History, Wanted},
     inventory::{Generation, Images, InventoryReport, InventoryRow, inventory},
+    log_line::Line,
     observed::{
         CatalogReading, Member, MemberService, Observed, ObservedCluster, OtherController, Outside, OutsideService,
         OutsideTask, RunsAs,
     },
     problem::of_consul as consul_problem,
-    reader::{Consul, Ecs, Reader, Scope},
+    reader::{Consul, Ecs, Reader},
+    scope::Scope,
     status::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus, status},
     token_source::TokenSource,
     versions::Versions,
+    why::{
+        AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, find_service, why_service,
+        why_task,
+    },
 };

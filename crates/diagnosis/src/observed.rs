@@ -36,6 +36,8 @@ pub struct ObservedCluster {
     pub outside: Outside,
     /// The controllers of consul-ecs.
     pub controllers: Vec<OtherController>,
+    /// Those of the others of which it is not known whether they are in the mesh: their definition could not be read.
+    pub unsorted: BTreeSet<TaskId>,
     /// What Consul has registered for the cluster; `None` if that could not be read.
     pub catalog: Option<CatalogReading>,
 }

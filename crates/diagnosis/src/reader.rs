@@ -7,44 +7,42 @@ use std::{
 };
 
 use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, Tasks};
-use consul::{Catalog, ConsulError, Health, Permissions};
+use consul::{Acl, Catalog, ConsulError, Health, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskDefinitionArn},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
     identity::MeshService,
+    mark::HolderMark,
     permission::{Permission, Segment},
     repair::NodeReading,
-    secret_name::{SecretNamePrefix, SecretNames},
+    secret_name::SecretNames,
     tenancy::Tenancy,
+    token::{AccessorId, ListedToken},
 };
+use uuid::Uuid;
 
 use crate::{
     observed::{CatalogReading, Observed, ObservedCluster, Outside},
     problem,
+    scope::Scope,
     sorter::{Sorted, Sorter, controllers},
 };
 
 /// The most concurrent `DescribeTaskDefinition` calls: ECS limits them to about 20 per second.
 const CONCURRENCY: usize = 8;
 
+/// The accessor ID of Consul's anonymous token, which is in the list wherever ACLs are on.
+const ANONYMOUS: Uuid = Uuid::from_u128(2);
+
 /// What is read of ECS.
 pub trait Ecs: Clusters + Tasks + ClusterStates {}
 impl<T: Clusters + Tasks + ClusterStates> Ecs for T {}
 
 /// What is read of Consul.
-pub trait Consul: Catalog + Health + Permissions {}
-impl<T: Catalog + Health + Permissions> Consul for T {}
-
-/// How the deployment is configured, as far as it matters here.
-#[derive(Debug, Clone)]
-pub struct Scope {
-    /// The prefix of the names of secrets.
-    pub secret_prefix: SecretNamePrefix,
-    /// The tenancy of tasks without Enterprise tags.
-    pub default_tenancy: Tenancy,
-}
+pub trait Consul: Acl + Catalog + Health + Permissions {}
+impl<T: Acl + Catalog + Health + Permissions> Consul for T {}
 
 /// Reads clusters. It keeps task definitions, which never change, for further readings.
 pub struct Reader<'a> {
@@ -128,6 +126,31 @@ impl<'a> Reader<'a> {
         Ok(partitions.into_iter().map(Tenancy::default_namespace_of).collect())
     }
 
+    /// The tokens of tasks and services, without their secret IDs; `None` if ACLs are off.
+    ///
+    /// # Errors
+    /// Why they could not be read, in one sentence.
+    pub async fn tokens(&self) -> Result<Option<Vec<ListedToken>>, String> {
+        let list = Permission { resource: "acl", access: "read", segment: Segment::Whole };
+        let missing = self.consul.missing_permissions(&self.scope.default_tenancy, &[list]).await;
+        if !missing.map_err(|error| problem::of_consul(&error))?.is_empty() {
+            return Err(
+                "Consul's tokens could not be read: the token in CONSUL_HTTP_TOKEN lacks acl = \"read\"".to_owned()
+            );
+        }
+        let anonymous = AccessorId::new(ANONYMOUS);
+        let is_wanted = |token: &ListedToken| {
+            token.accessor == anonymous || token.login.is_some() || HolderMark::parse(&token.description).is_some()
+        };
+        let mut tokens = Vec::new();
+        for tenancy in self.tenancies().await? {
+            let listed = self.consul.tokens(&tenancy, &is_wanted).await;
+            tokens.extend(listed.map_err(|error| problem::of_consul(&error))?);
+        }
+        let has_acls = tokens.iter().any(|token| token.accessor == anonymous);
+        Ok(has_acls.then_some(tokens))
+    }
+
     /// The node of a cluster, in each partition.
     async fn catalog(&self, cluster: &ClusterArn, tenancies: &[Tenancy]) -> Result<CatalogReading, ConsulError> {
         let mut reading = CatalogReading::default();
@@ -174,8 +197,7 @@ impl<'a> Reader<'a> {
         let wanted = services.iter().filter_map(|service| service.definition.clone());
         let definitions = self.definitions(used.chain(wanted).collect(), problems).await;
         let names = self.names(arn);
-        let mut sorter =
-            Sorter { default_tenancy: &self.scope.default_tenancy, names: names.as_ref(), definitions, problems };
+        let mut sorter = Sorter { scope: &self.scope, names: names.as_ref(), definitions, problems };
         let mut read = ObservedCluster {
             arn: arn.clone(),
             services: Vec::new(),
@@ -183,21 +205,24 @@ impl<'a> Reader<'a> {
             others: BTreeSet::new(),
             outside: Outside::default(),
             controllers: controllers(&states, &services, &sorter.definitions),
+            unsorted: BTreeSet::new(),
             catalog: None,
         };
         for state in states {
             match sorter.task(state) {
                 Sorted::InMesh(member) => read.tasks.push(member),
-                Sorted::Outside(outside) => {
-                    read.others.insert(outside.state.task.arn.id().clone());
-                    read.outside.tasks.push(outside);
+                Sorted::Outside(task) => read.outside.tasks.push(task),
+                Sorted::Unknown(task) => {
+                    read.unsorted.insert(task.state.task.arn.id().clone());
+                    read.outside.tasks.push(task);
                 }
             }
         }
+        read.others = read.outside.tasks.iter().map(|task| task.state.task.arn.id().clone()).collect();
         for state in services {
             match sorter.service(state, &read.tasks) {
                 Sorted::InMesh(member) => read.services.push(member),
-                Sorted::Outside(outside) => read.outside.services.push(outside),
+                Sorted::Outside(outside) | Sorted::Unknown(outside) => read.outside.services.push(outside),
             }
         }
         Ok(read)

@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use aws::ecs::{DefinitionState, ServiceState, TaskState};
 use mesh::{
     arn::TaskDefinitionArn, identity::MeshIdentity, phase::TaskPhase, required::TokenRules, secret_name::SecretNames,
-    tags::Tags, tenancy::Tenancy, token_mode::TokenMode,
+    tags::Tags, token_mode::TokenMode,
 };
 
 use crate::{
     observed::{Member, MemberService, OtherController, OutsideService, OutsideTask, RunsAs},
+    scope::Scope,
     token_source::TokenSource,
 };
 
@@ -19,12 +20,13 @@ pub(crate) enum Sorted<M, O> {
     InMesh(M),
     /// It is not.
     Outside(O),
+    /// It is not known: its definition could not be read, or is not valid. The reason is among the problems.
+    Unknown(O),
 }
 
 /// Sorts tasks and ECS services into those of the mesh and others.
 pub(crate) struct Sorter<'a> {
-    /// The tenancy of tasks without Enterprise tags.
-    pub(crate) default_tenancy: &'a Tenancy,
+    pub(crate) scope: &'a Scope,
     /// The names of secrets beside the cluster.
     pub(crate) names: Option<&'a SecretNames>,
     /// The definitions that could be read.
@@ -33,16 +35,22 @@ pub(crate) struct Sorter<'a> {
     pub(crate) problems: &'a mut Vec<String>,
 }
 
+/// It is not known whether something is in the mesh. The reason is among the problems.
+struct Unidentified;
+
 impl Sorter<'_> {
     /// A task of the mesh, or one outside of it.
     pub(crate) fn task(&mut self, state: TaskState) -> Sorted<Member, OutsideTask> {
         let definition = self.definitions.get(&state.task.definition).cloned();
-        let Some(definition) = definition else { return Sorted::Outside(OutsideTask { state, definition: None }) };
-        let Some((identity, token)) = self.identify(&definition, &state.task.tags) else {
-            return Sorted::Outside(OutsideTask { state, definition: Some(definition) });
-        };
-        let is_enterprise = self.default_tenancy.partition().is_some();
-        Sorted::InMesh(Member { state, service: identity.service, definition, token, is_enterprise })
+        let Some(definition) = definition else { return Sorted::Unknown(OutsideTask { state, definition: None }) };
+        let is_enterprise = self.scope.default_tenancy.partition().is_some();
+        match self.identify(&definition, &state.task.tags) {
+            Ok(Some((identity, token))) => {
+                Sorted::InMesh(Member { state, service: identity.service, definition, token, is_enterprise })
+            }
+            Ok(None) => Sorted::Outside(OutsideTask { state, definition: Some(definition) }),
+            Err(Unidentified) => Sorted::Unknown(OutsideTask { state, definition: Some(definition) }),
+        }
     }
 
     /// An ECS service is in the mesh if its tasks are, or if its definition is.
@@ -53,24 +61,29 @@ impl Sorter<'_> {
             let (service, token) = (member.service.clone(), member.token.clone());
             return Sorted::InMesh(MemberService { state, service, definition, token });
         }
-        match definition.as_ref().and_then(|definition| self.identify(definition, &Tags::default())) {
-            Some((identity, token)) => {
+        match definition.as_ref().map(|definition| self.identify(definition, &Tags::default())) {
+            Some(Ok(Some((identity, token)))) => {
                 Sorted::InMesh(MemberService { state, service: identity.service, definition, token })
             }
-            None => Sorted::Outside(OutsideService { state, definition }),
+            Some(Ok(None)) => Sorted::Outside(OutsideService { state, definition }),
+            Some(Err(Unidentified)) | None => Sorted::Unknown(OutsideService { state, definition }),
         }
     }
 
-    fn identify(&mut self, state: &DefinitionState, tags: &Tags) -> Option<(MeshIdentity, TokenSource)> {
-        let rules = TokenRules { mode: TokenMode::Auto, names: self.names? };
-        match state.definition.identify(tags, self.default_tenancy, rules) {
-            Ok(identity) => identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules))),
+    fn identify(
+        &mut self,
+        state: &DefinitionState,
+        tags: &Tags,
+    ) -> Result<Option<(MeshIdentity, TokenSource)>, Unidentified> {
+        let rules = TokenRules { mode: TokenMode::Auto, names: self.names.ok_or(Unidentified)? };
+        match state.definition.identify(tags, &self.scope.default_tenancy, rules) {
+            Ok(identity) => Ok(identity.map(|identity| (identity.clone(), TokenSource::of(state, &identity, rules)))),
             Err(invalid) => {
                 let problem = format!("task definition {}: {invalid}", state.definition.arn);
                 if !self.problems.contains(&problem) {
                     self.problems.push(problem);
                 }
-                None
+                Err(Unidentified)
             }
         }
     }

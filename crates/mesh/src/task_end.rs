@@ -1,6 +1,6 @@
 //! How tasks have stopped.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 
 use jiff::Timestamp;
 
@@ -44,5 +44,68 @@ impl fmt::Display for ContainerEnd {
             Some(reason) => write!(f, " ({reason})"),
             None => Ok(()),
         }
+    }
+}
+
+impl ContainerEnd {
+    /// Containers in one line, which [`Self::in_line`] reads.
+    #[must_use]
+    pub fn line(containers: &[Self]) -> String {
+        containers.iter().map(ToString::to_string).collect::<Vec<String>>().join(", ")
+    }
+
+    /// The containers of such a line. What does not begin with a container belongs to the reason of the one before.
+    #[must_use]
+    pub fn in_line(line: &str) -> Vec<Self> {
+        let mut containers: Vec<Self> = Vec::new();
+        for part in line.split(", ") {
+            match (Self::parse(part), containers.last_mut()) {
+                (Some(container), _) => containers.push(container),
+                (None, Some(Self { reason: Some(reason), .. })) => drop(write!(reason, ", {part}")),
+                (None, _) => {}
+            }
+        }
+        for container in &mut containers {
+            container.reason = container.reason.take().map(|reason| reason.trim_end_matches(')').to_owned());
+        }
+        containers
+    }
+
+    /// The beginning of a container, with the parenthesis at the end of its reason.
+    fn parse(part: &str) -> Option<Self> {
+        let (name, rest) = part.split_once(' ')?;
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        let (how, reason) = match rest.split_once(" (") {
+            Some((how, reason)) => (how, Some(reason.to_owned())),
+            None => (rest, None),
+        };
+        let exit_code = match how.strip_prefix("exited with ") {
+            Some(code) => Some(code.parse().ok()?),
+            None if how == "did not run" => None,
+            None => return None,
+        };
+        name.chars().all(is_name).then(|| Self { name: name.to_owned(), exit_code, reason })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_is_read_as_it_was_written() {
+        let container = |name: &str, exit_code, reason: Option<&str>| ContainerEnd {
+            name: name.to_owned(),
+            exit_code,
+            reason: reason.map(str::to_owned),
+        };
+        let containers = vec![
+            container("consul-ecs-mesh-init", Some(0), None),
+            container("app", Some(137), Some("OutOfMemoryError: Container killed due to memory usage")),
+            container("side_car", None, Some("CannotPullContainerError: not found, or no access, to x:1")),
+            container("last", Some(-1), None),
+        ];
+        assert_eq!(ContainerEnd::in_line(&ContainerEnd::line(&containers)), containers);
+        assert_eq!(ContainerEnd::in_line(""), []);
     }
 }

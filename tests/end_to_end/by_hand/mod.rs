@@ -1,10 +1,12 @@
 //! The live commands of `ecs-mesh` as people run them: against ECS's API, a real Consul and the deployed stack.
 
+mod compare;
 mod doctor;
 mod inventory;
 mod redrive;
 mod status;
 mod sweep;
+mod why;
 
 use std::{collections::BTreeSet, process::Stdio};
 
@@ -60,6 +62,7 @@ fn permission(request: &RecordedRequest) -> String {
             ("AmazonEC2ContainerService", "ecs"),
             ("AWSEvents", "events"),
             ("CloudTrail", "cloudtrail"),
+            ("Logs", "logs"),
         ];
         let (_, service) = services.iter().find(|(name, _)| service.contains(name)).expect("a known service");
         return format!("{service}:{operation}");

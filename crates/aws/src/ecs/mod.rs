@@ -24,6 +24,9 @@ pub use self::{
     event::{DETAIL_TYPE, SOURCE, parse_task_change},
     inventory::{Inventory, RunningService},
     services::{EcsService, EcsServices},
-    states::{ClusterStates, DefinitionState, ServiceState, TaskState},
+    states::{
+        ClusterStates, ContainerLog, DefinitionState, ServiceDeployment, ServiceSaid, ServiceState, TaskHistory,
+        TaskState,
+    },
     tasks::{TaskList, Tasks},
 };

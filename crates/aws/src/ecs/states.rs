@@ -7,8 +7,8 @@ use std::{
 
 use async_trait::async_trait;
 use aws_sdk_ecs::types::{
-    LaunchType, ProxyConfiguration, ProxyConfigurationType, Service, ServiceEvent, Task,
-    TaskDefinition as EcsTaskDefinition, TaskStopCode,
+    Container, ContainerDefinition, Deployment, DeploymentRolloutState, LaunchType, LogDriver, ProxyConfiguration,
+    ProxyConfigurationType, Service, ServiceEvent, Task, TaskDefinition as EcsTaskDefinition, TaskStopCode,
 };
 use jiff::Timestamp;
 use mesh::{
@@ -16,7 +16,7 @@ use mesh::{
     definition::TaskDefinition,
     field::InvalidField,
     task::DescribedTask,
-    task_end::ContainerEnd,
+    task_end::{ContainerEnd, TaskEnd},
 };
 
 use super::{
@@ -46,6 +46,32 @@ pub struct ServiceState {
     pub trouble: Option<String>,
     /// The launch type, or the capacity providers, of its tasks.
     pub runs_on: BTreeSet<String>,
+    /// What it has said, newest first. ECS keeps 100 events.
+    pub events: Vec<ServiceSaid>,
+    /// Its deployments, newest first.
+    pub deployments: Vec<ServiceDeployment>,
+}
+
+/// An event of an ECS service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceSaid {
+    /// When it was.
+    pub at: Timestamp,
+    /// What it says, without the name of the service.
+    pub message: String,
+}
+
+/// A deployment of an ECS service.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceDeployment {
+    /// Its ID, `ecs-svc/…`, which is in the reason of the tasks that it stops.
+    pub id: String,
+    /// The revision that it deploys.
+    pub definition: TaskDefinitionArn,
+    /// When it began.
+    pub created_at: Option<Timestamp>,
+    /// Why it failed or was rolled back, if ECS says so.
+    pub failure: Option<String>,
 }
 
 /// A task, and what ECS says about its end.
@@ -59,6 +85,19 @@ pub struct TaskState {
     pub failure: Option<String>,
     /// Its capacity provider, or its launch type.
     pub runs_on: Option<String>,
+    /// What has happened to it.
+    pub history: TaskHistory,
+}
+
+/// What has happened to a task, as far as ECS says when.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TaskHistory {
+    /// When the pull of its images began.
+    pub pull_started_at: Option<Timestamp>,
+    /// When it was told to stop, or ECS decided it.
+    pub stopping_at: Option<Timestamp>,
+    /// Its creation, its start and its end; the reasons of its containers also while it runs.
+    pub end: TaskEnd,
 }
 
 /// A revision of a task definition, and its images.
@@ -70,6 +109,19 @@ pub struct DefinitionState {
     pub images: BTreeMap<String, String>,
     /// Whether its proxy is configured for AWS App Mesh.
     pub is_in_app_mesh: bool,
+    /// When it was registered.
+    pub registered_at: Option<Timestamp>,
+    /// Where each container writes its log, if that is CloudWatch Logs.
+    pub logs: BTreeMap<String, ContainerLog>,
+}
+
+/// Where a container writes its log: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/using_awslogs.html>
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContainerLog {
+    /// The log group.
+    pub group: String,
+    /// The prefix of the names of its streams; without one, their names are not known.
+    pub stream_prefix: Option<String>,
 }
 
 /// Reads the state of clusters.
@@ -122,6 +174,8 @@ impl ClusterStates for AwsEcs {
             images: images.collect(),
             is_in_app_mesh: proxy.and_then(ProxyConfiguration::r#type) == Some(&ProxyConfigurationType::Appmesh),
             definition: Arc::new(read_definition(arn, &answer)),
+            registered_at: answer.task_definition().and_then(EcsTaskDefinition::registered_at).and_then(timestamp),
+            logs: containers.unwrap_or_default().iter().filter_map(read_log).collect(),
         })
     }
 }
@@ -135,6 +189,8 @@ fn read_service(service: &Service) -> Result<ServiceState, InvalidField> {
         deployed_at: changes.max(),
         trouble: service.events().first().and_then(ServiceEvent::message).and_then(trouble),
         runs_on: places_of(service),
+        events: service.events().iter().filter_map(read_event).collect(),
+        deployments: service.deployments().iter().filter_map(read_deployment).collect(),
     })
 }
 
@@ -149,10 +205,39 @@ fn places_of(service: &Service) -> BTreeSet<String> {
     }
 }
 
+fn read_event(event: &ServiceEvent) -> Option<ServiceSaid> {
+    let message = said(event.message()?).trim_end_matches('.').to_owned();
+    Some(ServiceSaid { at: event.created_at().and_then(timestamp)?, message })
+}
+
+fn read_deployment(deployment: &Deployment) -> Option<ServiceDeployment> {
+    let failure = deployment
+        .rollout_state_reason()
+        .filter(|_| deployment.rollout_state() == Some(&DeploymentRolloutState::Failed));
+    Some(ServiceDeployment {
+        id: deployment.id()?.to_owned(),
+        definition: deployment.task_definition()?.parse().ok()?,
+        created_at: deployment.created_at().and_then(timestamp),
+        failure: failure.map(str::to_owned),
+    })
+}
+
+fn read_log(container: &ContainerDefinition) -> Option<(String, ContainerLog)> {
+    let configuration = container.log_configuration().filter(|it| *it.log_driver() == LogDriver::Awslogs)?;
+    let option = |name: &str| configuration.options()?.get(name).cloned();
+    let log = ContainerLog { group: option("awslogs-group")?, stream_prefix: option("awslogs-stream-prefix") };
+    Some((container.name()?.to_owned(), log))
+}
+
 /// What an event says of a task that could not be started: `(service web) was unable to place a task because …`
 fn trouble(message: &str) -> Option<String> {
-    let said = message.split_once(") ").map_or(message, |(_, said)| said);
+    let said = said(message);
     said.starts_with("was unable to").then(|| said.trim_end_matches('.').to_owned())
+}
+
+/// What an event says, without the name of the service.
+fn said(message: &str) -> &str {
+    message.split_once(") ").filter(|(service, _)| service.starts_with("(service ")).map_or(message, |(_, said)| said)
 }
 
 fn read_state(task: &Task) -> Result<TaskState, InvalidField> {
@@ -161,7 +246,27 @@ fn read_state(task: &Task) -> Result<TaskState, InvalidField> {
         last_status: task.last_status().unwrap_or_default().to_owned(),
         failure: failure(task),
         runs_on: task.capacity_provider_name().or(task.launch_type().map(LaunchType::as_str)).map(str::to_owned),
+        history: history(task),
     })
+}
+
+fn history(task: &Task) -> TaskHistory {
+    let container = |container: &Container| {
+        let (exit_code, reason) = (container.exit_code().map(i64::from), container.reason().map(str::to_owned));
+        Some(ContainerEnd { name: container.name()?.to_owned(), exit_code, reason })
+    };
+    TaskHistory {
+        pull_started_at: task.pull_started_at().and_then(timestamp),
+        stopping_at: task.stopping_at().and_then(timestamp),
+        end: TaskEnd {
+            code: task.stop_code().map(|code| code.as_str().to_owned()),
+            reason: task.stopped_reason().map(str::to_owned),
+            containers: task.containers().iter().filter_map(container).collect(),
+            created_at: task.created_at().and_then(timestamp),
+            started_at: task.started_at().and_then(timestamp),
+            stopped_at: task.stopped_at().and_then(timestamp),
+        },
+    }
 }
 
 /// Why a task has stopped although nobody told it to: <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/stopped-task-error-codes.html>
@@ -184,8 +289,6 @@ fn failure(task: &Task) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use aws_sdk_ecs::types::Container;
-
     use super::*;
 
     #[test]

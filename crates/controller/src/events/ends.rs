@@ -1,6 +1,6 @@
 //! The log of how tasks have stopped: ECS forgets a stopped task after an hour.
 
-use mesh::task::MeshTask;
+use mesh::{task::MeshTask, task_end::ContainerEnd};
 use tracing::info;
 
 use crate::outcome::Changes;
@@ -10,7 +10,6 @@ pub(super) fn log_ends(tasks: &[MeshTask], changes: &Changes) {
     for task in tasks {
         let Some(end) = changes.get(&task.arn).and_then(|change| change.end.as_ref()) else { continue };
         let service = task.identity.as_ref().map(|identity| identity.service.name.as_str());
-        let containers: Vec<String> = end.containers.iter().map(ToString::to_string).collect();
         info!(
             action = "task_stopped",
             outcome = "seen",
@@ -19,7 +18,7 @@ pub(super) fn log_ends(tasks: &[MeshTask], changes: &Changes) {
             service,
             stop_code = end.code,
             reason = end.reason,
-            containers = containers.join(", "),
+            containers = ContainerEnd::line(&end.containers),
             created_at = end.created_at.map(tracing::field::display),
             started_at = end.started_at.map(tracing::field::display),
             stopped_at = end.stopped_at.map(tracing::field::display),

@@ -75,6 +75,7 @@ mod tests {
             services: Vec::new(),
             tasks: Vec::new(),
             others: BTreeSet::new(),
+            unsorted: BTreeSet::new(),
             outside: Outside::default(),
             controllers: controllers.iter().map(other).collect(),
             catalog: None,

@@ -1,7 +1,11 @@
 //! Examples: what is read of a cluster, and its rows.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use aws::ecs::TaskHistory;
 use mesh::{
     arn::{ClusterArn, TaskArn, TaskId},
     definition::TaskDefinition,
@@ -45,6 +49,8 @@ fn definition(revision: &str, images: &[(&str, &str)], is_in_app_mesh: bool) -> 
         }),
         images: images.iter().map(|(name, image)| ((*name).to_owned(), (*image).to_owned())).collect(),
         is_in_app_mesh,
+        registered_at: None,
+        logs: BTreeMap::new(),
     })
 }
 
@@ -66,7 +72,13 @@ fn task(number: u8, definition: &DefinitionState, service: Option<&str>, phase: 
         containers: Vec::new(),
         placement: Placement { service: service.map(str::to_owned), ..Placement::default() },
     };
-    TaskState { task, last_status: "RUNNING".to_owned(), failure: None, runs_on: Some("FARGATE_SPOT".to_owned()) }
+    TaskState {
+        task,
+        last_status: "RUNNING".to_owned(),
+        failure: None,
+        runs_on: Some("FARGATE_SPOT".to_owned()),
+        history: TaskHistory::default(),
+    }
 }
 
 fn service(name: &str, definition: &DefinitionState, desired: usize) -> ServiceState {
@@ -77,6 +89,8 @@ fn service(name: &str, definition: &DefinitionState, desired: usize) -> ServiceS
         deployed_at: None,
         trouble: None,
         runs_on: BTreeSet::from(["FARGATE".to_owned()]),
+        events: Vec::new(),
+        deployments: Vec::new(),
     }
 }
 
@@ -100,6 +114,7 @@ fn cluster() -> ObservedCluster {
         services: Vec::new(),
         tasks: Vec::new(),
         others: BTreeSet::new(),
+        unsorted: BTreeSet::new(),
         outside: Outside::default(),
         controllers: Vec::new(),
         catalog: None,

@@ -12,7 +12,11 @@ use mesh::identity::MeshService;
 use std::collections::BTreeSet;
 
 pub use self::report::{Change, ChangeKind, ServiceStatus, State, StatusReport, TaskStatus};
-use self::{on_node::OnNode, service::Row};
+use self::service::Row;
+pub(crate) use self::{
+    on_node::{OnNode, TIME_TO_DEREGISTER},
+    task::{MAINTENANCE, TaskVerdict, verdict},
+};
 use crate::observed::{Observed, ObservedCluster};
 
 /// The status of what was read, at `now`.

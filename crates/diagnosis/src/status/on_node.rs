@@ -20,10 +20,10 @@ use crate::observed::{CatalogReading, ObservedCluster};
 /// The end of the name of a sidecar proxy.
 const SIDECAR: &str = "-sidecar-proxy";
 /// How long after the end of a task its instance may still be there: its event is under way.
-const TIME_TO_DEREGISTER: Duration = Duration::from_secs(60);
+pub(crate) const TIME_TO_DEREGISTER: Duration = Duration::from_secs(60);
 
 /// The instances and checks of a reading, by task.
-pub(super) struct OnNode<'a> {
+pub(crate) struct OnNode<'a> {
     /// As the sweep compares it.
     pub(super) catalog: Catalog<'a>,
     instances: BTreeMap<&'a TaskId, Vec<&'a ServiceInstance>>,
@@ -39,7 +39,7 @@ pub(super) struct Leftover {
 }
 
 impl<'a> OnNode<'a> {
-    pub(super) fn new(reading: &'a CatalogReading) -> Self {
+    pub(crate) fn new(reading: &'a CatalogReading) -> Self {
         let (mut instances, mut checks) = (BTreeMap::new(), BTreeMap::new());
         for instance in &reading.instances {
             instances.entry(&instance.task).or_insert_with(Vec::new).push(instance);
@@ -52,13 +52,13 @@ impl<'a> OnNode<'a> {
     }
 
     /// The instance of a task, with its sidecar proxy.
-    pub(super) fn instances_of(&self, task: &TaskId) -> &[&'a ServiceInstance] {
+    pub(crate) fn instances_of(&self, task: &TaskId) -> &[&'a ServiceInstance] {
         self.instances.get(task).map(Vec::as_slice).unwrap_or_default()
     }
 
     /// The checks of a task that do not pass, those of its node included: Consul gives no traffic to the instances of a critical
     /// node.
-    pub(super) fn failing(&self, task: &TaskId) -> Vec<&'a HealthCheck> {
+    pub(crate) fn failing(&self, task: &TaskId) -> Vec<&'a HealthCheck> {
         let of_instance = |instance: &&ServiceInstance| {
             let (node, tenancy) = (instance.node.clone(), instance.tenancy.clone());
             let of_instance = self.checks.get(instance.id.as_str()).into_iter().flatten();

@@ -15,11 +15,11 @@ use super::{on_node::OnNode, report::State};
 use crate::observed::{Member, ObservedCluster};
 
 /// The type of the checks of Consul's maintenance mode.
-const MAINTENANCE: &str = "_service_maintenance:";
+pub(crate) const MAINTENANCE: &str = "_service_maintenance:";
 
 /// The verdict on a task. The order is that of how much it matters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum TaskVerdict {
+pub(crate) enum TaskVerdict {
     /// Consul has no instance of it, or not all that belongs to it.
     NotRegistered(String),
     /// Its instance gets no traffic, because somebody wants it so.
@@ -66,7 +66,7 @@ impl fmt::Display for TaskVerdict {
 }
 
 /// The verdict on a task that has not stopped.
-pub(super) fn verdict(
+pub(crate) fn verdict(
     member: &Member,
     cluster: &ObservedCluster,
     on_node: Option<&OnNode<'_>>,

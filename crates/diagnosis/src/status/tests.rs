@@ -1,156 +1,16 @@
 //! Examples: what is read of a service with two tasks, and the verdict.
 
-use std::sync::Arc;
-
-use aws::ecs::{DefinitionState, ServiceState, TaskState};
-use jiff::{SignedDuration, Timestamp};
 use mesh::{
-    arn::{ClusterArn, TaskArn, TaskId},
-    catalog::{CheckStatus, DrainReason, HealthCheck, ServiceInstance},
-    definition::TaskDefinition,
-    identity::MeshService,
+    catalog::{CheckStatus, DrainReason, HealthCheck},
     phase::TaskPhase,
-    program::{Programs, Registrar, RegistrarContainer},
-    repair::NodeReading,
-    tags::Tags,
-    task::{ContainerHealth, DescribedTask, Placement, TaskContainer},
-    tenancy::Tenancy,
+    task::{ContainerHealth, TaskContainer},
 };
 
 use super::*;
-use crate::{CatalogReading, Member, MemberService, TokenSource, observed::Outside};
-
-const CONFIG: &str = r#"{"service":{"name":"web","port":80},"proxy":{},"healthSyncContainers":["app"]}"#;
-const INIT: &str = "consul-ecs-mesh-init";
-
-fn now() -> Timestamp {
-    "2026-11-23T12:00:00Z".parse().unwrap()
-}
-
-fn minutes_ago(minutes: i64) -> Timestamp {
-    now() - SignedDuration::from_mins(minutes)
-}
-
-fn cluster() -> ClusterArn {
-    "arn:aws:ecs:us-east-1:123456789012:cluster/prod".parse().unwrap()
-}
-
-fn id(number: u8) -> TaskId {
-    format!("{number:032x}").parse().unwrap()
-}
-
-fn web() -> MeshService {
-    MeshService { tenancy: Tenancy::Community, name: "web".parse().unwrap() }
-}
-
-fn definition() -> Arc<DefinitionState> {
-    let registrar = RegistrarContainer {
-        name: INIT.to_owned(),
-        registrar: Registrar::MeshInit,
-        config_json: Some(CONFIG.to_owned()),
-        region: None,
-        reads_more: false,
-    };
-    let images = [(INIT, "hashicorp/consul-ecs:0.9.0"), ("consul-dataplane", "hashicorp/consul-dataplane:1.6.2")];
-    Arc::new(DefinitionState {
-        definition: Arc::new(TaskDefinition {
-            arn: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:3".parse().unwrap(),
-            tags: Tags::default(),
-            config_json: Some(CONFIG.to_owned()),
-            containers: Vec::new(),
-            secrets: Vec::new(),
-            programs: Programs { registrar: Some(registrar), ..Programs::default() },
-        }),
-        images: images.map(|(name, image)| (name.to_owned(), image.to_owned())).into(),
-        is_in_app_mesh: false,
-    })
-}
-
-fn container(name: &str, health: ContainerHealth) -> TaskContainer {
-    TaskContainer { name: name.to_owned(), health, is_stopped: false, exit_code: None }
-}
-
-/// A task that has run for an hour, and is healthy.
-fn task(number: u8) -> Member {
-    let task = DescribedTask {
-        arn: TaskArn::in_cluster(&cluster(), &id(number)),
-        definition: definition().definition.arn.clone(),
-        phase: TaskPhase::Active,
-        tags: Tags::default(),
-        stopped_at: None,
-        containers: vec![
-            TaskContainer { is_stopped: true, exit_code: Some(0), ..container(INIT, ContainerHealth::Unknown) },
-            container("app", ContainerHealth::Healthy),
-            container("consul-dataplane", ContainerHealth::Healthy),
-        ],
-        placement: Placement {
-            is_running: true,
-            address: Some("10.0.0.7".parse().unwrap()),
-            service: Some("web".to_owned()),
-            created_at: Some(minutes_ago(60)),
-            started_at: Some(minutes_ago(59)),
-            ..Placement::default()
-        },
-    };
-    Member {
-        state: TaskState { task, last_status: "RUNNING".to_owned(), failure: None, runs_on: None },
-        service: web(),
-        definition: definition(),
-        token: TokenSource::AuthMethod { method: None },
-        is_enterprise: false,
-    }
-}
-
-/// What `mesh-init` has registered for a task, with this status of each check.
-fn register(catalog: &mut CatalogReading, number: u8, status: CheckStatus) {
-    let instance = |suffix: &str| ServiceInstance {
-        node: cluster().to_string(),
-        id: format!("web-{}{suffix}", id(number)),
-        name: format!("web{suffix}"),
-        task: id(number),
-        task_arn: None,
-        modify_index: 1,
-        tenancy: Tenancy::Community,
-    };
-    let check = |instance: &ServiceInstance, container: &str| HealthCheck {
-        id: format!("{}-{container}", instance.id),
-        name: "Consul ECS health check synced".to_owned(),
-        kind: "consul-ecs-health-check".to_owned(),
-        status,
-        ..HealthCheck::maintenance(instance, DrainReason::Stopping)
-    };
-    let (service, sidecar) = (instance(""), instance("-sidecar-proxy"));
-    catalog.checks.extend([check(&service, "app"), check(&service, "consul-dataplane")]);
-    catalog.checks.push(check(&sidecar, "consul-dataplane"));
-    catalog.instances.extend([service, sidecar]);
-}
-
-/// A cluster with an ECS service that wants two tasks, both of which are healthy.
-fn healthy() -> ObservedCluster {
-    let node = NodeReading { exists: true, ..NodeReading::missing(cluster(), Tenancy::Community) };
-    let mut catalog = CatalogReading { nodes: vec![node], ..CatalogReading::default() };
-    for number in [1, 2] {
-        register(&mut catalog, number, CheckStatus::Passing);
-    }
-    let state = ServiceState {
-        name: "web".to_owned(),
-        definition: Some(definition().definition.arn.clone()),
-        desired: 2,
-        deployed_at: Some(minutes_ago(61)),
-        trouble: None,
-        runs_on: BTreeSet::new(),
-    };
-    let token = TokenSource::AuthMethod { method: None };
-    ObservedCluster {
-        arn: cluster(),
-        services: vec![MemberService { state, service: web(), definition: Some(definition()), token }],
-        tasks: vec![task(1), task(2)],
-        others: BTreeSet::new(),
-        outside: Outside::default(),
-        controllers: Vec::new(),
-        catalog: Some(catalog),
-    }
-}
+use crate::{
+    CatalogReading,
+    examples::{INIT, container, healthy, id, minutes_ago, now, register, task},
+};
 
 /// The only row.
 fn row(cluster: ObservedCluster) -> ServiceStatus {

@@ -1,0 +1,119 @@
+//! `CloudWatch` Logs, for the history of the controller: the lines of a log group that match a pattern.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use aws_sdk_cloudwatchlogs::{
+    Client, config::Builder, error::SdkError, operation::filter_log_events::FilterLogEventsOutput,
+};
+use aws_smithy_types::timeout::TimeoutConfig;
+use aws_types::SdkConfig;
+use jiff::Timestamp;
+
+use crate::sdk::describe;
+
+/// How long one page may take: a search of a large range takes longer than other calls.
+const PAGE_TIME: Duration = Duration::from_secs(30);
+/// The most pages of one search. A page without a match may have searched only a part of the range:
+/// <https://docs.aws.amazon.com/AmazonCloudWatchLogs/latest/APIReference/API_FilterLogEvents.html>
+const MAX_PAGES: usize = 200;
+/// The most lines of one search.
+const MAX_LINES: usize = 50_000;
+
+/// Why a log group could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum LogsError {
+    /// There is no such log group.
+    #[error("log group {group}: there is none of this name")]
+    UnknownGroup {
+        /// The log group.
+        group: String,
+    },
+    /// The call failed, after retries.
+    #[error("log group {group}: the call failed: {reason}")]
+    Failed {
+        /// The log group.
+        group: String,
+        /// The cause.
+        reason: String,
+    },
+    /// There is more than one search may return.
+    #[error(
+        "log group {group}: the search was given up after {MAX_LINES} lines or {MAX_PAGES} pages; \
+         ask for a shorter time"
+    )]
+    TooMuch {
+        /// The log group.
+        group: String,
+    },
+}
+
+/// A line of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LogLine {
+    /// When `CloudWatch` Logs got it from the function.
+    pub at: Timestamp,
+    /// Its text.
+    pub text: String,
+}
+
+/// Reads log groups.
+#[async_trait]
+pub trait Logs: Send + Sync {
+    /// The lines of a log group since a time that match a
+    /// [filter pattern](https://docs.aws.amazon.com/AmazonCloudWatch/latest/logs/FilterAndPatternSyntax.html), all of them.
+    async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogLine>, LogsError>;
+}
+
+/// The log groups of an account and region.
+pub struct AwsLogs(Client);
+
+impl AwsLogs {
+    /// The log groups in the configuration's region.
+    #[must_use]
+    pub fn new(config: &SdkConfig) -> Self {
+        let timeouts = TimeoutConfig::builder().connect_timeout(Duration::from_secs(2));
+        let timeouts = timeouts.operation_attempt_timeout(PAGE_TIME).build();
+        Self(Client::from_conf(Builder::from(config).timeout_config(timeouts).build()))
+    }
+
+    async fn page(
+        &self,
+        group: &str,
+        pattern: &str,
+        since: Timestamp,
+        token: Option<String>,
+    ) -> Result<FilterLogEventsOutput, LogsError> {
+        let call = self.0.filter_log_events().log_group_name(group).filter_pattern(pattern);
+        let call = call.start_time(since.as_millisecond()).set_next_token(token);
+        call.send().await.map_err(|error| match &error {
+            SdkError::ServiceError(answer) if answer.err().is_resource_not_found_exception() => {
+                LogsError::UnknownGroup { group: group.to_owned() }
+            }
+            _ => LogsError::Failed { group: group.to_owned(), reason: describe(&error) },
+        })
+    }
+}
+
+#[async_trait]
+impl Logs for AwsLogs {
+    async fn lines(&self, group: &str, pattern: &str, since: Timestamp) -> Result<Vec<LogLine>, LogsError> {
+        let (mut lines, mut token) = (Vec::new(), None);
+        for _ in 0..MAX_PAGES {
+            let page = self.page(group, pattern, since, token.take()).await?;
+            let events = page.events().iter().filter_map(|event| {
+                let at = Timestamp::from_millisecond(event.timestamp()?).ok()?;
+                Some(LogLine { at, text: event.message()?.to_owned() })
+            });
+            lines.extend(events);
+            token = page.next_token().map(str::to_owned);
+            if lines.len() >= MAX_LINES {
+                break;
+            }
+            if token.is_none() {
+                return Ok(lines);
+            }
+        }
+        Err(LogsError::TooMuch { group: group.to_owned() })
+    }
+}

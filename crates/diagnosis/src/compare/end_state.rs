@@ -1,0 +1,81 @@
+//! What is so now.
+
+use jiff::Timestamp;
+use mesh::{mark::HolderMark, phase::TaskPhase, service_name::ServiceName, token::ListedToken};
+
+use super::{planned::Planned, report::Kind};
+use crate::{
+    observed::{CatalogReading, Member, Observed, ObservedCluster},
+    status::{MAINTENANCE, OnNode, TaskVerdict, verdict},
+};
+
+/// What ECS runs and what Consul has.
+pub(super) struct EndState<'a> {
+    pub(super) observed: &'a Observed,
+    /// `None` if they could not be read.
+    pub(super) tokens: Option<&'a [ListedToken]>,
+    pub(super) now: Timestamp,
+}
+
+impl EndState<'_> {
+    /// Whether something that was planned is still to do; `None` if that is not known.
+    pub(super) fn is_left(&self, planned: &Planned) -> Option<bool> {
+        let subject = planned.subject.as_str();
+        match planned.kind {
+            Kind::InstancesDeregistered => {
+                let catalog = self.catalog(planned)?;
+                Some(catalog.instances.iter().any(|instance| instance.id == subject))
+            }
+            Kind::LoginTokensDeleted | Kind::TokensDeleted => {
+                Some(self.tokens?.iter().any(|token| token.accessor.to_string() == subject))
+            }
+            Kind::TokensCreated => {
+                let has_it = |mark: HolderMark| is_holder(&mark, subject);
+                Some(!self.tokens?.iter().any(|token| HolderMark::parse(&token.description).is_some_and(has_it)))
+            }
+            Kind::InstancesDrained => {
+                let (catalog, instance) = (self.catalog(planned)?, subject.strip_prefix(MAINTENANCE)?);
+                let is_registered = catalog.instances.iter().any(|it| it.id == instance);
+                Some(is_registered && catalog.checks.iter().all(|check| check.id != subject))
+            }
+            Kind::TasksRepaired => {
+                let catalog = self.catalog(planned)?;
+                let is_missing = |member: &Member| {
+                    catalog.instances.iter().all(|instance| instance.task != *member.state.task.arn.id())
+                };
+                self.is_active_and(planned, is_missing)
+            }
+            Kind::TasksCorrected => {
+                let (cluster, on_node) = (self.cluster(planned)?, OnNode::new(self.catalog(planned)?));
+                let is_wrong = |member: &Member| {
+                    matches!(verdict(member, cluster, Some(&on_node), self.now), TaskVerdict::NotPassing(_))
+                };
+                self.is_active_and(planned, is_wrong)
+            }
+            Kind::TasksReplaced => self.is_active_and(planned, |_| true),
+        }
+    }
+
+    fn cluster(&self, planned: &Planned) -> Option<&ObservedCluster> {
+        let arn = planned.cluster.as_deref()?;
+        self.observed.clusters.iter().find(|cluster| cluster.arn.as_str() == arn)
+    }
+
+    fn catalog(&self, planned: &Planned) -> Option<&CatalogReading> {
+        self.cluster(planned)?.catalog.as_ref()
+    }
+
+    /// Whether the task is meant to run, and something is so of it; `None` if its cluster could not be read.
+    fn is_active_and(&self, planned: &Planned, is_so: impl Fn(&Member) -> bool) -> Option<bool> {
+        let is_it = |member: &&Member| member.state.task.arn.id().as_str() == planned.subject;
+        let task = self.cluster(planned)?.tasks.iter().find(is_it);
+        Some(task.is_some_and(|member| member.state.task.phase == TaskPhase::Active && is_so(member)))
+    }
+}
+
+/// Whether a token is of the holder that the log names: `service web`, `service web of family old` or `consul-client`.
+fn is_holder(mark: &HolderMark, holder: &str) -> bool {
+    let service =
+        holder.strip_prefix("service ").map(|it| it.split_once(" of family ").map_or(it, |(service, _)| service));
+    mark.service.as_ref().map(ServiceName::as_str) == service
+}

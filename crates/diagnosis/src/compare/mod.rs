@@ -1,0 +1,127 @@
+//! What a controller in mode `observe` would have done, compared with what is so now: what another controller did
+//! meanwhile, how long that took, and what is still to do.
+//!
+//! ```text
+//!  History ─▶ planned, sweeps ─┐
+//!  Observed, tokens ─▶ EndState ┴▶ CompareReport
+//! ```
+
+mod end_state;
+mod planned;
+mod report;
+mod sweeps;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use mesh::{time::elapsed, token::ListedToken};
+
+pub use self::report::{CompareReport, Kind, KindReport, Left, Slowest};
+use self::{
+    end_state::EndState,
+    planned::{Planned, planned},
+    sweeps::Sweeps,
+};
+use crate::{history::History, observed::Observed};
+
+/// The ARNs of the clusters that a history is about.
+#[must_use]
+pub fn clusters_of(history: &History) -> BTreeSet<String> {
+    let named = history.lines.iter().filter_map(|line| line.cluster_arn.clone());
+    named.chain(Sweeps::of(&history.lines).clusters().iter().cloned()).collect()
+}
+
+/// Compares the history since a time with what was read at `now`. `tokens` are those in Consul, if they could be read.
+#[must_use]
+pub fn compare(
+    history: &History,
+    since: Timestamp,
+    observed: &Observed,
+    tokens: Option<&[ListedToken]>,
+    now: Timestamp,
+) -> CompareReport {
+    let sweeps = Sweeps::of(&history.lines);
+    let state = EndState { observed, tokens, now };
+    let mut kinds: BTreeMap<Kind, KindReport> = BTreeMap::new();
+    let mut left = Vec::new();
+    for planned in planned(&history.lines) {
+        let is_left = state.is_left(&planned);
+        let took = took(&planned, &sweeps, now);
+        kinds.entry(planned.kind).or_insert_with(|| KindReport::new(planned.kind)).add(is_left, took);
+        if is_left == Some(true) {
+            left.push(still_to_do(planned));
+        }
+    }
+    left.sort_by(|a, b| (a.first_seen, a.kind, &a.subject).cmp(&(b.first_seen, b.kind, &b.subject)));
+    let problems = observed.problems.iter().chain(&history.problems).cloned().collect();
+    let mut report = CompareReport {
+        read_at: now,
+        since,
+        sweeps: sweeps.len(),
+        kinds: kinds.into_values().collect(),
+        still_to_do: left,
+        conclusion: String::new(),
+        problems,
+    };
+    report.conclusion = conclusion(&report);
+    report
+}
+
+/// How long it took until somebody else had done something that is not to be done any more.
+fn took(planned: &Planned, sweeps: &Sweeps, now: Timestamp) -> Slowest {
+    let gone = sweeps.next(planned.cluster.as_deref(), planned.last).unwrap_or(now);
+    Slowest {
+        at_least_seconds: elapsed(planned.first, planned.last).as_secs(),
+        at_most_seconds: elapsed(planned.first, gone).as_secs(),
+    }
+}
+
+fn still_to_do(planned: Planned) -> Left {
+    let Planned { kind, subject, cluster, first, last } = planned;
+    Left { kind, subject, cluster, first_seen: first, last_seen: last }
+}
+
+impl KindReport {
+    fn new(kind: Kind) -> Self {
+        Self { kind, planned: 0, done_by_others: 0, still_to_do: 0, unknown: 0, slowest: None }
+    }
+
+    fn add(&mut self, is_left: Option<bool>, took: Slowest) {
+        self.planned += 1;
+        match is_left {
+            Some(true) => self.still_to_do += 1,
+            None => self.unknown += 1,
+            Some(false) => {
+                self.done_by_others += 1;
+                let slowest = self.slowest.get_or_insert_default();
+                slowest.at_least_seconds = slowest.at_least_seconds.max(took.at_least_seconds);
+                slowest.at_most_seconds = slowest.at_most_seconds.max(took.at_most_seconds);
+            }
+        }
+    }
+}
+
+fn conclusion(report: &CompareReport) -> String {
+    let since = report.since.strftime("%Y-%m-%d %H:%M");
+    if report.is_empty() {
+        return format!(
+            "The log has nothing of Mode=observe since {since}: check that the stack has Mode=observe and LogLevel=info, and that \
+             it has swept since"
+        );
+    }
+    let sum = |number: fn(&KindReport) -> usize| report.kinds.iter().map(number).sum::<usize>();
+    let (planned, left, unknown) = (sum(|kind| kind.planned), sum(|kind| kind.still_to_do), sum(|kind| kind.unknown));
+    let things = if planned == 1 { "thing" } else { "things" };
+    let begin = format!("Of {planned} {things} that this controller would have done since {since}");
+    let not_compared = if unknown == 0 { String::new() } else { format!(", and {unknown} could not be compared") };
+    match (planned, left) {
+        (0, _) => format!("This controller would have done nothing since {since}, as {} sweeps say", report.sweeps),
+        (_, 0) => format!("{begin}, none is still to do{not_compared}"),
+        _ => format!(
+            "{begin}, {left} {} still to do, which Mode=act would do{not_compared}",
+            if left == 1 { "is" } else { "are" }
+        ),
+    }
+}

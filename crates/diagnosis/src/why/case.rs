@@ -1,0 +1,180 @@
+//! All that was read of one task.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use mesh::{
+    arn::TaskId,
+    phase::TaskPhase,
+    repair::TaskFacts,
+    task::{ContainerHealth, TaskContainer},
+    task_end::TaskEnd,
+    token::ListedToken,
+};
+
+use super::further::Further;
+use crate::{
+    log_line::Line,
+    observed::{Member, MemberService, ObservedCluster},
+    status::{OnNode, TaskVerdict, verdict},
+};
+
+/// All that was read of one task.
+pub(crate) struct Case<'a> {
+    pub(crate) id: &'a TaskId,
+    pub(crate) now: Timestamp,
+    pub(crate) further: &'a Further,
+    /// All clusters that could be read.
+    clusters: &'a [ObservedCluster],
+    /// The cluster in which ECS knows the task, or in which Consul has its instances.
+    pub(crate) cluster: Option<&'a ObservedCluster>,
+    /// The task, if it is in the mesh.
+    pub(crate) member: Option<&'a Member>,
+    pub(crate) on_node: Option<OnNode<'a>>,
+    /// How it has stopped, or why it is stopping.
+    pub(crate) end: Option<TaskEnd>,
+}
+
+impl<'a> Case<'a> {
+    pub(crate) fn new(id: &'a TaskId, clusters: &'a [ObservedCluster], further: &'a Further, now: Timestamp) -> Self {
+        let knows = |cluster: &&ObservedCluster| member(cluster, id).is_some() || cluster.others.contains(id);
+        let has_instance = |cluster: &&ObservedCluster| {
+            cluster.catalog.iter().flat_map(|catalog| &catalog.instances).any(|instance| instance.task == *id)
+        };
+        let cluster = clusters.iter().find(knows).or_else(|| clusters.iter().find(has_instance));
+        let member = cluster.and_then(|cluster| member(cluster, id));
+        let in_ecs = member.map(|member| &member.state).filter(|state| state.task.phase != TaskPhase::Active);
+        let in_ecs = in_ecs.map(|state| state.history.end.clone());
+        let in_log = || further.history.lines.iter().filter(|line| line.is_of_task(id)).find_map(Line::end);
+        Self {
+            id,
+            now,
+            further,
+            clusters,
+            cluster,
+            member,
+            on_node: cluster.and_then(|cluster| cluster.catalog.as_ref()).map(OnNode::new),
+            end: in_ecs.or_else(|| if member.is_none() { in_log() } else { None }),
+        }
+    }
+
+    /// The sentence about what was searched, in parentheses, and whether all of it could be read.
+    pub(crate) fn searched(&self) -> (String, bool) {
+        self.further.searched_in(self.clusters)
+    }
+
+    /// The lines of the log about the task.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &'a Line> {
+        let id = self.id;
+        self.further.history.lines.iter().filter(move |line| line.is_of_task(id))
+    }
+
+    /// The cluster of a task that ECS has forgotten.
+    pub(crate) fn cluster_in_log(&self) -> Option<String> {
+        self.lines().find_map(|line| line.cluster_arn.clone())
+    }
+
+    /// The last line with this action that says that something was done.
+    pub(crate) fn done(&self, action: &str) -> Option<&'a Line> {
+        self.lines().filter(|line| line.action == action && line.outcome == "done").last()
+    }
+
+    /// The last line of a guard that held something of the task's cluster back.
+    pub(crate) fn guard(&self) -> Option<&'a Line> {
+        let cluster = self.cluster?;
+        let mut lines = self.further.history.lines.iter();
+        lines.rfind(|line| line.outcome == "guard_tripped" && line.may_be_in(&cluster.arn))
+    }
+
+    /// The task, if it neither stops nor has stopped.
+    pub(crate) fn active(&self) -> Option<&'a Member> {
+        self.member.filter(|member| member.state.task.phase == TaskPhase::Active)
+    }
+
+    /// Whether Consul has an instance of the task; `None` if Consul could not be read.
+    pub(crate) fn is_registered(&self) -> Option<bool> {
+        self.on_node.as_ref().map(|on_node| !on_node.instances_of(self.id).is_empty())
+    }
+
+    /// What the controller takes into account for a repair.
+    pub(crate) fn facts(&self) -> Option<TaskFacts<'a>> {
+        let (member, cluster) = (self.member?, self.cluster?);
+        Some(TaskFacts {
+            cluster: &cluster.arn,
+            task: &member.state.task,
+            definition: &member.definition.definition,
+            is_enterprise: member.is_enterprise,
+        })
+    }
+
+    /// What `status` says of it, if it is meant to run.
+    pub(crate) fn verdict(&self) -> Option<TaskVerdict> {
+        Some(verdict(self.active()?, self.cluster?, self.on_node.as_ref(), self.now))
+    }
+
+    /// The container of the program that registers the task.
+    pub(crate) fn registrar(&self) -> Option<&'a str> {
+        let definition = &self.member?.definition.definition;
+        definition.programs.registrar.as_ref().map(|registrar| registrar.name.as_str())
+    }
+
+    /// The name of the registrar; without the definition, that of consul-ecs.
+    pub(crate) fn registrar_or_usual(&self) -> &'a str {
+        self.registrar().unwrap_or("consul-ecs-mesh-init")
+    }
+
+    /// The containers of the task that ECS reports as unhealthy.
+    pub(crate) fn unhealthy(&self) -> Vec<&'a TaskContainer> {
+        let containers = self.member.map(|member| member.state.task.containers.as_slice()).unwrap_or_default();
+        containers.iter().filter(|container| container.health == ContainerHealth::Unhealthy).collect()
+    }
+
+    /// The ECS service of the task.
+    pub(crate) fn ecs_service(&self) -> Option<&'a MemberService> {
+        let name = self.member?.state.task.placement.service.as_ref()?;
+        self.cluster?.services.iter().find(|service| service.state.name == *name)
+    }
+
+    /// The login tokens of the task; `None` if Consul's tokens could not be read.
+    pub(crate) fn login_tokens(&self) -> Option<usize> {
+        let tokens = self.further.tokens.as_ref()?;
+        let cluster = &self.cluster?.arn;
+        let is_its = |token: &&ListedToken| token.login.as_ref().is_some_and(|login| login.is_of(self.id, cluster));
+        Some(tokens.iter().filter(is_its).count())
+    }
+
+    /// Where the log of a container of the task is.
+    pub(crate) fn log_of(&self, container: &str) -> String {
+        let log = self.member.and_then(|member| member.definition.logs.get(container));
+        match log {
+            Some(log) => match &log.stream_prefix {
+                Some(prefix) => {
+                    format!("its log (log group {}, stream {prefix}/{container}/{})", log.group, self.id)
+                }
+                None => format!("its log (log group {})", log.group),
+            },
+            None => format!("the log of {container}"),
+        }
+    }
+
+    /// What the audit says of the revision, as the end of a sentence.
+    pub(crate) fn audit_says(&self) -> String {
+        let Some(first) = self.further.audit.first() else { return String::new() };
+        let rules: BTreeSet<&str> = self.further.audit.iter().map(|error| error.rule.as_str()).collect();
+        let rules: Vec<&str> = rules.into_iter().collect();
+        if rules.len() == 1 {
+            format!("; the audit finds an error in its definition, {}: {}", first.rule, first.message)
+        } else {
+            format!("; the audit finds errors in its definition: {}", rules.join(", "))
+        }
+    }
+
+    /// What was planned for the task in mode `observe`, and not done.
+    pub(crate) fn observed(&self, actions: &[&str]) -> Option<&'a Line> {
+        self.lines().filter(|line| line.is_observed() && actions.contains(&line.action.as_str())).last()
+    }
+}
+
+fn member<'a>(cluster: &'a ObservedCluster, id: &TaskId) -> Option<&'a Member> {
+    cluster.tasks.iter().find(|member| member.state.task.arn.id() == id)
+}

@@ -1,0 +1,199 @@
+//! Tasks that are meant to run.
+
+use mesh::{
+    catalog::{DrainReason, HealthCheck},
+    definition::DATAPLANE,
+    repair::NotRepaired,
+    task::{ContainerHealth, TaskContainer},
+};
+
+use super::{Case, Cause, Conclusion, moment};
+use crate::status::{MAINTENANCE, TaskVerdict};
+
+/// What drains an instance, as the log says it: when its task is told to stop, and when its proxy has stopped.
+const DRAINS: [&str; 2] = ["mark_critical", "drain"];
+
+/// Its metadata names another task.
+pub(super) fn another_tasks_id(case: &Case<'_>) -> Option<Conclusion> {
+    case.active()?;
+    let Err(NotRepaired::OtherTaskId(other)) = case.facts()?.expected() else { return None };
+    let sentence = format!(
+        "The field meta of its configuration sets task-id to {other}, the ID of another task, so that its instances are taken for \
+         those of that task, and deregistered with it: remove the field from CONSUL_ECS_CONFIG_JSON, and deploy again"
+    );
+    Some(Conclusion::faulty(Cause::AnotherTasksId, sentence))
+}
+
+/// Its proxy has stopped.
+pub(super) fn proxy_stopped(case: &Case<'_>) -> Option<Conclusion> {
+    let task = &case.active()?.state.task;
+    let definition = &case.member?.definition.definition;
+    task.losses(definition).proxy.then_some(())?;
+    let code = task.container(DATAPLANE).and_then(|container| container.exit_code);
+    let code = code.map(|code| format!(" with {code}")).unwrap_or_default();
+    let drained = DRAINS.iter().find_map(|action| case.done(action));
+    let drained = match (drained, case.observed(&DRAINS)) {
+        (Some(line), _) => format!("; the controller drained it at {}", moment(line.at)),
+        (None, Some(_)) => "; the controller is in Mode=observe, and did not drain it".to_owned(),
+        (None, None) => String::new(),
+    };
+    let sentence = format!(
+        "Its container {DATAPLANE} exited{code} while the task goes on, so that nothing reaches it through the mesh{drained}: replace \
+         the task, and read {}",
+        case.log_of(DATAPLANE)
+    );
+    Some(Conclusion::faulty(Cause::ProxyStopped, sentence))
+}
+
+/// Somebody put its instance into Consul's maintenance mode.
+pub(super) fn drained(case: &Case<'_>) -> Option<Conclusion> {
+    case.active()?;
+    let failing = case.on_node.as_ref()?.failing(case.id);
+    let check = failing.iter().find(|check| check.id.starts_with(MAINTENANCE))?;
+    let said = |line: &str| check.output.lines().chain(check.notes.lines()).any(|it| it.trim() == line);
+    let is_own = [DrainReason::Stopping, DrainReason::ProxyStopped].iter().any(|reason| said(reason.as_str()));
+    let text = first_line(check).unwrap_or("without a reason");
+    let by = DRAINS.iter().find_map(|action| case.done(action));
+    let sentence = match by {
+        Some(line) => format!(
+            "It is drained: the controller put it into maintenance mode at {} ({text}): replace the task",
+            moment(line.at)
+        ),
+        None if is_own => {
+            format!("It is drained: the controller put it into maintenance mode ({text}): replace the task")
+        }
+        None => format!(
+            "It is drained, and not by the controller: somebody put its instance into Consul's maintenance mode ({text}): deregister \
+             the check {} when that is over, or replace the task",
+            check.id
+        ),
+    };
+    Some(Conclusion::faulty(Cause::Drained, sentence))
+}
+
+fn first_line(check: &HealthCheck) -> Option<&str> {
+    let mut lines = check.output.lines().chain(check.notes.lines()).map(str::trim);
+    lines.find(|line| !line.is_empty())
+}
+
+/// `mesh-init` has failed, and the task runs on.
+pub(super) fn mesh_init_failed(case: &Case<'_>) -> Option<Conclusion> {
+    let registrar = case.registrar()?;
+    let container = case.active()?.state.task.container(registrar).filter(|container| container.is_stopped)?;
+    let code = container.exit_code.filter(|code| *code != 0)?;
+    let sentence = format!(
+        "It was never registered in Consul, because its container {registrar} exited with {code}: read {}, correct what it names, and \
+         replace the task{}",
+        case.log_of(registrar),
+        case.audit_says()
+    );
+    Some(Conclusion::faulty(Cause::MeshInitFailed, sentence))
+}
+
+/// The last that the controller tried for it has failed, and it is not as it should be.
+pub(super) fn controller_failed(case: &Case<'_>) -> Option<Conclusion> {
+    case.active()?;
+    let last = case.lines().last().filter(|line| line.outcome == "failed")?;
+    if matches!(case.verdict()?, TaskVerdict::Healthy) {
+        return None;
+    }
+    let sentence = format!(
+        "The controller's work for it failed at {} ({}: {}): correct what this names; its messages are retried, and ecs-mesh redrive \
+         returns those that were given up",
+        moment(last.at),
+        last.error.as_deref().unwrap_or("failed"),
+        last.reason.as_deref().unwrap_or("no reason given")
+    );
+    Some(Conclusion::faulty(Cause::ControllerFailed, sentence))
+}
+
+/// Consul has forgotten it.
+pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
+    case.active()?;
+    if case.is_registered() != Some(false) || case.facts()?.expected().is_err() {
+        return None;
+    }
+    let by = match case.done("deregister") {
+        Some(line) => format!("the controller deregistered it at {}", moment(line.at)),
+        None if case.further.history.is_complete => "nobody is known to have deregistered it".to_owned(),
+        None => "who deregistered it is not known, because the controller's log could not be read".to_owned(),
+    };
+    let what_to_do = if case.observed(&["repair"]).is_some() {
+        "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
+    } else {
+        let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
+        format!("the next sweep registers it again, or ecs-mesh sweep --cluster {cluster} does so now")
+    };
+    let sentence = format!("Consul has lost it: it was registered, and is not any more; {by}: {what_to_do}");
+    Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))
+}
+
+/// A container is not healthy.
+pub(super) fn unhealthy_container(case: &Case<'_>) -> Option<Conclusion> {
+    let member = case.active()?;
+    let is_it = |container: &&TaskContainer| container.health == ContainerHealth::Unhealthy && !container.is_stopped;
+    let mut containers = member.state.task.containers.iter().filter(is_it);
+    let first = containers.next()?;
+    let others = if containers.next().is_some() { " (and others)" } else { "" };
+    let sentence = format!(
+        "It gets no traffic, because ECS reports its container {}{others} as UNHEALTHY: read {}, and check the command of its health \
+         check{}",
+        first.name,
+        case.log_of(&first.name),
+        case.audit_says()
+    );
+    Some(Conclusion::faulty(Cause::NeverHealthy, sentence))
+}
+
+/// Nobody in the task reports its health any more.
+pub(super) fn health_sync_stopped(case: &Case<'_>) -> Option<Conclusion> {
+    let member = case.active()?;
+    let definition = &member.definition.definition;
+    member.state.task.losses(definition).health_sync.then_some(())?;
+    let name = definition.programs.health_reporter()?;
+    let reported = match (case.done("take_over_health_sync"), case.observed(&["take_over_health_sync"])) {
+        (Some(line), _) => {
+            format!("the controller has reported its health since {}", moment(line.at))
+        }
+        (None, Some(_)) => "the controller is in Mode=observe, so that nobody reports its health to Consul".to_owned(),
+        (None, None) => "it is not known that the controller reports its health instead".to_owned(),
+    };
+    let sentence =
+        format!("Its container {name} has stopped, and {reported}: replace the task, and read {}", case.log_of(name));
+    Some(Conclusion::faulty(Cause::HealthSyncStopped, sentence))
+}
+
+/// What `status` says of it, if nothing explains more.
+pub(super) fn not_as_it_should_be(case: &Case<'_>) -> Option<Conclusion> {
+    let audit = case.audit_says();
+    match case.verdict()? {
+        TaskVerdict::NotRegistered(why) => {
+            Some(Conclusion::faulty(Cause::NotRegistered, format!("It is not registered in Consul: {why}{audit}")))
+        }
+        TaskVerdict::NotPassing(why) => {
+            let sentence = format!(
+                "It gets no traffic, because {why}: the next sweep corrects a check that contradicts ECS{audit}"
+            );
+            Some(Conclusion::faulty(Cause::NotPassing, sentence))
+        }
+        TaskVerdict::Disconnected => {
+            let sentence = "ECS has lost contact with the agent of its container instance, so that what ECS reports of it is old: \
+                            check the instance, its network and its agent";
+            Some(Conclusion::faulty(Cause::Disconnected, sentence))
+        }
+        TaskVerdict::Starting(why) => {
+            let sentence = format!("It is starting: {why}; ask again in a few minutes{audit}");
+            Some(Conclusion::starting(Cause::Starting, sentence))
+        }
+        TaskVerdict::Drained(_) | TaskVerdict::Unknown | TaskVerdict::Stopping | TaskVerdict::Healthy => None,
+    }
+}
+
+/// Consul could not be read, and ECS reports nothing wrong.
+pub(super) fn consul_unread(case: &Case<'_>) -> Option<Conclusion> {
+    matches!(case.verdict()?, TaskVerdict::Unknown).then(|| {
+        let sentence =
+            "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
+        Conclusion::unknown(Cause::ConsulNotRead, sentence)
+    })
+}

@@ -1,0 +1,276 @@
+//! A service: its events, its deployments, the stops of its tasks, and what is wrong with it.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use mesh::arn::TaskId;
+
+use super::{
+    case::Case,
+    cause::Cause,
+    controller::said,
+    further::Further,
+    moment::moment,
+    report::{Conclusion, Condition, Subject, Who, WhyReport},
+    rules,
+    timeline::{Timeline, stopped, task_in_ecs},
+};
+use crate::{
+    log_line::Line,
+    observed::{Member, Observed, ObservedCluster},
+    status::{ServiceStatus, State, status},
+};
+
+/// The services with a name.
+#[derive(Debug, Clone)]
+pub enum Found {
+    /// Neither ECS nor Consul has one.
+    None,
+    /// There is one.
+    One(Box<ServiceStatus>),
+    /// Several clusters, partitions or namespaces have one: where they are.
+    Several(Vec<String>),
+}
+
+/// The service of this name, in Consul or in ECS.
+#[must_use]
+pub fn find_service(name: &str, observed: &Observed, now: Timestamp) -> Found {
+    let rows = status(observed, now).services;
+    let is_it = |row: &ServiceStatus| row.service == name || row.ecs_services.iter().any(|service| service == name);
+    let mut found: Vec<ServiceStatus> = rows.into_iter().filter(is_it).collect();
+    match (found.pop(), found.is_empty()) {
+        (None, _) => Found::None,
+        (Some(row), true) => Found::One(Box::new(row)),
+        (Some(row), false) => {
+            let places = found.iter().chain([&row]).map(|row| row.cluster_name().to_owned());
+            Found::Several(places.collect::<BTreeSet<String>>().into_iter().collect())
+        }
+    }
+}
+
+/// Why a service is as it is, at `now`; `row` is what was [found](find_service).
+#[must_use]
+pub fn why_service(
+    name: &str,
+    row: Option<&ServiceStatus>,
+    observed: &Observed,
+    further: &Further,
+    now: Timestamp,
+) -> WhyReport {
+    let of_row = |row: &ServiceStatus| observed.clusters.iter().find(|cluster| cluster.arn.as_str() == row.cluster);
+    let cluster = row.and_then(of_row);
+    let service = row.map_or(name, |row| row.service.as_str());
+    let question = Question { service, row, cluster, observed, further, now };
+    let Conclusion { condition, cause, sentence } = question.conclude();
+    WhyReport {
+        read_at: now,
+        since: further.since,
+        subject: Subject {
+            task: None,
+            service: Some(service.to_owned()),
+            cluster: cluster.map(|cluster| cluster.arn.to_string()),
+        },
+        timeline: question.timeline().events(),
+        condition,
+        cause,
+        conclusion: sentence,
+        problems: further.problems(observed),
+    }
+}
+
+struct Question<'a> {
+    service: &'a str,
+    row: Option<&'a ServiceStatus>,
+    cluster: Option<&'a ObservedCluster>,
+    observed: &'a Observed,
+    further: &'a Further,
+    now: Timestamp,
+}
+
+impl<'a> Question<'a> {
+    /// Its tasks in ECS, stopped ones included.
+    fn members(&self) -> impl Iterator<Item = &'a Member> {
+        let service = self.service;
+        let tasks = self.cluster.map(|cluster| cluster.tasks.as_slice()).unwrap_or_default();
+        tasks.iter().filter(move |member| member.service.name.as_str() == service)
+    }
+
+    /// The lines about it, in its cluster.
+    fn lines(&self) -> impl Iterator<Item = &'a Line> {
+        let (service, cluster) = (self.service, self.cluster);
+        let searched = cluster.map_or(self.observed.clusters.as_slice(), std::slice::from_ref);
+        let in_cluster = move |line: &&Line| searched.iter().any(|cluster| line.may_be_in(&cluster.arn));
+        let ids: Vec<&TaskId> = self.members().map(|member| member.state.task.arn.id()).collect();
+        let is_its = move |line: &&Line| {
+            line.is_of_service(service)
+                || cluster.is_some() && line.outcome == "guard_tripped"
+                || line.outcome == "failed" && ids.iter().any(|id| line.is_of_task(id))
+        };
+        self.further.history.lines.iter().filter(in_cluster).filter(is_its)
+    }
+
+    fn timeline(&self) -> Timeline {
+        let mut timeline = Timeline::default();
+        let since = |at: Option<Timestamp>| at.filter(|at| *at >= self.further.since);
+        let names = self.row.map(|row| row.ecs_services.as_slice()).unwrap_or_default();
+        let services = self.cluster.map(|cluster| cluster.services.as_slice()).unwrap_or_default();
+        for state in services.iter().map(|it| &it.state).filter(|state| names.contains(&state.name)) {
+            for event in &state.events {
+                timeline.add(since(Some(event.at)), Who::Ecs, format!("service {} {}", state.name, event.message));
+            }
+            for deployment in &state.deployments {
+                let revision = format!("{}:{}", deployment.definition.family(), deployment.definition.revision());
+                let failed = deployment.failure.as_ref().map(|why| format!("; it failed: {why}")).unwrap_or_default();
+                let what = format!("service {} deploys {revision}{failed}", state.name);
+                timeline.add(since(deployment.created_at), Who::Ecs, what);
+            }
+        }
+        let mut known = BTreeSet::new();
+        for member in self.members() {
+            known.insert(member.state.task.arn.id().as_str());
+            let mut of_task = Timeline::default();
+            task_in_ecs(&mut of_task, member);
+            for event in of_task.events() {
+                let what = format!("task {}: {}", member.state.task.arn.id(), event.what);
+                timeline.add(since(Some(event.at)), event.who, what);
+            }
+        }
+        for line in self.lines() {
+            let id = line.task_id.as_deref();
+            let task = id.map(|id| format!("task {id}: ")).unwrap_or_default();
+            if let Some(end) = line.end().filter(|_| id.is_none_or(|id| !known.contains(id))) {
+                timeline.add(end.stopped_at, Who::Ecs, format!("{task}{}", stopped(&end)));
+            } else if let Some(what) = said(line) {
+                timeline.add(Some(line.at), Who::Controller, format!("{task}{what}"));
+            }
+        }
+        self.now_of(&mut timeline);
+        timeline
+    }
+
+    fn now_of(&self, timeline: &mut Timeline) {
+        let Some(row) = self.row else { return };
+        let running = match row.desired_tasks {
+            Some(desired) => format!("now runs {} of {desired} desired tasks", row.running_tasks),
+            None => format!("now runs {} tasks", row.running_tasks),
+        };
+        timeline.add(Some(self.now), Who::Ecs, running);
+        if let (Some(all), Some(passing)) = (row.instances, row.passing_instances) {
+            timeline.add(
+                Some(self.now),
+                Who::Consul,
+                format!("now has {all} instances, of which {passing} pass all checks"),
+            );
+        }
+    }
+
+    fn conclude(&self) -> Conclusion {
+        let Some(row) = self.row else { return self.gone() };
+        match row.state {
+            State::Healthy => Conclusion::healthy(),
+            State::ScaledToZero => Conclusion::ended(Cause::ScaledToZero, "It is scaled to zero: its ECS service wants no task"),
+            State::Stopping => Conclusion::ended(Cause::Stopping, "Its tasks are stopping, and it wants no others: nothing is to do"),
+            State::Starting => self.starting(row),
+            State::Unknown => self.faulty_task(row).unwrap_or_else(|| {
+                let sentence = "ECS reports nothing wrong with it, and Consul could not be read: ask again when Consul can be read";
+                Conclusion::unknown(Cause::ConsulNotRead, sentence)
+            }),
+            State::Faulty => self.fault(row),
+        }
+    }
+
+    /// What is wrong, by its worst task; by the last that stopped, if none runs.
+    fn fault(&self, row: &ServiceStatus) -> Conclusion {
+        let stopped = || self.last_stopped(row);
+        let of_tasks = if row.running_tasks == 0 {
+            stopped().or_else(|| self.faulty_task(row))
+        } else {
+            self.faulty_task(row).or_else(stopped)
+        };
+        of_tasks.unwrap_or_else(|| {
+            Conclusion::faulty(Cause::NotAsItShouldBe, format!("{}: correct what this names", row.verdict))
+        })
+    }
+
+    fn conclusion_of(&self, id: &TaskId) -> Conclusion {
+        rules::conclude(&Case::new(id, &self.observed.clusters, self.further, self.now))
+    }
+
+    /// The first of its tasks, or instances without a task, with a fault.
+    fn faulty_task(&self, row: &ServiceStatus) -> Option<Conclusion> {
+        let conclusions = row.tasks.iter().filter_map(|task| Some((task, self.conclusion_of(&task.id.parse().ok()?))));
+        let faulty: Vec<_> = conclusions.filter(|(_, conclusion)| conclusion.condition == Condition::Faulty).collect();
+        let (count, total) = (faulty.len(), row.tasks.len());
+        let (task, conclusion) = faulty.into_iter().next()?;
+        let subject = match (count, total) {
+            (1, 1) => format!("Its only task, {}, has a fault", task.id),
+            (1, _) => format!("1 of its {total} tasks has a fault, {}", task.id),
+            _ => format!("{count} of its {total} tasks have a fault, for example {}", task.id),
+        };
+        let sentence = format!("{subject}: {}", conclusion.sentence);
+        Some(Conclusion { sentence, ..conclusion })
+    }
+
+    /// It is on its way up. If tasks of it have failed before, why the last one did.
+    fn starting(&self, row: &ServiceStatus) -> Conclusion {
+        match self.last_failed() {
+            Some((id, conclusion)) => {
+                let sentence =
+                    format!("It is starting again; the last task that failed is {id}: {}", conclusion.sentence);
+                Conclusion { sentence, ..conclusion }
+            }
+            None => Conclusion::starting(Cause::Starting, format!("It is {}: ask again in a few minutes", row.verdict)),
+        }
+    }
+
+    /// Fewer tasks run than are wanted: why the last one stopped, or why ECS cannot start one.
+    fn last_stopped(&self, row: &ServiceStatus) -> Option<Conclusion> {
+        let desired = row.desired_tasks.filter(|desired| row.running_tasks < *desired)?;
+        let too_few = format!("{} of its {desired} desired tasks run", row.running_tasks);
+        if let Some((id, conclusion)) = self.last_failed() {
+            let sentence = format!("{too_few}; the last that failed is {id}: {}", conclusion.sentence);
+            return Some(Conclusion { sentence, ..conclusion });
+        }
+        let names = &row.ecs_services;
+        let mut services = self.cluster?.services.iter().filter(|service| names.contains(&service.state.name));
+        let trouble = services.find_map(|service| service.state.trouble.as_ref())?;
+        let sentence = format!("{too_few}, because ECS {trouble}: correct what it names");
+        Some(Conclusion::faulty(Cause::NotPlaced, sentence))
+    }
+
+    /// The last of its tasks that has stopped because something failed, and why.
+    fn last_failed(&self) -> Option<(TaskId, Conclusion)> {
+        let stopped = |member: &Member| Some((member.state.task.stopped_at?, member.state.task.arn.id().clone()));
+        let in_ecs = self.members().filter_map(stopped);
+        let in_log =
+            self.lines().filter_map(|line| Some((line.end()?.stopped_at?, line.task_id.as_ref()?.parse().ok()?)));
+        let mut stops: Vec<(Timestamp, TaskId)> = in_ecs.chain(in_log).collect();
+        stops.sort();
+        let conclusions = stops.into_iter().rev().map(|(_, id)| (self.conclusion_of(&id), id));
+        let mut faulty = conclusions.filter(|(conclusion, _)| conclusion.condition == Condition::Faulty);
+        faulty.next().map(|(conclusion, id)| (id, conclusion))
+    }
+
+    /// Neither ECS nor Consul has it.
+    fn gone(&self) -> Conclusion {
+        let (searched, is_all_read) = self.further.searched_in(&self.observed.clusters);
+        let name = self.service;
+        if !is_all_read {
+            let sentence = format!(
+                "The service {name:?} was not found, and not everything could be read ({searched}): ask again when it can be read"
+            );
+            return Conclusion::unknown(Cause::UnknownService, sentence);
+        }
+        let Some(last) = self.lines().last() else {
+            let sentence =
+                format!("There is no service {name:?} ({searched}): check the name, the region and the cluster");
+            return Conclusion::unknown(Cause::UnknownService, sentence);
+        };
+        let sentence = format!(
+            "It is gone: neither ECS nor Consul has anything of it ({searched}), and the last that the controller did \
+             for it was at {}: nothing is to do if this was intended",
+            moment(last.at)
+        );
+        Conclusion::ended(Cause::Gone, sentence)
+    }
+}

@@ -1,0 +1,253 @@
+//! Tasks that stop, have stopped, or are not known.
+
+use mesh::{arn::TaskId, task::ContainerHealth};
+
+use super::*;
+use crate::examples::{INIT, register};
+
+#[test]
+fn mesh_init_that_failed_is_named_with_its_exit_code_and_its_log() {
+    let (cause, sentence) = because(|cluster, further| {
+        stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
+        further.tokens = Some(Vec::new());
+    });
+    assert_eq!(
+        (cause, sentence.as_str()),
+        (
+            Cause::MeshInitFailed,
+            "It was never registered in Consul, because its container consul-ecs-mesh-init exited with 1, and it has never logged in \
+             to Consul: read the log of consul-ecs-mesh-init, and correct what it names"
+        )
+    );
+    // The audit may say why
+    let (_, sentence) = because(|cluster, further| {
+        stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
+        let error = |rule: &str| AuditError { rule: rule.to_owned(), message: "the command is wrong".to_owned() };
+        further.audit = vec![error("consul-mesh-init-command")];
+    });
+    let audit = "; the audit finds an error in its definition, consul-mesh-init-command: the command is wrong";
+    assert!(sentence.ends_with(audit), "{sentence}");
+}
+
+#[test]
+fn failures_are_told_apart_by_what_ecs_says() {
+    let failed =
+        |code: &str, reason: &str, container| because(|cluster, _| stop(cluster, code, reason, vec![container]));
+    for (code, reason, container, cause, said) in [
+        (
+            "TaskFailedToStart",
+            "CannotPullContainerError: pull access denied",
+            exited("app", None, None),
+            Cause::ImagePullFailed,
+            "an image could not be pulled (CannotPullContainerError: pull access denied)",
+        ),
+        (
+            "TaskFailedToStart",
+            "ResourceInitializationError: unable to pull secrets",
+            exited("app", None, None),
+            Cause::SecretNotReadable,
+            "ECS could not prepare it (ResourceInitializationError: unable to pull secrets)",
+        ),
+        (
+            "EssentialContainerExited",
+            "Essential container in task exited",
+            exited("app", Some(137), Some("OutOfMemoryError: Container killed due to memory usage")),
+            Cause::OutOfMemory,
+            "Its container app was killed, because it used more memory than it may",
+        ),
+        (
+            "EssentialContainerExited",
+            "Essential container in task exited",
+            exited("app", Some(3), None),
+            Cause::EssentialContainerExited,
+            "It stopped, because its essential container app exited with 3",
+        ),
+        (
+            "TaskFailedToStart",
+            "Task failed to start",
+            exited("app", None, Some("CannotStartContainerError: no such file")),
+            Cause::FailedToStart,
+            "ECS could not start it (CannotStartContainerError: no such file)",
+        ),
+    ] {
+        let (found, sentence) = failed(code, reason, container);
+        assert_eq!(found, cause, "{sentence}");
+        assert!(sentence.contains(said), "{sentence}");
+    }
+}
+
+#[test]
+fn essential_container_without_an_exit_code_is_a_failure_too() {
+    let (cause, sentence) = because(|cluster, _| stop(cluster, "EssentialContainerExited", "…", Vec::new()));
+    assert_eq!(cause, Cause::EssentialContainerExited);
+    assert!(sentence.starts_with("It stopped, because an essential container exited"), "{sentence}");
+}
+
+#[test]
+fn task_without_a_service_that_has_finished_has_ended_in_order() {
+    let finish = |cluster: &mut ObservedCluster| {
+        stop(
+            cluster,
+            "EssentialContainerExited",
+            "…",
+            vec![exited("app", Some(0), None), exited("other", Some(137), None)],
+        );
+    };
+    let report = asked(|cluster, _| {
+        finish(cluster);
+        cluster.tasks[0].state.task.placement.service = None;
+    });
+    assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended), "{}", report.conclusion);
+    // That of a service was to go on
+    assert_eq!(because(|cluster, _| finish(cluster)).0, Cause::EssentialContainerExited);
+}
+
+#[test]
+fn task_that_was_never_healthy_and_was_replaced_names_its_container() {
+    let (cause, sentence) = because(|cluster, _| {
+        stop(cluster, "ServiceSchedulerInitiated", "Task failed container health checks", Vec::new());
+        cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
+    });
+    assert_eq!(cause, Cause::HealthCheckFailed);
+    assert!(
+        sentence.starts_with("It was stopped, because its container app was UNHEALTHY (Task failed container"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn ordinary_ends_say_so() {
+    let scaling = "Scaling activity initiated by (deployment ecs-svc/1)";
+    for (code, reason, cause) in [
+        ("SpotInterruption", "Your Spot Task was interrupted.", Cause::SpotInterruption),
+        ("TerminationNotice", "Host EC2 terminated", Cause::InstanceTerminated),
+        ("ServiceSchedulerInitiated", scaling, Cause::StoppedByItsService),
+        ("UserInitiated", "test", Cause::StoppedByHand),
+        ("NewCode", "new reason", Cause::Stopped),
+    ] {
+        // A container that is killed by it has not failed
+        let report = asked(|cluster, _| stop(cluster, code, reason, vec![exited(INIT, Some(137), None)]));
+        if code != "NewCode" {
+            assert_eq!((report.cause, report.condition), (cause, Condition::Ended), "{}", report.conclusion);
+            assert!(report.conclusion.starts_with("It ended in order"), "{}", report.conclusion);
+        }
+    }
+    let report = asked(|cluster, _| stop(cluster, "NewCode", "new reason", Vec::new()));
+    assert_eq!((report.cause, report.condition), (Cause::Stopped, Condition::Ended));
+}
+
+#[test]
+fn deployment_of_another_revision_is_named() {
+    let (cause, sentence) = because(|cluster, _| {
+        stop(cluster, "ServiceSchedulerInitiated", "Scaling activity initiated by (deployment ecs-svc/1)", Vec::new());
+        cluster.services[0].state.deployments = vec![aws::ecs::ServiceDeployment {
+            id: "ecs-svc/2".to_owned(),
+            definition: "arn:aws:ecs:us-east-1:123456789012:task-definition/web:4".parse().unwrap(),
+            created_at: Some(minutes_ago(5)),
+            failure: None,
+        }];
+    });
+    assert_eq!(
+        (cause, sentence.as_str()),
+        (Cause::Deployment, "It ended in order, by the deployment of web:4: nothing is to do")
+    );
+}
+
+#[test]
+fn task_that_the_controller_replaced_says_why() {
+    let (cause, sentence) = because(|cluster, further| {
+        stop(cluster, "UserInitiated", "ecs-mesh-controller: …", Vec::new());
+        let reason = "its container consul-dataplane has stopped";
+        let replaced =
+            json!({ "action": "replace_task", "outcome": "done", "task_id": id(1).to_string(), "reason": reason });
+        further.history.lines.push(line(3, replaced));
+    });
+    let expected = "The controller stopped it, because its container consul-dataplane has stopped: its service starts another task, \
+                    and nothing is to do";
+    assert_eq!((cause, sentence.as_str()), (Cause::ReplacedByTheController, expected));
+}
+
+/// The first task has stopped, and its instances are still there.
+fn left(cluster: &mut ObservedCluster) {
+    stop(cluster, "UserInitiated", "test", Vec::new());
+    register(cluster.catalog.as_mut().unwrap(), 1, mesh::catalog::CheckStatus::Critical);
+}
+
+#[test]
+fn instance_of_a_stopped_task_says_who_leaves_it_there() {
+    let (cause, _) = because(|cluster, _| left(cluster));
+    assert_eq!(cause, Cause::LeftInConsul);
+    let (cause, sentence) = because(|cluster, further| {
+        left(cluster);
+        let reason = "10 of 10 services would be deleted";
+        let arn = super::cluster().to_string();
+        let guard = json!({ "action": "sweep", "outcome": "guard_tripped", "cluster_arn": arn, "reason": reason });
+        further.history.lines.push(line(1, guard));
+    });
+    assert_eq!(cause, Cause::HeldBackByTheGuard);
+    assert!(
+        sentence
+            .contains("a guard held deletions back at 2026-11-23 11:59:00 UTC (10 of 10 services would be deleted)"),
+        "{sentence}"
+    );
+    let (cause, sentence) = because(|cluster, further| {
+        left(cluster);
+        let observed = json!({ "action": "deregister", "outcome": "observed", "task_id": id(1).to_string() });
+        further.history.lines.push(line(1, observed));
+    });
+    assert!(cause == Cause::OnlyObserved && sentence.contains("Mode=observe"), "{sentence}");
+    let (cause, sentence) = because(|cluster, further| {
+        left(cluster);
+        let failed = json!({
+            "outcome": "failed", "task_id": id(1).to_string(), "error": "consul_unavailable", "reason": "no leader",
+        });
+        further.history.lines.push(line(1, failed));
+    });
+    assert!(cause == Cause::ControllerFailed && sentence.contains("(no leader)"), "{sentence}");
+}
+
+#[test]
+fn task_that_ecs_has_forgotten_is_told_from_the_log() {
+    let (cause, sentence) = because(|cluster, further| {
+        forget(cluster);
+        further
+            .history
+            .lines
+            .push(end_line("EssentialContainerExited", "consul-ecs-mesh-init exited with 0, app exited with 3"));
+    });
+    assert_eq!(cause, Cause::EssentialContainerExited);
+    assert!(sentence.starts_with("It stopped, because its essential container app exited with 3: "), "{sentence}");
+    // With LogLevel=warn, there is no such line
+    let (cause, sentence) = because(|cluster, further| {
+        forget(cluster);
+        let drained = json!({ "action": "drain", "outcome": "done", "task_id": id(1).to_string() });
+        further.history.lines.push(line(90, drained));
+    });
+    assert!(cause == Cause::Forgotten && sentence.contains("set LogLevel=info"), "{sentence}");
+    // Consul still has its instance
+    let (cause, _) = because(|cluster, _| drop(cluster.tasks.remove(0)));
+    assert_eq!(cause, Cause::LeftInConsul);
+}
+
+#[test]
+fn unknown_task_says_what_was_searched() {
+    let nobody: TaskId = id(99);
+    let observed = Observed { clusters: vec![healthy()], problems: Vec::new() };
+    let report = why_task(&nobody, &observed, &further(), now());
+    assert_eq!((report.cause, report.condition), (Cause::UnknownTask, Condition::Unknown));
+    assert!(
+        report
+            .conclusion
+            .contains("searched: cluster prod; the log of the stack ecs-mesh-controller since 2026-11-22 12:00:00 UTC"),
+        "{}",
+        report.conclusion
+    );
+    let elsewhere = Further { searched: vec!["prod".to_owned(), "test".to_owned()], ..further() };
+    let report = why_task(&nobody, &observed, &elsewhere, now());
+    let expected = "was not found, and not everything could be read (searched: clusters prod, test, of which test could not be read; ";
+    assert!(report.conclusion.contains(expected), "{}", report.conclusion);
+    let unread = Further { history: History::unread("no permission"), ..further() };
+    let report = why_task(&nobody, &observed, &unread, now());
+    assert!(report.conclusion.contains("the log could not be read"), "{}", report.conclusion);
+    assert_eq!(report.problems, ["no permission"]);
+}

@@ -1,0 +1,112 @@
+//! Examples: what was read of a service with two tasks, and the cause that is named for the first one.
+
+mod ended;
+mod running;
+mod service;
+mod shown;
+
+use aws::logs::LogLine;
+use jiff::SignedDuration;
+use mesh::{
+    login::LoginMark,
+    phase::TaskPhase,
+    task_end::{ContainerEnd, TaskEnd},
+    tenancy::Tenancy,
+    token::{AccessorId, ListedToken},
+};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::*;
+use crate::{
+    History, Line, ObservedCluster,
+    examples::{cluster, healthy, id, minutes_ago, now},
+};
+
+/// A line of the log, some minutes ago.
+fn line(minutes: i64, mut fields: Value) -> Line {
+    fields["timestamp"] = json!(minutes_ago(minutes).to_string());
+    Line::parse(&LogLine { at: now(), text: fields.to_string() }).expect("a line of the functions")
+}
+
+/// A login token of a task.
+fn login_token(number: u8) -> ListedToken {
+    ListedToken {
+        accessor: AccessorId::new(Uuid::from_u128(u128::from(number))),
+        description: String::new(),
+        login: Some(LoginMark { cluster: cluster().to_string(), task: id(number) }),
+        policies: Vec::new(),
+        created_at: Some(minutes_ago(59)),
+        tenancy: Tenancy::Community,
+    }
+}
+
+/// What is read beside the clusters when all is as it should be.
+fn further() -> Further {
+    Further {
+        history: History { is_complete: true, ..History::default() },
+        stack: "ecs-mesh-controller".to_owned(),
+        since: now() - SignedDuration::from_hours(24),
+        tokens: Some([1, 1, 2, 2].map(login_token).to_vec()),
+        audit: Vec::new(),
+        searched: vec!["prod".to_owned()],
+    }
+}
+
+/// The answer for the first task, after a change.
+fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
+    let (mut cluster, mut further) = (healthy(), further());
+    change(&mut cluster, &mut further);
+    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+    why_task(&id(1), &observed, &further, now())
+}
+
+/// Its cause and its sentence.
+fn because(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> (Cause, String) {
+    let report = asked(change);
+    (report.cause, report.conclusion)
+}
+
+/// How a container has stopped.
+fn exited(name: &str, exit_code: Option<i64>, reason: Option<&str>) -> ContainerEnd {
+    ContainerEnd { name: name.to_owned(), exit_code, reason: reason.map(str::to_owned) }
+}
+
+/// The first task has stopped two minutes ago, and Consul has deregistered it.
+fn stop(cluster: &mut ObservedCluster, code: &str, reason: &str, containers: Vec<ContainerEnd>) {
+    let task = &mut cluster.tasks[0].state;
+    (task.task.phase, task.task.stopped_at) = (TaskPhase::Stopped, Some(minutes_ago(2)));
+    task.last_status = "STOPPED".to_owned();
+    task.history.end = TaskEnd {
+        code: Some(code.to_owned()),
+        reason: Some(reason.to_owned()),
+        containers,
+        created_at: Some(minutes_ago(60)),
+        started_at: Some(minutes_ago(59)),
+        stopped_at: Some(minutes_ago(2)),
+    };
+    deregister(cluster);
+}
+
+/// Consul has no instance of the first task.
+fn deregister(cluster: &mut ObservedCluster) {
+    cluster.catalog.as_mut().unwrap().instances.retain(|instance| instance.task != id(1));
+}
+
+/// ECS has forgotten the first task.
+fn forget(cluster: &mut ObservedCluster) {
+    cluster.tasks.remove(0);
+    deregister(cluster);
+}
+
+/// The line about the end of the first task.
+fn end_line(code: &str, containers: &str) -> Line {
+    line(
+        90,
+        json!({
+            "action": "task_stopped", "outcome": "seen", "cluster_arn": cluster().to_string(), "task_id": id(1).to_string(),
+            "service": "web", "stop_code": code, "reason": "Essential container in task exited", "containers": containers,
+            "created_at": minutes_ago(100).to_string(), "stopped_at": minutes_ago(91).to_string(),
+        }),
+    )
+}

@@ -1,0 +1,298 @@
+//! Tasks that are meant to run.
+
+use mesh::{
+    catalog::{CheckStatus, DrainReason, HealthCheck},
+    definition::DATAPLANE,
+    program::Programs,
+    task::{ContainerHealth, TaskContainer},
+};
+
+use super::*;
+use crate::{
+    TokenSource,
+    examples::{INIT, container},
+};
+
+#[test]
+fn task_that_is_as_it_should_be_is_healthy() {
+    let report = asked(|_, _| {});
+    assert_eq!(
+        (report.cause, report.conclusion.as_str(), report.condition),
+        (Cause::Healthy, "healthy", Condition::Healthy)
+    );
+}
+
+#[test]
+fn task_outside_the_mesh_is_told_what_is_missing() {
+    let (cause, sentence) = because(|cluster, _| {
+        forget(cluster);
+        cluster.others.insert(id(1));
+    });
+    assert!(cause == Cause::NotInTheMesh && sentence.contains("consul.hashicorp.com/mesh"), "{sentence}");
+}
+
+#[test]
+fn task_whose_definition_could_not_be_read_is_not_said_to_be_outside_the_mesh() {
+    let report = asked(|cluster, _| {
+        forget(cluster);
+        cluster.others.insert(id(1));
+        cluster.unsorted.insert(id(1));
+    });
+    assert_eq!((report.cause, report.condition), (Cause::DefinitionNotRead, Condition::Unknown));
+}
+
+#[test]
+fn task_with_another_tasks_id_is_found() {
+    let (cause, sentence) = because(|cluster, _| {
+        let other = id(7);
+        let config = format!(
+            r#"{{"service":{{"name":"web","port":80,"meta":{{"task-id":"{other}"}}}},"proxy":{{}},"healthSyncContainers":["app"]}}"#
+        );
+        let state = std::sync::Arc::make_mut(&mut cluster.tasks[0].definition);
+        let definition = std::sync::Arc::make_mut(&mut state.definition);
+        definition.programs.registrar.as_mut().unwrap().config_json = Some(config);
+    });
+    assert!(cause == Cause::AnotherTasksId && sentence.contains(id(7).as_str()), "{sentence}");
+}
+
+/// A container of the first task stops.
+fn stop_container(cluster: &mut ObservedCluster, name: &str, code: i32) {
+    let task = &mut cluster.tasks[0].state.task;
+    let container = task.containers.iter_mut().find(|container| container.name == name).expect("a container");
+    (container.is_stopped, container.exit_code) = (true, Some(code));
+}
+
+#[test]
+fn proxy_that_has_stopped_is_named_with_who_drained_the_task() {
+    let (cause, sentence) = because(|cluster, _| stop_container(cluster, DATAPLANE, 139));
+    assert_eq!(cause, Cause::ProxyStopped);
+    assert!(sentence.contains("consul-dataplane exited with 139 while the task goes on"), "{sentence}");
+    let logged = |outcome: &str| {
+        because(|cluster, further| {
+            stop_container(cluster, DATAPLANE, 139);
+            further
+                .history
+                .lines
+                .push(line(1, json!({ "action": "drain", "outcome": outcome, "task_id": id(1).to_string() })));
+        })
+    };
+    assert!(logged("done").1.contains("the controller drained it at 2026-11-23 11:59:00 UTC"));
+    assert!(logged("observed").1.contains("the controller is in Mode=observe, and did not drain it"));
+}
+
+#[test]
+fn login_tokens_that_are_gone_say_who_deleted_them() {
+    let without_tokens = |change: fn(&mut Further)| {
+        because(|_, further| {
+            further.tokens = Some(vec![login_token(2)]);
+            change(further);
+        })
+    };
+    let (cause, sentence) = without_tokens(|_| {});
+    assert_eq!(cause, Cause::TokenDeleted);
+    let nobody = "nobody is known to have deleted it: by its log since 2026-11-22 12:00:00 UTC, the controller has not";
+    assert!(sentence.contains(nobody), "{sentence}");
+    let (_, sentence) = without_tokens(|further| {
+        let deleted = json!({ "action": "delete_login_token", "outcome": "done", "task_id": id(1).to_string() });
+        further.history.lines.push(line(1, deleted));
+    });
+    assert!(sentence.contains("the controller deleted it at 2026-11-23 11:59:00"), "{sentence}");
+    let (_, sentence) = without_tokens(|further| further.history.is_complete = false);
+    assert!(sentence.contains("is not known, because the controller's log could not be read"), "{sentence}");
+    // They may be in another datacenter, if there is none at all; and what could not be read is not absent
+    assert_eq!(because(|_, further| further.tokens = Some(Vec::new())).0, Cause::Healthy);
+    assert_eq!(because(|_, further| further.tokens = None).0, Cause::Healthy);
+}
+
+#[test]
+fn token_of_a_service_that_is_gone_says_who_revoked_it() {
+    let reading = |cluster: &mut ObservedCluster| {
+        cluster.tasks[0].token = TokenSource::SecretsManager { secrets: vec!["consul-ecs-web".to_owned()] };
+    };
+    let (cause, sentence) = because(|cluster, further| {
+        reading(cluster);
+        let revoked = json!({
+            "action": "revoke", "outcome": "done", "holder": "service web", "reason": "no task of the service runs",
+        });
+        further.history.lines.push(line(10, revoked));
+    });
+    assert_eq!(cause, Cause::TokenDeleted);
+    let who = "the controller deleted it at 2026-11-23 11:50:00 UTC, because no task of the service runs";
+    assert!(sentence.contains(who) && sentence.contains("read from consul-ecs-web"), "{sentence}");
+    // It is there
+    let (cause, _) = because(|cluster, further| {
+        reading(cluster);
+        let description = format!("Token for web service\nconsul.hashicorp.com/cluster: {}", super::cluster());
+        further.tokens = Some(vec![ListedToken { description, login: None, ..login_token(1) }]);
+    });
+    assert_eq!(cause, Cause::Healthy);
+}
+
+/// The instances of the first task are in maintenance mode.
+fn drain(cluster: &mut ObservedCluster, output: &str) {
+    let catalog = cluster.catalog.as_mut().unwrap();
+    let its = catalog.instances.iter().filter(|instance| instance.task == id(1));
+    let checks: Vec<HealthCheck> = its
+        .map(|it| HealthCheck {
+            output: output.to_owned(),
+            notes: output.to_owned(),
+            ..HealthCheck::maintenance(it, DrainReason::ProxyStopped)
+        })
+        .collect();
+    catalog.checks.extend(checks);
+}
+
+#[test]
+fn drained_task_says_by_whom_and_why() {
+    let (cause, sentence) = because(|cluster, _| drain(cluster, "backup until noon"));
+    assert_eq!(cause, Cause::Drained);
+    let by = "not by the controller: somebody put its instance into Consul's maintenance mode (backup until noon)";
+    assert!(sentence.contains(by), "{sentence}");
+    let (_, sentence) = because(|cluster, _| drain(cluster, DrainReason::ProxyStopped.as_str()));
+    assert!(sentence.starts_with("It is drained: the controller put it into maintenance mode ("), "{sentence}");
+    let (_, sentence) = because(|cluster, further| {
+        drain(cluster, DrainReason::Stopping.as_str());
+        let drained = json!({ "action": "mark_critical", "outcome": "done", "task_id": id(1).to_string() });
+        further.history.lines.push(line(4, drained));
+    });
+    assert!(sentence.contains("the controller put it into maintenance mode at 2026-11-23 11:56:00"), "{sentence}");
+}
+
+#[test]
+fn running_task_whose_mesh_init_failed_was_never_registered() {
+    let (cause, sentence) = because(|cluster, _| {
+        deregister(cluster);
+        stop_container(cluster, INIT, 2);
+    });
+    assert_eq!(cause, Cause::MeshInitFailed);
+    assert!(
+        sentence
+            .starts_with("It was never registered in Consul, because its container consul-ecs-mesh-init exited with 2")
+    );
+}
+
+#[test]
+fn task_that_cannot_log_in_is_told_to_check_the_auth_method() {
+    let (cause, sentence) = because(|cluster, further| {
+        deregister(cluster);
+        cluster.tasks[0].state.task.containers[0] = container(INIT, ContainerHealth::Unknown);
+        further.tokens = Some(vec![login_token(2)]);
+        cluster.tasks[0].state.task.containers[2].health = ContainerHealth::Unknown;
+        cluster.tasks[0].token = TokenSource::AuthMethod { method: Some("iam-ecs".to_owned()) };
+    });
+    assert!(
+        cause == Cause::LoginRefused && sentence.contains("check the auth method iam-ecs, its binding rules"),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn lost_task_says_who_deregistered_it_and_what_brings_it_back() {
+    let (cause, sentence) = because(|cluster, _| deregister(cluster));
+    assert_eq!(cause, Cause::LostFromTheCatalog);
+    assert!(
+        sentence.contains("nobody is known to have deregistered it")
+            && sentence.ends_with("--cluster prod does so now")
+    );
+    let logged = |action: &str, outcome: &str| {
+        because(|cluster, further| {
+            deregister(cluster);
+            further
+                .history
+                .lines
+                .push(line(1, json!({ "action": action, "outcome": outcome, "task_id": id(1).to_string() })));
+        })
+        .1
+    };
+    assert!(logged("deregister", "done").contains("the controller deregistered it at 2026-11-23 11:59:00"));
+    assert!(logged("repair", "observed").contains("the controller is in Mode=observe and changes nothing"));
+}
+
+#[test]
+fn controller_that_failed_is_named_if_the_task_is_not_as_it_should_be() {
+    let failed = || {
+        line(
+            1,
+            json!({ "outcome": "failed", "task_id": id(1).to_string(), "error": "consul_permission_denied", "reason": "no" }),
+        )
+    };
+    let (cause, sentence) = because(|cluster, further| {
+        deregister(cluster);
+        further.history.lines.push(failed());
+    });
+    assert!(cause == Cause::ControllerFailed && sentence.contains("(consul_permission_denied: no)"), "{sentence}");
+    assert_eq!(because(|_, further| further.history.lines.push(failed())).0, Cause::Healthy);
+}
+
+/// The checks of the first task are critical.
+fn fail_checks(cluster: &mut ObservedCluster) {
+    let checks = cluster.catalog.as_mut().unwrap().checks.iter_mut();
+    checks
+        .filter(|check| check.service_id.contains(id(1).as_str()))
+        .for_each(|check| check.status = CheckStatus::Critical);
+}
+
+#[test]
+fn container_that_is_not_healthy_is_named_with_its_log() {
+    let (cause, sentence) = because(|cluster, _| {
+        fail_checks(cluster);
+        cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
+        let log = aws::ecs::ContainerLog { group: "/ecs/web".to_owned(), stream_prefix: Some("ecs".to_owned()) };
+        let state = std::sync::Arc::make_mut(&mut cluster.tasks[0].definition);
+        state.logs.insert("app".to_owned(), log);
+    });
+    let expected = format!(
+        "It gets no traffic, because ECS reports its container app as UNHEALTHY: read its log (log group /ecs/web, stream \
+         ecs/app/{}), and check the command of its health check",
+        id(1)
+    );
+    assert_eq!((cause, sentence), (Cause::NeverHealthy, expected));
+}
+
+#[test]
+fn health_sync_that_has_stopped_says_who_reports_the_health() {
+    const HEALTH_SYNC: &str = "consul-ecs-health-sync";
+    let stopped = |cluster: &mut ObservedCluster| {
+        let state = std::sync::Arc::make_mut(&mut cluster.tasks[0].definition);
+        let definition = std::sync::Arc::make_mut(&mut state.definition);
+        definition.programs = Programs { health_sync: Some(HEALTH_SYNC.to_owned()), ..definition.programs.clone() };
+        let container = container(HEALTH_SYNC, ContainerHealth::Unknown);
+        cluster.tasks[0].state.task.containers.push(TaskContainer { is_stopped: true, ..container });
+    };
+    let (cause, sentence) = because(|cluster, _| stopped(cluster));
+    assert!(
+        cause == Cause::HealthSyncStopped && sentence.contains("it is not known that the controller reports"),
+        "{sentence}"
+    );
+    let (_, sentence) = because(|cluster, further| {
+        stopped(cluster);
+        let taken = json!({ "action": "take_over_health_sync", "outcome": "done", "task_id": id(1).to_string() });
+        further.history.lines.push(line(6, taken));
+    });
+    assert!(sentence.contains("the controller has reported its health since 2026-11-23 11:54:00"), "{sentence}");
+}
+
+#[test]
+fn everything_else_is_said_as_status_says_it() {
+    let (cause, sentence) = because(|cluster, _| fail_checks(cluster));
+    assert!(
+        cause == Cause::NotPassing && sentence.contains("is HEALTHY in ECS, and its check in Consul is critical"),
+        "{sentence}"
+    );
+    let (cause, _) = because(|cluster, _| cluster.tasks[0].state.task.placement.is_disconnected = true);
+    assert_eq!(cause, Cause::Disconnected);
+    let report = asked(|cluster, _| {
+        deregister(cluster);
+        let task = &mut cluster.tasks[0].state.task;
+        (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
+        task.containers = vec![container(INIT, ContainerHealth::Unknown)];
+    });
+    assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
+    let report = asked(|cluster, _| cluster.catalog = None);
+    assert_eq!((report.cause, report.condition), (Cause::ConsulNotRead, Condition::Unknown));
+    let (cause, _) = because(|cluster, _| {
+        cluster.tasks[0].state.task.placement.address = None;
+        deregister(cluster);
+    });
+    assert_eq!(cause, Cause::NotRegistered);
+}

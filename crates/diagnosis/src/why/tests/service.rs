@@ -1,0 +1,138 @@
+//! Services.
+
+use aws::ecs::ServiceSaid;
+use mesh::task::ContainerHealth;
+
+use super::*;
+use crate::examples::{INIT, container};
+
+/// The answer for the service, after a change.
+fn asked(change: impl FnOnce(&mut ObservedCluster, &mut Further)) -> WhyReport {
+    let (mut cluster, mut further) = (healthy(), further());
+    change(&mut cluster, &mut further);
+    let observed = Observed { clusters: vec![cluster], problems: Vec::new() };
+    let row = match find_service("web", &observed, now()) {
+        Found::One(row) => Some(row),
+        Found::None => None,
+        Found::Several(places) => panic!("{places:?}"),
+    };
+    why_service("web", row.as_deref(), &observed, &further, now())
+}
+
+#[test]
+fn healthy_service_is_healthy() {
+    assert_eq!(asked(|_, _| {}).conclusion, "healthy");
+}
+
+#[test]
+fn service_is_explained_by_its_worst_task() {
+    let report = asked(|cluster, _| deregister(cluster));
+    let expected = format!("1 of its 2 tasks has a fault, {}: Consul has lost it", id(1));
+    assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
+    assert_eq!(report.cause, Cause::LostFromTheCatalog);
+}
+
+#[test]
+fn service_whose_tasks_fail_is_explained_by_the_last_that_stopped() {
+    let report = asked(|cluster, _| {
+        cluster.tasks.truncate(1);
+        stop(cluster, "TaskFailedToStart", "Dependency failed", vec![exited(INIT, Some(1), None)]);
+        cluster.catalog.as_mut().unwrap().instances.clear();
+    });
+    let expected = format!("0 of its 2 desired tasks run; the last that failed is {}: It was never registered", id(1));
+    assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
+    // Also if ECS has forgotten it
+    let report = asked(|cluster, further| {
+        cluster.tasks.clear();
+        cluster.catalog.as_mut().unwrap().instances.clear();
+        further.history.lines.push(end_line("EssentialContainerExited", "app exited with 3"));
+    });
+    assert_eq!(report.cause, Cause::EssentialContainerExited, "{}", report.conclusion);
+    assert!(report.timeline.iter().any(|event| event.what.contains("app exited with 3")), "{report:?}");
+}
+
+#[test]
+fn service_that_starts_again_and_again_says_why_the_last_task_failed() {
+    let starting = |cluster: &mut ObservedCluster| {
+        let task = &mut cluster.tasks[1].state.task;
+        (task.placement.created_at, task.placement.started_at) = (Some(minutes_ago(1)), None);
+        task.containers[0] = container(INIT, ContainerHealth::Unknown);
+        cluster.catalog.as_mut().unwrap().instances.clear();
+        cluster.services[0].state.desired = 1;
+    };
+    let report = asked(|cluster, _| {
+        starting(cluster);
+        cluster.tasks.remove(0);
+    });
+    assert_eq!((report.cause, report.condition), (Cause::Starting, Condition::Starting), "{}", report.conclusion);
+    let report = asked(|cluster, _| {
+        starting(cluster);
+        stop(cluster, "EssentialContainerExited", "…", vec![exited("app", Some(3), None)]);
+    });
+    assert_eq!((report.cause, report.condition), (Cause::EssentialContainerExited, Condition::Faulty));
+    let expected = format!("It is starting again; the last task that failed is {}: It stopped, because", id(1));
+    assert!(report.conclusion.starts_with(&expected), "{}", report.conclusion);
+}
+
+#[test]
+fn service_that_ecs_cannot_place_says_why() {
+    let report = asked(|cluster, _| {
+        cluster.services[0].state.desired = 3;
+        cluster.services[0].state.trouble = Some("was unable to place a task because of no capacity".to_owned());
+    });
+    let expected = "2 of its 3 desired tasks run, because ECS was unable to place a task because of no capacity: correct what it names";
+    assert_eq!((report.cause, report.conclusion.as_str()), (Cause::NotPlaced, expected));
+}
+
+#[test]
+fn service_in_several_clusters_is_asked_for_its_cluster() {
+    let other = ObservedCluster {
+        arn: "arn:aws:ecs:us-east-1:123456789012:cluster/test".parse().unwrap(),
+        catalog: Some(crate::CatalogReading::default()),
+        ..healthy()
+    };
+    let observed = Observed { clusters: vec![healthy(), other], problems: Vec::new() };
+    let Found::Several(places) = find_service("web", &observed, now()) else { panic!("it was found once") };
+    assert_eq!(places, ["prod", "test"]);
+}
+
+#[test]
+fn service_that_is_gone_or_was_never_there_is_told_apart() {
+    let without = |further: &Further| {
+        let observed = Observed {
+            clusters: vec![ObservedCluster { services: Vec::new(), tasks: Vec::new(), ..healthy() }],
+            problems: Vec::new(),
+        };
+        why_service("billing", None, &observed, further, now())
+    };
+    let report = without(&further());
+    assert_eq!((report.cause, report.condition), (Cause::UnknownService, Condition::Unknown));
+    let mut further = further();
+    further.history.lines.push(line(60, json!({ "action": "revoke", "outcome": "done", "holder": "service billing" })));
+    let report = without(&further);
+    assert_eq!((report.cause, report.condition), (Cause::Gone, Condition::Ended), "{}", report.conclusion);
+}
+
+#[test]
+fn timeline_has_what_ecs_and_the_controller_did_oldest_first() {
+    let report = asked(|cluster, further| {
+        let said = |minutes, message: &str| ServiceSaid { at: minutes_ago(minutes), message: message.to_owned() };
+        cluster.services[0].state.events = vec![said(8, "has reached a steady state"), said(3_000, "too long ago")];
+        cluster.tasks[0].state.task.containers[1].health = ContainerHealth::Unhealthy;
+        let created =
+            json!({ "action": "create_token", "outcome": "done", "holder": "service web", "accessor_id": "a" });
+        let other =
+            json!({ "action": "create_token", "outcome": "done", "holder": "service other", "accessor_id": "b" });
+        further.history.lines.extend([line(9, created), line(9, other)]);
+    });
+    let said: Vec<(Who, &str)> = report.timeline.iter().map(|event| (event.who, event.what.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (Who::Controller, "created the token a of the service web"),
+            (Who::Ecs, "service web has reached a steady state"),
+            (Who::Ecs, "now runs 2 of 2 desired tasks"),
+            (Who::Consul, "now has 2 instances, of which 2 pass all checks"),
+        ]
+    );
+}

@@ -1,0 +1,74 @@
+//! The timeline of a task.
+
+use super::*;
+use crate::examples::INIT;
+
+#[test]
+fn timeline_tells_who_did_what_in_order() {
+    let report = asked(|cluster, further| {
+        let containers = vec![exited(INIT, Some(0), None), exited("app", Some(3), None)];
+        stop(cluster, "EssentialContainerExited", "Essential container in task exited", containers);
+        further.tokens = Some(vec![login_token(1)]);
+        further.audit = vec![AuditError { rule: "consul-x".to_owned(), message: "wrong".to_owned() }];
+        let mut end = end_line("EssentialContainerExited", "app exited with 3");
+        end.at = minutes_ago(1);
+        let failed =
+            || json!({ "outcome": "failed", "error": "ecs", "reason": "throttled", "task_id": id(1).to_string() });
+        let deleted =
+            json!({ "action": "deregister", "outcome": "done", "service_id": "web-1", "task_id": id(1).to_string() });
+        let other =
+            json!({ "action": "deregister", "outcome": "done", "service_id": "web-2", "task_id": id(2).to_string() });
+        further.history.lines = vec![line(3, failed()), line(2, failed()), end, line(1, deleted), line(1, other)];
+    });
+    let said: Vec<(Who, &str, usize)> =
+        report.timeline.iter().map(|event| (event.who, event.what.as_str(), event.times)).collect();
+    assert_eq!(
+        said,
+        [
+            (Who::Audit, "error consul-x in web: wrong", 1),
+            (Who::Ecs, "created it for the service web: web:3, consul-ecs 0.9.0, consul-dataplane 1.6.2", 1),
+            (Who::Ecs, "all of its containers have started", 1),
+            (Who::Consul, "the task logged in: token 00000000-0000-0000-0000-000000000001", 1),
+            (Who::Controller, "failed: its work (ecs): throttled", 2),
+            (
+                Who::Ecs,
+                "stopped it (EssentialContainerExited: Essential container in task exited; app exited with 3)",
+                1
+            ),
+            (Who::Controller, "received the event of its end", 1),
+            (Who::Controller, "deregistered web-1", 1),
+            (Who::Consul, "now has no instance of it", 1),
+        ]
+    );
+}
+
+#[test]
+fn what_was_only_observed_says_so() {
+    let report = asked(|_, further| {
+        let observed = || {
+            json!({
+                "action": "repair", "outcome": "observed", "task_id": id(1).to_string(), "reason": "Consul has forgotten it",
+            })
+        };
+        let call =
+            json!({ "action": "observe", "outcome": "observed", "call": "PUT /v1/txn", "task_id": id(1).to_string() });
+        further.history.lines = vec![line(3, observed()), line(2, call), line(2, observed())];
+    });
+    let by_controller: Vec<&Event> = report.timeline.iter().filter(|event| event.who == Who::Controller).collect();
+    let [event] = by_controller.as_slice() else { panic!("{by_controller:?}") };
+    let what = "would have done, and did not (Mode=observe): registered it again, because Consul has forgotten it";
+    assert_eq!((event.what.as_str(), event.times, event.last_at), (what, 2, minutes_ago(2)));
+}
+
+#[test]
+fn timestamps_of_the_report_are_those_of_the_question() {
+    let report = asked(|_, _| {});
+    assert_eq!(report.read_at, now());
+    assert_eq!(report.since, now() - SignedDuration::from_hours(24));
+    let subject = Subject {
+        task: Some(id(1).to_string()),
+        service: Some("web".to_owned()),
+        cluster: Some(cluster().to_string()),
+    };
+    assert_eq!(report.subject, subject);
+}

@@ -1,0 +1,105 @@
+//! `ecs-mesh why`: each question that people ask, on the deployed stack with a real Consul. The last line names the cause.
+
+mod reading;
+mod services;
+mod tasks;
+mod tokens;
+
+use local_stack::{
+    Stack,
+    deploy::{Deployed, deploy},
+    wait::{SOON, eventually},
+    world::World,
+};
+use test_harness::recorder::{Answer, Recorder};
+use tokio::sync::OnceCell;
+
+use super::{PAGE, Said, command, documented, permissions, said};
+use crate::fixture::controller_token;
+
+const STACK: &str = "why";
+
+/// The clusters of the deployment: one for each test.
+const CLUSTERS: [&str; 13] = [
+    "why-healthy",
+    "why-unhealthy",
+    "why-mesh-init",
+    "why-forgotten",
+    "why-login-token",
+    "why-service-token",
+    "why-drained",
+    "why-proxy",
+    "why-guard",
+    "why-lost",
+    "why-service",
+    "why-unread",
+    "why-twice",
+];
+
+/// A cluster of the deployment.
+async fn world(name: &'static str) -> World<'static> {
+    static DEPLOYED: OnceCell<Deployed> = OnceCell::const_new();
+    assert!(CLUSTERS.contains(&name), "{name} is not among the deployment's clusters");
+    World::new(Stack::shared().await, DEPLOYED.get_or_init(deployed).await, STACK, name)
+}
+
+/// Deploys with the default `LogLevel`, `info`.
+async fn deployed() -> Deployed {
+    let stack = Stack::shared().await;
+    for cluster in CLUSTERS {
+        stack.aws.ecs().create_cluster().cluster_name(cluster).send().await.expect("CreateCluster");
+    }
+    let token = controller_token(&stack.consul, STACK).await;
+    let secret = stack.aws.secrets().create_secret().name("why-controller").secret_string(token.secret_id);
+    let secret = secret.send().await.expect("CreateSecret").arn.expect("an ARN");
+    let parameters = [
+        ("ConsulHttpAddr", stack.consul.address.as_str()),
+        ("ConsulHttpTokenSecretArn", &secret),
+        ("EcsClusterArns", &CLUSTERS.join(",")),
+        ("SecretNamePrefix", STACK),
+        ("Bootstrap", "none"),
+        // Only events and the tests' own sweeps change anything.
+        ("ReconcileRate", "rate(1 day)"),
+    ];
+    deploy(&stack.aws, STACK, &parameters).await
+}
+
+/// A token with the two policies of the page.
+async fn token() -> &'static str {
+    static TOKEN: OnceCell<String> = OnceCell::const_new();
+    let create = || async {
+        let blocks = PAGE.split("```hcl\n").skip(1).filter_map(|rest| rest.split_once("```"));
+        let policy: String = blocks.map(|(block, _)| block).collect();
+        Stack::shared().await.consul.token_with_rules("why", &policy).await.secret_id
+    };
+    TOKEN.get_or_init(create).await
+}
+
+/// Asks `why` of something in a world's cluster.
+async fn why(world: &World<'_>, subject: &str, further: &[&str]) -> Said {
+    let aws = Recorder::before_aws(&Stack::shared().await.aws, |_, _| Answer::Forward).await;
+    let arguments = [&["--cluster", world.name], further].concat();
+    why_at(&aws.url, &world.consul.address, token().await, subject, &arguments).await
+}
+
+async fn why_at(aws: &str, consul: &str, token: &str, subject: &str, further: &[&str]) -> Said {
+    let own = if further.contains(&"--stack") { &[][..] } else { &["--stack", STACK] };
+    let arguments = [&["why", subject, "--secret-name-prefix", STACK], own, further].concat();
+    said(command(aws, &arguments).env("CONSUL_HTTP_ADDR", consul).env("CONSUL_HTTP_TOKEN", token)).await
+}
+
+/// The last line of the answer, and the exit code.
+async fn last_line(world: &World<'_>, subject: &str) -> (String, Option<i32>) {
+    let said = why(world, subject, &[]).await;
+    assert_eq!(said.errors, "", "{}", said.out);
+    (said.out.lines().last().unwrap_or_default().to_owned(), said.code)
+}
+
+/// Waits until the last line begins like this: lines of the log come a moment after what they tell of.
+async fn eventually_says(world: &World<'_>, subject: &str, expected: &str) {
+    eventually(&format!("why to say {expected:?}"), SOON, || async {
+        let (line, _) = last_line(world, subject).await;
+        if line.contains(expected) { Ok(()) } else { Err(line) }
+    })
+    .await;
+}
