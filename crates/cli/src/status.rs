@@ -2,21 +2,26 @@
 
 use std::{env, time::Duration};
 
-use aws::ecs::AwsEcs;
+use aws::{ecs::AwsEcs, sdk::SdkConfig, stack::AwsStack};
 use clap::Args;
 use diagnosis::{Reader, Scope, StatusReport, clusters::select, status};
 use jiff::Timestamp;
 use mesh::secret_name::SecretNamePrefix;
+use serde_json::Value;
 
 use crate::{
+    by_hand::StackArguments,
     connect::{AwsArguments, runtime},
     consul_variables::ConsulVariables,
     exit::{Exit, Failure},
     output::{Output, OutputArguments, document},
     progress::Progress,
+    reconcile::Reconcile,
     sheet::Medium,
     status_text,
     streams::Streams,
+    sweep_summary::Summary,
+    sweep_text,
 };
 
 /// How similar a name has to be to be proposed.
@@ -29,7 +34,7 @@ const SIMILAR: f64 = 0.8;
                   CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
                   Exit codes: 0 every service is healthy, 1 one is not, or not yet, 2 something could not be read.\n\n\
                   Examples:\n  ecs-mesh status\n  ecs-mesh status web --cluster prod --watch\n  \
-                  until ecs-mesh status web --cluster prod; do sleep 5; done\n  \
+                  until ecs-mesh status web --cluster prod; do sleep 5; done\n  ecs-mesh status --plan\n  \
                   ecs-mesh status --profile prod --region eu-west-1 --output json"
 )]
 pub(super) struct Arguments {
@@ -43,6 +48,12 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
           value_parser = clap::value_parser!(u64).range(1..=3_600))]
     watch: Option<u64>,
+    /// Also show what the next sweep would do: the function `reconcile` of the stack is asked. With `Mode=observe`, what it would
+    /// do if it acted
+    #[arg(long, conflicts_with = "watch")]
+    plan: bool,
+    #[command(flatten)]
+    stack: StackArguments,
     /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
     #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
     secret_name_prefix: SecretNamePrefix,
@@ -60,7 +71,8 @@ pub(super) fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let variables = ConsulVariables::read(|name| env::var(name).ok())?;
-        let (ecs, consul) = (AwsEcs::new(&arguments.aws.sdk().await?), variables.client()?);
+        let sdk = arguments.aws.sdk().await?;
+        let (ecs, consul) = (AwsEcs::new(&sdk), variables.client()?);
         let scope =
             Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
         let reader = Reader::new(&ecs, &consul, scope);
@@ -72,13 +84,25 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
                 }
                 report => report?,
             };
-            show(arguments, &report, streams)?;
+            let plan = if arguments.plan { Some(plan(arguments, &sdk).await?) } else { None };
+            show(arguments, &report, plan.as_ref(), streams)?;
             match arguments.watch {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
                 None => return Ok(exit(&report)),
             }
         }
     })
+}
+
+/// What the next sweep would do.
+async fn plan(arguments: &Arguments, sdk: &SdkConfig) -> Result<(Summary, Value), Failure> {
+    let progress = Progress::new()?;
+    let clusters = match arguments.cluster.as_slice() {
+        [] => Vec::new(),
+        named => select(&AwsEcs::new(sdk), named).await.map_err(|error| Failure::Message(error.to_string()))?,
+    };
+    let stack = AwsStack::new(sdk);
+    Reconcile::of(&arguments.stack.stack, &stack, &progress).await?.plan(&clusters, false).await
 }
 
 /// Reads, and leaves out the services that were not asked for.
@@ -111,10 +135,18 @@ fn unknown(name: &str, known: &[String]) -> String {
     }
 }
 
-fn show(arguments: &Arguments, report: &StatusReport, streams: &mut Streams<'_>) -> Result<(), Failure> {
+fn show(
+    arguments: &Arguments,
+    report: &StatusReport,
+    plan: Option<&(Summary, Value)>,
+    streams: &mut Streams<'_>,
+) -> Result<(), Failure> {
     match arguments.output.output {
         Output::Json => {
-            let document = document(report);
+            let mut document = document(report);
+            if let Some((_, plan)) = plan {
+                document["plan"] = plan.clone();
+            }
             // One document on each line, so that a program knows where it ends.
             let text = if arguments.watch.is_some() { format!("{document}\n") } else { format!("{document:#}\n") };
             streams.print(&text)
@@ -125,6 +157,10 @@ fn show(arguments: &Arguments, report: &StatusReport, streams: &mut Streams<'_>)
                 streams.clear()?;
             }
             streams.print(&status_text::text(report, arguments.service.is_some(), medium))?;
+            if let Some((plan, _)) = plan {
+                let text = sweep_text::plan(plan, medium);
+                streams.print(&format!("\nWhat a sweep would do now (Mode={}):\n\n{text}", plan.mode))?;
+            }
             for problem in &report.problems {
                 streams.diagnostic(&format!("error: {problem}"));
             }

@@ -1,13 +1,10 @@
 //! `ecs-mesh sweep`
 
-use aws::{
-    ecs::AwsEcs,
-    stack::{AwsStack, Stack, StackError},
-};
+use aws::{ecs::AwsEcs, stack::AwsStack};
 use clap::Args;
 use diagnosis::clusters::select;
 use mesh::arn::ClusterArn;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{
     by_hand::{StackArguments, counted, may_go_on},
@@ -15,14 +12,12 @@ use crate::{
     exit::{Exit, Failure},
     output::{self, Output, OutputArguments},
     progress::Progress,
+    reconcile::Reconcile,
     sheet::Medium,
     streams::Streams,
     sweep_summary::Summary,
     sweep_text,
 };
-
-/// The function in the template.
-const RECONCILE: &str = "ReconcileFunction";
 
 /// Show what a sweep would do, and do it
 #[derive(Debug, Args)]
@@ -70,35 +65,23 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             }
         };
         let stack = AwsStack::new(&sdk);
-        let function = function(arguments, &stack, &progress).await?;
-        let sweeper = Sweeper { arguments, stack: &stack, function, clusters, progress: &progress };
-        sweeper.run(streams).await
+        let reconcile = match &arguments.function {
+            Some(function) => Reconcile::named(function, &stack, &progress),
+            None => Reconcile::of(&arguments.stack.stack, &stack, &progress).await?,
+        };
+        Sweeper { arguments, reconcile, clusters }.run(streams).await
     })
-}
-
-async fn function(arguments: &Arguments, stack: &AwsStack, progress: &Progress) -> Result<String, Failure> {
-    if let Some(function) = &arguments.function {
-        return Ok(function.clone());
-    }
-    progress.say("looking for the function");
-    progress.during(stack.resource(&arguments.stack.stack, RECONCILE)).await.map_err(|error| failed(&error))
-}
-
-fn failed(error: &StackError) -> Failure {
-    Failure::Message(error.to_string())
 }
 
 struct Sweeper<'a> {
     arguments: &'a Arguments,
-    stack: &'a AwsStack,
-    function: String,
+    reconcile: Reconcile<'a>,
     clusters: Vec<ClusterArn>,
-    progress: &'a Progress,
 }
 
 impl Sweeper<'_> {
     async fn run(&self, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
-        let (plan, document) = self.invoke(true).await?;
+        let (plan, document) = self.reconcile.plan(&self.clusters, self.arguments.force).await?;
         if self.arguments.dry_run || plan.outcome == "incomplete" || plan.only_observes() {
             self.show(&plan, &document, sweep_text::plan, streams)?;
             if !self.arguments.dry_run {
@@ -116,19 +99,11 @@ impl Sweeper<'_> {
             return Ok(Exit::Findings);
         }
         // Also if nothing is planned: a sweep sets up in Consul what is missing, which is no part of a plan.
-        let (done, document) = self.invoke(false).await?;
+        let (done, document) = self.reconcile.sweep(&self.clusters, self.arguments.force).await?;
         if self.arguments.output.output == Output::Json || plan.has_actions() || done.has_changes() {
             self.show(&done, &document, sweep_text::done, streams)?;
         }
         Ok(exit(&done))
-    }
-
-    async fn invoke(&self, dry_run: bool) -> Result<(Summary, Value), Failure> {
-        self.progress.say(if dry_run { "planning the sweep" } else { "sweeping" });
-        let clusters: Vec<&str> = self.clusters.iter().map(ClusterArn::as_str).collect();
-        let order = json!({ "clusters": clusters, "dryRun": dry_run, "force": self.arguments.force });
-        let answer = self.progress.during(self.stack.invoke(&self.function, &order)).await;
-        Summary::read(answer.map_err(|error| failed(&error))?)
     }
 
     fn show(

@@ -41,6 +41,14 @@ async fn a_sweep_is_planned_asked_for_and_done() {
     assert!(plan.out.contains("deregister") && plan.out.contains(&task.instance()), "{}", plan.out);
     assert_eq!(instances(&world).await, 2);
 
+    // The status shows the plan too
+    let arguments = ["status", "--plan", "--stack", "by-hand", "--cluster", world.name];
+    let mut status = command(&stack.aws.endpoint, &arguments);
+    let status = status.env("CONSUL_HTTP_ADDR", &world.consul.address);
+    let status = said(status.env("CONSUL_HTTP_TOKEN", &world.consul.management_token)).await;
+    let (_, of_sweep) = status.out.split_once("What a sweep would do now (Mode=act):").expect("a plan");
+    assert!(of_sweep.contains("deregister") && of_sweep.contains(&task.instance()), "{}", status.out);
+
     // Nobody can be asked
     let refused = sweep(&[]).await;
     assert_eq!(refused.code, Some(2));

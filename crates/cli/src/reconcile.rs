@@ -1,0 +1,59 @@
+//! The function `reconcile` of a stack.
+
+use aws::stack::{AwsStack, Stack, StackError};
+use mesh::arn::ClusterArn;
+use serde_json::{Value, json};
+
+use crate::{exit::Failure, progress::Progress, sweep_summary::Summary};
+
+/// The function in the template.
+const RECONCILE: &str = "ReconcileFunction";
+
+/// The function `reconcile` of a stack.
+pub(super) struct Reconcile<'a> {
+    stack: &'a AwsStack,
+    function: String,
+    progress: &'a Progress,
+}
+
+impl<'a> Reconcile<'a> {
+    /// The function with this name.
+    pub(super) fn named(function: &str, stack: &'a AwsStack, progress: &'a Progress) -> Self {
+        Self { stack, function: function.to_owned(), progress }
+    }
+
+    /// The function of the stack with this name.
+    pub(super) async fn of(name: &str, stack: &'a AwsStack, progress: &'a Progress) -> Result<Self, Failure> {
+        progress.say("looking for the function");
+        let function = progress.during(stack.resource(name, RECONCILE)).await.map_err(|error| failed(&error))?;
+        Ok(Self { stack, function, progress })
+    }
+
+    /// What a sweep of these clusters would do; of all clusters of the stack, if there are none.
+    pub(super) async fn plan(&self, clusters: &[ClusterArn], force: bool) -> Result<(Summary, Value), Failure> {
+        self.progress.say("planning the sweep");
+        self.invoke(clusters, force, true).await
+    }
+
+    /// Sweeps these clusters; all clusters of the stack, if there are none.
+    pub(super) async fn sweep(&self, clusters: &[ClusterArn], force: bool) -> Result<(Summary, Value), Failure> {
+        self.progress.say("sweeping");
+        self.invoke(clusters, force, false).await
+    }
+
+    async fn invoke(
+        &self,
+        clusters: &[ClusterArn],
+        force: bool,
+        is_dry_run: bool,
+    ) -> Result<(Summary, Value), Failure> {
+        let clusters: Vec<&str> = clusters.iter().map(ClusterArn::as_str).collect();
+        let order = json!({ "clusters": clusters, "dryRun": is_dry_run, "force": force });
+        let answer = self.progress.during(self.stack.invoke(&self.function, &order)).await;
+        Summary::read(answer.map_err(|error| failed(&error))?)
+    }
+}
+
+fn failed(error: &StackError) -> Failure {
+    Failure::Message(error.to_string())
+}
