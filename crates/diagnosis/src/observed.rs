@@ -125,3 +125,19 @@ pub struct CatalogReading {
     /// Their checks.
     pub checks: Vec<HealthCheck>,
 }
+
+impl CatalogReading {
+    /// The instances of these tasks, and their checks.
+    pub(crate) fn of_tasks(self, tasks: &BTreeSet<&TaskId>) -> Self {
+        let instances: Vec<ServiceInstance> =
+            self.instances.into_iter().filter(|instance| tasks.contains(&instance.task)).collect();
+        let is_theirs = |check: &HealthCheck| instances.iter().any(|instance| instance.id == check.service_id);
+        Self { nodes: Vec::new(), checks: self.checks.into_iter().filter(is_theirs).collect(), instances }
+    }
+
+    /// Adds what another reading has.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.instances.extend(other.instances);
+        self.checks.extend(other.checks);
+    }
+}

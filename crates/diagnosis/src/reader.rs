@@ -10,7 +10,7 @@ use aws::ecs::{ClusterStates, Clusters, DefinitionState, EcsError, Tasks};
 use consul::{Acl, Catalog, ConsulError, Health, Permissions};
 use futures::{StreamExt, stream};
 use mesh::{
-    arn::{ClusterArn, TaskArn, TaskDefinitionArn},
+    arn::{ClusterArn, TaskArn, TaskDefinitionArn, TaskId},
     catalog::CatalogNode,
     cluster_selection::ClusterSelection,
     identity::MeshService,
@@ -78,6 +78,12 @@ impl<'a> Reader<'a> {
             };
             match self.cluster(cluster, &mut observed.problems).await {
                 Ok(read) => {
+                    let missed = self.registered_since(&read, catalog.as_ref(), tenancies.as_deref()).await;
+                    match (known(missed, &mut observed.problems), &mut catalog) {
+                        (Some(missed), Some(catalog)) => catalog.extend(missed),
+                        (None, _) => catalog = None,
+                        (Some(_), None) => {}
+                    }
                     let agents = self.on_agents(&read, &mut catalog).await;
                     if known(agents, &mut observed.problems).is_none() {
                         catalog = None;
@@ -166,6 +172,26 @@ impl<'a> Reader<'a> {
             reading.nodes.push(NodeReading { cluster, tenancy, exists: true, others });
         }
         Ok(reading)
+    }
+
+    /// What Consul has by now of the running tasks that it did not have: they may have been registered between the two readings.
+    async fn registered_since(
+        &self,
+        read: &ObservedCluster,
+        catalog: Option<&CatalogReading>,
+        tenancies: Option<&[Tenancy]>,
+    ) -> Result<CatalogReading, ConsulError> {
+        let (Some(catalog), Some(tenancies)) = (catalog, tenancies) else { return Ok(CatalogReading::default()) };
+        let known: BTreeSet<&TaskId> = catalog.instances.iter().map(|instance| &instance.task).collect();
+        let running = read.tasks.iter().filter(|member| {
+            member.state.task.placement.is_running && !member.definition.definition.runs_client_agent()
+        });
+        let absent: BTreeSet<&TaskId> =
+            running.map(|member| member.state.task.arn.id()).filter(|task| !known.contains(task)).collect();
+        if absent.is_empty() {
+            return Ok(CatalogReading::default());
+        }
+        Ok(self.catalog(&read.arn, tenancies).await?.of_tasks(&absent))
     }
 
     /// Adds the instances on client agents (consul-ecs up to 0.6).

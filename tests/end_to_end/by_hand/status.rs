@@ -136,7 +136,7 @@ async fn a_task_that_consul_has_lost_is_not_registered() {
     task.settle().await;
     task.forget().await;
     let (row, code) = row(&world).await;
-    let why = "the task is not registered: Consul has lost it, and the next sweep registers it again";
+    let why = "the task is not registered: Consul has lost it; with Repair=on, the next sweep registers it again";
     assert_eq!((code, &row["verdict"]), (Some(1), &json!(why)));
 }
 
@@ -180,7 +180,7 @@ async fn consul_that_cannot_be_read_is_said_and_never_counts_as_empty() {
     for (consul, token, expected) in [
         ("http://127.0.0.1:1", token().await, "Consul could not be read at CONSUL_HTTP_ADDR: http://127.0.0.1:1"),
         (&stack.consul.address, "unknown", "it does not know the token in CONSUL_HTTP_TOKEN"),
-        (&stack.consul.address, nothing.secret_id.as_str(), "CONSUL_HTTP_TOKEN lacks"),
+        (&stack.consul.address, nothing.secret_id.as_str(), "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE lacks"),
     ] {
         let said = status_at(&aws.url, consul, token, &arguments).await;
         let document = said.json();

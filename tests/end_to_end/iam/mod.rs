@@ -13,7 +13,7 @@ use test_harness::recorder::RecordedRequest;
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// The sources that call AWS, and the service that each calls.
-const EDGES: [(&str, &str); 18] = [
+const EDGES: [(&str, &str); 19] = [
     ("crates/audit-function/src/announce.rs", "sns events"),
     ("crates/audit-function/src/report_store.rs", "s3"),
     ("crates/aws/src/ecs/addresses.rs", "ecs"),
@@ -28,6 +28,7 @@ const EDGES: [(&str, &str); 18] = [
     ("crates/aws/src/installation/stacks.rs", "cloudformation"),
     ("crates/aws/src/installation/trails.rs", "cloudtrail"),
     ("crates/aws/src/installation/triggers.rs", "events lambda"),
+    ("crates/aws/src/logs.rs", "logs"),
     ("crates/aws/src/queue.rs", "sqs"),
     ("crates/aws/src/secrets/mod.rs", "secretsmanager"),
     ("crates/aws/src/secrets/own.rs", "secretsmanager"),

@@ -117,8 +117,6 @@ fn missing(facts: &TaskFacts<'_>, is_new: bool) -> TaskVerdict {
             TaskVerdict::Starting("its Consul client agent has not registered it yet".to_owned())
         }
         Err(why) => TaskVerdict::NotRegistered(why.to_string()),
-        // ECS is read after Consul: its mesh-init may have registered it in between.
-        Ok(_) if is_new => TaskVerdict::Starting("it was not in Consul yet".to_owned()),
         Ok(_) => TaskVerdict::NotRegistered(
             "Consul has lost it; with Repair=on, the next sweep registers it again".to_owned(),
         ),

@@ -59,14 +59,6 @@ fn running_task_that_consul_has_lost_is_not_registered() {
 }
 
 #[test]
-fn task_that_was_registered_between_the_readings_is_starting() {
-    let mut cluster = healthy();
-    forget(&mut cluster, 1);
-    cluster.tasks[0].state.task.placement.created_at = Some(minutes_ago(1));
-    assert_eq!(row(cluster).tasks[0].verdict, "starting: it was not in Consul yet");
-}
-
-#[test]
 fn critical_check_of_the_node_concerns_all_its_instances() {
     let verdict = verdict_after(|cluster| {
         let mut check = catalog(cluster).checks[0].clone();
