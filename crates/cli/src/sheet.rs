@@ -32,7 +32,9 @@ pub(super) struct Cell {
 
 impl Cell {
     pub(super) fn new(text: impl Into<String>, tone: Tone) -> Self {
-        Self { text: text.into(), tone }
+        // What other programs have written may hold sequences that a terminal would obey.
+        let text: String = text.into().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        Self { text, tone }
     }
 
     pub(super) fn plain(text: impl Into<String>) -> Self {

@@ -27,7 +27,7 @@ impl Wanted<'_> {
                 format!(r#"{{ $.task_id = "*{id}*" || $.last_task = "*{id}" || $.outcome = "guard_tripped" }}"#)
             }
             Self::Service(name) => format!(
-                r#"{{ $.service = "{name}" || $.service = "*{name}-sidecar-proxy*" || $.holder = "service {name}" || $.holder = "service {name} of *" || $.outcome = "failed" || $.outcome = "guard_tripped" }}"#
+                r#"{{ $.service = "{name}" || $.service = "*{name}-sidecar-proxy*" || $.holder = "service {name}" || $.holder = "service {name} of *" || $.action = "delete_login_token" || $.outcome = "failed" || $.outcome = "guard_tripped" }}"#
             ),
             Self::Observed => r#"{ $.outcome = "observed" && $.action != "observe" }"#.to_owned(),
         }
@@ -37,7 +37,11 @@ impl Wanted<'_> {
         let is_guard = line.outcome == "guard_tripped";
         match self {
             Self::Task(id) => is_guard || line.is_of_task(id),
-            Self::Service(name) => is_guard || line.outcome == "failed" || line.is_of_service(name),
+            // The line of a login token has no service, only its task.
+            Self::Service(name) => {
+                let is_any = line.outcome == "failed" || line.action == "delete_login_token";
+                is_guard || is_any || line.is_of_service(name)
+            }
             Self::Observed => line.is_observed() && line.action != "observe",
         }
     }

@@ -65,10 +65,15 @@ impl EndState<'_> {
         self.cluster(planned)?.catalog.as_ref()
     }
 
-    /// Whether the task is meant to run, and something is so of it; `None` if its cluster could not be read.
+    /// Whether the task is meant to run, and something is so of it; `None` if its cluster or its definition could not be
+    /// read.
     fn is_active_and(&self, planned: &Planned, is_so: impl Fn(&Member) -> bool) -> Option<bool> {
         let is_it = |member: &&Member| member.state.task.arn.id().as_str() == planned.subject;
-        let task = self.cluster(planned)?.tasks.iter().find(is_it);
+        let cluster = self.cluster(planned)?;
+        if cluster.unsorted.iter().any(|task| task.as_str() == planned.subject) {
+            return None;
+        }
+        let task = cluster.tasks.iter().find(is_it);
         Some(task.is_some_and(|member| member.state.task.phase == TaskPhase::Active && is_so(member)))
     }
 }

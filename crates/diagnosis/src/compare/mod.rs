@@ -66,6 +66,9 @@ pub fn compare(
         problems,
     };
     report.conclusion = conclusion(&report);
+    if !report.problems.is_empty() {
+        report.conclusion.push_str("; not everything could be read");
+    }
     report
 }
 

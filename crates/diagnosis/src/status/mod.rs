@@ -15,6 +15,7 @@ pub use self::report::{Change, ChangeKind, ServiceStatus, State, StatusReport, T
 use self::service::Row;
 pub(crate) use self::{
     on_node::{OnNode, TIME_TO_DEREGISTER},
+    service::TIME_TO_RESTART,
     task::{MAINTENANCE, TaskVerdict, verdict},
 };
 use crate::observed::{Observed, ObservedCluster};

@@ -17,7 +17,7 @@ use crate::{
 
 /// ECS starts tasks again that fail repeatedly after at most 27 minutes:
 /// <https://docs.aws.amazon.com/AmazonECS/latest/developerguide/service-throttle-logic.html>
-const TIME_TO_RESTART: Duration = Duration::from_mins(30);
+pub(crate) const TIME_TO_RESTART: Duration = Duration::from_mins(30);
 
 /// What belongs to a service in a cluster.
 pub(super) struct Row<'a> {

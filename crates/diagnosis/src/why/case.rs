@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use mesh::{
     arn::TaskId,
     phase::TaskPhase,
+    program::Registrar,
     repair::TaskFacts,
     task::{ContainerHealth, TaskContainer},
     task_end::TaskEnd,
@@ -116,6 +117,13 @@ impl<'a> Case<'a> {
     pub(crate) fn registrar(&self) -> Option<&'a str> {
         let definition = &self.member?.definition.definition;
         definition.programs.registrar.as_ref().map(|registrar| registrar.name.as_str())
+    }
+
+    /// Whether `control-plane` of consul-ecs 0.7 registers it, which runs as long as the task.
+    pub(crate) fn runs_control_plane(&self) -> bool {
+        let programs = self.member.map(|member| &member.definition.definition.programs);
+        let registrar = programs.and_then(|programs| programs.registrar.as_ref());
+        registrar.is_some_and(|registrar| registrar.registrar == Registrar::ControlPlane)
     }
 
     /// The name of the registrar; without the definition, that of consul-ecs.

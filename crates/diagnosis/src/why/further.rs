@@ -43,7 +43,9 @@ impl Further {
 
     /// What was searched, in words, and whether all of it could be read.
     pub(super) fn searched_in(&self, read: &[ObservedCluster]) -> (String, bool) {
-        let is_read = |name: &&String| read.iter().any(|cluster| cluster.arn.name() == name.as_str());
+        let is_whole = |cluster: &ObservedCluster| cluster.catalog.is_some() && cluster.unsorted.is_empty();
+        let is_read =
+            |name: &&String| read.iter().any(|cluster| cluster.arn.name() == name.as_str() && is_whole(cluster));
         let unread = self.searched.iter().filter(|name| !is_read(name)).map(String::as_str);
         let unread: Vec<&str> = unread.collect();
         let clusters = match self.searched.as_slice() {
@@ -54,7 +56,7 @@ impl Further {
         let not = if unread.is_empty() {
             String::new()
         } else {
-            format!(", of which {} could not be read", unread.join(", "))
+            format!(", of which {} could not be read in full", unread.join(", "))
         };
         let log = if self.history.is_complete {
             format!("the log of the stack {} since {}", self.stack, moment(self.since))

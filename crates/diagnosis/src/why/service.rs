@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
-use mesh::arn::TaskId;
+use mesh::{arn::TaskId, time::elapsed};
 
 use super::{
     case::Case,
@@ -18,7 +18,7 @@ use super::{
 use crate::{
     log_line::Line,
     observed::{Member, Observed, ObservedCluster},
-    status::{ServiceStatus, State, status},
+    status::{ServiceStatus, State, TIME_TO_RESTART, status},
 };
 
 /// The services with a name.
@@ -167,7 +167,8 @@ impl<'a> Question<'a> {
     fn conclude(&self) -> Conclusion {
         let Some(row) = self.row else { return self.gone() };
         match row.state {
-            State::Healthy => Conclusion::healthy(),
+            // What status does not know: the tokens of its tasks.
+            State::Healthy => self.faulty_task(row).unwrap_or_else(Conclusion::healthy),
             State::ScaledToZero => Conclusion::ended(Cause::ScaledToZero, "It is scaled to zero: its ECS service wants no task"),
             State::Stopping => Conclusion::ended(Cause::Stopping, "Its tasks are stopping, and it wants no others: nothing is to do"),
             State::Starting => self.starting(row),
@@ -213,7 +214,7 @@ impl<'a> Question<'a> {
 
     /// It is on its way up. If tasks of it have failed before, why the last one did.
     fn starting(&self, row: &ServiceStatus) -> Conclusion {
-        match self.last_failed() {
+        match self.last_failed(|at| elapsed(at, self.now) < TIME_TO_RESTART) {
             Some((id, conclusion)) => {
                 let sentence =
                     format!("It is starting again; the last task that failed is {id}: {}", conclusion.sentence);
@@ -227,24 +228,32 @@ impl<'a> Question<'a> {
     fn last_stopped(&self, row: &ServiceStatus) -> Option<Conclusion> {
         let desired = row.desired_tasks.filter(|desired| row.running_tasks < *desired)?;
         let too_few = format!("{} of its {desired} desired tasks run", row.running_tasks);
-        if let Some((id, conclusion)) = self.last_failed() {
+        let of_failure = |(id, conclusion): (TaskId, Conclusion)| {
             let sentence = format!("{too_few}; the last that failed is {id}: {}", conclusion.sentence);
-            return Some(Conclusion { sentence, ..conclusion });
+            Conclusion { sentence, ..conclusion }
+        };
+        if let Some(failed) = self.last_failed(|at| elapsed(at, self.now) < TIME_TO_RESTART) {
+            return Some(of_failure(failed));
         }
         let names = &row.ecs_services;
         let mut services = self.cluster?.services.iter().filter(|service| names.contains(&service.state.name));
-        let trouble = services.find_map(|service| service.state.trouble.as_ref())?;
-        let sentence = format!("{too_few}, because ECS {trouble}: correct what it names");
-        Some(Conclusion::faulty(Cause::NotPlaced, sentence))
+        match services.find_map(|service| service.state.trouble.as_ref()) {
+            Some(trouble) => {
+                let sentence = format!("{too_few}, because ECS {trouble}: correct what it names");
+                Some(Conclusion::faulty(Cause::NotPlaced, sentence))
+            }
+            // An older one, after which ECS may have given up.
+            None => self.last_failed(|_| true).map(of_failure),
+        }
     }
 
-    /// The last of its tasks that has stopped because something failed, and why.
-    fn last_failed(&self) -> Option<(TaskId, Conclusion)> {
+    /// The last of its tasks that has stopped because something failed, at such a time, and why.
+    fn last_failed(&self, is_wanted: impl Fn(Timestamp) -> bool) -> Option<(TaskId, Conclusion)> {
         let stopped = |member: &Member| Some((member.state.task.stopped_at?, member.state.task.arn.id().clone()));
         let in_ecs = self.members().filter_map(stopped);
         let in_log =
             self.lines().filter_map(|line| Some((line.end()?.stopped_at?, line.task_id.as_ref()?.parse().ok()?)));
-        let mut stops: Vec<(Timestamp, TaskId)> = in_ecs.chain(in_log).collect();
+        let mut stops: Vec<(Timestamp, TaskId)> = in_ecs.chain(in_log).filter(|(at, _)| is_wanted(*at)).collect();
         stops.sort();
         let conclusions = stops.into_iter().rev().map(|(_, id)| (self.conclusion_of(&id), id));
         let mut faulty = conclusions.filter(|(conclusion, _)| conclusion.condition == Condition::Faulty);
@@ -255,7 +264,7 @@ impl<'a> Question<'a> {
     fn gone(&self) -> Conclusion {
         let (searched, is_all_read) = self.further.searched_in(&self.observed.clusters);
         let name = self.service;
-        if !is_all_read {
+        if !is_all_read || !self.observed.problems.is_empty() {
             let sentence = format!(
                 "The service {name:?} was not found, and not everything could be read ({searched}): ask again when it can be read"
             );

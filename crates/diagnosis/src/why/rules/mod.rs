@@ -6,7 +6,12 @@ mod running;
 mod stopped_by;
 mod tokens;
 
-use super::{case::Case, cause::Cause, moment::moment, report::Conclusion};
+use super::{
+    case::Case,
+    cause::Cause,
+    moment::moment,
+    report::{Conclusion, Condition},
+};
 
 /// A cause: what is wrong and what to do, if it is this one.
 type Rule = fn(&Case<'_>) -> Option<Conclusion>;
@@ -52,5 +57,10 @@ const RULES: [Rule; 33] = [
 
 /// What is wrong with a task.
 pub(super) fn conclude(case: &Case<'_>) -> Conclusion {
-    RULES.iter().find_map(|rule| rule(case)).unwrap_or_else(Conclusion::healthy)
+    let mut conclusion = RULES.iter().find_map(|rule| rule(case)).unwrap_or_else(Conclusion::healthy);
+    let is_unread = case.cluster.is_some_and(|cluster| cluster.catalog.is_none());
+    if is_unread && conclusion.condition == Condition::Ended {
+        conclusion.sentence.push_str("; whether Consul still has it is not known, because Consul could not be read");
+    }
+    conclusion
 }

@@ -80,7 +80,7 @@ fn first_line(check: &HealthCheck) -> Option<&str> {
 pub(super) fn mesh_init_failed(case: &Case<'_>) -> Option<Conclusion> {
     let registrar = case.registrar()?;
     let container = case.active()?.state.task.container(registrar).filter(|container| container.is_stopped)?;
-    let code = container.exit_code.filter(|code| *code != 0)?;
+    let code = container.exit_code.filter(|code| !case.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
     let sentence = format!(
         "It was never registered in Consul, because its container {registrar} exited with {code}: read {}, correct what it names, and \
          replace the task{}",
@@ -122,7 +122,7 @@ pub(super) fn lost(case: &Case<'_>) -> Option<Conclusion> {
         "the controller is in Mode=observe and changes nothing: replace the task, or set Mode=act".to_owned()
     } else {
         let cluster = case.cluster.map(|cluster| cluster.arn.name()).unwrap_or_default();
-        format!("the next sweep registers it again, or ecs-mesh sweep --cluster {cluster} does so now")
+        format!("with Repair=on, the next sweep registers it again, or ecs-mesh sweep --cluster {cluster} does so now")
     };
     let sentence = format!("Consul has lost it: it was registered, and is not any more; {by}: {what_to_do}");
     Some(Conclusion::faulty(Cause::LostFromTheCatalog, sentence))

@@ -23,7 +23,8 @@ fn reason_with<'a>(end: &'a TaskEnd, texts: &[&str]) -> Option<&'a str> {
 pub(super) fn mesh_init(case: &Case<'_>) -> Option<Conclusion> {
     let name = case.registrar_or_usual();
     let container = unwanted(case)?.containers.iter().find(|container| container.name == name)?;
-    let code = container.exit_code.filter(|code| *code != 0)?;
+    // A container that ECS kills exits with 137 or 143; `control-plane` runs as long as the task.
+    let code = container.exit_code.filter(|code| !case.runs_control_plane() && !matches!(code, 0 | 137 | 143))?;
     let login = match (case.done("delete_login_token"), &case.further.tokens, case.further.history.is_complete) {
         (None, Some(_), true) if case.login_tokens() == Some(0) => ", and it has never logged in to Consul",
         _ => "",
@@ -106,7 +107,8 @@ pub(super) fn essential_container(case: &Case<'_>) -> Option<Conclusion> {
         let sentence = format!("It ended by itself: its container {finished}; nothing is to do if it was to end");
         return Some(Conclusion::ended(Cause::Stopped, sentence));
     }
-    let (what, log) = match failed.or_else(|| exits().next()) {
+    let finished = || exits().find(|container| container.exit_code == Some(0));
+    let (what, log) = match failed.or_else(finished).or_else(|| exits().next()) {
         Some(container) => (format!("its essential container {container}"), case.log_of(&container.name)),
         None => ("an essential container exited".to_owned(), "the logs of its containers".to_owned()),
     };

@@ -17,7 +17,7 @@ fn who(case: &Case<'_>, line: Option<&Line>) -> String {
             format!("the controller deleted it at {}{why}", moment(line.at))
         }
         None if case.further.history.is_complete => format!(
-            "nobody is known to have deleted it: by its log since {}, the controller has not",
+            "nobody is known to have deleted it: the controller's log since {} does not say so (with LogLevel=info it would)",
             moment(case.further.since)
         ),
         None => "who deleted it is not known, because the controller's log could not be read".to_owned(),

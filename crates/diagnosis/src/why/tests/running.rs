@@ -90,7 +90,7 @@ fn login_tokens_that_are_gone_say_who_deleted_them() {
     };
     let (cause, sentence) = without_tokens(|_| {});
     assert_eq!(cause, Cause::TokenDeleted);
-    let nobody = "nobody is known to have deleted it: by its log since 2026-11-22 12:00:00 UTC, the controller has not";
+    let nobody = "nobody is known to have deleted it: the controller's log since 2026-11-22 12:00:00 UTC does not say so (with LogLevel=info it would)";
     assert!(sentence.contains(nobody), "{sentence}");
     let (_, sentence) = without_tokens(|further| {
         let deleted = json!({ "action": "delete_login_token", "outcome": "done", "task_id": id(1).to_string() });
