@@ -8,7 +8,6 @@ use diagnosis::{
     Reader, Scope,
     doctor::{CheckOutcome, Commands, ConsulFromHere, Doctor, DoctorReport, Sources},
 };
-use mesh::{field::InvalidField, secret_name::SecretNamePrefix};
 
 use crate::{
     by_hand::StackArguments,
@@ -19,18 +18,16 @@ use crate::{
     output::{Output, OutputArguments, document},
     progress::Progress,
     sheet::Medium,
+    status::secret_prefix,
     streams::Streams,
 };
-
-/// The default prefix of the names of secrets.
-const SECRETS: &str = "consul-ecs";
 
 /// Check whether the installation works, or can be made, and show the commands that mend it
 #[derive(Debug, Args)]
 #[command(
     after_help = "It only reads. The function `reconcile` of the stack is asked what it reaches from where it runs. Consul is also asked \
                   from here if CONSUL_HTTP_ADDR is set, and always before an installation; its other variables are CONSUL_HTTP_TOKEN, \
-                  CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
+                  CONSUL_HTTP_TOKEN_FILE, CONSUL_CACERT, CONSUL_TLS_SERVER_NAME, CONSUL_PARTITION, CONSUL_NAMESPACE.\n\n\
                   Exit codes: 0 no check has failed, 1 one has, 2 none has, but one could not be made.\n\n\
                   Examples:\n  ecs-mesh doctor\n  ecs-mesh doctor --stack mesh-eu --region eu-west-1 --output json\n  \
                   ecs-mesh doctor --before-install --clusters 'prod-*'"
@@ -42,6 +39,9 @@ pub(super) struct Arguments {
     /// The clusters to be managed, as in the parameter `EcsClusterArns`
     #[arg(long, value_name = "CLUSTERS", default_value = "*", requires = "before_install")]
     clusters: String,
+    /// The prefix of the names of secrets, as in the parameter `SecretNamePrefix`
+    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", requires = "before_install")]
+    secret_name_prefix: String,
     #[command(flatten)]
     stack: StackArguments,
     #[command(flatten)]
@@ -72,9 +72,8 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let is_asked = arguments.before_install || names_consul();
     let (ecs, installation) = (AwsEcs::new(&sdk), AwsInstallation::new(&sdk));
     let (functions, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
-    // Only the controllers of consul-ecs are looked for, and the number of tasks: neither depends on the names of secrets.
-    let secret_prefix: SecretNamePrefix =
-        SECRETS.parse().map_err(|error: InvalidField| Failure::Message(error.to_string()))?;
+    // Of an installation, only the controllers of consul-ecs are looked for, whatever the names of secrets.
+    let secret_prefix = secret_prefix(&arguments.secret_name_prefix).map_err(Failure::Message)?;
     let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone() };
     let reader = Reader::new(&ecs, &consul, scope);
     let progress = Progress::new()?;
@@ -98,7 +97,9 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
         progress: &|what| progress.say(what),
     };
     Ok(if arguments.before_install {
-        progress.during(doctor.before_install(&arguments.clusters, &variables.tenancy)).await
+        progress
+            .during(doctor.before_install(&arguments.clusters, &arguments.secret_name_prefix, &variables.tenancy))
+            .await
     } else {
         progress.during(doctor.installed()).await
     })

@@ -31,8 +31,10 @@ pub struct CheckReport {
     pub version: Option<String>,
     /// The permissions that the controller's token lacks, as the rules that grant them.
     pub missing_permissions: Vec<String>,
-    /// The controller's token; `None` if ACLs are off in Consul.
+    /// The controller's token; `None` if ACLs are off in Consul, or if it could not be read.
     pub token: Option<TokenReport>,
+    /// Whether ACLs are off in Consul.
+    pub acls_disabled: bool,
     /// What the bootstrap would do.
     pub set_up: SetUpReport,
     /// What a sweep could not read.
@@ -117,6 +119,7 @@ impl InstallationCheck {
             version: None,
             missing_permissions: Vec::new(),
             token: None,
+            acls_disabled: false,
             set_up: SetUpReport::default(),
             problems: Vec::new(),
             held_back: Vec::new(),
@@ -134,6 +137,7 @@ impl InstallationCheck {
         report.version = self.consul.version().await.ok();
         match self.consul.own_token().await {
             Ok(token) => {
+                report.acls_disabled = token.is_none();
                 report.token =
                     token.map(|token| TokenReport { accessor_id: token.accessor_id, policies: token.policies });
             }

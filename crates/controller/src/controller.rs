@@ -157,7 +157,7 @@ impl Controller {
     pub async fn check(&self, deadline: Deadline) -> CheckReport {
         let mut report = self.check.run(&self.preflight, deadline).await;
         if !report.set_up.is_complete() {
-            // The next sweep sets it up.
+            // The next sweep of this execution environment sets it up; those of others do within an hour.
             self.bootstrap.forget();
         }
         if report.consul.is_none() {

@@ -4,8 +4,6 @@ use aws::stack::Invoked;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::Read;
-
 /// What the functions find out about their installation, from where they run.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -16,8 +14,11 @@ pub(super) struct Answer {
     pub(super) version: Option<String>,
     /// The rules that the policy of the controller's token lacks.
     pub(super) missing_permissions: Vec<String>,
-    /// `None`: ACLs are off.
+    /// `None` if ACLs are off, or if it could not be read.
     pub(super) token: Option<Token>,
+    /// Whether ACLs are off.
+    #[serde(default)]
+    pub(super) acls_disabled: bool,
     pub(super) set_up: SetUp,
     /// What a sweep could not read.
     pub(super) problems: Vec<Problem>,
@@ -55,6 +56,15 @@ pub(super) struct SetUp {
     pub(super) complete: usize,
 }
 
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoAnswer {
+    /// The function does not start, or fails.
+    Failed(String),
+    /// It could not be asked.
+    Unasked(String),
+}
+
 /// The payload that asks for it.
 pub(super) fn question() -> Value {
     json!({ "check": true })
@@ -64,15 +74,15 @@ pub(super) fn question() -> Value {
 ///
 /// # Errors
 /// The function does not start, or is of a release that does not know the question.
-pub(super) fn read(invoked: Invoked) -> Read<Answer> {
+pub(super) fn read(invoked: Invoked) -> Result<Answer, NoAnswer> {
     match invoked {
-        Invoked::Answer(value) => {
-            Answer::deserialize(value).map_err(|error| format!("the answer of reconcile could not be read: {error}"))
-        }
+        Invoked::Answer(value) => Answer::deserialize(value)
+            .map_err(|error| NoAnswer::Unasked(format!("the answer of reconcile could not be read: {error}"))),
         Invoked::Error(message) if message.contains("unknown field `check`") => {
-            Err("the function reconcile is older than this command, and cannot be asked; update the stack".to_owned())
+            let why = "the function reconcile is older than this command, and cannot be asked; update the stack";
+            Err(NoAnswer::Unasked(why.to_owned()))
         }
-        Invoked::Error(message) => Err(format!("the function reconcile failed: {message}")),
+        Invoked::Error(message) => Err(NoAnswer::Failed(format!("the function reconcile failed: {message}"))),
     }
 }
 
@@ -83,8 +93,9 @@ mod tests {
     #[test]
     fn function_that_does_not_start_says_why() {
         let why = read(Invoked::Error("CONSUL_HTTP_ADDR: got \"\"".to_owned())).unwrap_err();
-        assert_eq!(why, "the function reconcile failed: CONSUL_HTTP_ADDR: got \"\"");
+        assert_eq!(why, NoAnswer::Failed("the function reconcile failed: CONSUL_HTTP_ADDR: got \"\"".to_owned()));
         let old = "payload: got {\"check\":true}, expected …: unknown field `check`, expected one of `clusters`";
-        assert!(read(Invoked::Error(old.to_owned())).unwrap_err().contains("update the stack"));
+        let why = read(Invoked::Error(old.to_owned())).unwrap_err();
+        assert!(matches!(&why, NoAnswer::Unasked(why) if why.contains("update the stack")), "{why:?}");
     }
 }

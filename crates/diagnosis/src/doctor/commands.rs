@@ -1,5 +1,7 @@
 //! Commands that a person can paste.
 
+use aws::installation::DeployedStack;
+
 /// Commands for one stack, in the region and with the profile of the person who asks.
 #[derive(Debug, Clone)]
 pub struct Commands {
@@ -19,26 +21,42 @@ impl Commands {
 
     /// A command of `ecs-mesh` for the stack.
     pub(super) fn ecs_mesh(&self, words: &str) -> String {
-        format!("ecs-mesh {words} --stack {}{}", self.stack, self.place())
+        format!("ecs-mesh {words} --stack {}{}", word(&self.stack), self.place())
     }
 
-    /// A deployment that sets some parameters.
-    pub(super) fn deploy(&self, parameters: &str) -> String {
-        format!("sam deploy --stack-name {} --parameter-overrides {parameters}{}", self.stack, self.place())
+    /// An update that sets some parameters. The stack keeps its template, its code and its other parameters.
+    pub(super) fn update(&self, stack: &DeployedStack, changes: &[(&str, &str)]) -> String {
+        // Double quotes, because a comma would begin the next word of the AWS CLI's shorthand.
+        let set = changes.iter().map(|(name, value)| format!("ParameterKey={name},ParameterValue=\"{value}\""));
+        let others = stack.parameters.keys().filter(|name| changes.iter().all(|(changed, _)| changed != name));
+        let kept = others.map(|name| format!("ParameterKey={name},UsePreviousValue=true"));
+        let parameters: Vec<String> = set.chain(kept).map(|parameter| word(&parameter)).collect();
+        self.aws(&format!(
+            "cloudformation update-stack --stack-name {} --use-previous-template --parameters {} \
+             --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND",
+            word(&stack.name),
+            parameters.join(" ")
+        ))
     }
 
     /// The first deployment.
     pub(super) fn first_deploy(&self) -> String {
-        format!("sam build && sam deploy --guided --stack-name {}{}", self.stack, self.place())
+        format!("sam build && sam deploy --guided --stack-name {}{}", word(&self.stack), self.place())
     }
 
     fn place(&self) -> String {
-        let profile = self.profile.as_ref().map(|profile| format!(" --profile {profile}")).unwrap_or_default();
-        format!(" --region {}{profile}", self.region)
+        let profile = self.profile.as_ref().map(|profile| format!(" --profile {}", word(profile))).unwrap_or_default();
+        format!(" --region {}{profile}", word(&self.region))
     }
 }
 
-/// A text as one word of a shell.
+/// A name as one word of a shell: in quotes, if a shell reads one of its characters.
+pub(super) fn word(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:@%+=,".contains(c);
+    if !name.is_empty() && name.chars().all(is_plain) { name.to_owned() } else { quoted(name) }
+}
+
+/// A text as one word of a shell, in quotes.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
@@ -51,6 +69,7 @@ pub(super) fn of_tests() -> Commands {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::doctor::stack;
 
     #[test]
     fn commands_go_to_the_same_place() {
@@ -60,6 +79,22 @@ mod tests {
             "aws sts get-caller-identity --region us-east-1 --profile prod"
         );
         assert_eq!(of_tests().ecs_mesh("redrive"), "ecs-mesh redrive --stack mesh --region us-east-1");
+    }
+
+    #[test]
+    fn name_that_a_shell_would_read_is_quoted() {
+        let commands = Commands { profile: Some("prod; reboot".to_owned()), ..of_tests() };
+        assert_eq!(commands.aws("sts"), "aws sts --region us-east-1 --profile 'prod; reboot'");
+        assert_eq!((word(""), word("arn:aws:a/b-c")), ("''".to_owned(), "arn:aws:a/b-c".to_owned()));
+    }
+
+    #[test]
+    fn update_keeps_the_template_and_the_other_parameters() {
+        let stack = stack::of_tests("mesh", &[("Mode", "act"), ("EcsClusterArns", "*")]);
+        let expected = "aws cloudformation update-stack --stack-name mesh --use-previous-template --parameters \
+                        'ParameterKey=Mode,ParameterValue=\"observe\"' ParameterKey=EcsClusterArns,UsePreviousValue=true \
+                        --capabilities CAPABILITY_IAM CAPABILITY_AUTO_EXPAND --region us-east-1";
+        assert_eq!(of_tests().update(&stack, &[("Mode", "observe")]), expected);
     }
 
     #[test]

@@ -10,6 +10,8 @@ use crate::problem::of_consul;
 const REACH: &str = "consul-from-here";
 const ACLS: &str = "consul-acls";
 const TOKEN: &str = "consul-token";
+/// Where the token is, here.
+const VARIABLES: &str = "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE";
 /// The oldest release with auth methods of type `aws-iam`.
 const LOGINS: (u64, u64) = (1, 12);
 /// The newest release that the controller is made for.
@@ -29,7 +31,7 @@ fn leader() -> [String; 1] {
     ["curl --silent --show-error \"$CONSUL_HTTP_ADDR/v1/status/leader\"".to_owned()]
 }
 
-/// Whether Consul answers here too, once the functions are installed: only `status` and `inventory` need it.
+/// Whether Consul answers here too, once the functions are installed: only the commands that ask Consul need it.
 pub(super) fn also_from_here(version: &Result<String, ConsulError>) -> Check {
     match version {
         Ok(version) => Check::ok(REACH, format!("Consul {version} answers here too")),
@@ -68,32 +70,35 @@ pub(super) fn reach(version: &Result<String, ConsulError>) -> Check {
 pub(super) fn acls(token: &Result<Option<OwnToken>, ConsulError>) -> Check {
     let bootstrap = ["consul acl bootstrap".to_owned()];
     match token {
-        Ok(Some(token)) => {
-            Check::ok(ACLS, format!("ACLs are on; CONSUL_HTTP_TOKEN is the token {}", token.accessor_id))
-        }
+        Ok(Some(token)) => Check::ok(
+            ACLS,
+            format!("ACLs are on; CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE has the token {}", token.accessor_id),
+        ),
         Ok(None) => {
             let seen = "ACLs are off: no tokens are created, and tasks cannot log in; to turn them on, set acl.enabled in the \
                         configuration of the servers";
             Check::warning(ACLS, seen).mended_by(bootstrap)
         }
         Err(ConsulError::CredentialRejected { .. } | ConsulError::PermissionDenied { .. }) => {
-            let seen = "Consul does not know the token in CONSUL_HTTP_TOKEN: it is not set, is not valid, or ACLs are not bootstrapped";
+            let seen = "Consul does not know the token in CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE: it is not set, is not valid, or ACLs are not bootstrapped";
             Check::failed(ACLS, seen).mended_by(bootstrap)
         }
         Err(error) => Check::unknown(ACLS, of_consul(error)),
     }
 }
 
-/// Whether the token in `CONSUL_HTTP_TOKEN` would suffice for the controller.
-pub(super) fn token(missing: &Read<Vec<Permission>>, required: &[Permission]) -> Check {
+/// Whether the token in `CONSUL_HTTP_TOKEN` would suffice for the controller. A new one gets a policy with the name of the stack, because
+/// the controller of another stack may have another policy.
+pub(super) fn token(missing: &Read<Vec<Permission>>, required: &[Permission], stack: &str) -> Check {
     match missing {
         Ok(missing) if missing.is_empty() => {
-            Check::ok(TOKEN, "the token in CONSUL_HTTP_TOKEN has every permission that the controller needs")
+            Check::ok(TOKEN, format!("the token in {VARIABLES} has every permission that the controller needs"))
         }
         Ok(missing) => {
             let rules: Vec<String> = missing.iter().map(ToString::to_string).collect();
-            let seen = format!("the token in CONSUL_HTTP_TOKEN lacks what the controller needs: {}", rules.join("; "));
-            Check::failed(TOKEN, seen).mended_by(policy::create(required))
+            let seen = format!("the token in {VARIABLES} lacks what the controller needs: {}", rules.join("; "));
+            Check::failed(TOKEN, seen)
+                .mended_by([policy::create(stack, &policy::rules(required)), policy::create_token(stack)])
         }
         Err(why) => Check::unknown(TOKEN, why),
     }
@@ -153,10 +158,14 @@ mod tests {
     #[test]
     fn token_that_does_not_suffice_is_replaced_by_one_with_the_policy() {
         let required = required_to_observe();
-        assert_eq!(token(&Ok(Vec::new()), &required).outcome, CheckOutcome::Ok);
-        let made = token(&Ok(required.clone()), &required);
+        assert_eq!(token(&Ok(Vec::new()), &required, "mesh").outcome, CheckOutcome::Ok);
+        let made = token(&Ok(required.clone()), &required, "mesh");
         assert_eq!(made.outcome, CheckOutcome::Failed);
-        assert!(made.mend[0].starts_with("consul acl policy create -name ecs-mesh-controller -rules 'acl = \"read\""));
-        assert_eq!(token(&Err("down".to_owned()), &required).outcome, CheckOutcome::Unknown);
+        assert!(
+            made.mend[0].contains("|| consul acl policy create -name mesh -rules 'acl = \"read\""),
+            "{:?}",
+            made.mend
+        );
+        assert_eq!(token(&Err("down".to_owned()), &required, "mesh").outcome, CheckOutcome::Unknown);
     }
 }

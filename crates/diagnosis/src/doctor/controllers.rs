@@ -2,7 +2,11 @@
 
 use mesh::{arn::ClusterArn, mode::Mode};
 
-use super::{Read, commands::Commands, report::Check};
+use super::{
+    Read,
+    commands::{Commands, word},
+    report::Check,
+};
 use crate::observed::{Observed, OtherController, RunsAs};
 
 const NAME: &str = "other-controllers";
@@ -28,11 +32,9 @@ pub(super) fn check(observed: &Read<Observed>, mode: Option<Mode>, commands: &Co
     match mode {
         Some(Mode::Observe) => Check::ok(NAME, format!("{seen}; beside Mode=observe it is meant to")),
         Some(Mode::Act) => Check::failed(NAME, seen).mended_by(stop),
-        None => {
-            let observe = commands.deploy("Mode=observe");
-            Check::warning(NAME, format!("{seen}; install with Mode=observe, and stop it before Mode=act"))
-                .mended_by([observe].into_iter().chain(stop))
-        }
+        // It is not stopped: nothing would manage the mesh until the installation acts.
+        None => Check::warning(NAME, format!("{seen}; install with Mode=observe, and stop it before Mode=act"))
+            .mended_by([commands.first_deploy()]),
     }
 }
 
@@ -48,10 +50,10 @@ fn described(cluster: &ClusterArn, other: &OtherController) -> String {
 }
 
 fn stop(cluster: &ClusterArn, other: &OtherController, commands: &Commands) -> String {
-    let cluster = cluster.name();
+    let cluster = word(cluster.name());
     commands.aws(&match &other.runs_as {
         RunsAs::Service(service) => {
-            format!("ecs update-service --cluster {cluster} --service {service} --desired-count 0")
+            format!("ecs update-service --cluster {cluster} --service {} --desired-count 0", word(service))
         }
         RunsAs::Task(task) => format!("ecs stop-task --cluster {cluster} --task {task}"),
     })
@@ -108,10 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn before_the_installation_it_is_a_warning() {
+    fn before_the_installation_it_is_a_warning_and_is_not_stopped() {
         let made = check(&Ok(observed(&[service()])), None, &of_tests());
         assert_eq!(made.outcome, CheckOutcome::Warning);
-        assert!(made.mend[0].contains("Mode=observe"), "{:?}", made.mend);
+        assert!(made.seen.contains("install with Mode=observe"), "{}", made.seen);
+        assert_eq!(made.mend, ["sam build && sam deploy --guided --stack-name mesh --region us-east-1"]);
     }
 
     #[test]

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use aws::failed_messages::FailedMessage;
+use mesh::arn::TaskId;
 
-use super::{Read, functions::Subject, report::Check};
-use crate::failed_event::{said, task_of};
+use super::{Read, commands::word, functions::Subject, report::Check, stack::parameter};
+use crate::failed_event::{may_be_for_audit, said, task_of};
 
 const FAILED: &str = "failed-events";
 const UNDELIVERED: &str = "undelivered-events";
@@ -37,7 +38,7 @@ pub(super) fn failed(letters: &Read<Letters>, subject: &Subject<'_>) -> Check {
         Err(why) => Check::unknown(FAILED, why),
         Ok(letters) if letters.count == 0 => Check::ok(FAILED, "no message has failed"),
         Ok(letters) => {
-            let tasks: BTreeSet<String> = letters.some.iter().filter_map(|message| task_of(&message.body)).collect();
+            let tasks: BTreeSet<TaskId> = letters.some.iter().filter_map(|message| task_of(&message.body)).collect();
             let why = tasks.iter().take(SHOWN).map(|task| subject.commands.ecs_mesh(&format!("why {task}")));
             let redrive = subject.commands.ecs_mesh("redrive");
             Check::failed(FAILED, letters.about()).mended_by(why.chain([redrive]))
@@ -58,15 +59,26 @@ pub(super) fn undelivered(letters: &Read<Letters>, subject: &Subject<'_>) -> Che
             };
             let commands = subject.commands;
             let queue = subject.id("TaskEventsQueue");
-            let policy = format!("sqs get-queue-attributes --queue-url {queue} --attribute-names Policy");
-            let purge = format!("sqs purge-queue --queue-url {}", subject.id("UndeliveredEventsQueue"));
-            Check::failed(UNDELIVERED, letters.about() + &because).mended_by([
-                commands.aws(&policy),
-                commands.ecs_mesh("sweep"),
-                commands.aws(&purge),
-            ])
+            let policy = format!("sqs get-queue-attributes --queue-url {} --attribute-names Policy", word(queue));
+            let (policy, sweep) = (commands.aws(&policy), commands.ecs_mesh("sweep"));
+            let seen = letters.about() + &because;
+            if has_audits(letters, subject) {
+                let seen = seen + "; do not purge the queue: no sweep does what events for the function audit ask for";
+                return Check::failed(UNDELIVERED, seen).mended_by([policy, sweep]);
+            }
+            let purge = format!("sqs purge-queue --queue-url {}", word(subject.id("UndeliveredEventsQueue")));
+            // Only after a sweep that has done all.
+            let purge = format!("{sweep} && {}", commands.aws(&purge));
+            Check::failed(UNDELIVERED, seen).mended_by([policy, purge])
         }
     }
+}
+
+/// Whether the queue has, or may have, messages for the function `audit`.
+fn has_audits(letters: &Letters, subject: &Subject<'_>) -> bool {
+    let are_all_read = letters.some.len() >= letters.count;
+    let audits = parameter(subject.stack, "Audit") != "false";
+    letters.some.iter().any(|message| may_be_for_audit(&message.body)) || (audits && !are_all_read)
 }
 
 #[cfg(test)]
@@ -113,5 +125,28 @@ mod tests {
         assert_eq!(made.outcome, CheckOutcome::Failed);
         assert!(made.seen.ends_with("(NO_PERMISSIONS: denied)"), "{}", made.seen);
         assert!(made.mend[0].starts_with("aws sqs get-queue-attributes --queue-url "));
+    }
+
+    #[test]
+    fn queue_is_purged_only_after_a_sweep_and_never_with_messages_for_audit() {
+        let of = |bodies: &[&str], count| {
+            let message = |body: &&str| FailedMessage { body: (*body).to_owned(), sent_at: None, undelivered: None };
+            checked(undelivered, &Ok(Letters { count, some: bodies.iter().map(message).collect() })).mend
+        };
+        let purge = "ecs-mesh sweep --stack mesh --region us-east-1 && \
+                     aws sqs purge-queue --queue-url UndeliveredEventsQueue --region us-east-1";
+        assert_eq!(of(&["{}"], 1)[1], purge);
+        let sweep = "ecs-mesh sweep --stack mesh --region us-east-1";
+        assert_eq!(of(&[r#"{ "scheduled": true }"#], 1)[1..], [sweep.to_owned()]);
+        // Not all could be read
+        assert_eq!(of(&["{}"], 2)[1..], [sweep.to_owned()]);
+    }
+
+    #[test]
+    fn task_of_a_message_that_is_no_id_is_in_no_command() {
+        let body = r#"{ "detail-type": "x", "detail": { "taskArn": "x;reboot" } }"#.to_owned();
+        let some = vec![FailedMessage { body, sent_at: None, undelivered: None }];
+        let made = checked(failed, &Ok(Letters { count: 1, some }));
+        assert_eq!(made.mend, ["ecs-mesh redrive --stack mesh --region us-east-1"]);
     }
 }

@@ -7,9 +7,8 @@ use mesh::{
 };
 
 use super::{
-    Read,
-    answer::{Answer, Problem},
-    commands::Commands,
+    answer::{Answer, NoAnswer, Problem},
+    commands::{Commands, word},
     consul_from_here::has_no_logins,
     policy,
     report::Check,
@@ -37,6 +36,11 @@ impl Subject<'_> {
         self.resources.get(name).map_or(name, |resource| resource.id.as_str())
     }
 
+    /// The rules that the controller's token needs, as one word of a shell.
+    fn rules(&self) -> String {
+        self.permissions().map_or_else(|| policy::FILE.to_owned(), |permissions| policy::rules(&permissions))
+    }
+
     /// The permissions that the controller's token needs; `None` if they differ by partition.
     fn permissions(&self) -> Option<Vec<Permission>> {
         let has_partitions =
@@ -46,16 +50,20 @@ impl Subject<'_> {
     }
 
     fn log(&self, group: &str) -> String {
-        self.commands.aws(&format!("logs tail {} --since 1h", self.id(group)))
+        self.commands.aws(&format!("logs tail {} --since 1h", word(self.id(group))))
     }
 }
 
 /// The checks of what the functions say, or why they do not.
-pub(super) fn checks(answer: &Read<Answer>, subject: &Subject<'_>) -> Vec<Check> {
+pub(super) fn checks(answer: &Result<Answer, NoAnswer>, subject: &Subject<'_>) -> Vec<Check> {
     let answer = match answer {
         Ok(answer) => answer,
         Err(why) => {
-            let first = Check::unknown(REACH, why).mended_by([subject.log("ReconcileLogGroup")]);
+            let first = match why {
+                NoAnswer::Failed(why) => Check::failed(REACH, why),
+                NoAnswer::Unasked(why) => Check::unknown(REACH, why),
+            };
+            let first = first.mended_by([subject.log("ReconcileLogGroup")]);
             let others = [TOKEN, SET_UP, ROLES, SWEEP];
             let unasked = "the function reconcile did not answer";
             return [first].into_iter().chain(others.map(|name| Check::unknown(name, unasked))).collect();
@@ -87,10 +95,11 @@ fn reach(answer: &Answer, subject: &Subject<'_>) -> Check {
             let vpc = format!(
                 "lambda get-function-configuration --function-name {} --query \
                  '[Environment.Variables.CONSUL_HTTP_ADDR,VpcConfig.[SubnetIds,SecurityGroupIds]]'",
-                subject.id("ReconcileFunction")
+                word(subject.id("ReconcileFunction"))
             );
-            let address =
-                subject.commands.deploy("ConsulHttpAddr=ADDRESS VpcSubnetIds=SUBNETS VpcSecurityGroupIds=GROUPS");
+            let changes =
+                [("ConsulHttpAddr", "ADDRESS"), ("VpcSubnetIds", "SUBNETS"), ("VpcSecurityGroupIds", "GROUPS")];
+            let address = subject.commands.update(subject.stack, &changes);
             Check::failed(REACH, &problem.reason).mended_by([subject.commands.aws(&vpc), address])
         }
     }
@@ -101,13 +110,22 @@ fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
     let secret = parameter(subject.stack, "ConsulHttpTokenSecretArn");
     match &answer.consul {
         Some(problem) if problem.label == "consul_credential_rejected" => {
-            let create = format!("consul acl token create -description {0} -policy-name {0}", policy::DOCUMENTED);
-            let store = format!("secretsmanager put-secret-value --secret-id {secret} --secret-string SECRET_ID");
+            let name = &subject.stack.name;
+            // Without a token, nothing is stored.
+            let store = format!(
+                "secretsmanager put-secret-value --secret-id {} --secret-string \"${{SECRET_ID:?}}\"",
+                word(secret)
+            );
             let seen = format!("Consul does not know the token in the secret {secret}");
-            return Check::failed(TOKEN, seen).mended_by([create, subject.commands.aws(&store)]);
+            return Check::failed(TOKEN, seen).mended_by([
+                policy::create(name, &subject.rules()),
+                policy::keep_token(name),
+                subject.commands.aws(&store),
+            ]);
         }
         Some(problem) if problem.label == "consul_credential_unreadable" => {
-            let describe = subject.commands.aws(&format!("secretsmanager describe-secret --secret-id {secret}"));
+            let describe =
+                subject.commands.aws(&format!("secretsmanager describe-secret --secret-id {}", word(secret)));
             let commands = if is_denied(problem) { role_commands(subject).to_vec() } else { vec![describe] };
             return Check::failed(TOKEN, &problem.reason).mended_by(commands);
         }
@@ -120,14 +138,21 @@ fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
             Some(named) => {
                 Check::ok(TOKEN, format!("{named} has every permission that Mode={} needs", mode_of(subject)))
             }
-            None => Check::warning(TOKEN, "ACLs are off in Consul: no tokens are created, and tasks cannot log in"),
+            None if answer.acls_disabled => {
+                Check::warning(TOKEN, "ACLs are off in Consul: no tokens are created, and tasks cannot log in")
+            }
+            None => Check::unknown(TOKEN, "it lacks no permission, but Consul did not say which token it is"),
         };
     }
-    let seen = format!(
+    let mut seen = format!(
         "{} lacks: {}",
         named.unwrap_or_else(|| "the controller's token".to_owned()),
         answer.missing_permissions.join("; ")
     );
+    if has_own_policy(answer, subject) {
+        let name = &subject.stack.name;
+        seen += &format!(". The command replaces the rules of the policy {name}, for each token that has it");
+    }
     Check::failed(TOKEN, seen).mended_by(policy_update(answer, subject))
 }
 
@@ -135,30 +160,20 @@ fn mode_of(subject: &Subject<'_>) -> &'static str {
     mode(subject.stack).as_str()
 }
 
+/// Whether the token has a policy with the name of the stack. Only that one belongs to this stack: others may be builtin, or those of
+/// another stack's token.
+fn has_own_policy(answer: &Answer, subject: &Subject<'_>) -> bool {
+    answer.token.as_ref().is_some_and(|token| token.policies.contains(&subject.stack.name))
+}
+
 /// The commands that give the token its permissions.
 fn policy_update(answer: &Answer, subject: &Subject<'_>) -> Vec<String> {
-    let policies = answer.token.as_ref().map(|token| token.policies.as_slice()).unwrap_or_default();
-    let Some(permissions) = subject.permissions() else {
-        // The policy of docs/permissions.md, which has partitions.
-        let name = policies.first().map_or(policy::DOCUMENTED, String::as_str);
-        return vec![format!("consul acl policy update -name {name} -rules @policy.hcl")];
-    };
-    match (policies, &answer.token) {
-        ([only], _) => vec![policy::update(only, &permissions)],
-        // Rules of somebody else are not replaced.
-        (_, Some(token)) => {
-            let [create, _] = policy::create(&permissions);
-            vec![
-                create,
-                format!(
-                    "consul acl token update -id {} -merge-policies -policy-name {}",
-                    token.accessor_id,
-                    policy::DOCUMENTED
-                ),
-            ]
-        }
-        (_, None) => vec![policy::update(policy::DOCUMENTED, &permissions)],
+    let (name, rules) = (&subject.stack.name, subject.rules());
+    if has_own_policy(answer, subject) {
+        return vec![policy::update(name, &rules)];
     }
+    let accessor_id = answer.token.as_ref().map_or("ACCESSOR_ID", |token| token.accessor_id.as_str());
+    vec![policy::create(name, &rules), policy::attach(name, accessor_id)]
 }
 
 /// The objects that a Consul without auth methods of type `aws-iam` cannot have.
@@ -191,8 +206,10 @@ fn set_up(answer: &Answer, subject: &Subject<'_>) -> Check {
         ([], _) => Check::warning(SET_UP, format!("{} objects are there{skipped}", set_up.complete)),
         (wanted, Mode::Observe) => Check::ok(SET_UP, format!("Mode=act would set up {}{skipped}", wanted.join(", "))),
         (wanted, Mode::Act) => {
-            let seen =
-                format!("Consul lacks {}, or has less of it{skipped}; the next sweep sets it up", wanted.join(", "));
+            let seen = format!(
+                "Consul lacks {}, or has less of it{skipped}; a sweep within an hour sets it up",
+                wanted.join(", ")
+            );
             Check::failed(SET_UP, seen).mended_by([subject.commands.ecs_mesh("sweep")])
         }
     }
@@ -215,11 +232,11 @@ fn roles(answer: &Answer, subject: &Subject<'_>) -> Check {
 
 /// The commands that give the role its policy back, and show what else was changed by hand.
 fn role_commands(subject: &Subject<'_>) -> [String; 3] {
-    let stack = &subject.stack.name;
+    let stack = word(&subject.stack.name);
     let attach = format!(
         "iam attach-role-policy --role-name {} --policy-arn {}",
-        subject.id("ReconcileRole"),
-        subject.id("MeshPolicy")
+        word(subject.id("ReconcileRole")),
+        word(subject.id("MeshPolicy"))
     );
     let detect = format!("cloudformation detect-stack-drift --stack-name {stack}");
     let drifts = format!(

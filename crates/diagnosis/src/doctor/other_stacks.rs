@@ -6,7 +6,7 @@ use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection};
 use super::{
     Read,
     commands::Commands,
-    report::Check,
+    report::{Check, CheckOutcome},
     stack::{clusters, mode, parameter},
 };
 
@@ -42,7 +42,7 @@ pub(super) fn check(
             (names, _) => format!("the clusters {}", names.join(", ")),
         };
         seen.push(format!("the stack {} also manages {what}", other.name));
-        mend.push(Commands { stack: other.name.clone(), ..commands.clone() }.deploy("Mode=observe"));
+        mend.push(commands.update(other, &[("Mode", "observe")]));
     }
     match seen.as_slice() {
         [] if others.is_empty() => Check::ok(NAME, "no other stack of the controller in the account and region"),
@@ -50,6 +50,21 @@ pub(super) fn check(
         seen if mode(stack).acts() => Check::failed(NAME, seen.join("; ")).mended_by(mend),
         seen => Check::ok(NAME, format!("{}; this one only observes", seen.join("; "))),
     }
+}
+
+/// The same before an installation: another stack, which works, is left as it is.
+pub(super) fn check_before(
+    planned: &DeployedStack,
+    others: &[&DeployedStack],
+    known: &Read<Vec<ClusterArn>>,
+    prefix: &str,
+    commands: &Commands,
+) -> Check {
+    let mut made = check(planned, others, known, prefix, commands);
+    if made.outcome == CheckOutcome::Failed {
+        made.seen += "; choose others (--clusters, --secret-name-prefix), or install with Mode=observe";
+    }
+    Check { mend: Vec::new(), ..made }
 }
 
 fn names(stacks: &[&DeployedStack]) -> String {
@@ -109,8 +124,24 @@ mod tests {
             (made.outcome, made.seen.as_str()),
             (CheckOutcome::Failed, "the stack second also manages the clusters prod-1")
         );
-        let command = "sam deploy --stack-name second --parameter-overrides Mode=observe --region us-east-1";
-        assert_eq!(made.mend, [command]);
+        let [command] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
+        let start = "aws cloudformation update-stack --stack-name second --use-previous-template --parameters \
+                     'ParameterKey=Mode,ParameterValue=\"observe\"' ";
+        assert!(command.starts_with(start), "{command}");
+    }
+
+    #[test]
+    fn before_an_installation_the_other_stack_is_left_as_it_is() {
+        let other = stack("ecs-mesh-controller", "prod-*", "act");
+        let checked = |clusters: &str, secrets: &str| {
+            let planned = crate::doctor::stack::planned("second", clusters, secrets);
+            let known = ["prod-1", "test"].map(|name| format!("{PREFIX}{name}").parse().unwrap());
+            check_before(&planned, &[&other], &Ok(known.to_vec()), PREFIX, &commands::of_tests())
+        };
+        let shared = checked("prod-1", "second");
+        assert_eq!((shared.outcome, shared.mend.as_slice()), (CheckOutcome::Failed, &[][..]));
+        assert!(shared.seen.contains("--secret-name-prefix"), "{}", shared.seen);
+        assert_eq!(checked("test", "second").outcome, CheckOutcome::Ok);
     }
 
     #[test]

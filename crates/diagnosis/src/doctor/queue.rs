@@ -2,7 +2,7 @@
 
 use aws::installation::Mapping;
 
-use super::{Read, functions::Subject, report::Check, stack::parameter};
+use super::{Read, commands::word, functions::Subject, report::Check, stack::parameter};
 
 const NAME: &str = "queue";
 /// The messages of one invocation: `BatchSize` in the template.
@@ -33,7 +33,7 @@ pub(super) fn check(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
         more => format!("about {more} messages wait"),
     };
     let (commands, function) = (subject.commands, subject.id("TaskEventsFunction"));
-    let mapping = subject.id("TaskEventsSource");
+    let mapping = word(subject.id("TaskEventsSource"));
     if queue.mapping.state != "Enabled" {
         let seen = format!("{waiting}, and nothing takes them: the event source mapping is {}", queue.mapping.state);
         let enable = commands.aws(&format!("lambda update-event-source-mapping --uuid {mapping} --enabled"));
@@ -41,19 +41,20 @@ pub(super) fn check(queue: &Read<Queue>, subject: &Subject<'_>) -> Check {
     }
     if queue.concurrency == Some(0) {
         let seen = format!("{waiting}, and nothing takes them: the reserved concurrency of {function} is 0");
-        let allow = commands.aws(&format!("lambda delete-function-concurrency --function-name {function}"));
+        let allow = commands.aws(&format!("lambda delete-function-concurrency --function-name {}", word(function)));
         return Check::failed(NAME, seen).mended_by([allow]);
     }
     let result = queue.mapping.last_result.as_deref().unwrap_or_default();
     if is_problem(result) {
         let seen = format!("{waiting}; the last batch failed: {result}");
-        let log = commands.aws(&format!("logs tail {} --since 1h", subject.id("TaskEventsLogGroup")));
+        let log = commands.aws(&format!("logs tail {} --since 1h", word(subject.id("TaskEventsLogGroup"))));
         return Check::failed(NAME, seen).mended_by([log]);
     }
     let concurrency = parameter(subject.stack, "MaximumConcurrency").parse().unwrap_or(CONCURRENCY);
     if queue.waiting > concurrency * BATCH {
         let seen = format!("{waiting}, more than {concurrency} invocations take at once: ask again in a minute");
-        let more = commands.deploy(&format!("MaximumConcurrency={}", concurrency * 2));
+        let more = (concurrency * 2).to_string();
+        let more = commands.update(subject.stack, &[("MaximumConcurrency", &more)]);
         return Check::warning(NAME, seen).mended_by([more]);
     }
     Check::ok(NAME, format!("{waiting}, and the function {function} takes what arrives"))
@@ -92,7 +93,7 @@ mod tests {
     fn more_than_all_invocations_take_is_a_warning() {
         let made = checked(129, "Enabled", "OK", None);
         assert_eq!(made.outcome, CheckOutcome::Warning);
-        assert!(made.mend[0].contains("MaximumConcurrency=4"), "{:?}", made.mend);
+        assert!(made.mend[0].contains("ParameterKey=MaximumConcurrency,ParameterValue=\"4\""), "{:?}", made.mend);
     }
 
     #[test]

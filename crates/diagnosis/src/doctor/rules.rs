@@ -1,6 +1,10 @@
 //! The check of the rules that bring events, and of the schedules.
 
-use super::{Read, commands::Commands, report::Check};
+use super::{
+    Read,
+    commands::{Commands, word},
+    report::Check,
+};
 
 const NAME: &str = "rules";
 
@@ -15,7 +19,7 @@ pub(super) fn check(rules: &Read<Vec<(String, bool)>>, commands: &Commands) -> C
     if disabled.is_empty() {
         return Check::ok(NAME, format!("all {} rules of EventBridge are enabled", rules.len()));
     }
-    let enable = disabled.iter().map(|name| commands.aws(&format!("events enable-rule --name {name}")));
+    let enable = disabled.iter().map(|name| commands.aws(&format!("events enable-rule --name {}", word(name))));
     Check::failed(NAME, format!("disabled: {}", disabled.join(", "))).mended_by(enable)
 }
 

@@ -3,7 +3,10 @@
 use aws::installation::DeployedStack;
 use mesh::{cluster_selection::ClusterSelection, field::InvalidField, mode::Mode};
 
-use super::{commands::Commands, report::Check};
+use super::{
+    commands::{Commands, word},
+    report::Check,
+};
 
 const NAME: &str = "stack";
 
@@ -22,9 +25,9 @@ pub(super) fn clusters(stack: &DeployedStack, prefix: &str) -> Result<ClusterSel
     ClusterSelection::parse(parameter(stack, "EcsClusterArns"), Some(prefix))
 }
 
-/// A stack that is not there yet, with these clusters and the defaults of the template.
-pub(super) fn planned(name: &str, clusters: &str) -> DeployedStack {
-    let parameters = [("EcsClusterArns", clusters), ("SecretNamePrefix", "consul-ecs")];
+/// A stack that is not there yet, with these clusters, this prefix of secrets, and the defaults of the template.
+pub(super) fn planned(name: &str, clusters: &str, secret_prefix: &str) -> DeployedStack {
+    let parameters = [("EcsClusterArns", clusters), ("SecretNamePrefix", secret_prefix)];
     let parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned()));
     DeployedStack { name: name.to_owned(), parameters: parameters.into(), ..DeployedStack::default() }
 }
@@ -38,11 +41,11 @@ pub(super) fn check(stack: Option<&DeployedStack>, commands: &Commands) -> Check
     let events = commands.aws(&format!(
         "cloudformation describe-stack-events --stack-name {} --query \"StackEvents[?contains(ResourceStatus,'FAILED')].\
          [LogicalResourceId,ResourceStatusReason]\" --output text",
-        stack.name
+        word(&stack.name)
     ));
     let reason = stack.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let seen = format!("{} is {}{reason}", stack.name, stack.status);
-    let rollback = commands.aws(&format!("cloudformation continue-update-rollback --stack-name {}", stack.name));
+    let rollback = commands.aws(&format!("cloudformation continue-update-rollback --stack-name {}", word(&stack.name)));
     match stack.status.as_str() {
         "CREATE_COMPLETE" | "UPDATE_COMPLETE" | "IMPORT_COMPLETE" => {
             Check::ok(NAME, format!("{seen}, {}", said(stack)))
@@ -53,13 +56,23 @@ pub(super) fn check(stack: Option<&DeployedStack>, commands: &Commands) -> Check
         )
         .mended_by([events]),
         "UPDATE_ROLLBACK_FAILED" => Check::failed(NAME, seen).mended_by([events, rollback]),
+        "DELETE_IN_PROGRESS" => Check::failed(NAME, seen).mended_by([wait(stack, "stack-delete-complete", commands)]),
         running if running.ends_with("_IN_PROGRESS") => {
-            let wait = if running.starts_with("CREATE") { "stack-create-complete" } else { "stack-update-complete" };
-            let wait = commands.aws(&format!("cloudformation wait {wait} --stack-name {}", stack.name));
-            Check::warning(NAME, format!("{seen}: ask again when it has ended")).mended_by([wait])
+            let end = match running {
+                rolled_back if rolled_back.contains("ROLLBACK") => "stack-rollback-complete",
+                created if created.starts_with("CREATE") => "stack-create-complete",
+                imported if imported.starts_with("IMPORT") => "stack-import-complete",
+                _ => "stack-update-complete",
+            };
+            Check::warning(NAME, format!("{seen}: ask again when it has ended")).mended_by([wait(stack, end, commands)])
         }
         _ => Check::failed(NAME, seen).mended_by([events]),
     }
+}
+
+/// The command that ends when the stack has come to an end.
+fn wait(stack: &DeployedStack, end: &str, commands: &Commands) -> String {
+    commands.aws(&format!("cloudformation wait {end} --stack-name {}", word(&stack.name)))
 }
 
 /// Its mode and clusters.
@@ -121,6 +134,10 @@ mod tests {
         let running = checked("UPDATE_IN_PROGRESS");
         assert_eq!(running.outcome, CheckOutcome::Warning);
         assert!(running.mend[0].contains("wait stack-update-complete"));
+        assert!(checked("UPDATE_ROLLBACK_IN_PROGRESS").mend[0].contains("wait stack-rollback-complete"));
+        let deleted = checked("DELETE_IN_PROGRESS");
+        assert_eq!(deleted.outcome, CheckOutcome::Failed);
+        assert!(deleted.mend[0].contains("wait stack-delete-complete"));
     }
 
     #[test]

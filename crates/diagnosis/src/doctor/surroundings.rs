@@ -10,7 +10,7 @@ use mesh::{arn::ClusterArn, cluster_selection::ClusterSelection, permission::req
 
 use super::{
     Read, account,
-    answer::{self, Answer},
+    answer::{self, Answer, NoAnswer},
     commands::Commands,
     consul_from_here::{self, ConsulFromHere},
     controllers,
@@ -94,8 +94,9 @@ impl Doctor<'_> {
         report(checks)
     }
 
-    /// The checks before an installation that manages `clusters`, as in `EcsClusterArns`, with the tenancy of tasks without tags.
-    pub async fn before_install(&self, clusters: &str, tenancy: &Tenancy) -> DoctorReport {
+    /// The checks before an installation that manages `clusters`, as in `EcsClusterArns`, with this prefix of the names of secrets and the
+    /// tenancy of tasks without tags.
+    pub async fn before_install(&self, clusters: &str, secret_prefix: &str, tenancy: &Tenancy) -> DoctorReport {
         let (mut checks, found) = self.find_stack().await;
         let Some((arns, stacks)) = found else { return report(checks) };
         let own = stacks.iter().find(|stack| stack.name == self.commands.stack);
@@ -120,8 +121,8 @@ impl Doctor<'_> {
         checks.push(controllers::check(&observed, None, &self.commands));
         checks.push(trail::check(&said(self.sources.trails.trails().await), &self.commands));
         let others: Vec<&DeployedStack> = stacks.iter().filter(|stack| stack.name != self.commands.stack).collect();
-        let planned = stack::planned(&self.commands.stack, clusters);
-        checks.push(other_stacks::check(&planned, &others, &known, &arns, &self.commands));
+        let planned = stack::planned(&self.commands.stack, clusters, secret_prefix);
+        checks.push(other_stacks::check_before(&planned, &others, &known, &arns, &self.commands));
         report(checks)
     }
 
@@ -156,9 +157,9 @@ impl Doctor<'_> {
         checks.push(dead_letters::undelivered(&self.letters(subject.id("UndeliveredEventsQueue")).await, subject));
     }
 
-    async fn ask(&self, subject: &Subject<'_>) -> Read<Answer> {
+    async fn ask(&self, subject: &Subject<'_>) -> Result<Answer, NoAnswer> {
         let invoked = self.sources.functions.invoke(subject.id("ReconcileFunction"), &answer::question()).await;
-        answer::read(said(invoked)?)
+        answer::read(said(invoked).map_err(NoAnswer::Unasked)?)
     }
 
     async fn rules(&self, resources: &Resources) -> Read<Vec<(String, bool)>> {
@@ -203,7 +204,11 @@ impl Doctor<'_> {
         checks.push(consul_from_here::acls(&consul.own_token().await));
         let required = required(selection, selection.patterns());
         let missing = consul.missing_permissions(tenancy, &required).await;
-        checks.push(consul_from_here::token(&missing.map_err(|error| of_consul(&error)), &required));
+        checks.push(consul_from_here::token(
+            &missing.map_err(|error| of_consul(&error)),
+            &required,
+            &self.commands.stack,
+        ));
         checks
     }
 }

@@ -2,7 +2,11 @@
 
 use aws::installation::Trail;
 
-use super::{Read, commands::Commands, report::Check};
+use super::{
+    Read,
+    commands::{Commands, word},
+    report::Check,
+};
 
 const NAME: &str = "cloudtrail";
 /// What happens without it.
@@ -19,7 +23,7 @@ pub(super) fn check(trails: &Read<Vec<Trail>>, commands: &Commands) -> Check {
         return Check::ok(NAME, format!("{} logs API calls", trail.arn));
     }
     if let Some(trail) = trails.iter().find(|trail| trail.has_writes) {
-        let start = commands.aws(&format!("cloudtrail start-logging --name {}", trail.arn));
+        let start = commands.aws(&format!("cloudtrail start-logging --name {}", word(&trail.arn)));
         return Check::warning(NAME, format!("{} has been stopped: {WITHOUT}", trail.arn)).mended_by([start]);
     }
     let why = match trails.first() {

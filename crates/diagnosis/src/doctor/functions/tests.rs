@@ -15,7 +15,7 @@ const CLUSTERS: &str = "arn:aws:ecs:us-east-1:123456789012:cluster/";
 fn answer(fields: &Value) -> Answer {
     let mut all = json!({
         "mode": "act", "consul": null, "version": "1.21.4", "missingPermissions": [],
-        "token": { "accessorId": "1-2", "policies": ["ours"] },
+        "token": { "accessorId": "1-2", "policies": ["ours"] }, "aclsDisabled": false,
         "setUp": { "missing": [], "incomplete": [], "skipped": [], "failed": [], "complete": 12 },
         "problems": [], "heldBack": [],
     });
@@ -59,7 +59,9 @@ fn consul_that_the_functions_do_not_reach_says_which_address() {
         json!({ "label": "consul_unavailable", "reason": "Consul is unavailable: http://consul:8500: refused" });
     let checks = made(&json!({ "consul": problem }), &[]);
     assert_eq!(outcomes(&checks), [Failed, Unknown, Unknown, Unknown, Unknown]);
-    assert!(checks[0].mend[1].starts_with("sam deploy --stack-name mesh --parameter-overrides ConsulHttpAddr="));
+    assert!(
+        checks[0].mend[1].starts_with("aws cloudformation update-stack --stack-name mesh --use-previous-template ")
+    );
 }
 
 #[test]
@@ -67,7 +69,14 @@ fn token_that_consul_does_not_know_is_replaced() {
     let problem = json!({ "label": "consul_credential_rejected", "reason": "…" });
     let checks = made(&json!({ "consul": problem }), &[]);
     assert_eq!(outcomes(&checks), [Fine, Failed, Unknown, Unknown, Unknown]);
-    assert!(of(&checks, TOKEN).mend[1].starts_with("aws secretsmanager put-secret-value --secret-id arn:secret "));
+    let [policy, token, store] = of(&checks, TOKEN).mend.as_slice() else { panic!("{checks:?}") };
+    assert!(
+        policy.starts_with("consul acl policy read -name mesh || consul acl policy create -name mesh "),
+        "{policy}"
+    );
+    assert!(token.starts_with("SECRET_ID=$(consul acl token create "), "{token}");
+    let stored = "aws secretsmanager put-secret-value --secret-id arn:secret --secret-string \"${SECRET_ID:?}\" --region us-east-1";
+    assert_eq!(store, stored);
 }
 
 #[test]
@@ -83,31 +92,43 @@ fn secret_that_the_functions_cannot_read_is_named() {
 }
 
 #[test]
-fn missing_permission_is_added_to_the_only_policy() {
-    let checks = made(&json!({ "missingPermissions": ["operator = \"write\""] }), &[]);
+fn missing_permission_is_added_to_the_policy_of_the_stack() {
+    let ours = json!({ "accessorId": "1-2", "policies": ["theirs", "mesh"] });
+    let checks = made(&json!({ "missingPermissions": ["operator = \"write\""], "token": ours }), &[]);
     let token = of(&checks, TOKEN);
-    assert_eq!((token.outcome, token.seen.as_str()), (Failed, "the token 1-2 lacks: operator = \"write\""));
+    assert_eq!(token.outcome, Failed);
+    assert!(token.seen.starts_with("the token 1-2 lacks: operator = \"write\""), "{}", token.seen);
+    assert!(token.seen.ends_with("the rules of the policy mesh, for each token that has it"), "{}", token.seen);
     let [command] = token.mend.as_slice() else { panic!("{:?}", token.mend) };
-    assert!(
-        command.starts_with("consul acl policy update -name 'ours' -rules 'acl = \"write\"\noperator = \"write\"\n")
-    );
+    assert!(command.starts_with("consul acl policy update -name mesh -rules 'acl = \"write\"\noperator = \"write\"\n"));
     assert!(command.contains("node \"arn:aws:ecs:us-east-1:123456789012:cluster/prod\" { policy = \"write\" }"));
 }
 
 #[test]
 fn policies_of_others_are_not_replaced() {
-    let token = json!({ "accessorId": "1-2", "policies": ["ours", "theirs"] });
-    let checks = made(&json!({ "missingPermissions": ["x"], "token": token }), &[]);
-    let mend = &of(&checks, TOKEN).mend;
-    assert!(mend[0].starts_with("consul acl policy create -name ecs-mesh-controller -rules "));
-    assert_eq!(mend[1], "consul acl token update -id 1-2 -merge-policies -policy-name ecs-mesh-controller");
-    let with_partitions = made(&json!({ "missingPermissions": ["x"] }), &[("ConsulPartition", "team")]);
-    assert_eq!(of(&with_partitions, TOKEN).mend, ["consul acl policy update -name ours -rules @policy.hcl"]);
+    for policies in [json!(["ours"]), json!(["global-management"]), json!(["ours", "theirs"]), json!([])] {
+        let fields = json!({ "missingPermissions": ["x"], "token": { "accessorId": "1-2", "policies": policies } });
+        for (parameters, rules) in [(&[][..], "'acl = "), (&[("ConsulPartition", "team")][..], "@policy.hcl")] {
+            let checks = made(&fields, parameters);
+            let [create, attach] = of(&checks, TOKEN).mend.as_slice() else { panic!("{checks:?}") };
+            let start = "consul acl policy read -name mesh || consul acl policy create -name mesh -rules ";
+            assert!(create.starts_with(&format!("{start}{rules}")), "{create}");
+            let merged = "consul acl token update -id 1-2 -merge-policies -merge-roles -merge-service-identities \
+                          -merge-node-identities -policy-name mesh";
+            assert_eq!(attach, merged);
+        }
+    }
 }
 
 #[test]
 fn without_acls_it_works_without_tokens() {
-    assert_eq!(of(&made(&json!({ "token": null }), &[]), TOKEN).outcome, Warning);
+    let checks = made(&json!({ "token": null, "aclsDisabled": true }), &[]);
+    assert_eq!(of(&checks, TOKEN).outcome, Warning);
+}
+
+#[test]
+fn token_that_could_not_be_read_is_not_taken_for_acls_that_are_off() {
+    assert_eq!(of(&made(&json!({ "token": null }), &[]), TOKEN).outcome, Unknown);
 }
 
 #[test]
@@ -155,8 +176,11 @@ fn sweep_says_what_it_cannot_read_and_what_it_holds_back() {
 }
 
 #[test]
-fn function_that_does_not_answer_leaves_all_unknown() {
+fn function_that_fails_is_a_failure_and_one_that_cannot_be_asked_unknown() {
     let (stack, resources, commands) = (stack::of_tests("mesh", &[]), Resources::new(), commands::of_tests());
     let subject = Subject { stack: &stack, resources: &resources, clusters: CLUSTERS, commands: &commands };
-    assert_eq!(outcomes(&checks(&Err("access denied".to_owned()), &subject)), [Unknown; 5]);
+    let unasked = Err(NoAnswer::Unasked("access denied".to_owned()));
+    assert_eq!(outcomes(&checks(&unasked, &subject)), [Unknown; 5]);
+    let failed = Err(NoAnswer::Failed("it does not start".to_owned()));
+    assert_eq!(outcomes(&checks(&failed, &subject)), [Failed, Unknown, Unknown, Unknown, Unknown]);
 }
