@@ -144,8 +144,8 @@ fn show(
     match arguments.output.output {
         Output::Json => {
             let mut document = document(report);
-            if let Some((_, plan)) = plan {
-                document["plan"] = plan.clone();
+            if let (Some((_, plan)), Value::Object(fields)) = (plan, &mut document) {
+                fields.insert("plan".to_owned(), plan.clone());
             }
             // One document on each line, so that a program knows where it ends.
             let text = if arguments.watch.is_some() { format!("{document}\n") } else { format!("{document:#}\n") };

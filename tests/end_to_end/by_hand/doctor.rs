@@ -102,7 +102,7 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     // When the controller's token loses a permission
     let policy = stack.consul.get("/v1/acl/policy/name/controller-doctor").await;
     let without = policy["Rules"].as_str().unwrap().replace("operator = \"write\"", "");
-    let body = json!({ "Name": "controller-doctor", "Rules": without });
+    let body = json!({ "Name": "controller-doctor", "Rules": &without });
     stack.consul.put(&format!("/v1/acl/policy/{}", policy["ID"].as_str().unwrap()), &body).await;
     let named = eventually("the lost permission", SOON, || async {
         let (code, not_ok, document) = checked().await;
@@ -112,10 +112,13 @@ async fn a_working_installation_then_a_wrong_policy_and_a_rival_controller() {
     assert_eq!((named.len(), &named[0]["check"]), (1, &json!("consul-token")), "{named:#?}");
     let seen = named[0]["seen"].as_str().unwrap();
     assert!(seen.ends_with(" lacks: operator = \"write\""), "{seen}");
-    let mend = named[0]["mend"][0].as_str().unwrap();
-    assert!(mend.starts_with("consul acl policy update -name 'controller-doctor' -rules "), "{mend}");
-    // Then the command that is shown mends it
-    paste(&stack.consul, mend).await;
+    // Then the commands that are shown mend it: the policy of another name is left as it is
+    let mend = named[0]["mend"].as_array().unwrap();
+    assert!(mend[1].as_str().unwrap().ends_with(" -policy-name doctor"), "{mend:#?}");
+    for command in mend {
+        paste(&stack.consul, command.as_str().unwrap()).await;
+    }
+    assert_eq!(stack.consul.get("/v1/acl/policy/name/controller-doctor").await["Rules"], without);
     eventually("a policy that suffices", SOON, || async {
         let (code, _, document) = checked().await;
         if code == Some(0) { Ok(()) } else { Err(format!("{document:#}")) }

@@ -121,10 +121,16 @@ mod tests {
 
     #[test]
     fn undelivered_event_says_why() {
-        let made = checked(undelivered, &Ok(letters()));
+        let made = checked(undelivered, &Ok(Letters { count: 1, ..letters() }));
         assert_eq!(made.outcome, CheckOutcome::Failed);
         assert!(made.seen.ends_with("(NO_PERMISSIONS: denied)"), "{}", made.seen);
-        assert!(made.mend[0].starts_with("aws sqs get-queue-attributes --queue-url "));
+        let [policy, purge] = made.mend.as_slice() else { panic!("{:?}", made.mend) };
+        assert!(policy.starts_with("aws sqs get-queue-attributes --queue-url "), "{policy}");
+        // Only a sweep that has done everything is followed by the purge
+        assert!(purge.starts_with("ecs-mesh sweep ") && purge.contains(" && aws sqs purge-queue "), "{purge}");
+        // With messages that were not seen, some may be for the audit: then the queue is not purged
+        let made = checked(undelivered, &Ok(letters()));
+        assert!(made.mend.iter().all(|command| !command.contains("purge")), "{:?}", made.mend);
     }
 
     #[test]

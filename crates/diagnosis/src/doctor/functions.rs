@@ -144,15 +144,16 @@ fn token(answer: &Answer, subject: &Subject<'_>) -> Check {
             None => Check::unknown(TOKEN, "it lacks no permission, but Consul did not say which token it is"),
         };
     }
-    let mut seen = format!(
-        "{} lacks: {}",
+    let replaced = if has_own_policy(answer, subject) {
+        format!(". The command replaces the rules of the policy {}, for each token that has it", subject.stack.name)
+    } else {
+        String::new()
+    };
+    let seen = format!(
+        "{} lacks: {}{replaced}",
         named.unwrap_or_else(|| "the controller's token".to_owned()),
         answer.missing_permissions.join("; ")
     );
-    if has_own_policy(answer, subject) {
-        let name = &subject.stack.name;
-        seen += &format!(". The command replaces the rules of the policy {name}, for each token that has it");
-    }
     Check::failed(TOKEN, seen).mended_by(policy_update(answer, subject))
 }
 
