@@ -1,23 +1,17 @@
 //! `ecs-mesh compare`
 
-use std::env;
-
-use aws::ecs::AwsEcs;
 use clap::Args;
-use diagnosis::{CompareReport, Reader, Scope, Wanted, clusters::select, clusters_of, compare};
+use diagnosis::{CompareReport, Wanted, clusters_of, compare};
 use jiff::Timestamp;
-use mesh::secret_name::SecretNamePrefix;
 
 use crate::{
     compare_text,
     connect::{AwsArguments, runtime},
-    consul_variables::ConsulVariables,
     controller_log::HistoryArguments,
     exit::{Exit, Failure},
-    output::{Output, OutputArguments, document},
+    output::OutputArguments,
     progress::Progress,
-    sheet::Medium,
-    status::secret_prefix,
+    reading::{Clients, PrefixArguments, selected},
     streams::Streams,
 };
 
@@ -32,9 +26,8 @@ use crate::{
                   ecs-mesh compare --output json"
 )]
 pub(super) struct Arguments {
-    /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
-    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
-    secret_name_prefix: SecretNamePrefix,
+    #[command(flatten)]
+    prefix: PrefixArguments,
     #[command(flatten)]
     history: HistoryArguments,
     #[command(flatten)]
@@ -47,35 +40,23 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     runtime()?.block_on(async {
         let progress = Progress::new()?;
         let report = Box::pin(progress.during(read(arguments, &progress))).await?;
-        match arguments.output.output {
-            Output::Json => streams.print(&format!("{:#}\n", document(&report)))?,
-            Output::Text => {
-                let medium = Medium { width: streams.width(), in_colour: streams.in_colour };
-                streams.print(&compare_text::text(&report, medium))?;
-            }
-        }
-        for problem in &report.problems {
-            streams.diagnostic(&format!("error: {problem}"));
-        }
+        arguments.output.show(&report, compare_text::text, streams)?;
+        streams.problems(&report.problems);
         Ok(exit(&report))
     })
 }
 
-/// Reads the history first: what somebody does meanwhile is done.
+/// Reads the history first: what is done meanwhile counts as done.
 async fn read(arguments: &Arguments, progress: &Progress) -> Result<CompareReport, Failure> {
-    let variables = ConsulVariables::read(|name| env::var(name).ok())?;
-    let sdk = arguments.aws.sdk().await?;
-    let (ecs, consul) = (AwsEcs::new(&sdk), variables.client()?);
+    let clients = Clients::new(&arguments.aws).await?;
     let since = arguments.history.since(Timestamp::now());
     progress.say("reading the log of the functions");
-    let history = arguments.history.read(&sdk, Wanted::Observed, since).await;
+    let history = arguments.history.read(&clients.sdk, Wanted::Observed, since).await;
     progress.say("listing clusters");
-    let mut clusters = select(&ecs, &[]).await.map_err(|error| Failure::Message(error.to_string()))?;
+    let mut clusters = selected(&clients.ecs, &[]).await?;
     let named = clusters_of(&history);
     clusters.retain(|cluster| named.contains(cluster.as_str()));
-    let scope =
-        Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
-    let reader = Reader::new(&ecs, &consul, scope);
+    let reader = clients.reader(&arguments.prefix);
     let observed = reader.read(&clusters, &|what| progress.say(&format!("reading {what}"))).await;
     progress.say("reading tokens");
     let tokens = reader.tokens().await;

@@ -59,9 +59,9 @@ impl ConsulVariables {
 
     /// A client that gives up soon: somebody waits for it.
     pub(super) fn client(&self) -> Result<HttpConsul, Failure> {
-        let patience = RetryPolicy { retries: 2, discovery: Duration::from_secs(5), ..RetryPolicy::for_events() };
+        let retry_policy = RetryPolicy { retries: 2, discovery: Duration::from_secs(5), ..RetryPolicy::for_events() };
         let credential = Arc::new(Given(self.token.clone()));
-        let client = HttpConsul::new(Arc::new(self.urls.clone()), &self.tls, credential, patience);
+        let client = HttpConsul::new(Arc::new(self.urls.clone()), &self.tls, credential, retry_policy);
         client.map_err(|error| Failure::Message(unusable(&error)))
     }
 }

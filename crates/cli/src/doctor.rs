@@ -15,10 +15,9 @@ use crate::{
     consul_variables::{ConsulVariables, names_consul},
     doctor_text,
     exit::{Exit, Failure},
-    output::{Output, OutputArguments, document},
+    output::OutputArguments,
     progress::Progress,
-    sheet::Medium,
-    status::secret_prefix,
+    reading::secret_prefix,
     streams::Streams,
 };
 
@@ -53,13 +52,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let report = check(arguments).await?;
-        match arguments.output.output {
-            Output::Json => streams.print(&format!("{:#}\n", document(&report)))?,
-            Output::Text => {
-                let medium = Medium { width: streams.width(), in_colour: streams.in_colour };
-                streams.print(&doctor_text::text(&report, medium))?;
-            }
-        }
+        arguments.output.show(&report, doctor_text::text, streams)?;
         Ok(exit(&report))
     })
 }
@@ -72,7 +65,7 @@ async fn check(arguments: &Arguments) -> Result<DoctorReport, Failure> {
     let is_asked = arguments.before_install || names_consul();
     let (ecs, installation) = (AwsEcs::new(&sdk), AwsInstallation::new(&sdk));
     let (functions, messages) = (AwsStack::new(&sdk), SqsFailedMessages::new(&sdk));
-    // Of an installation, only the controllers of consul-ecs are looked for, whatever the names of secrets.
+    // Of an installation, only the controllers of consul-ecs are looked for, which does not depend on the names of secrets.
     let secret_prefix = secret_prefix(&arguments.secret_name_prefix).map_err(Failure::Message)?;
     let scope = Scope { secret_prefix, default_tenancy: variables.tenancy.clone() };
     let reader = Reader::new(&ecs, &consul, scope);

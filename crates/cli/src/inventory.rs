@@ -1,23 +1,18 @@
 //! `ecs-mesh inventory`
 
-use std::env;
-
-use aws::ecs::AwsEcs;
 use clap::{Args, ValueEnum};
 use consul::{HttpConsul, Release};
-use diagnosis::{InventoryReport, Reader, Scope, clusters::select, inventory};
+use diagnosis::{InventoryReport, inventory};
 use jiff::Timestamp;
-use mesh::secret_name::SecretNamePrefix;
 
 use crate::{
     connect::{AwsArguments, runtime},
-    consul_variables::{ConsulVariables, names_consul},
+    consul_variables::names_consul,
     exit::{Exit, Failure},
     inventory_text,
-    output::document,
+    output::json,
     progress::Progress,
-    sheet::Medium,
-    status::secret_prefix,
+    reading::{Clients, PrefixArguments, selected},
     streams::Streams,
 };
 
@@ -31,9 +26,8 @@ pub(super) struct Arguments {
     /// Only this cluster; its name or ARN. May be repeated [default: every cluster of the account and region]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
-    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
-    secret_name_prefix: SecretNamePrefix,
+    #[command(flatten)]
+    prefix: PrefixArguments,
     /// The format
     #[arg(long, short, value_name = "FORMAT", value_enum, default_value_t = Format::Text)]
     output: Format,
@@ -55,34 +49,28 @@ enum Format {
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
         let report = read(arguments).await?;
-        let medium = Medium { width: streams.width(), in_colour: streams.in_colour };
+        let medium = streams.medium();
         streams.print(&match arguments.output {
             Format::Text => inventory_text::text(&report, medium),
-            Format::Json => format!("{:#}\n", document(&report)),
+            Format::Json => json(&report),
             Format::Markdown => inventory_text::markdown(&report),
         })?;
         if arguments.output != Format::Json {
-            for problem in &report.problems {
-                streams.diagnostic(&format!("error: {problem}"));
-            }
+            streams.problems(&report.problems);
         }
         Ok(if report.problems.is_empty() { Exit::Clean } else { Exit::Unusable })
     })
 }
 
 async fn read(arguments: &Arguments) -> Result<InventoryReport, Failure> {
-    let variables = ConsulVariables::read(|name| env::var(name).ok())?;
-    let (ecs, consul) = (AwsEcs::new(&arguments.aws.sdk().await?), variables.client()?);
-    let scope =
-        Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
-    let reader = Reader::new(&ecs, &consul, scope);
-    let progress = Progress::new()?;
+    let clients = Clients::new(&arguments.aws).await?;
+    let (reader, progress) = (clients.reader(&arguments.prefix), Progress::new()?);
     let work = async {
         progress.say("listing clusters");
-        let clusters = select(&ecs, &arguments.cluster).await.map_err(|error| Failure::Message(error.to_string()))?;
+        let clusters = selected(&clients.ecs, &arguments.cluster).await?;
         let say = |what: &str| progress.say(&format!("reading {what}"));
         let mut observed = reader.read_ecs(&clusters, &say).await;
-        let version = version(&consul).await.unwrap_or_else(|problem| {
+        let version = version(&clients.consul).await.unwrap_or_else(|problem| {
             observed.problems.push(problem);
             None
         });

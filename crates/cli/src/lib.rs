@@ -29,6 +29,7 @@ mod live;
 mod output;
 mod planned_action;
 mod progress;
+mod reading;
 mod reconcile;
 mod redrive;
 mod rule_page;

@@ -2,7 +2,9 @@
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use crate::{exit::Failure, sheet::Medium, streams::Streams};
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -21,10 +23,30 @@ pub(super) struct OutputArguments {
     pub(super) output: Output,
 }
 
+impl OutputArguments {
+    /// Prints a report: as JSON, or in the words of `text`.
+    pub(super) fn show<R: Serialize>(
+        &self,
+        report: &R,
+        text: fn(&R, Medium) -> String,
+        streams: &mut Streams<'_>,
+    ) -> Result<(), Failure> {
+        streams.print(&match self.output {
+            Output::Json => json(report),
+            Output::Text => text(report, streams.medium()),
+        })
+    }
+}
+
+/// A document for programs, as it is printed.
+pub(super) fn json(content: &impl Serialize) -> String {
+    format!("{:#}\n", document(content))
+}
+
 /// A document that begins with the program and its version.
 pub(super) fn document(content: &impl Serialize) -> Value {
-    let mut document = json!({ "tool": { "name": "ecs-mesh", "version": env!("CARGO_PKG_VERSION") } });
-    if let (Value::Object(document), Value::Object(content)) = (&mut document, json!(content)) {
+    let mut document = serde_json::json!({ "tool": { "name": "ecs-mesh", "version": env!("CARGO_PKG_VERSION") } });
+    if let (Value::Object(document), Value::Object(content)) = (&mut document, serde_json::json!(content)) {
         document.extend(content);
     }
     document

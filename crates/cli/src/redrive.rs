@@ -74,7 +74,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
         let (queue, some) = progress.during(read).await?;
         let found = Found { queue, some };
         if arguments.output.output == Output::Text {
-            streams.print(&found.text(Medium { width: streams.width(), in_colour: streams.in_colour }))?;
+            streams.print(&found.text(streams.medium()))?;
         }
         let question = format!("Return {} to the queue?", found.count());
         let is_only_shown = found.queue.messages == 0 || arguments.dry_run;

@@ -1,23 +1,22 @@
 //! `ecs-mesh status`
 
-use std::{env, time::Duration};
+use std::time::Duration;
 
 use aws::{ecs::AwsEcs, sdk::SdkConfig, stack::AwsStack};
 use clap::Args;
-use diagnosis::{Reader, Scope, StatusReport, clusters::select, status};
+use diagnosis::{Reader, StatusReport, status};
 use jiff::Timestamp;
-use mesh::secret_name::SecretNamePrefix;
+use mesh::arn::ClusterArn;
 use serde_json::Value;
 
 use crate::{
     by_hand::StackArguments,
     connect::{AwsArguments, runtime},
-    consul_variables::ConsulVariables,
     exit::{Exit, Failure},
     output::{Output, OutputArguments, document},
     progress::Progress,
+    reading::{Clients, PrefixArguments, selected},
     reconcile::Reconcile,
-    sheet::Medium,
     status_text,
     streams::Streams,
     sweep_summary::Summary,
@@ -54,37 +53,29 @@ pub(super) struct Arguments {
     plan: bool,
     #[command(flatten)]
     stack: StackArguments,
-    /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
-    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
-    secret_name_prefix: SecretNamePrefix,
+    #[command(flatten)]
+    prefix: PrefixArguments,
     #[command(flatten)]
     output: OutputArguments,
     #[command(flatten)]
     aws: AwsArguments,
 }
 
-/// Parses the prefix of the names of secrets.
-pub(super) fn secret_prefix(text: &str) -> Result<SecretNamePrefix, String> {
-    text.parse().map_err(|invalid: mesh::field::InvalidField| invalid.to_string())
-}
-
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
-        let variables = ConsulVariables::read(|name| env::var(name).ok())?;
-        let sdk = arguments.aws.sdk().await?;
-        let (ecs, consul) = (AwsEcs::new(&sdk), variables.client()?);
-        let scope =
-            Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
-        let reader = Reader::new(&ecs, &consul, scope);
+        let clients = Clients::new(&arguments.aws).await?;
+        let reader = clients.reader(&arguments.prefix);
         loop {
-            let report = match read(arguments, &ecs, &reader).await {
+            let (report, clusters) = match read(arguments, &clients.ecs, &reader).await {
                 // It may be readable the next time.
                 Err(Failure::Message(reason)) if arguments.watch.is_some() => {
-                    StatusReport { read_at: Timestamp::now(), services: Vec::new(), problems: vec![reason] }
+                    let report =
+                        StatusReport { read_at: Timestamp::now(), services: Vec::new(), problems: vec![reason] };
+                    (report, Vec::new())
                 }
-                report => report?,
+                read => read?,
             };
-            let plan = if arguments.plan { Some(plan(arguments, &sdk).await?) } else { None };
+            let plan = if arguments.plan { Some(plan(arguments, &clusters, &clients.sdk).await?) } else { None };
             show(arguments, &report, plan.as_ref(), streams)?;
             match arguments.watch {
                 Some(seconds) => tokio::time::sleep(Duration::from_secs(seconds)).await,
@@ -94,27 +85,28 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
     })
 }
 
-/// What the next sweep would do.
-async fn plan(arguments: &Arguments, sdk: &SdkConfig) -> Result<(Summary, Value), Failure> {
-    let progress = Progress::new()?;
-    let clusters = match arguments.cluster.as_slice() {
-        [] => Vec::new(),
-        named => select(&AwsEcs::new(sdk), named).await.map_err(|error| Failure::Message(error.to_string()))?,
-    };
-    let stack = AwsStack::new(sdk);
-    Reconcile::of(&arguments.stack.stack, &stack, &progress).await?.plan(&clusters, false).await
+/// What the next sweep would do: of the clusters that were asked for, or of all clusters of the stack.
+async fn plan(arguments: &Arguments, clusters: &[ClusterArn], sdk: &SdkConfig) -> Result<(Summary, Value), Failure> {
+    let (progress, stack) = (Progress::new()?, AwsStack::new(sdk));
+    let clusters = if arguments.cluster.is_empty() { &[] } else { clusters };
+    Reconcile::of(&arguments.stack.stack, &stack, &progress).await?.plan(clusters, false).await
 }
 
-/// Reads, and leaves out the services that were not asked for.
-async fn read(arguments: &Arguments, ecs: &AwsEcs, reader: &Reader<'_>) -> Result<StatusReport, Failure> {
+/// Reads the clusters, and leaves out the services that were not asked for.
+async fn read(
+    arguments: &Arguments,
+    ecs: &AwsEcs,
+    reader: &Reader<'_>,
+) -> Result<(StatusReport, Vec<ClusterArn>), Failure> {
     let progress = Progress::new()?;
     let work = async {
         progress.say("listing clusters");
-        let clusters = select(ecs, &arguments.cluster).await.map_err(|error| Failure::Message(error.to_string()))?;
+        let clusters = selected(ecs, &arguments.cluster).await?;
         let say = |what: &str| progress.say(&format!("reading {what}"));
-        Ok::<StatusReport, Failure>(status(&reader.read(&clusters, &say).await, Timestamp::now()))
+        let report = status(&reader.read(&clusters, &say).await, Timestamp::now());
+        Ok::<_, Failure>((report, clusters))
     };
-    let mut report = progress.during(work).await?;
+    let (mut report, clusters) = progress.during(work).await?;
     if let Some(name) = &arguments.service {
         let known: Vec<String> = report.services.iter().map(|service| service.service.clone()).collect();
         report.services.retain(|service| service.service == *name || service.ecs_services.contains(name));
@@ -122,7 +114,7 @@ async fn read(arguments: &Arguments, ecs: &AwsEcs, reader: &Reader<'_>) -> Resul
             report.problems.push(unknown(name, &known));
         }
     }
-    Ok(report)
+    Ok((report, clusters))
 }
 
 fn unknown(name: &str, known: &[String]) -> String {
@@ -152,7 +144,7 @@ fn show(
             streams.print(&text)
         }
         Output::Text => {
-            let medium = Medium { width: streams.width(), in_colour: streams.in_colour };
+            let medium = streams.medium();
             if arguments.watch.is_some() {
                 streams.clear()?;
             }
@@ -161,9 +153,7 @@ fn show(
                 let text = sweep_text::plan(plan, medium);
                 streams.print(&format!("\nWhat a sweep would do now (Mode={}):\n\n{text}", plan.mode))?;
             }
-            for problem in &report.problems {
-                streams.diagnostic(&format!("error: {problem}"));
-            }
+            streams.problems(&report.problems);
             Ok(())
         }
     }

@@ -10,7 +10,7 @@ use std::{
 use console::Term;
 use tempfile::NamedTempFile;
 
-use crate::exit::Failure;
+use crate::{exit::Failure, sheet::Medium};
 
 /// The mode of new files, as with the usual umask.
 const NEW_FILE: u32 = 0o644;
@@ -55,6 +55,18 @@ impl Streams<'_> {
     pub(super) fn width(&self) -> Option<u16> {
         let set = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok()).filter(|width| *width > 0);
         set.or_else(|| self.terminal.as_ref()?.size_checked().map(|(_, columns)| columns))
+    }
+
+    /// Where standard output is shown.
+    pub(super) fn medium(&self) -> Medium {
+        Medium { width: self.width(), in_colour: self.in_colour }
+    }
+
+    /// Writes what could not be read to standard error.
+    pub(super) fn problems(&mut self, problems: &[String]) {
+        for problem in problems {
+            self.diagnostic(&format!("error: {problem}"));
+        }
     }
 
     /// Clears the terminal, if standard output is one.

@@ -2,7 +2,6 @@
 
 use aws::{ecs::AwsEcs, stack::AwsStack};
 use clap::Args;
-use diagnosis::clusters::select;
 use mesh::arn::ClusterArn;
 use serde_json::Value;
 
@@ -12,6 +11,7 @@ use crate::{
     exit::{Exit, Failure},
     output::{self, Output, OutputArguments},
     progress::Progress,
+    reading::selected,
     reconcile::Reconcile,
     sheet::Medium,
     streams::Streams,
@@ -60,8 +60,7 @@ pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Ex
             [] => Vec::new(),
             named => {
                 progress.say("listing clusters");
-                let selected = progress.during(select(&AwsEcs::new(&sdk), named)).await;
-                selected.map_err(|error| Failure::Message(error.to_string()))?
+                progress.during(selected(&AwsEcs::new(&sdk), named)).await?
             }
         };
         let stack = AwsStack::new(&sdk);
@@ -92,7 +91,7 @@ impl Sweeper<'_> {
             return Ok(exit(&plan));
         }
         if self.arguments.output.output == Output::Text {
-            streams.print(&sweep_text::plan(&plan, medium(streams)))?;
+            streams.print(&sweep_text::plan(&plan, streams.medium()))?;
         }
         let question = format!("Sweep, with {}?", counted(plan.deletions(), "deletion", "deletions"));
         if plan.deletions() > 0 && !may_go_on(self.arguments.yes, &question, streams)? {
@@ -114,22 +113,14 @@ impl Sweeper<'_> {
         streams: &mut Streams<'_>,
     ) -> Result<(), Failure> {
         match self.arguments.output.output {
-            Output::Json => streams.print(&json_text(document))?,
-            Output::Text => streams.print(&text(summary, medium(streams)))?,
+            Output::Json => streams.print(&output::json(document))?,
+            Output::Text => streams.print(&text(summary, streams.medium()))?,
         }
         for problem in &summary.problems {
             streams.diagnostic(&format!("error: {}", problem.reason));
         }
         Ok(())
     }
-}
-
-fn medium(streams: &Streams<'_>) -> Medium {
-    Medium { width: streams.width(), in_colour: streams.in_colour }
-}
-
-fn json_text(document: &Value) -> String {
-    format!("{:#}\n", output::document(document))
 }
 
 fn exit(summary: &Summary) -> Exit {

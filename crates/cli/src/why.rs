@@ -1,30 +1,21 @@
 //! `ecs-mesh why`
 
-use std::env;
-
 use audit::finding::Severity;
 use audit_live::{LiveScope, gather_live};
-use aws::{ecs::AwsEcs, sdk::SdkConfig};
 use clap::Args;
 use diagnosis::{
-    AuditError, Condition, Found, Further, Observed, Reader, Scope, Wanted, WhyReport, clusters::select, find_service,
-    why_service, why_task,
+    AuditError, Condition, Found, Further, Observed, Reader, Wanted, WhyReport, find_service, why_service, why_task,
 };
 use jiff::Timestamp;
-use mesh::{
-    arn::{ClusterArn, TaskArn, TaskId},
-    secret_name::SecretNamePrefix,
-};
+use mesh::arn::{ClusterArn, TaskArn, TaskId};
 
 use crate::{
     connect::{AwsArguments, runtime},
-    consul_variables::ConsulVariables,
     controller_log::HistoryArguments,
     exit::{Exit, Failure},
-    output::{Output, OutputArguments, document},
+    output::OutputArguments,
     progress::Progress,
-    sheet::Medium,
-    status::secret_prefix,
+    reading::{Clients, PrefixArguments, selected},
     streams::Streams,
     why_text,
 };
@@ -47,9 +38,8 @@ pub(super) struct Arguments {
     /// Only this cluster; its name or ARN. May be repeated [default: that of the ARN, or every cluster of the account and region]
     #[arg(long, value_name = "CLUSTER")]
     cluster: Vec<String>,
-    /// The prefix of the names of secrets: the stack's parameter `SecretNamePrefix`
-    #[arg(long, value_name = "PREFIX", default_value = "consul-ecs", value_parser = secret_prefix)]
-    secret_name_prefix: SecretNamePrefix,
+    #[command(flatten)]
+    prefix: PrefixArguments,
     #[command(flatten)]
     history: HistoryArguments,
     #[command(flatten)]
@@ -66,25 +56,20 @@ enum Subject {
 
 pub(super) fn run(arguments: &Arguments, streams: &mut Streams<'_>) -> Result<Exit, Failure> {
     runtime()?.block_on(async {
-        let variables = ConsulVariables::read(|name| env::var(name).ok())?;
-        let sdk = arguments.aws.sdk().await?;
-        let (ecs, consul) = (AwsEcs::new(&sdk), variables.client()?);
-        let scope =
-            Scope { secret_prefix: arguments.secret_name_prefix.clone(), default_tenancy: variables.tenancy.clone() };
-        let reader = Reader::new(&ecs, &consul, scope);
-        let progress = Progress::new()?;
-        let asking = Asking { arguments, ecs: &ecs, reader, sdk: &sdk, progress: &progress };
+        let clients = Clients::new(&arguments.aws).await?;
+        let (reader, progress) = (clients.reader(&arguments.prefix), Progress::new()?);
+        let asking = Asking { arguments, clients: &clients, reader, progress: &progress };
         let report = progress.during(asking.report()).await?;
-        show(arguments, &report, streams)?;
+        arguments.output.show(&report, why_text::text, streams)?;
+        streams.problems(&report.problems);
         Ok(exit(&report))
     })
 }
 
 struct Asking<'a> {
     arguments: &'a Arguments,
-    ecs: &'a AwsEcs,
+    clients: &'a Clients,
     reader: Reader<'a>,
-    sdk: &'a SdkConfig,
     progress: &'a Progress,
 }
 
@@ -92,8 +77,7 @@ impl Asking<'_> {
     async fn report(&self) -> Result<WhyReport, Failure> {
         let (subject, clusters) = self.subject()?;
         self.progress.say("listing clusters");
-        let selected = select(self.ecs, &clusters).await;
-        let clusters = selected.map_err(|error| Failure::Message(error.to_string()))?;
+        let clusters = selected(&self.clients.ecs, &clusters).await?;
         let observed = self.reader.read(&clusters, &|what| self.progress.say(&format!("reading {what}"))).await;
         let now = Timestamp::now();
         match subject {
@@ -145,7 +129,7 @@ impl Asking<'_> {
     ) -> Further {
         let since = self.arguments.history.since(now);
         self.progress.say("reading the log of the functions");
-        let mut history = self.arguments.history.read(self.sdk, wanted, since).await;
+        let mut history = self.arguments.history.read(&self.clients.sdk, wanted, since).await;
         let definition = match wanted {
             Wanted::Task(id) => definition_of(observed, id),
             Wanted::Service(_) | Wanted::Observed => None,
@@ -169,7 +153,7 @@ impl Asking<'_> {
     async fn audit(&self, definition: String, problems: &mut Vec<String>) -> Vec<AuditError> {
         self.progress.say("auditing the task definition");
         let scope = LiveScope { definitions: vec![definition], ..LiveScope::default() };
-        let gathered = gather_live(self.ecs, &scope, &|_, _| {}).await;
+        let gathered = gather_live(&self.clients.ecs, &scope, &|_, _| {}).await;
         problems.extend(gathered.problems.iter().map(ToString::to_string));
         let findings = audit::audit(&gathered.material);
         let errors = findings.iter().filter(|finding| finding.severity == Severity::Error);
@@ -183,20 +167,6 @@ impl Asking<'_> {
 fn definition_of(observed: &Observed, id: &TaskId) -> Option<String> {
     let mut tasks = observed.clusters.iter().flat_map(|cluster| &cluster.tasks);
     tasks.find(|member| member.state.task.arn.id() == id).map(|member| member.state.task.definition.to_string())
-}
-
-fn show(arguments: &Arguments, report: &WhyReport, streams: &mut Streams<'_>) -> Result<(), Failure> {
-    match arguments.output.output {
-        Output::Json => streams.print(&format!("{:#}\n", document(report)))?,
-        Output::Text => {
-            let medium = Medium { width: streams.width(), in_colour: streams.in_colour };
-            streams.print(&why_text::text(report, medium))?;
-        }
-    }
-    for problem in &report.problems {
-        streams.diagnostic(&format!("error: {problem}"));
-    }
-    Ok(())
 }
 
 fn exit(report: &WhyReport) -> Exit {
