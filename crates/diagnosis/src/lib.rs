@@ -49,7 +49,7 @@ pub use self::{
     token_source::TokenSource,
     versions::Versions,
     why::{
-        AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, find_service, why_service,
-        why_task,
+        AuditError, Cause, Condition, Event, Found, Further, Subject, Who, WhyReport, Within, find_service,
+        why_service, why_task,
     },
 };

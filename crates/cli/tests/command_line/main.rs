@@ -5,5 +5,6 @@
 mod check;
 mod edits;
 mod html;
+mod live;
 mod pages;
 mod workspace;
