@@ -26,6 +26,7 @@ pub mod rules;
 pub mod source;
 pub mod subject;
 pub mod timeline;
+pub mod versions;
 
 use self::{
     app_mesh::Resources,
