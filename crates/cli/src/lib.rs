@@ -42,6 +42,7 @@ mod streams;
 mod sweep;
 mod sweep_summary;
 mod sweep_text;
+mod upgrade_text;
 mod why;
 mod why_text;
 
