@@ -39,6 +39,7 @@ pub fn gather(paths: &[String], stdin: &mut dyn Read) -> Gathered {
         };
         gathered.take(read, file.is_named);
     }
+    gathered.material.resources.is_partial = !gathered.problems.is_empty();
     gathered
 }
 
@@ -47,6 +48,7 @@ impl Gathered {
     pub fn add(&mut self, other: Self) {
         self.material.definitions.extend(other.material.definitions);
         self.material.resources.all.extend(other.material.resources.all);
+        self.material.resources.is_partial |= other.material.resources.is_partial;
         self.problems.extend(other.problems);
         self.files_read += other.files_read;
     }

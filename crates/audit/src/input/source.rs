@@ -7,7 +7,8 @@ use crate::{Material, app_mesh::Resource, definition::TaskDefinition, document::
 
 /// Every text with something to check contains one of these words. A file in a directory that contains none of them is
 /// not parsed.
-const WORDS: [&str; 4] = ["ontainerDefinitions", "AWS::ECS::TaskDefinition", "aws_ecs_task_definition", "meshName"];
+const WORDS: [&str; 5] =
+    ["ontainerDefinitions", "AWS::ECS::TaskDefinition", "AWS::AppMesh::", "aws_ecs_task_definition", "meshName"];
 
 /// Reads one text into `material`. A text of another format is an error only if the user named the file.
 ///

@@ -176,12 +176,11 @@ fn exports_of_app_mesh_are_read_in_all_forms() {
         (r#"{"mesh": {"meshName": "a", "spec": {}}, "virtualNode": {"meshName": "a", "virtualNodeName": "n"}}"#, 2),
         (r#"{"meshName": "a", "virtualNodeName": "n", "spec": {"listeners": []}}"#, 1),
         (r#"{"meshName": "a", "virtualRouterName": "r", "routeName": "t", "spec": {}}"#, 1),
+        (r#"{"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}"#, 1),
+        (r#"{"gatewayRoute": {"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}}"#, 1),
     ] {
         assert_eq!(read("mesh.json", text).unwrap().resources.all.len(), count, "{text}");
     }
-    assert!(
-        read("a.json", r#"{"meshName": "a", "virtualGatewayName": "g", "gatewayRouteName": "r", "spec": {}}"#).is_err()
-    );
     assert!(read("a.json", r#"{"virtualNodes": [{"meshName": "a", "virtualNodeName": "n"}]}"#).is_err());
 }
 

@@ -8,6 +8,7 @@ mod combinations;
 mod configuration_fields;
 mod folder;
 mod inputs;
+mod mesh_templates;
 mod mutations;
 mod official;
 mod paths;
