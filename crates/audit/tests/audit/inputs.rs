@@ -220,7 +220,7 @@ const BAD: [(&str, &str, &str); 23] = [
     ("a.json", r#"{"version": 4, "terraform_version": "1.9.8", "lineage": "x", "resources": []}"#, ": a raw Terraform state: use the output of `terraform show -json`"),
     ("package.json", r#"{"name": "web"}"#, ": not an ECS task definition, CloudFormation template, output of Terraform's `show -json` or App Mesh export"),
     ("k8s.yaml", "apiVersion: v1\nkind: Pod\n", ": not an ECS task definition"),
-    ("two.yaml", "a: 1\n---\nResources: {}\n", ":2:1: the file has several YAML documents: split it"),
+    ("two.yaml", "a: 1\n---\nResources: {}\n", ": not an ECS task definition"),
     ("a.yaml", "# nothing\n", ": not an ECS task definition"),
     ("a.json", "[]", ": not an ECS task definition"),
     ("main.tf", "resource \"aws_ecs_task_definition\" \"web\" {}\n", ": Terraform source is not read: use the output of `terraform show -json` for a plan"),

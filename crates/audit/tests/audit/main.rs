@@ -6,6 +6,7 @@
 mod arbitrary;
 mod combinations;
 mod configuration_fields;
+mod documents;
 mod folder;
 mod inputs;
 mod mesh_templates;
